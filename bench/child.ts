@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
  * two cores and `taskset`, each process is bound to its core. The bench itself only waits.
  */
 export interface Program {
-  ask<A>(question: object): Promise<A>
+  request<A>(question: object): Promise<A>
   stop(): Promise<void>
 }
 
@@ -44,7 +44,7 @@ export function startProgram(file: string, core: number | undefined, args: reado
   const next = () => new Promise<unknown>((resolve) => child.once('message', resolve))
 
   const program: Program = {
-    async ask<A>(question: object) {
+    async request<A>(question: object) {
       const answer = next()
       child.send(question)
       const { value, error } = (await Promise.race([answer, ended])) as { value?: A; error?: string }

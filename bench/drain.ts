@@ -58,7 +58,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
     const batches = journal(identity, messages, first.ctis, first.deviceId, platform)
     const login = await logIn(call, identity.agentId, messages, platform)
     const bare = await openBareIngest(folder, identity, first.tenant)
-    await agent.ask({ ask: 'enrol', cloud: running.baseUrl, code: second.code } satisfies DrainQuestion)
+    await agent.request({ ask: 'enrol', cloud: running.baseUrl, code: second.code } satisfies DrainQuestion)
     const drainer = new Drainer(agent, second, rowsOfSlice)
     const contenders = [
       { name: NAMES.bare, slice: slices(batches, batchesOfSlice, (batch) => bare.take(batch)) },
@@ -162,8 +162,8 @@ class Drainer {
   async slice(): Promise<number> {
     const { ctis: all, deviceId } = this.#shop
     const ctis = all.slice(this.#released, (this.#released += this.#rowsOfSlice / ROWS_OF_RELEASE))
-    await this.#agent.ask({ ask: 'release', deviceId, ctis } satisfies DrainQuestion)
-    const drained = await this.#agent.ask<Drained>({ ask: 'drain' } satisfies DrainQuestion)
+    await this.#agent.request({ ask: 'release', deviceId, ctis } satisfies DrainQuestion)
+    const drained = await this.#agent.request<Drained>({ ask: 'drain' } satisfies DrainQuestion)
     const { rows, us, greetingMs, hasBroker } = drained
     if (rows !== this.#rowsOfSlice || !hasBroker)
       throw new Error(`${rows} of ${this.#rowsOfSlice} rows were drained, ${hasBroker ? 'with' : 'without'} a broker`)

@@ -10,7 +10,7 @@ export interface ReaderOptions {
   /** Reads per second and gate, without the reads of tags that leave. */
   readsPerSecond: number
   /** Number of stationary items near each gate. `firstItem` is the number of the first one. */
-  lying: number
+  stationary: number
   firstItem: number
   /** Interval at which one item leaves through one of the gates, ms. */
   leavesEveryMs: number
@@ -33,7 +33,7 @@ export function epcOf(n: number): string {
   return `3034007D00011C40${n.toString(16).padStart(8, '0')}`.toUpperCase()
 }
 
-function run({ gates, readsPerSecond, lying, firstItem, leavesEveryMs, forMs }: ReaderOptions): void {
+function run({ gates, readsPerSecond, stationary, firstItem, leavesEveryMs, forMs }: ReaderOptions): void {
   const perReport = Math.round((readsPerSecond * REPORT_MS) / 1_000)
   const started = process.hrtime.bigint()
   let reports = 0
@@ -44,9 +44,13 @@ function run({ gates, readsPerSecond, lying, firstItem, leavesEveryMs, forMs }: 
   function report(gate: number): void {
     const reads: Omit<TagRead, 'seenAtMs'>[] = []
     for (let i = 0; i < perReport; i++)
-      reads.push({ tag: { epc: epcOf(firstItem + gate * lying + (next++ % lying)) }, antenna: 1, rssiDbm: -60 })
+      reads.push({
+        tag: { epc: epcOf(firstItem + gate * stationary + (next++ % stationary)) },
+        antenna: 1,
+        rssiDbm: -60,
+      })
     const isDue = elapsedMs() >= left * leavesEveryMs && left % gates === gate
-    const leaving = isDue ? epcOf(firstItem + gates * lying + left) : undefined
+    const leaving = isDue ? epcOf(firstItem + gates * stationary + left) : undefined
     if (leaving !== undefined) {
       left++
       const at = Math.floor(reads.length / 2)

@@ -22,14 +22,14 @@ export const gate: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, note }: Bench): Promise<Result> {
   const program = await startProgram('gate-program.js', CORES.server, [folder])
-  const ask = <A>(question: GateQuestion) => program.ask<A>(question)
+  const ask = <A>(question: GateQuestion) => program.request<A>(question)
   const { items, replayed: oldReads, warmUpMs, forMs } = SIZES[mode]
   // Each run uses different items.
   const [firstOfRuns, firstOfWarmUp] = [items * 0.02, items * 0.8]
   const reader: ReaderOptions = {
     gates: GATES,
     readsPerSecond: READS_PER_SECOND,
-    lying: 300,
+    stationary: 300,
     firstItem: 0,
     leavesEveryMs: 50,
     forMs,
@@ -47,7 +47,7 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
     note(`${GATES} gates with ${READS_PER_SECOND.toLocaleString('en')} reads a second each`)
     const busy = await ask<GateRun>({
       ask: 'run',
-      reader: { ...reader, firstItem: firstOfRuns + GATES * reader.lying + left },
+      reader: { ...reader, firstItem: firstOfRuns + GATES * reader.stationary + left },
     })
     const replayed = await ask<GateRun>({ ask: 'replay', reads: oldReads, items })
     const memory = await ask<Memory>({ ask: 'memory' })

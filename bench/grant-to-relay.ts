@@ -150,11 +150,11 @@ async function relaySlice(
     const from = nowUs()
     const redemptionId = await claimOne()
     ledger.commits.durably(() => ledger.claims.markCommanded(redemptionId)).catch(() => undefined)
-    const told = supervisor.execute(deviceId, { kind: 'release' }, new AbortController().signal)
-    const { outcome, detail } = await Promise.race([isOn.then(() => ({ outcome: 'on', detail: '' })), told])
+    const result = supervisor.execute(deviceId, { kind: 'release' }, new AbortController().signal)
+    const { outcome, detail } = await Promise.race([isOn.then(() => ({ outcome: 'on', detail: '' })), result])
     if (outcome !== 'on' && outcome !== 'confirmed') throw new Error(`a release ended as ${outcome}: ${detail}`)
     us += nowUs() - from
-    await told
+    await result
   }
   return us / FEW
 }

@@ -3,7 +3,7 @@ import type { LoadAnswer, LoadQuestion } from './http-load.ts'
 import { median, type Contender } from './measure.ts'
 
 /** An HTTP server under test and its load program. */
-export interface Asked {
+export interface HttpContenderOptions {
   readonly name: string
   readonly server: Program
   readonly load: Program
@@ -23,7 +23,15 @@ export interface HttpContender extends Contender {
   also(rounds: number): Readonly<Record<string, number>>
 }
 
-export function httpContender({ name, server, load, address, connections, expected, bodies }: Asked): HttpContender {
+export function httpContender({
+  name,
+  server,
+  load,
+  address,
+  connections,
+  expected,
+  bodies,
+}: HttpContenderOptions): HttpContender {
   const cpu: number[] = []
   const answers: LoadAnswer[] = []
   const seen = (rounds: number, of: (answer: LoadAnswer) => number) => median(answers.slice(-rounds).map(of))
@@ -31,9 +39,9 @@ export function httpContender({ name, server, load, address, connections, expect
     name,
     async slice() {
       const sent = bodies()
-      const before = await server.ask<NodeJS.CpuUsage>({ kind: 'cpu' })
-      const answer = await load.ask<LoadAnswer>({ ...address, bodies: sent, connections, expected })
-      const after = await server.ask<NodeJS.CpuUsage>({ kind: 'cpu' })
+      const before = await server.request<NodeJS.CpuUsage>({ kind: 'cpu' })
+      const answer = await load.request<LoadAnswer>({ ...address, bodies: sent, connections, expected })
+      const after = await server.request<NodeJS.CpuUsage>({ kind: 'cpu' })
       cpu.push((after.user + after.system - before.user - before.system) / sent.length)
       answers.push(answer)
       return answer.microseconds / sent.length

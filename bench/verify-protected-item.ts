@@ -36,7 +36,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
     const ours = await start('cloud-program.js', CORES.server, [folder])
     const items = requests * (rounds + 1)
     note(`${items} purchases are being made`)
-    const prepared = await ours.ask<PreparedCloud>({ kind: 'prepare', items })
+    const prepared = await ours.request<PreparedCloud>({ kind: 'prepare', items })
     const contender = (name: string, server: Program, address: Address) => {
       let sent = 0
       const bodies = () => prepared.bodies.slice(sent, (sent += requests))
@@ -52,8 +52,8 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
     }
     const { port, path, authorization } = prepared
     const contenders = [
-      contender(NAMES.bare, bare, await bare.ask({ kind: 'prepare' })),
-      contender(NAMES.grouped, grouped, await grouped.ask({ kind: 'prepare' })),
+      contender(NAMES.bare, bare, await bare.request({ kind: 'prepare' })),
+      contender(NAMES.grouped, grouped, await grouped.request({ kind: 'prepare' })),
       contender(NAMES.ours, ours, { port, path, authorization }),
     ]
     const samples = await takeTurns(contenders, rounds, random)

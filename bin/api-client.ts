@@ -1,5 +1,5 @@
 import { WrongUsage } from './options.ts'
-import { whatWentWrong } from './what-went-wrong.ts'
+import { errorText } from './what-went-wrong.ts'
 
 /** Calls operations of the API for a command. */
 export interface ApiClient {
@@ -21,7 +21,7 @@ export function apiClient({ baseUrl, key }: { baseUrl: string; key: string | und
         signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
         redirect: 'error',
       }).catch((error: unknown) => {
-        throw new Error(`${baseUrl} cannot be reached: ${whatWentWrong(error)}; check --base-url`, { cause: error })
+        throw new Error(`${baseUrl} cannot be reached: ${errorText(error)}; check --base-url`, { cause: error })
       })
       const answer = await bodyOf(response)
       if (!answer)

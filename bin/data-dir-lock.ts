@@ -1,7 +1,7 @@
 import Sqlite from 'better-sqlite3'
 import { accessSync, constants } from 'node:fs'
 import { dirname } from 'node:path'
-import { outOfReach } from './is-there.ts'
+import { accessError } from './is-there.ts'
 
 /** A lock of this process. The kernel releases it when the process ends, so it is never stale. */
 export interface DataDirLock {
@@ -27,6 +27,6 @@ function assertWritable(folder: string): void {
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    throw outOfReach(folder, error)
+    throw accessError(folder, error)
   }
 }

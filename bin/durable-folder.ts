@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { outOfReach } from './is-there.ts'
+import { accessError } from './is-there.ts'
 
 /**
  * Creates a folder (mode 0700) and its parents, and flushes the new directory entries. Without the flush, a power cut
@@ -23,7 +23,7 @@ function make(path: string): string | undefined {
     const { code } = error as NodeJS.ErrnoException
     throw code === 'EEXIST' || code === 'ENOTDIR'
       ? new Error(`${path} is a file and cannot be a folder: choose another path`, { cause: error })
-      : outOfReach(path, error)
+      : accessError(path, error)
   }
 }
 

@@ -17,7 +17,7 @@ export interface FoundSerial {
   readonly suggestion: Record<string, unknown>
 }
 
-export interface SerialPlaces {
+export interface SerialPaths {
   /** Default /dev/serial/by-id. */
   readonly names?: string
   /** Default /sys/class/tty. */
@@ -87,11 +87,11 @@ function suggest(path: string, usbId: string | undefined): Record<string, unknow
 }
 
 /** Lists at most 64 serial ports with stable names. Returns an empty list on errors. */
-export function foundSerial({
+export function findSerialPorts({
   names = '/dev/serial/by-id',
   ttys = '/sys/class/tty',
   groups = '/etc/group',
-}: SerialPlaces = {}): FoundSerial[] {
+}: SerialPaths = {}): FoundSerial[] {
   let entries: string[]
   try {
     entries = readdirSync(names).toSorted().slice(0, MOST_PORTS)

@@ -7,18 +7,18 @@ const DENIED = new Set(['EACCES', 'EPERM'])
  * True if the path exists. Throws if this user has no access: a caller that treats the path as missing would create a
  * second agent, or new keys for a cloud.
  */
-export function isThere(path: string): boolean {
+export function pathExists(path: string): boolean {
   try {
     statSync(path)
     return true
   } catch (error) {
     if (ABSENT.has((error as NodeJS.ErrnoException).code ?? '')) return false
-    throw outOfReach(path, error)
+    throw accessError(path, error)
   }
 }
 
 /** Converts an access error into one with the path and the fix. Returns errors about missing paths unchanged. */
-export function outOfReach(path: string, error: unknown): unknown {
+export function accessError(path: string, error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === undefined || ABSENT.has(code)) return error
   const why = DENIED.has(code) ? 'permission denied: run untag as the owner, or change the owner to this user' : code

@@ -31,7 +31,7 @@ import {
   VERIFY_AUDIT_OPTIONS,
 } from './settings.ts'
 import { spellingHint } from '../policy/spelling-hint.ts'
-import { chooseOutput, sayFailure, writesJson } from './output.ts'
+import { chooseOutput, printFailure, writesJson } from './output.ts'
 
 const { version: VERSION } = createRequire(import.meta.url)('untag/package.json') as { version: string }
 
@@ -287,12 +287,12 @@ export async function main(args: readonly string[]): Promise<number | undefined>
     return (await found.run(rest)) ?? undefined
   } catch (error) {
     if (!(error instanceof WrongUsage)) {
-      sayFailure(error)
+      printFailure(error)
       return 1
     }
     const word = found.argument === undefined && rest[0]?.startsWith('-') === false ? rest[0] : ''
     const near = word === '' ? '' : suggestionIn(found.words[0], word).replace(/^; d/, 'D')
-    sayFailure(
+    printFailure(
       new WrongUsage([...error.faults, ...(near === '' ? [] : [near])]),
       `untag ${found.words.join(' ')} --help shows the options.\n`,
     )
@@ -313,7 +313,7 @@ function showUnknown(args: readonly string[]): number {
   const words = args.filter((word) => word !== '--json').slice(0, 2)
   const unknown = `there is no command "${words.join(' ')}"${near}`
   const fault = isWhole ? `untag ${args[0]} needs a second word` : unknown
-  if (writesJson()) sayFailure(new WrongUsage([fault]))
+  if (writesJson()) printFailure(new WrongUsage([fault]))
   else process.stderr.write(`${fault}:\n\n${helpFor(args[0])}`)
   return 2
 }

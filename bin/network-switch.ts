@@ -15,7 +15,7 @@ export function networkSwitch(fetchThrough: Fetch, openThrough: OpenMqttLine): N
   let pulled = new AbortController()
   let isCut = false
   const lines = new Set<() => void>()
-  const gone = () => new Error('the network is cut')
+  const cutError = () => new Error('the network is cut')
 
   return {
     get isCut() {
@@ -24,7 +24,7 @@ export function networkSwitch(fetchThrough: Fetch, openThrough: OpenMqttLine): N
     cut() {
       if (isCut) return
       isCut = true
-      pulled.abort(gone())
+      pulled.abort(cutError())
       for (const drop of lines) drop()
       lines.clear()
     },
@@ -33,11 +33,11 @@ export function networkSwitch(fetchThrough: Fetch, openThrough: OpenMqttLine): N
       pulled = new AbortController()
     },
     async fetch(url, init) {
-      if (isCut) throw gone()
+      if (isCut) throw cutError()
       return fetchThrough(url, { ...init, signal: AbortSignal.any([init.signal, pulled.signal]) })
     },
     async openLine(options, timeoutMs) {
-      if (isCut) throw gone()
+      if (isCut) throw cutError()
       let dropped = false
       const onClosed = (why: string) => {
         if (dropped) return
@@ -52,7 +52,7 @@ export function networkSwitch(fetchThrough: Fetch, openThrough: OpenMqttLine): N
       }
       if (isCut) {
         line.close()
-        throw gone()
+        throw cutError()
       }
       lines.add(drop)
       return line

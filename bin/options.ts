@@ -154,11 +154,11 @@ export type Values<O extends Options> = { [K in keyof O]: O[K] extends Option<in
  */
 export function readOptions<O extends Options>(options: O, args: readonly string[], env: NodeJS.ProcessEnv): Values<O> {
   const faults: string[] = []
-  const given = new Map<string, string>()
-  for (const { flag: name, value } of tokensOf(options, args, faults)) given.set(name, value)
+  const argumentValues = new Map<string, string>()
+  for (const { flag: name, value } of tokensOf(options, args, faults)) argumentValues.set(name, value)
   const values: Record<string, unknown> = {}
   for (const [name, option] of Object.entries(options)) {
-    const forms = writtenForms(option, given, env)
+    const forms = writtenForms(option, argumentValues, env)
     const [written, other] = forms.some(({ isOnLine }) => isOnLine) ? forms.filter(({ isOnLine }) => isOnLine) : forms
     if (written === undefined) {
       values[name] = option.fallback
@@ -188,12 +188,12 @@ interface Written {
 /** Finds the value of an option and the name of its file, in the command line or else in the environment. */
 function writtenForms(
   option: Option<unknown>,
-  given: ReadonlyMap<string, string>,
+  argumentValues: ReadonlyMap<string, string>,
   env: NodeJS.ProcessEnv,
 ): readonly Written[] {
   return (option.isSecret ? [option, fileForm(option)] : [option]).flatMap((form): Written[] => {
     const isFile = form !== option
-    const onLine = given.get(form.flag)
+    const onLine = argumentValues.get(form.flag)
     if (onLine !== undefined) return [{ value: onLine, source: `--${form.flag}`, isOnLine: true, isFile }]
     const value = env[form.env]
     return value === undefined || value === '' ? [] : [{ value, source: form.env, isOnLine: false, isFile }]

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { WrongUsage } from './options.ts'
-import { whatWentWrong } from './what-went-wrong.ts'
+import { errorText } from './what-went-wrong.ts'
 
 /** With `--json`, each line of stdout and the final error on stderr is a JSON object. */
 let isJson = false
@@ -16,28 +16,28 @@ export function writesJson(): boolean {
 }
 
 /** Prints that a long-running command is ready: `ready {…}`, or `{"ready": {…}}`. */
-export function sayReady(fields: object): void {
+export function printReady(fields: object): void {
   process.stdout.write(isJson ? `${JSON.stringify({ ready: fields })}\n` : `ready ${JSON.stringify(fields)}\n`)
 }
 
 /** Prints a line of a long-running command: the text, or `{"line": "…"}`. */
-export function sayLine(text = ''): void {
+export function printLine(text = ''): void {
   if (!isJson) process.stdout.write(`${text}\n`)
   else if (text !== '') process.stdout.write(`${JSON.stringify({ line: stripVTControlCharacters(text).trim() })}\n`)
 }
 
 /** Prints a line on stderr: the text, or `{"note": "…"}`. */
-export function sayNote(text: string): void {
+export function printNote(text: string): void {
   process.stderr.write(`${isJson ? JSON.stringify({ note: text }) : text}\n`)
 }
 
 /** Prints why a command failed, followed by `help`. JSON output has the fields of the API's errors instead. */
-export function sayFailure(error: unknown, help = ''): void {
+export function printFailure(error: unknown, help = ''): void {
   if (!isJson)
-    return void process.stderr.write(`${error instanceof WrongUsage ? error.message : whatWentWrong(error)}\n${help}`)
+    return void process.stderr.write(`${error instanceof WrongUsage ? error.message : errorText(error)}\n${help}`)
   const fields =
     error instanceof WrongUsage
       ? { error: error.faults.join('; '), code: 'wrong-usage', faults: error.faults }
-      : { error: whatWentWrong(error), code: 'failed' }
+      : { error: errorText(error), code: 'failed' }
   process.stderr.write(`${JSON.stringify(fields)}\n`)
 }

@@ -24,6 +24,6 @@ export function openPcsc(link: PcscLink, signal: AbortSignal): Promise<ByteLink>
 }
 
 /** Lists the NFC readers of this machine. */
-export function seenReaders(socket: string, platform: Platform): Promise<ListedReader[]> {
+export function listNfcReaders(socket: string, platform: Platform): Promise<ListedReader[]> {
   return listReaders((signal) => openPcsc({ pcsc: 'any', socket }, signal), platform)
 }

@@ -2,18 +2,18 @@ import { chmodSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SecretFiles } from '../policy/platform.ts'
 import { makeFolder } from './durable-folder.ts'
-import { isThere, outOfReach } from './is-there.ts'
+import { pathExists, accessError } from './is-there.ts'
 import { replaceFile } from './replace-file.ts'
 
 /** Reads and writes files of mode 0600 in folders of mode 0700. */
 export const secretFiles: SecretFiles = {
   read(file) {
-    if (!isThere(file)) return undefined
+    if (!pathExists(file)) return undefined
     try {
       chmodSync(file, 0o600)
       return readFileSync(file, 'utf8')
     } catch (error) {
-      throw outOfReach(file, error)
+      throw accessError(file, error)
     }
   },
   write(file, text) {

@@ -4,8 +4,8 @@ import { openTcp } from '../device-drivers/transports/tcp.ts'
 import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
 import type { AttachedDevice, DeviceDiscovery } from '../edge-agent/setup/device-discovery.ts'
 import type { Platform } from '../policy/platform.ts'
-import { seenReaders } from './pcsc-process.ts'
-import { foundSerial, type FoundSerial } from './found-serial.ts'
+import { listNfcReaders } from './pcsc-process.ts'
+import { findSerialPorts, type FoundSerial } from './found-serial.ts'
 
 const LLRP_PORT = 5_084
 
@@ -19,10 +19,10 @@ export function readerEntry({ stableName }: ListedReader): Record<string, unknow
 }
 
 /** Finds attached serial ports and NFC readers, and LLRP readers by address. */
-export function surroundings(pcscdSocket: string, platform: Platform): DeviceDiscovery {
+export function deviceDiscovery(pcscdSocket: string, platform: Platform): DeviceDiscovery {
   return {
     async findAttached() {
-      const attached = foundSerial().map((port): AttachedDevice => ({
+      const attached = findSerialPorts().map((port): AttachedDevice => ({
         kind: 'serial',
         name: titleOf(port),
         at: port.path,
@@ -31,7 +31,7 @@ export function surroundings(pcscdSocket: string, platform: Platform): DeviceDis
       }))
       const notes: string[] = []
       try {
-        for (const reader of await seenReaders(pcscdSocket, platform))
+        for (const reader of await listNfcReaders(pcscdSocket, platform))
           attached.push({
             kind: 'nfc',
             name: reader.name,

@@ -56,5 +56,5 @@ export function maySubscribe({ storeId, agentId }: AgentAddress, filter: string)
 }
 
 function isOneOf<T extends string>(list: readonly T[], text: string): text is T {
-  return (list as readonly string[]).includes(word)
+  return (list as readonly string[]).includes(text)
 }

@@ -80,9 +80,10 @@ function keyed(derived: Uint8Array, storeKey: string): Buffer {
 export function findCardIndex(verifiers: readonly (Verifier | undefined)[], card: string, storeKey: string): number {
   const derived = new Map<string, Buffer | undefined>()
   const keyBy = ({ salt, n, r, p }: Verifier) => {
-    const how = [salt, n, r, p].join()
-    if (!derived.has(how) && derived.size < SALTS_LIMIT) derived.set(how, derive(card, { salt, n, r, p }, storeKey))
-    return derived.get(how)
+    const parameters = [salt, n, r, p].join()
+    if (!derived.has(parameters) && derived.size < SALTS_LIMIT)
+      derived.set(parameters, derive(card, { salt, n, r, p }, storeKey))
+    return derived.get(parameters)
   }
   return verifiers.findIndex(
     (verifier) => verifier !== undefined && secretsEqual(Buffer.from(verifier.key, 'base64url'), keyBy(verifier)),
@@ -93,15 +94,15 @@ function derivation(cost: { n: number; r: number; p: number }, salt: Uint8Array)
   return { salt: Buffer.from(salt).toString('base64url'), ...cost }
 }
 
-function verifierWith(secret: string, how: KeyDerivation): Verifier {
-  const { salt, n, r, p } = how
+function verifierWith(secret: string, parameters: KeyDerivation): Verifier {
+  const { salt, n, r, p } = parameters
   const key = scryptSync(secret, Buffer.from(salt, 'base64url'), DERIVED_KEY_BYTES, { N: n, r, p })
-  return { ...how, key: key.toString('base64url') }
+  return { ...parameters, key: key.toString('base64url') }
 }
 
 /** Compares a secret with a published verifier in constant time. */
-export function matchesVerifier({ key, ...how }: Verifier, secret: string, storeKey: string): boolean {
-  return secretsEqual(Buffer.from(key, 'base64url'), derive(secret, how, storeKey))
+export function matchesVerifier({ key, ...parameters }: Verifier, secret: string, storeKey: string): boolean {
+  return secretsEqual(Buffer.from(key, 'base64url'), derive(secret, parameters, storeKey))
 }
 
 /** Returns undefined if the parameters cost more than those of any release of untag. */

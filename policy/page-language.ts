@@ -47,8 +47,8 @@ function acceptedLanguage(header: string | undefined): Language {
     const own = ranges.filter(({ value }) => value === language || value.startsWith(`${language}-`))
     const wildcard = ranges.filter(({ value }) => value === '*')
     const [best] = (own.length > 0 ? own : wildcard).toSorted((a, b) => b.quality - a.quality)
-    return { language, quality: best?.quality ?? 0, place: best?.quality ? ranges.indexOf(best) : ranges.length }
+    return { language, quality: best?.quality ?? 0, position: best?.quality ? ranges.indexOf(best) : ranges.length }
   }
-  const [first] = LANGUAGES.map(weigh).toSorted((a, b) => b.quality - a.quality || a.place - b.place)
+  const [first] = LANGUAGES.map(weigh).toSorted((a, b) => b.quality - a.quality || a.position - b.position)
   return first?.language ?? LANGUAGES[0]
 }

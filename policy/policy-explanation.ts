@@ -46,15 +46,15 @@ export interface PolicyExplanation {
 const STAGES: readonly PolicyStage[] = ['fresh', 'stale', 'expired']
 
 /** Explains the decisions of a policy at each stage. Cloud and agent run the same `decide`. */
-export function explainPolicy(question: PolicyScenario, policy: ProtectionPolicy): PolicyExplanation {
-  const { category, brand, priceCent } = question
-  const fresh = factsOf(question, 'fresh')
+export function explainPolicy(scenario: PolicyScenario, policy: ProtectionPolicy): PolicyExplanation {
+  const { category, brand, priceCent } = scenario
+  const fresh = factsOf(scenario, 'fresh')
   const known = { status: fresh.item?.status ?? null, category, brand, priceCent }
   return {
     offline: predictIsolatedDecision([{ ...fresh, item: known }], policy),
-    entry: policyEntryFor(question.category, policy) ?? null,
+    entry: policyEntryFor(scenario.category, policy) ?? null,
     stages: STAGES.map((stage) => {
-      const decision = decide(factsOf(question, stage), policy)
+      const decision = decide(factsOf(scenario, stage), policy)
       return { stage, ...toApiDecision(decision), trace: decision.trace, isolated: isolatedAt(policy, stage) }
     }),
   }

@@ -21,7 +21,7 @@ const OTHERS = 'others'
 interface Window {
   untilMs: number
   lines: number
-  left: { count: number; message: string; cancel: Cancel } | undefined
+  suppressed: { count: number; message: string; cancel: Cancel } | undefined
 }
 
 /**
@@ -38,17 +38,17 @@ export function rateLimitedLog(
     const known = windows.get(key)
     if (known && nowMs < known.untilMs) return known
     if (known) end(key)
-    const fresh = { untilMs: nowMs + MINUTE_MS, lines: 0, left: undefined }
+    const fresh = { untilMs: nowMs + MINUTE_MS, lines: 0, suppressed: undefined }
     windows.set(key, fresh)
     return fresh
   }
 
   function end(key: string): void {
-    const left = windows.get(key)?.left
+    const suppressed = windows.get(key)?.suppressed
     windows.delete(key)
-    if (!left) return
-    left.cancel()
-    write({ suppressed: left.count, ...(key !== left.message && { key }) }, left.message)
+    if (!suppressed) return
+    suppressed.cancel()
+    write({ suppressed: suppressed.count, ...(key !== suppressed.message && { key }) }, suppressed.message)
   }
 
   function endExpiredWindows(): void {
@@ -65,12 +65,12 @@ export function rateLimitedLog(
         window.lines++
         return write(fields, message)
       }
-      window.left ??= {
+      window.suppressed ??= {
         count: 0,
         message,
         cancel: timers.after(window.untilMs - clock.elapsed(), () => end(counted)),
       }
-      window.left.count++
+      window.suppressed.count++
     },
     stop() {
       for (const key of windows.keys()) end(key)

@@ -74,7 +74,7 @@ async function run(bench: Bench): Promise<Result> {
       [NAMES.ours, cloud],
       [NAMES.vendure, vendure],
     ] as const) {
-      if (shop) held.set(name, await shop.server.ask<Memory>({ kind: 'memory' }))
+      if (shop) held.set(name, await shop.server.request<Memory>({ kind: 'memory' }))
     }
     const also = alsoOf(contenders, rounds)
     for (const [name, row] of Object.entries(also)) {

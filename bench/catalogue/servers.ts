@@ -42,7 +42,7 @@ export async function openShops(
   const start = (file: string, core: number, args: string[] = []) => keep(startProgram(file, core, args))
   const load = await start('load-program.js', CORES.load)
   const server = await start('cloud-program.js', CORES.server, [folder])
-  const { port, base, authorization, storeId } = await server.ask<PreparedCatalogue>({
+  const { port, base, authorization, storeId } = await server.request<PreparedCatalogue>({
     kind: 'catalogue',
     products: PRODUCTS,
   })
@@ -50,19 +50,19 @@ export async function openShops(
   const products = await allProducts(at('fetchProducts'), storeId)
   const bare: Shops['bare'] = async (commits) => {
     const program = await start('peers/bare-catalogue.js', CORES.server, [folder, commits])
-    const address = await program.ask<Omit<Address, 'path'>>({ kind: 'prepare', products })
+    const address = await program.request<Omit<Address, 'path'>>({ kind: 'prepare', products })
     return { server: program, at: (path) => ({ ...address, path }) }
   }
   return { load, cloud: { server, at, storeId }, bare, vendure: vendure ? await openVendure() : undefined }
 
   async function openVendure(): Promise<Shop> {
     const program = await keep(startVendure(folder, PRODUCTS, note))
-    const { port } = await program.ask<{ port: number }>({ kind: 'prepare' })
+    const { port } = await program.request<{ port: number }>({ kind: 'prepare' })
     const address: Address = { port, path: '/shop-api', authorization: 'none' }
     const bodies = Array.from({ length: VENDURE_WARM_UPS[mode] }, (_, i) =>
       i % 3 === 0 ? searchBody(50) : productBody((i % PRODUCTS) + 1),
     )
-    await load.ask({ ...address, bodies, connections: CONNECTIONS, expected: '49999' })
+    await load.request({ ...address, bodies, connections: CONNECTIONS, expected: '49999' })
     return { server: program, at: () => address }
   }
 }

@@ -117,8 +117,8 @@ interface Seen {
 }
 
 async function look({ program }: Engine): Promise<Seen> {
-  const cpu = await program.ask<NodeJS.CpuUsage>({ kind: 'cpu' })
-  return { cpu, statements: await program.ask<StatementCounts | undefined>({ kind: 'statements' }) }
+  const cpu = await program.request<NodeJS.CpuUsage>({ kind: 'cpu' })
+  return { cpu, statements: await program.request<StatementCounts | undefined>({ kind: 'statements' }) }
 }
 
 /** Measures one operation on one engine under one load, with `count` requests per slice. */
@@ -133,7 +133,7 @@ export function shopsContender(
     async slice() {
       const question = questionOf(engine, load, operation, count)
       const before = await look(engine)
-      const microseconds = await client.ask<number>(question)
+      const microseconds = await client.request<number>(question)
       seen.push(costsOf(before, await look(engine), count))
       return microseconds / count
     },

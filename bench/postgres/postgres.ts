@@ -87,12 +87,12 @@ async function startEngines(
   wanted: ShopsWanted,
 ): Promise<Record<'bare' | 'sqlite' | 'cloud', Engine>> {
   const server = await keep(startProgram('postgres/server-program.js', CORES.any, [folder]))
-  const newDatabase = (name: string) => server.ask<string>({ kind: 'database', name })
+  const newDatabase = (name: string) => server.request<string>({ kind: 'database', name })
   const engineOf = async (name: string, file: string, url?: string): Promise<Engine> => {
     const data = join(folder, name.replace(' ', '-'))
     mkdirSync(data)
     const program = await keep(startProgram(file, CORES.server, url === undefined ? [data] : [data, url]))
-    const prepared = await program.ask<PreparedShops>({ kind: 'shops', shops: wanted })
+    const prepared = await program.request<PreparedShops>({ kind: 'shops', shops: wanted })
     return { name, url, program, server: prepared, sent: new Map() }
   }
   return {

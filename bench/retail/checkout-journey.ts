@@ -31,7 +31,7 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
     const load = await start('retail/journey-load.js', CORES.load)
     const bare = await start('peers/bare-journey.js', CORES.server, [folder])
     const cloud = await start('cloud-program.js', CORES.server, [folder])
-    const { storeId, ...ours } = await cloud.ask<PreparedCatalogue>({ kind: 'catalogue', products: PRODUCTS })
+    const { storeId, ...ours } = await cloud.request<PreparedCatalogue>({ kind: 'catalogue', products: PRODUCTS })
     let next = 0
     const contender = (
       name: string,
@@ -44,21 +44,21 @@ async function run({ mode, folder, random }: Bench): Promise<Result> {
         cpu,
         async slice() {
           const eans = Array.from({ length: journeys }, () => benchProduct(next++ % PRODUCTS).ean)
-          const before = await server.ask<NodeJS.CpuUsage>({ kind: 'cpu' })
-          const microseconds = await load.ask<number>({
+          const before = await server.request<NodeJS.CpuUsage>({ kind: 'cpu' })
+          const microseconds = await load.request<number>({
             ...address,
             storeId,
             eans,
             connections: CONNECTIONS,
           } satisfies JourneyQuestion)
-          const after = await server.ask<NodeJS.CpuUsage>({ kind: 'cpu' })
+          const after = await server.request<NodeJS.CpuUsage>({ kind: 'cpu' })
           cpu.push((after.user + after.system - before.user - before.system) / journeys)
           return microseconds / journeys
         },
       }
     }
     const contenders = [
-      contender(NAMES.bare, bare, await bare.ask({ kind: 'prepare' })),
+      contender(NAMES.bare, bare, await bare.request({ kind: 'prepare' })),
       contender(NAMES.ours, cloud, ours),
     ]
     const samples = await takeTurns(contenders, rounds, random, warmUps)

@@ -87,7 +87,7 @@ async function fill(
 async function exportAll(data: string, lines: number, format: string, period: object): Promise<Exported> {
   return withPrograms(async (keep) => {
     const server = await keep(startProgram('cloud-program.js', CORES.server, [data]))
-    const { port, base, authorization } = await server.ask<PreparedAccount>({ kind: 'account' })
+    const { port, base, authorization } = await server.request<PreparedAccount>({ kind: 'account' })
     const from = performance.now()
     const response = await fetch(`http://127.0.0.1:${port}${base}/exportSalesData`, {
       method: 'POST',
@@ -100,7 +100,7 @@ async function exportAll(data: string, lines: number, format: string, period: ob
     for await (const chunk of response.body) {
       bytes += chunk.length
       if (performance.now() - looked < LOOK_MS) continue
-      peakMb = Math.max(peakMb, (await server.ask<Memory>({ kind: 'memory' })).rss)
+      peakMb = Math.max(peakMb, (await server.request<Memory>({ kind: 'memory' })).rss)
       looked = performance.now()
     }
     return { lines, format, bytes, microseconds: (performance.now() - from) * 1_000, peakMb }

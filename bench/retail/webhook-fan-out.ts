@@ -6,7 +6,7 @@ import { costsAtMost, rowsOf, type Bench, type Figure, type Result, type Sizes }
 import { withPrograms } from '../http-contender.ts'
 import { takeTurns, type Contender } from '../measure.ts'
 import { benchProduct } from '../catalogue/products.ts'
-import type { Heard, ReceiverQuestion } from './webhook-receiver.ts'
+import type { DeliveryTimes, ReceiverQuestion } from './webhook-receiver.ts'
 
 const NAMES = { healthy: 'all answer', troubled: 'one hangs, one is slow' }
 /** Maximum factor by which the p99 of healthy receivers may rise. */
@@ -26,7 +26,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
   const { accounts, perAccount, events, rounds, warmUps } = SIZES[mode]
   return withPrograms(async (keep) => {
     const receiver = await keep(startProgram('retail/webhook-receiver.js', CORES.load))
-    const { port: receiverPort } = await receiver.ask<{ port: number }>({ kind: 'open' } satisfies ReceiverQuestion)
+    const { port: receiverPort } = await receiver.request<{ port: number }>({ kind: 'open' } satisfies ReceiverQuestion)
     const lastOf = new Map<string, { p50Ms: number; deliveries: number }>()
     let next = 0
 
@@ -34,7 +34,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
       const data = join(folder, run)
       mkdirSync(data)
       const cloud = await keep(startProgram('cloud-program.js', CORES.server, [data]))
-      const { port, base, shops } = await cloud.ask<PreparedAccounts>({ kind: 'accounts', accounts })
+      const { port, base, shops } = await cloud.request<PreparedAccounts>({ kind: 'accounts', accounts })
       const call = async (authorization: string, operation: string, body: object) => {
         const response = await fetch(`http://127.0.0.1:${port}${base}/${operation}`, {
           method: 'POST',
@@ -59,7 +59,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
         name,
         async slice() {
           const expected = events * (accounts * perAccount - troubled)
-          const heard = receiver.ask<Heard>({ kind: 'hear', run, expected } satisfies ReceiverQuestion)
+          const heard = receiver.request<DeliveryTimes>({ kind: 'hear', run, expected } satisfies ReceiverQuestion)
           const { ean: _ean, ...product } = benchProduct(0)
           for (let e = 0; e < events; e++) {
             await Promise.all(

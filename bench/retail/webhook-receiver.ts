@@ -8,7 +8,7 @@ import { answerBench } from '../child.ts'
  */
 export type ReceiverQuestion = { kind: 'open' } | { kind: 'hear'; run: string; expected: number }
 
-export interface Heard {
+export interface DeliveryTimes {
   deliveries: number
   p50Ms: number
   p99Ms: number
@@ -40,7 +40,7 @@ const server = createServer((request, response) => {
   })
 })
 
-function hear(run: string, expected: number): Promise<Heard> {
+function hear(run: string, expected: number): Promise<DeliveryTimes> {
   return new Promise((resolve) => {
     const times: number[] = []
     const done = () => {

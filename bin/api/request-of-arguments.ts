@@ -9,7 +9,7 @@ type Values = Record<string, unknown>
 
 /** Maximum depth of a path, and maximum number of list entries. */
 const DEPTH_LIMIT = 8
-const PLACES_LIMIT = 500
+const ENTRIES_LIMIT = 500
 
 /**
  * Builds a request from `--field value`, `--a.b value`, `--list x --list y`, `--list.0.field value` and `--json '{…}'`
@@ -24,7 +24,7 @@ export function requestOfArguments(args: readonly string[], schema: JsonSchema, 
     if (name === 'json') Object.assign(request, jsonObject(value, faults))
     else fields.push({ path: name, value })
   }
-  for (const { path, value } of fields) place(request, path.split('.'), value, schema, components, path, faults)
+  for (const { path, value } of fields) setValue(request, path.split('.'), value, schema, components, path, faults)
   for (const name of resolveReference(schema, components).required ?? [])
     if (!(name in request)) faults.push(`--${name} is needed`)
   if (faults.length > 0) throw new WrongUsage(faults)
@@ -126,7 +126,7 @@ function isBoolean(schema: JsonSchema | undefined, components: Components): bool
   )
 }
 
-function place(
+function setValue(
   request: Values,
   path: readonly string[],
   value: string | undefined,
@@ -143,9 +143,9 @@ function place(
   if ('fault' in read) return void faults.push(`--${name} ${read.fault}`)
   let at: Values = request
   for (const [i, step] of path.slice(0, -1).entries()) {
-    if (Array.isArray(at) && Number(step) >= PLACES_LIMIT)
+    if (Array.isArray(at) && Number(step) >= ENTRIES_LIMIT)
       return void faults.push(
-        `--${name}: a list on the command line has at most ${PLACES_LIMIT} entries; use --json for more`,
+        `--${name}: a list on the command line has at most ${ENTRIES_LIMIT} entries; use --json for more`,
       )
     const existing = at[step]
     const below =

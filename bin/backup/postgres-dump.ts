@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { KeyNames } from '../../cloud/authority/key-names.ts'
-import { whatWentWrong } from '../what-went-wrong.ts'
+import { errorText } from '../what-went-wrong.ts'
 
 /** Backup and restore of PostgreSQL with its own programs `pg_dump` and `pg_restore`. */
 
@@ -31,8 +31,8 @@ async function runTool(
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, ...(password !== undefined && { PGPASSWORD: password }) },
   })
-  let said = ''
-  child.stderr.on('data', (chunk: Buffer) => void (said = (said + chunk.toString()).slice(-4_000)))
+  let stderr = ''
+  child.stderr.on('data', (chunk: Buffer) => void (stderr = (stderr + chunk.toString()).slice(-4_000)))
   const ended = once(child, 'close') as Promise<[number | null]>
   const code = await Promise.race([
     ended.then(([status]) => status),
@@ -43,7 +43,7 @@ async function runTool(
       `${tool} is not on this machine: install PostgreSQL's client programs (package postgresql-client) in the server's version or newer. Or back up and restore with other tools, and then run untag restore --after`,
     )
   }
-  if (code !== 0) throw new Error(`${tool} failed: ${said.trim()}`)
+  if (code !== 0) throw new Error(`${tool} failed: ${stderr.trim()}`)
 }
 
 function withoutPassword(url: string): { plain: string; password: string | undefined } {
@@ -54,7 +54,7 @@ function withoutPassword(url: string): { plain: string; password: string | undef
 }
 
 /** Counts the other connections to the database, and lists its tables. */
-export async function lookAtPostgres(url: string): Promise<{ others: number; tables: string[] }> {
+export async function inspectPostgres(url: string): Promise<{ others: number; tables: string[] }> {
   return asClient(url, async (query) => {
     const [row] = await query<{ n: number }>(
       'SELECT COUNT(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
@@ -88,7 +88,7 @@ async function asClient<T>(url: string, work: (query: <R>(text: string) => Promi
   const { default: pg } = await import('pg')
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
   await client.connect().catch((error: unknown) => {
-    throw new Error(`the database cannot be reached: ${whatWentWrong(error)}; check --database-url`, { cause: error })
+    throw new Error(`the database cannot be reached: ${errorText(error)}; check --database-url`, { cause: error })
   })
   try {
     return await work(async <R>(text: string) => (await client.query(text)).rows as R[])

@@ -3,12 +3,12 @@ export function progressOf(
   what: string,
   stream: NodeJS.WriteStream = process.stderr,
 ): (done: number, total: number) => void {
-  let told = -1
+  let reported = -1
   return (done, total) => {
     const percent = total === 0 ? 100 : Math.floor((done / total) * 100)
     const step = stream.isTTY ? percent : percent - (percent % 25)
-    if (step === told) return
-    told = step
+    if (step === reported) return
+    reported = step
     stream.write(stream.isTTY ? `\r${what} ${step} %${percent === 100 ? '\n' : ''}` : `${what} ${step} %\n`)
   }
 }

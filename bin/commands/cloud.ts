@@ -1,5 +1,5 @@
 import { assert } from '../../policy/assert.ts'
-import { sayReady } from '../output.ts'
+import { printReady } from '../output.ts'
 import { join } from 'node:path'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
@@ -44,7 +44,7 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
   const log = newLog('cloud', settings.logLevel)
   const running = await startCloud(settings, realPlatform(), log)
   stopOnSignals(running.stop)
-  sayReady({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl })
+  printReady({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl })
 }
 
 export async function startCloud(settings: CloudSettings, platform: Platform, log: Log): Promise<RunningCloud> {

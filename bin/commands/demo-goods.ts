@@ -21,7 +21,7 @@ async function products(api: Shopper, storeId: string): Promise<DemoProduct[]> {
 let turn = 0
 
 /** The next product, in rotation. */
-export async function somethingToBuy(api: Shopper, storeId: string): Promise<DemoProduct> {
+export async function nextProduct(api: Shopper, storeId: string): Promise<DemoProduct> {
   const all = await products(api, storeId)
   const product = all[turn++ % all.length]
   if (!product) throw new Error('the sandbox store has no products: delete the folder var/demo and start again')
@@ -29,8 +29,8 @@ export async function somethingToBuy(api: Shopper, storeId: string): Promise<Dem
 }
 
 /** Registers a new sellable item with an EPC. */
-export async function somethingUnpaid(api: Shopper, storeId: string): Promise<DemoProduct & { epc: string }> {
-  const product = await somethingToBuy(api, storeId)
+export async function newUnpaidItem(api: Shopper, storeId: string): Promise<DemoProduct & { epc: string }> {
+  const product = await nextProduct(api, storeId)
   const epc = `E280${Math.trunc(performance.timeOrigin + performance.now())
     .toString(16)
     .toUpperCase()

@@ -2,9 +2,9 @@ import { styleText } from 'node:util'
 import type { Platform } from '../../policy/platform.ts'
 import type { Shopper } from '../../simulators/services/shopper.ts'
 import type { NetworkSwitch } from '../network-switch.ts'
-import { sayLine as say } from '../output.ts'
+import { printLine as say } from '../output.ts'
 import type { DemoDevices } from './demo-devices.ts'
-import { somethingToBuy, somethingUnpaid } from './demo-goods.ts'
+import { nextProduct, newUnpaidItem } from './demo-goods.ts'
 import type { DemoStore } from './demo-store.ts'
 import type { DemoWalks } from './demo-walks.ts'
 import type { RunningEdge } from './edge.ts'
@@ -39,7 +39,7 @@ export function shopperKeys({ api, store, devices, network }: DemonstrationParts
   let lastReceipt: string | undefined
   return {
     async s() {
-      const basket = await somethingToBuy(api, store.storeId)
+      const basket = await nextProduct(api, store.storeId)
       say(soft(`A shopper buys "${basket.name}" with the phone and shows the receipt at the staff station.`))
       const bought = await api.buy({ storeId: store.storeId, items: [{ ean: basket.ean, quantity: 1 }] })
       lastReceipt = bought.receipt
@@ -67,7 +67,7 @@ export function shopperKeys({ api, store, devices, network }: DemonstrationParts
         return say(
           soft('The agent receives no new payments while its network is cut: press s to show a receipt, or o first.'),
         )
-      const { epc, name, ean } = await somethingUnpaid(api, store.storeId)
+      const { epc, name, ean } = await newUnpaidItem(api, store.storeId)
       say(soft(`A shopper pays for "${name}" and holds its hard tag to the self-checkout detacher.`))
       await api.buy({ storeId: store.storeId, items: [{ ean, quantity: 1, epcs: [epc] }] })
       await devices.lanes.detacher.scanner.scan(epc)

@@ -2,7 +2,7 @@ import { pause, type Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Shopper } from '../../simulators/services/shopper.ts'
 import type { DemoDevices } from './demo-devices.ts'
-import { somethingUnpaid } from './demo-goods.ts'
+import { newUnpaidItem } from './demo-goods.ts'
 import type { RunningEdge } from './edge.ts'
 
 export interface DemoWalksParts {
@@ -26,7 +26,7 @@ export interface DemoWalks {
   prepare(): Promise<void>
 }
 
-type Goods = Awaited<ReturnType<typeof somethingUnpaid>>
+type Goods = Awaited<ReturnType<typeof newUnpaidItem>>
 
 const LOOK_MS = 20
 const WITHIN_MS = 10_000
@@ -56,7 +56,7 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
   }
 
   async function newGoods(): Promise<Goods> {
-    const goods = await somethingUnpaid(api, storeId)
+    const goods = await newUnpaidItem(api, storeId)
     await until(() => agent.link.isOnline)
     await untilKnown(goods.epc, 'sellable')
     return goods

@@ -1,4 +1,4 @@
-import { sayLine as say, sayReady, writesJson } from '../output.ts'
+import { printLine as say, printReady, writesJson } from '../output.ts'
 import { styleText } from 'node:util'
 import type { FeedEvent } from '../../edge-agent/feed.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
@@ -53,26 +53,26 @@ function printWelcome({ baseUrl, key, pin, notes, edge, store, edgeData }: Demon
   say(`  ${styleText('bold', 'Open the staff station, then press s here.')}`)
   say()
   const isInteractive = process.stdin.isTTY && process.stdout.isTTY
-  if (!isInteractive || writesJson()) sayReady({ baseUrl, key, agentUrl: edge.url, pairingUrl })
+  if (!isInteractive || writesJson()) printReady({ baseUrl, key, agentUrl: edge.url, pairingUrl })
 }
 
 /** Prints the decisions of the lanes and the actions of their devices. */
 async function narrate({ agent }: RunningEdge, { lanes }: DemoDevices): Promise<void> {
   const names = new Map(Object.values(lanes).map((lane: DemoLane) => [lane.deviceId, lane.name]))
   let queued = 0
-  let owesCloud = false
+  let hasUnsentEvents = false
   for await (const event of agent.feed.listen(new AbortController().signal)) {
     if (event.type === 'result') {
       say(describe(event, names.get(event.deviceId) ?? event.deviceId))
-      owesCloud ||= event.result.kind === 'decision' && event.result.answer.offline
+      hasUnsentEvents ||= event.result.kind === 'decision' && event.result.answer.offline
     }
     if (event.type !== 'status') continue
     const { queueDepth, online } = event.status
     if (!online && queueDepth !== queued && queueDepth > 0)
       say(soft(`  ${queueDepth === 1 ? '1 event waits' : `${queueDepth} events wait`} for the cloud`))
     queued = queueDepth
-    if (!online || queueDepth > 0 || !owesCloud) continue
-    owesCloud = false
+    if (!online || queueDepth > 0 || !hasUnsentEvents) continue
+    hasUnsentEvents = false
     say(soft('  the cloud has received all events'))
   }
 }

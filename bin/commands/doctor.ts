@@ -6,10 +6,10 @@ import { assertKeyPairs, readIdentity } from '../../edge-agent/identity/identity
 import { configFile } from '../config-file.ts'
 import { checkRegistrations } from '../configured-devices.ts'
 import { counted } from '../counted.ts'
-import { foundSerial, type FoundSerial } from '../found-serial.ts'
+import { findSerialPorts, type FoundSerial } from '../found-serial.ts'
 import { installedSqlite, mayAbort } from '../native-sqlite.ts'
 import { WrongUsage, type Values } from '../options.ts'
-import { seenReaders } from '../pcsc-process.ts'
+import { listNfcReaders } from '../pcsc-process.ts'
 import { realPlatform } from '../platform.ts'
 import { checkPorts, DEFAULT_PORTS, hasEmergency } from '../port-checks.ts'
 import { secretFiles } from '../secret-files.ts'
@@ -43,7 +43,7 @@ export async function runDoctor({
   add,
   device,
 }: Values<typeof DOCTOR_OPTIONS>): Promise<void> {
-  const ports = foundSerial()
+  const ports = findSerialPorts()
   const readers = await seeReaders(pcscdSocket)
   const findings = [
     await checkSqlite(),
@@ -182,7 +182,7 @@ function checkSerial(ports: readonly FoundSerial[]): Finding[] {
 
 async function seeReaders(socket: string): Promise<{ readers: ListedReader[] } | { fault: string }> {
   try {
-    return { readers: await seenReaders(socket, realPlatform()) }
+    return { readers: await listNfcReaders(socket, realPlatform()) }
   } catch (error) {
     return { fault: (error as Error).message }
   }

@@ -1,4 +1,4 @@
-import { sayReady } from '../output.ts'
+import { printReady } from '../output.ts'
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
@@ -41,7 +41,7 @@ import { runtimeFiles } from '../runtime-files.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_ROTATE_KEY_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
-import { surroundings } from '../surroundings.ts'
+import { deviceDiscovery } from '../surroundings.ts'
 import { traceFiles } from '../trace-files.ts'
 import { assertEnrolled } from './edge-access.ts'
 import { nearby } from './known-database.ts'
@@ -69,7 +69,7 @@ export async function enrolAgent(
   makeFolder(data)
   const lock = lockDataDir(join(data, 'agent.lock'), `an agent runs with the data in ${data}: stop it first`)
   try {
-    const known = settings.replace ? formerIn(data) : readIdentity(data, secretFiles)
+    const known = settings.replace ? predecessorIn(data) : readIdentity(data, secretFiles)
     if (known && !settings.replace)
       throw new Error(
         `${data} already contains agent ${known.agentId}: choose another folder with --data, or replace that agent with --replace`,
@@ -80,7 +80,7 @@ export async function enrolAgent(
     credentialFile(data, platform.random).ensure()
     const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch: boundedFetch })
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
-    if (kept === false) putAside(ledger, platform)
+    if (kept === false) renameDamagedLedger(ledger, platform)
     // The new agent continues the existing ledger, because this ledger contains the used release rights.
     if (kept) adoptLedger(ledger, known, enrolled.identity, enrolled.documents)
     if (kept !== undefined) {
@@ -96,7 +96,7 @@ export async function enrolAgent(
 }
 
 /** The identity of the predecessor, if it is readable. */
-function formerIn(data: string): Identity | undefined {
+function predecessorIn(data: string): Identity | undefined {
   const known = findIdentity(data, secretFiles)
   if (known !== 'damaged') return known
   process.stderr.write(
@@ -109,12 +109,12 @@ function formerIn(data: string): Identity | undefined {
  * True if the ledger is readable. Throws if it is damaged, unless `mayPutAside`. Runs before the enrolment consumes the
  * code.
  */
-function isSound(ledger: string, mayPutAside: boolean): boolean {
+function isSound(ledger: string, mayRename: boolean): boolean {
   try {
     openLedgerFile(ledger).close()
     return true
   } catch (error) {
-    if (error instanceof LedgerDamaged && mayPutAside) return false
+    if (error instanceof LedgerDamaged && mayRename) return false
     throw error
   }
 }
@@ -122,7 +122,7 @@ function isSound(ledger: string, mayPutAside: boolean): boolean {
 /**
  * Renames a damaged ledger. Renames the write-ahead log first: SQLite would apply a remaining log to the next ledger.
  */
-function putAside(ledger: string, { clock }: Platform): void {
+function renameDamagedLedger(ledger: string, { clock }: Platform): void {
   const aside = ledger.replace(/\.db$/, `-damaged-${new Date(clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}.db`)
   for (const suffix of ['-wal', '-shm', ''])
     if (existsSync(ledger + suffix)) renameSync(ledger + suffix, aside + suffix)
@@ -167,7 +167,7 @@ export async function runEdge(settings: EdgeSettings): Promise<void> {
       { pairingUrl: running.newPairingUrl() },
       'no browser is paired yet: open this link in the browser that shows the pages. It works once, within 15 minutes; untag edge link prints another',
     )
-  sayReady({ url: running.url, agentId: running.agent.identity.agentId })
+  printReady({ url: running.url, agentId: running.agent.identity.agentId })
 }
 
 export function loadConfig(file: string): AgentConfig {
@@ -217,7 +217,7 @@ export async function startEdge(
       config,
       ...lanAddress({ host, port: server.port, hosts: config.hosts, cloud: identity.cloud }),
       openLink: deviceLinks(settings, pushes, platform, log, stops),
-      deviceDiscovery: surroundings(settings.pcscdSocket, platform),
+      deviceDiscovery: deviceDiscovery(settings.pcscdSocket, platform),
       ...parts,
     })
     stops.push(agent.stop)
@@ -226,7 +226,7 @@ export async function startEdge(
     const { lostLines: lostLogLines } = log
     server.serve(localApp(agent, { hosts: () => hosts, log, credential, dataDir: resolve(data), pushes, lostLogLines }))
     const url = `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}`
-    const isFirstStart = keepUrls(agent, [url, ...hosts.map((name) => `http://${name}`)], log)
+    const isFirstStart = storeUrls(agent, [url, ...hosts.map((name) => `http://${name}`)], log)
     await agent.ready(FIRST_CONTACT_MS)
     return { url, agent, isFirstStart, newPairingUrl: () => newPairingUrl(agent, url), stop }
   } catch (error) {
@@ -307,7 +307,7 @@ function ownCredential(data: string, platform: Platform, log: Log): () => string
 }
 
 /** Stores the agent's addresses for `untag edge link`. Returns true if none were stored before. */
-function keepUrls({ ledger }: Agent, urls: readonly string[], log: Log): boolean {
+function storeUrls({ ledger }: Agent, urls: readonly string[], log: Log): boolean {
   const known = ledger.metadata.get(LOCAL_URLS)
   const text = JSON.stringify([...new Set(urls)].filter((url) => URL.canParse(url)))
   try {

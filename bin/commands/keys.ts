@@ -13,7 +13,13 @@ import { realPlatform } from '../platform.ts'
 import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
 import { accountNamed } from './account-named.ts'
 import { revokeSigningKey } from './signing-keys.ts'
-import { assertNoCloudBelow, isKnownDatabase, withDatabase, withKnownDatabase, type Place } from './known-database.ts'
+import {
+  assertNoCloudBelow,
+  isKnownDatabase,
+  withDatabase,
+  withKnownDatabase,
+  type DatabaseLocation,
+} from './known-database.ts'
 
 /** Commands for API keys. They also work while the cloud runs; changes are valid at once. */
 
@@ -99,7 +105,7 @@ export async function runKeysRevoke(settings: Values<typeof KEYS_REVOKE_OPTIONS>
 }
 
 function changeKey<T>(
-  settings: Place & { keyId: string | undefined },
+  settings: DatabaseLocation & { keyId: string | undefined },
   operation: string,
   change: (db: Db, row: ApiKeyRow, nowMs: number) => Promise<T>,
 ): Promise<T> {

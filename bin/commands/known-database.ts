@@ -2,19 +2,19 @@ import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
-import { lookAtPostgres } from '../backup/postgres-dump.ts'
-import { isThere } from '../is-there.ts'
+import { inspectPostgres } from '../backup/postgres-dump.ts'
+import { pathExists } from '../is-there.ts'
 import { realPlatform } from '../platform.ts'
 
 /** Data folder of a cloud, and its PostgreSQL database if it has one. */
-export interface Place {
+export interface DatabaseLocation {
   data: string
   databaseUrl: string | undefined
 }
 
 /** Opens the cloud's database for `work`, even while the cloud runs. Creates a missing SQLite file. */
 export async function withDatabase<T>(
-  { data, databaseUrl }: Place,
+  { data, databaseUrl }: DatabaseLocation,
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
   const file = join(data, 'cloud.db')
@@ -36,19 +36,22 @@ export async function withDatabase<T>(
 }
 
 /** Like `withDatabase`, but throws if there is no database. */
-export async function withKnownDatabase<T>(place: Place, work: (database: Database) => Promise<T>): Promise<T> {
+export async function withKnownDatabase<T>(
+  place: DatabaseLocation,
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
   await assertKnownDatabase(place)
   return withDatabase(place, work)
 }
 
 /** True if the database of a cloud exists. */
-export async function isKnownDatabase({ data, databaseUrl }: Place): Promise<boolean> {
-  if (databaseUrl === undefined) return isThere(join(data, 'cloud.db'))
-  return (await lookAtPostgres(databaseUrl)).tables.includes('installation')
+export async function isKnownDatabase({ data, databaseUrl }: DatabaseLocation): Promise<boolean> {
+  if (databaseUrl === undefined) return pathExists(join(data, 'cloud.db'))
+  return (await inspectPostgres(databaseUrl)).tables.includes('installation')
 }
 
 /** Throws if the database of a cloud does not exist. */
-export async function assertKnownDatabase(place: Place): Promise<void> {
+export async function assertKnownDatabase(place: DatabaseLocation): Promise<void> {
   if (await isKnownDatabase(place)) return
   if (place.databaseUrl !== undefined) throw new Error('the database contains no cloud: check --database-url')
   throw new Error(
@@ -62,7 +65,7 @@ export async function assertKnownDatabase(place: Place): Promise<void> {
  */
 export function assertOwnKeyFiles(data: string): void {
   const master = join(data, 'keys', 'master.key')
-  if (!isThere(master))
+  if (!pathExists(master))
     throw new Error(
       `${master} does not exist: choose the folder of the cloud's data with --data${nearby(data, 'cloud', 'keys/master.key')}`,
     )
@@ -72,9 +75,9 @@ export function assertOwnKeyFiles(data: string): void {
  * Prevents a second cloud by mistake: throws if `DATA` has no cloud but `DATA/cloud` has one. `untag start` creates
  * such folders.
  */
-export function assertNoCloudBelow({ data, databaseUrl }: Place): void {
+export function assertNoCloudBelow({ data, databaseUrl }: DatabaseLocation): void {
   const below = join(data, 'cloud')
-  if (databaseUrl !== undefined || isThere(join(data, 'cloud.db')) || !existsSync(join(below, 'cloud.db'))) return
+  if (databaseUrl !== undefined || pathExists(join(data, 'cloud.db')) || !existsSync(join(below, 'cloud.db'))) return
   throw new Error(
     `${data} contains no cloud, but ${below} does: use it with --data ${below}, or choose another folder for a new cloud`,
   )

@@ -1,4 +1,4 @@
-import { sayLine, sayNote, sayReady } from '../output.ts'
+import { printLine, printNote, printReady } from '../output.ts'
 import { newSecret } from '../../cloud/webhooks/secret.ts'
 import { signatureHeaders } from '../../cloud/webhooks/signatures.ts'
 import { apiClient, ApiRefusal, type ApiClient } from '../api-client.ts'
@@ -27,25 +27,25 @@ export async function runListen(settings: Values<typeof LISTEN_OPTIONS>): Promis
   const filter = { events: events.split(',').map((e) => e.trim()), ...(storeId !== undefined && { storeId }) }
   let stopped = false
   stopOnSignals(async () => void (stopped = true))
-  sayReady({ forwardTo, secret })
-  let place: { since: string } | { cursor: string } = { since: new Date(serverMs).toISOString() }
+  printReady({ forwardTo, secret })
+  let position: { since: string } | { cursor: string } = { since: new Date(serverMs).toISOString() }
   while (!stopped) {
-    const found = await ask(api, { ...filter, ...place, limit: 100 })
+    const found = await fetchEvents(api, { ...filter, ...position, limit: 100 })
     for (const envelope of found) {
       await forward(envelope, forwardTo, secret)
-      place = { cursor: envelope.id }
+      position = { cursor: envelope.id }
     }
     if (found.length === 0) await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS))
   }
 }
 
 /** Fetches the next events. Returns none while the API cannot be reached. */
-async function ask(api: ApiClient, body: object): Promise<Envelope[]> {
+async function fetchEvents(api: ApiClient, body: object): Promise<Envelope[]> {
   try {
     return (await api.call('fetchWebhookEvents', body)).body['events'] as Envelope[]
   } catch (error) {
     if (error instanceof ApiRefusal && error.status < 500 && error.status !== 429) throw error
-    sayNote(`${error instanceof Error ? error.message : String(error)}; trying again`)
+    printNote(`${error instanceof Error ? error.message : String(error)}; trying again`)
     return []
   }
 }
@@ -57,7 +57,7 @@ async function forward({ storeId: _storeId, ...envelope }: Envelope, url: string
     'content-type': 'application/json',
     ...signatureHeaders({ id: envelope.id, sentS: Math.floor(Date.now() / 1_000), body }, { current: secret }),
   }
-  const said = await fetch(url, {
+  const result = await fetch(url, {
     method: 'POST',
     headers,
     body,
@@ -71,5 +71,5 @@ async function forward({ storeId: _storeId, ...envelope }: Envelope, url: string
     (error: unknown) =>
       `no answer: ${error instanceof Error ? ((error.cause as Error | undefined)?.message ?? error.message) : String(error)}`,
   )
-  sayLine(`${envelope.event} ${envelope.id} → ${said} (${Math.round(performance.now() - began)} ms)`)
+  printLine(`${envelope.event} ${envelope.id} → ${result} (${Math.round(performance.now() - began)} ms)`)
 }

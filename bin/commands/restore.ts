@@ -5,7 +5,7 @@ import { assertNamedKeys } from '../../cloud/authority/key-names.ts'
 import { markRestored, type RestoreSummary } from '../../cloud/restore/mark-restored.ts'
 import { copyFlushed, copyFolder, flush, makeFolder } from '../backup/files.ts'
 import { readBackup, type Manifest } from '../backup/manifest.ts'
-import { checkDump, dropTables, loadPostgres, lookAtPostgres } from '../backup/postgres-dump.ts'
+import { checkDump, dropTables, loadPostgres, inspectPostgres } from '../backup/postgres-dump.ts'
 import { checkCopy } from '../backup/sqlite-copy.ts'
 import { assertRestored, restoringFolder } from '../backup/unfinished.ts'
 import { counted } from '../counted.ts'
@@ -19,7 +19,7 @@ import {
   assertNoCloudBelow,
   withDatabase,
   withKnownDatabase,
-  type Place,
+  type DatabaseLocation,
 } from './known-database.ts'
 
 /**
@@ -45,7 +45,9 @@ export async function runRestore(settings: Settings): Promise<void> {
   try {
     print(
       settings,
-      from === undefined || !manifest ? await afterwards(settings) : await fromBackup(settings, from, manifest),
+      from === undefined || !manifest
+        ? await raiseGenerationOnly(settings)
+        : await fromBackup(settings, from, manifest),
     )
   } finally {
     lock.release()
@@ -53,10 +55,10 @@ export async function runRestore(settings: Settings): Promise<void> {
 }
 
 /** Raises the generation of a database that was restored by other means. */
-async function afterwards(settings: Settings): Promise<RestoreSummary> {
+async function raiseGenerationOnly(settings: Settings): Promise<RestoreSummary> {
   assertRestored(settings.data)
-  await refuseOthers(settings)
-  return withKnownDatabase(settings, () => note(settings, settings.data))
+  await assertNoOtherConnections(settings)
+  return withKnownDatabase(settings, () => raiseGeneration(settings, settings.data))
 }
 
 async function fromBackup(settings: Settings, from: string, manifest: Manifest): Promise<RestoreSummary> {
@@ -67,9 +69,9 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
       `${from} is a backup of ${manifest.database}, not of ${wanted}: ${manifest.database === 'postgres' ? 'name the database with --database-url' : 'omit --database-url'}`,
     )
   const staging = restoringFolder(data)
-  const takesKeys = takesKeysOf(settings, manifest)
-  await refuseToReplace(settings)
-  if (databaseUrl !== undefined) await assertOfUse(from, manifest, takesKeys ? from : data)
+  const takesKeys = restoresBackupKeys(settings, manifest)
+  await assertMayReplace(settings)
+  if (databaseUrl !== undefined) await assertRestorable(from, manifest, takesKeys ? from : data)
   rmSync(staging, { recursive: true, force: true })
   makeFolder(staging)
   flush(data)
@@ -87,7 +89,7 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
 /**
  * True to restore the keys of the backup. Existing keys stay unless --force is set. Throws if neither place has keys.
  */
-function takesKeysOf({ data, force }: Settings, manifest: Manifest): boolean {
+function restoresBackupKeys({ data, force }: Settings, manifest: Manifest): boolean {
   const own = join(data, 'keys')
   const hasOwn = existsSync(join(own, 'master.key')) && existsSync(join(own, 'root.json'))
   if (manifest.keys === 'included') return force || !hasOwn
@@ -95,7 +97,7 @@ function takesKeysOf({ data, force }: Settings, manifest: Manifest): boolean {
   throw new Error(`this backup contains no keys: put master.key and root.json, which you keep apart, into ${own} first`)
 }
 
-async function refuseToReplace(settings: Settings): Promise<void> {
+async function assertMayReplace(settings: Settings): Promise<void> {
   const { data, databaseUrl, force } = settings
   if (databaseUrl === undefined) {
     const file = join(data, 'cloud.db')
@@ -103,16 +105,16 @@ async function refuseToReplace(settings: Settings): Promise<void> {
       throw new Error(`${file} already contains a cloud: use --force to rename it and restore the backup`)
     return
   }
-  await refuseOthers(settings)
-  const { tables } = await lookAtPostgres(databaseUrl)
+  await assertNoOtherConnections(settings)
+  const { tables } = await inspectPostgres(databaseUrl)
   // Tables of an interrupted restore may be dropped: they contain only data of a backup.
   if (tables.length > 0 && !force && !existsSync(restoringFolder(data)))
     throw new Error('the database is not empty: use --force to drop all its tables and restore the backup')
 }
 
-async function refuseOthers({ databaseUrl, force }: Settings): Promise<void> {
+async function assertNoOtherConnections({ databaseUrl, force }: Settings): Promise<void> {
   if (databaseUrl === undefined || force) return
-  const { others } = await lookAtPostgres(databaseUrl)
+  const { others } = await inspectPostgres(databaseUrl)
   if (others > 0)
     throw new Error(
       `the database has ${counted(others, 'other connection')}: stop every cloud first, or continue with --force`,
@@ -123,7 +125,7 @@ async function stageSqlite(from: string, staging: string, keyFolder: string): Pr
   const file = join(staging, 'cloud.db')
   copyFlushed(join(from, 'cloud.db'), file)
   checkCopy(file)
-  const restored = await note({ data: staging, databaseUrl: undefined }, keyFolder)
+  const restored = await raiseGeneration({ data: staging, databaseUrl: undefined }, keyFolder)
   // Merges the write-ahead log into the file, so that the file can be moved.
   checkCopy(file)
   flush(file)
@@ -132,7 +134,7 @@ async function stageSqlite(from: string, staging: string, keyFolder: string): Pr
 }
 
 /** Checks the dump and the keys. Call it before tables are dropped, because dropped tables cannot be recovered. */
-async function assertOfUse(from: string, { needs }: Manifest, withKeys: string): Promise<void> {
+async function assertRestorable(from: string, { needs }: Manifest, withKeys: string): Promise<void> {
   await checkDump(join(from, 'cloud.dump'))
   const missing = ['master.key', 'root.json']
     .map((name) => join(withKeys, 'keys', name))
@@ -143,13 +145,13 @@ async function assertOfUse(from: string, { needs }: Manifest, withKeys: string):
 }
 
 async function fillPostgres(settings: Settings, url: string, from: string, keyFolder: string): Promise<RestoreSummary> {
-  await dropTables(url, (await lookAtPostgres(url)).tables)
+  await dropTables(url, (await inspectPostgres(url)).tables)
   await loadPostgres(url, join(from, 'cloud.dump'))
-  return note(settings, keyFolder)
+  return raiseGeneration(settings, keyFolder)
 }
 
 /** Checks that the keys belong to the database, and raises the generation. */
-async function note(place: Place, keyFolder: string): Promise<RestoreSummary> {
+async function raiseGeneration(place: DatabaseLocation, keyFolder: string): Promise<RestoreSummary> {
   const platform = realPlatform()
   return withDatabase(place, async (database) => {
     const files = await loadKeyFiles(keyFolder, secretFiles, platform.random)

@@ -7,7 +7,7 @@ import { changeRoot, readRoot } from '../../cloud/authority/known-root.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
-import { assertOwnKeyFiles, withKnownDatabase, type Place } from './known-database.ts'
+import { assertOwnKeyFiles, withKnownDatabase, type DatabaseLocation } from './known-database.ts'
 
 /**
  *   rename root.json ─▶ create a new one ─▶ the cloud signs its key sets with it, in a new epoch
@@ -15,7 +15,7 @@ import { assertOwnKeyFiles, withKnownDatabase, type Place } from './known-databa
  * Replaces a lost or stolen root key. After a crash in between, the cloud does not start; run this command again to
  * complete the change. Agents trust only the root key of their enrolment, so all must be re-enrolled.
  */
-export async function rotateRoot({ json, ...place }: Place & { json: boolean }): Promise<void> {
+export async function rotateRoot({ json, ...place }: DatabaseLocation & { json: boolean }): Promise<void> {
   const { data } = place
   const file = join(data, 'keys', 'root.json')
   assertOwnKeyFiles(data)

@@ -1,4 +1,4 @@
-import { sayLine as say, sayReady } from '../output.ts'
+import { printLine as say, printReady } from '../output.ts'
 import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
 import type { IcodeTag, NfcTag } from '../../simulators/devices/nfc-tags.ts'
 import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
@@ -7,7 +7,7 @@ import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { SIMULATE_NFC_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
-import { takeOrders } from './simulate-orders.ts'
+import { runStdinCommands } from './simulate-orders.ts'
 
 const READER = 'Untag simulated NFC reader 00 00'
 const HTTPS = 4
@@ -38,29 +38,32 @@ function tagOf(uid: string, text: string | undefined): NfcTag | IcodeTag | null 
 export async function runSimulateNfc({ socket }: Values<typeof SIMULATE_NFC_OPTIONS>): Promise<void> {
   const pcscd = pcscdSimulator({ platform: realPlatform() })
   let isPlugged = false
-  let lying: NfcTag | IcodeTag | null = null
+  let tagOnReader: NfcTag | IcodeTag | null = null
   const plug = (on: boolean) => {
     if (isPlugged === on) return
     isPlugged = on
-    lying = null
+    tagOnReader = null
     if (on) pcscd.plug(READER)
     else pcscd.unplug(READER)
   }
   plug(true)
   const service = await serveSocket(socket, pcscd.serve)
-  const stopOrders = takeOrders({
+  const stopOrders = runStdinCommands({
     put(uid = '', text) {
       const tag = tagOf(uid.toUpperCase(), text)
       if (!tag) return say('a UID is 8, 14 or (beginning with E0) 16 hex digits')
       plug(true)
-      lying = tag
+      tagOnReader = tag
       pcscd.put(READER, tag)
     },
     take() {
-      lying = null
+      tagOnReader = null
       if (isPlugged) pcscd.take(READER)
     },
-    show: () => say(lying === null ? 'no tag' : 'eas' in lying ? `eas ${lying.eas ? 'on' : 'off'}` : 'no EAS bit'),
+    show: () =>
+      say(
+        tagOnReader === null ? 'no tag' : 'eas' in tagOnReader ? `eas ${tagOnReader.eas ? 'on' : 'off'}` : 'no EAS bit',
+      ),
     unplug: () => plug(false),
     plug: () => plug(true),
   })
@@ -68,5 +71,5 @@ export async function runSimulateNfc({ socket }: Values<typeof SIMULATE_NFC_OPTI
     stopOrders()
     await service.close()
   })
-  sayReady({ socket, reader: READER })
+  printReady({ socket, reader: READER })
 }

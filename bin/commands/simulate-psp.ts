@@ -1,4 +1,4 @@
-import { sayLine, sayReady } from '../output.ts'
+import { printLine, printReady } from '../output.ts'
 import { simulatedPsp } from '../../simulators/services/psp.ts'
 import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
@@ -20,8 +20,8 @@ export async function runSimulatePsp({
     port,
     notifyUrl: () => `${baseUrl.replace(/\/+$/, '')}/notify/${provider}/${storeId ?? 'nobody'}`,
     nowMs: () => clock.wall(),
-    onRequest: sayLine,
+    onRequest: printLine,
   })
   stopOnSignals(() => psp.close())
-  sayReady({ baseUrl: psp.baseUrl, provider, config: psp.config() })
+  printReady({ baseUrl: psp.baseUrl, provider, config: psp.config() })
 }

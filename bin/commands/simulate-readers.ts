@@ -1,4 +1,4 @@
-import { sayLine as say, sayNote, sayReady } from '../output.ts'
+import { printLine as say, printNote, printReady } from '../output.ts'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { impinjReader } from '../../simulators/devices/impinj-iot.ts'
@@ -31,18 +31,18 @@ export async function runNetworkReader(name: NetworkReaderName, settings: Settin
 }
 
 /** Reads EPCs and faults for the reader from stdin until the reader is closed. */
-function byHand(
+function controlByStdin(
   reader: RunningReader,
   see: (epc: string, antenna: number) => void,
-  troubles: Readonly<Record<string, () => void>>,
+  faults: Readonly<Record<string, () => void>>,
 ): RunningReader {
   const lines = createInterface({ input: process.stdin })
   lines.on('line', (line) => {
     const text = line.trim()
     const [, epc, antenna = '1'] = /^([0-9A-Fa-f]{4,})(?:\s+(\d{1,3}))?$/.exec(text) ?? []
     if (epc !== undefined) see(epc.toUpperCase(), Number(antenna))
-    else if (troubles[text]) troubles[text]()
-    else if (text !== '') sayNote(`type an EPC in hex, or one of: ${Object.keys(troubles).join(', ')}`)
+    else if (faults[text]) faults[text]()
+    else if (text !== '') printNote(`type an EPC in hex, or one of: ${Object.keys(faults).join(', ')}`)
   })
   return {
     ready: reader.ready,
@@ -65,7 +65,7 @@ export async function runReplay(file: string, { host, port }: Settings): Promise
     throw new Error(`${file} contains no connection: choose a file that untag edge --trace wrote`)
   const service = await serveTcp({ host, port, serve: (link) => device.serve(link) })
   stopOnSignals(service.close)
-  sayReady({ tcp: `${host}:${service.port}`, connections: device.connections })
+  printReady({ tcp: `${host}:${service.port}`, connections: device.connections })
 }
 
 /** An R700 without TLS, with the factory password `impinj`. */
@@ -76,7 +76,7 @@ async function serveImpinj({ host, port }: Settings): Promise<RunningReader> {
     onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`),
   })
   const service = await serveTcp({ host, port, serve: (link) => reader.serve(link) })
-  return byHand(onTcp(service, host), (epc, antenna) => reader.see(epc, { antenna }), {
+  return controlByStdin(onTcp(service, host), (epc, antenna) => reader.see(epc, { antenna }), {
     reboot: reader.reboot,
     cut: service.cut,
     hang: () => reader.mute(true),
@@ -104,15 +104,15 @@ async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<
       const limit = deadline(platform.timers, 5_000)
       const answer = await fetch(pushTo, { method: 'POST', headers, body, signal: limit.signal })
         .then(
-          (told) => told.status,
+          (response) => response.status,
           (error: Error) => error.message,
         )
         .finally(limit.done)
-      if (answer !== 200) sayNote(`the agent did not accept the reads: ${answer}`)
+      if (answer !== 200) printNote(`the agent did not accept the reads: ${answer}`)
       return answer === 200
     },
   })
-  return byHand(
+  return controlByStdin(
     { ready: { pushTo }, close: async () => reader.stop() },
     (epc, antenna) => reader.see(epc, { antenna }),
     {
@@ -131,7 +131,7 @@ async function serveZebra({ host, port }: Settings): Promise<RunningReader> {
     onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`),
   })
   const service = await serveTcp({ host, port, serve: (link) => broker.serve(link) })
-  return byHand(onTcp(service, host), (epc, antenna) => reader.see(epc, { antenna }), {
+  return controlByStdin(onTcp(service, host), (epc, antenna) => reader.see(epc, { antenna }), {
     reboot: reader.reboot,
     cut: service.cut,
     away: () => reader.disconnect(true),

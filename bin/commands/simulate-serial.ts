@@ -1,11 +1,11 @@
-import { sayLine as say } from '../output.ts'
+import { printLine as say } from '../output.ts'
 import { bytesOfHex } from '../../device-drivers/protocols/hex.ts'
 import { m100Pad } from '../../simulators/devices/uhf-m100.ts'
 import { osdpDevice } from '../../simulators/devices/osdp.ts'
 import { serveTcp, type TcpService, type TcpServiceOptions } from '../../simulators/devices/serve.ts'
 import { thingMagicReader } from '../../simulators/devices/thingmagic.ts'
 import { realPlatform } from '../platform.ts'
-import { takeOrders, type Orders } from './simulate-orders.ts'
+import { runStdinCommands, type StdinCommands } from './simulate-orders.ts'
 
 /** Devices with a serial line. A TCP port simulates the line, as a serial device server does. */
 export const SERIAL_SIMULATORS = ['uhf-m100', 'osdp', 'thingmagic'] as const
@@ -15,9 +15,13 @@ type Where = Pick<TcpServiceOptions, 'host' | 'port'>
 
 const EPC = /^(?:[0-9A-F]{4}){1,31}$/
 
-async function serveWithOrders(where: Where, serve: TcpServiceOptions['serve'], orders: Orders): Promise<TcpService> {
+async function serveWithOrders(
+  where: Where,
+  serve: TcpServiceOptions['serve'],
+  orders: StdinCommands,
+): Promise<TcpService> {
   const service = await serveTcp({ ...where, serve })
-  const stopOrders = takeOrders(orders)
+  const stopOrders = runStdinCommands(orders)
   return {
     ...service,
     port: service.port,

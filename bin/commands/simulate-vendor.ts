@@ -1,4 +1,4 @@
-import { sayReady } from '../output.ts'
+import { printReady } from '../output.ts'
 import { businessCentralSystem } from '../../simulators/services/erp-businesscentral.ts'
 import { erpnextSystem } from '../../simulators/services/erp-erpnext.ts'
 import { odooSystem } from '../../simulators/services/erp-odoo.ts'
@@ -44,5 +44,5 @@ export async function runSimulateVendor(
   if (!start) throw new WrongUsage([`SYSTEM must be one of ${Object.keys(SYSTEMS[side]).join(', ')}, not "${system}"`])
   const vendor = await start({ host, port, pageSize: 100 })
   stopOnSignals(() => vendor.close())
-  sayReady({ url: vendor.baseUrl, system, credentials: vendor.credentials })
+  printReady({ url: vendor.baseUrl, system, credentials: vendor.credentials })
 }

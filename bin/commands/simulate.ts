@@ -1,4 +1,4 @@
-import { sayLine as say, sayNote, sayReady } from '../output.ts'
+import { printLine as say, printNote, printReady } from '../output.ts'
 import { createInterface } from 'node:readline'
 import { crowd } from '../../simulators/devices/llrp-crowd.ts'
 import { llrpReader } from '../../simulators/devices/llrp.ts'
@@ -27,11 +27,11 @@ export async function runSimulate(name: SimulatorName, settings: Settings): Prom
   if (!(name in SERVE)) {
     const reader = await runNetworkReader(name as NetworkReaderName, settings)
     stopOnSignals(reader.close)
-    return void sayReady(reader.ready)
+    return void printReady(reader.ready)
   }
   const service = await SERVE[name as keyof typeof SERVE](settings)
   stopOnSignals(service.close)
-  sayReady({ tcp: `${settings.host}:${service.port}` })
+  printReady({ tcp: `${settings.host}:${service.port}` })
 }
 
 /** A Modbus relay board with one lock. Prints every change of an output. */
@@ -59,7 +59,7 @@ function setInputBy(line: string, setInput: (input: number, on: boolean) => void
 function withInputLines(service: TcpService, setInput: (input: number, on: boolean) => void) {
   const lines = createInterface({ input: process.stdin })
   lines.on('line', (line) => {
-    if (!setInputBy(line, setInput)) sayNote('type: input NUMBER on, or input NUMBER off')
+    if (!setInputBy(line, setInput)) printNote('type: input NUMBER on, or input NUMBER off')
   })
   return {
     ...service,
@@ -104,7 +104,7 @@ async function serveGate({ host, port, tags, walkers }: Settings) {
     walkersPerMinute: walkers,
     onWalk: ({ epcs, direction }) => say(`walker ${direction} ${epcs.join(' ')}`.trimEnd()),
   })
-  const troubles: Readonly<Record<string, () => void>> = {
+  const faults: Readonly<Record<string, () => void>> = {
     reboot: reader.reboot,
     cut: service.cut,
     hang: () => reader.hang(true),
@@ -116,10 +116,10 @@ async function serveGate({ host, port, tags, walkers }: Settings) {
   }
   const lines = createInterface({ input: process.stdin })
   lines.on('line', (line) => {
-    const trouble = troubles[line.trim()]
-    if (trouble) trouble()
+    const fault = faults[line.trim()]
+    if (fault) fault()
     else if (!setInputBy(line, reader.setInput))
-      sayNote(`type one of: ${Object.keys(troubles).join(', ')}, input NUMBER on|off`)
+      printNote(`type one of: ${Object.keys(faults).join(', ')}, input NUMBER on|off`)
   })
   return {
     ...service,

@@ -4,7 +4,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { isThere, outOfReach } from '../../bin/is-there.ts'
+import { pathExists, accessError } from '../../bin/is-there.ts'
 import { readOptions } from '../../bin/options.ts'
 import { CLOUD_OPTIONS } from '../../bin/settings.ts'
 import { sealAudit } from '../../cloud/accounts/seal-audit.ts'
@@ -182,10 +182,10 @@ describe('the command line', () => {
       })
     }
     const refused = Object.assign(new Error('permission denied'), { code: 'EACCES' })
-    expect(outOfReach('/srv/untag', refused)).toMatchObject({
+    expect(accessError('/srv/untag', refused)).toMatchObject({
       message: expect.stringMatching(/^\/srv\/untag .*run untag as the owner/),
     })
-    expect(isThere(join(folder, 'nothing'))).toBe(false)
+    expect(pathExists(join(folder, 'nothing'))).toBe(false)
   })
 
   it('verifies the audit log and names a changed entry', async () => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../bin/commands/edge.ts'
-import { foundSerial } from '../../bin/found-serial.ts'
+import { findSerialPorts } from '../../bin/found-serial.ts'
 import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
 import { socketLink } from '../../device-drivers/transports/socket-link.ts'
 import { plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
@@ -116,7 +116,7 @@ describe('untag doctor', () => {
     )
     plug('ttyACM0', 'usb-Honeywell-if00', { idVendor: '0c2e', idProduct: '0b6a' }, 0o660)
     symlinkSync(join(dev, 'gone'), join(names, 'usb-gone'))
-    const found = foundSerial({ names, ttys, groups })
+    const found = findSerialPorts({ names, ttys, groups })
     const isRoot = process.getuid?.() === 0
     expect(found).toEqual([
       {
@@ -136,6 +136,6 @@ describe('untag doctor', () => {
         suggestion: expect.objectContaining({ driver: 'scanner' }),
       },
     ])
-    expect(foundSerial({ names: join(folder, 'none') })).toEqual([])
+    expect(findSerialPorts({ names: join(folder, 'none') })).toEqual([])
   })
 })

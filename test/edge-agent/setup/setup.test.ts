@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { configFile } from '../../../bin/config-file.ts'
 import { realPlatform } from '../../../bin/platform.ts'
-import { surroundings } from '../../../bin/surroundings.ts'
+import { deviceDiscovery } from '../../../bin/surroundings.ts'
 import { readConfig } from '../../../edge-agent/config.ts'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
 import type { DeviceDiscovery } from '../../../edge-agent/setup/device-discovery.ts'
@@ -202,7 +202,7 @@ describe('a UHF reader at an address', () => {
     const platform = realPlatform()
     const reader = llrpReader({ platform })
     const service = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
-    const { findLlrpReader } = surroundings('/nonexistent/pcscd.comm', platform)
+    const { findLlrpReader } = deviceDiscovery('/nonexistent/pcscd.comm', platform)
     const found = await findLlrpReader(`127.0.0.1:${service.port}`)
     expect(found).toMatchObject({
       found: {
@@ -238,7 +238,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
     const reader = llrpReader({ platform })
     service = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
     chromium = await startChromium()
-    const bench = setUpBench(twoDevices, surroundings('/nonexistent', platform).findLlrpReader)
+    const bench = setUpBench(twoDevices, deviceDiscovery('/nonexistent', platform).findLlrpReader)
     folder = temporaryFolder('setup')
     Object.assign(bench.agent, { configFile: configFile(join(folder, 'edge.json')) })
     served = await servePages(bench)
