@@ -1,5 +1,5 @@
 import { WrongUsage } from './options.ts'
-import { errorText } from './what-went-wrong.ts'
+import { errorText } from './error-text.ts'
 
 /** Calls operations of the API for a command. */
 export interface ApiClient {

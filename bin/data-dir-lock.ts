@@ -1,7 +1,7 @@
 import Sqlite from 'better-sqlite3'
 import { accessSync, constants } from 'node:fs'
 import { dirname } from 'node:path'
-import { accessError } from './is-there.ts'
+import { accessError } from './path-access.ts'
 
 /** A lock of this process. The kernel releases it when the process ends, so it is never stale. */
 export interface DataDirLock {

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { accessError } from './is-there.ts'
+import { accessError } from './path-access.ts'
 
 /**
  * Creates a folder (mode 0700) and its parents, and flushes the new directory entries. Without the flush, a power cut

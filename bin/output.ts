@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { WrongUsage } from './options.ts'
-import { errorText } from './what-went-wrong.ts'
+import { errorText } from './error-text.ts'
 
 /** With `--json`, each line of stdout and the final error on stderr is a JSON object. */
 let isJson = false

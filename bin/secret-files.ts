@@ -2,7 +2,7 @@ import { chmodSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SecretFiles } from '../policy/platform.ts'
 import { makeFolder } from './durable-folder.ts'
-import { pathExists, accessError } from './is-there.ts'
+import { pathExists, accessError } from './path-access.ts'
 import { replaceFile } from './replace-file.ts'
 
 /** Reads and writes files of mode 0600 in folders of mode 0700. */

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import { inspectPostgres } from '../backup/postgres-dump.ts'
-import { pathExists } from '../is-there.ts'
+import { pathExists } from '../path-access.ts'
 import { realPlatform } from '../platform.ts'
 
 /** Data folder of a cloud, and its PostgreSQL database if it has one. */

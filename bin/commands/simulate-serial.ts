@@ -5,7 +5,7 @@ import { osdpDevice } from '../../simulators/devices/osdp.ts'
 import { serveTcp, type TcpService, type TcpServiceOptions } from '../../simulators/devices/serve.ts'
 import { thingMagicReader } from '../../simulators/devices/thingmagic.ts'
 import { realPlatform } from '../platform.ts'
-import { runStdinCommands, type StdinCommands } from './simulate-orders.ts'
+import { runStdinCommands, type StdinCommands } from './stdin-commands.ts'
 
 /** Devices with a serial line. A TCP port simulates the line, as a serial device server does. */
 export const SERIAL_SIMULATORS = ['uhf-m100', 'osdp', 'thingmagic'] as const

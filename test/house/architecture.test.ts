@@ -9,7 +9,7 @@ const sources = readSources()
 const isSimulated = (path: string) => /^verification\/(?:simulation|fuzz)\//.test(path)
 const inRooms = sources.filter((s) => !['bin', 'bench', 'test', 'verification'].includes(s.room) || isSimulated(s.path))
 /** Where a type may be open: JSON in tests; and this file names what it looks for. */
-const HOLES = new Set(['test/support/cloud.ts', 'test/house/house.test.ts'])
+const HOLES = new Set(['test/support/cloud.ts', 'test/house/architecture.test.ts'])
 /** Files over the limit since the formatter came; the issue about modules splits them. Nothing may be added. */
 const LONG_FILES = new Set([
   'bin/settings.ts',
@@ -237,7 +237,8 @@ describe('the house', () => {
     const tracked = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' })
       .split('\n')
       .filter(
-        (f) => /\.(?:tsx?|js|md|json|yml)$/.test(f) && f !== 'package-lock.json' && f !== 'test/house/house.test.ts',
+        (f) =>
+          /\.(?:tsx?|js|md|json|yml)$/.test(f) && f !== 'package-lock.json' && f !== 'test/house/architecture.test.ts',
       )
     const words = /\b(?:TODO|FIXME|XXX|HACK)\b/
     expect(tracked.filter((f) => existsSync(join(ROOT, f)) && words.test(readFileSync(join(ROOT, f), 'utf8')))).toEqual(

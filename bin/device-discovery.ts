@@ -5,7 +5,7 @@ import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
 import type { AttachedDevice, DeviceDiscovery } from '../edge-agent/setup/device-discovery.ts'
 import type { Platform } from '../policy/platform.ts'
 import { listNfcReaders } from './pcsc-process.ts'
-import { findSerialPorts, type FoundSerial } from './found-serial.ts'
+import { findSerialPorts, type FoundSerial } from './serial-ports.ts'
 
 const LLRP_PORT = 5_084
 
