@@ -75,15 +75,15 @@ export async function enrolAgent(
         `${data} already contains agent ${known.agentId}: choose another folder with --data, or replace that agent with --replace`,
       )
     const ledger = join(data, 'ledger.db')
-    const kept = existsSync(ledger) ? isSound(ledger, settings.replace === true) : undefined
-    // Before the enrolment, because a full disk must not consume the enrolment code.
+    const isReadable = existsSync(ledger) ? isSound(ledger, settings.replace === true) : undefined
+    // Before the enrolment: a full disk must not consume the enrolment code.
     credentialFile(data, platform.random).ensure()
     const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch: boundedFetch })
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
-    if (kept === false) renameDamagedLedger(ledger, platform)
-    // The new agent continues the existing ledger, because this ledger contains the used release rights.
-    if (kept) adoptLedger(ledger, known, enrolled.identity, enrolled.documents)
-    if (kept !== undefined) {
+    if (isReadable === false) renameDamagedLedger(ledger, platform)
+    // The new agent continues the existing ledger, which contains the used release rights.
+    if (isReadable) adoptLedger(ledger, known, enrolled.identity, enrolled.documents)
+    if (isReadable !== undefined) {
       // The replica belongs to the predecessor. The new agent fetches its own.
       for (const suffix of ['', '-wal', '-shm']) rmSync(join(data, `items.db${suffix}`), { force: true })
     }
@@ -105,10 +105,7 @@ function predecessorIn(data: string): Identity | undefined {
   return undefined
 }
 
-/**
- * True if the ledger is readable. Throws if it is damaged, unless `mayPutAside`. Runs before the enrolment consumes the
- * code.
- */
+/** True if the ledger is readable. Throws if it is damaged and must not be renamed. */
 function isSound(ledger: string, mayRename: boolean): boolean {
   try {
     openLedgerFile(ledger).close()
@@ -119,9 +116,7 @@ function isSound(ledger: string, mayRename: boolean): boolean {
   }
 }
 
-/**
- * Renames a damaged ledger. Renames the write-ahead log first: SQLite would apply a remaining log to the next ledger.
- */
+/** Renames a damaged ledger, its write-ahead log first: SQLite would apply a remaining log to the next ledger. */
 function renameDamagedLedger(ledger: string, { clock }: Platform): void {
   const aside = ledger.replace(/\.db$/, `-damaged-${new Date(clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}.db`)
   for (const suffix of ['-wal', '-shm', ''])
@@ -267,10 +262,7 @@ function partsOf({ data, runtimeDir, config, mqttUrl }: EdgeSettings, log: Proce
   }
 }
 
-/**
- * Opens device links. An NFC reader uses a separate process, a reader that posts its reads uses `pushes`, and others
- * are opened directly. With --trace, the bytes are recorded.
- */
+/** Opens device links: NFC readers in a separate process, readers that post reads through `pushes`, others directly. */
 function deviceLinks(
   { pcscdSocket, trace }: EdgeSettings,
   pushes: PushPort,

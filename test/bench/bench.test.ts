@@ -12,7 +12,7 @@ import { hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))
-/** Not spawnSync: a worker that blocks for a minute loses its connection to vitest. */
+/** Uses execFile instead of spawnSync, because a worker that blocks for a minute loses its connection to vitest. */
 const bench = (...args: string[]) =>
   new Promise<{ status: number; stdout: string; stderr: string }>((resolve) => {
     execFile(process.execPath, ['dist/bench/run.js', ...args], { cwd: ROOT }, (error, stdout, stderr) =>
@@ -34,7 +34,7 @@ describe('npm run bench', () => {
     ['a figure that does not exist', ['no-such-figure'], 'there is no figure no-such-figure'],
     ['--quick together with --smoke', ['--quick', '--smoke'], '--quick and --smoke exclude each other'],
     ['a JSON file that cannot be written', ['--json', join(folder, 'missing', 'x.json')], 'ENOENT'],
-  ])('rejects %s before it measures anything', async (_, args, message) => {
+  ])('rejects %s before the first measurement', async (_, args, message) => {
     const { status, stderr, stdout } = await bench('--folder', folder, ...args)
     expect(status).toBe(1)
     expect(stderr).toContain(message)
@@ -52,7 +52,7 @@ describe('npm run bench', () => {
     expect(skipped).toEqual(missing === undefined ? {} : { postgres: missing })
     expect(Object.keys({ ...figures, ...skipped })).toEqual(FIGURE_NAMES)
     for (const name of Object.keys(figures)) expect(stdout).toContain(`ran     ${name}\n`)
-    // The bare route answers the same product; only the headers differ.
+    // The bare route returns the same product. Only the headers differ.
     const { rows, notes } = figures['product-by-ean']!
     expect(rows.map((row) => row.name)).toEqual(['bare Hono route', 'fetchProduct'])
     expect(Math.abs(rows[0]!.also['bytes']! - rows[1]!.also['bytes']!)).toBeLessThan(150)
@@ -62,18 +62,18 @@ describe('npm run bench', () => {
     expect(readdirSync(folder)).toEqual(['smoke.json'])
   }, 600_000)
 
-  it('measures the recovery of devices in tries of the supervisor', async () => {
+  it('measures the recovery of devices in attempts of the supervisor', async () => {
     const json = join(folder, 'recovery.json')
     const { status, stdout } = await bench('--quick', '--folder', folder, '--json', json, 'recovery')
     expect(status).toBe(0)
     const { figures } = JSON.parse(readFileSync(json, 'utf8')) as Report
     expect(Object.keys(figures)).toEqual(['recovery'])
     expect(figures['recovery']!.rows).toHaveLength(9)
-    // On virtual time: what is missed here is missed everywhere.
+    // On virtual time the result is the same on every machine.
     expect(stdout).not.toContain('MISSED')
   }, 120_000)
 
-  it('makes products that differ and that the catalogue takes', () => {
+  it('creates distinct products that the catalogue accepts', () => {
     const products = Array.from({ length: 5_000 }, (_, i) => benchProduct(i * 199))
     expect(new Set(products.map((product) => product.ean)).size).toBe(products.length)
     for (const { ean, name, price, description } of products) {

@@ -25,7 +25,7 @@ function programOf(source: string): string {
 describe('the process of a figure', () => {
   const real = join(ROOT, 'dist', 'bench', 'figure-program.js')
 
-  it('answers the result', async () => {
+  it('returns the result', async () => {
     expect((await run(real)).rows).toHaveLength(3)
   })
 
@@ -35,7 +35,7 @@ describe('the process of a figure', () => {
     expect((error as Error).stack).toContain('figures.js')
   })
 
-  it('reports what a figure needs and this machine lacks', async () => {
+  it('reports a program that a figure needs and this machine lacks', async () => {
     const lacking = programOf(`process.send({ unavailable: 'install the package postgresql' }, () => process.exit(0))`)
     const error = await run(lacking).catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(FigureUnavailable)
@@ -47,7 +47,7 @@ describe('the process of a figure', () => {
     await expect(run(crashing)).rejects.toThrow('the process of verify-token ended without a result (SIGKILL)')
   })
 
-  it('reports a process that exits before it has answered', async () => {
+  it('reports a process that exits without a result', async () => {
     await expect(run(programOf('process.exit(7)'))).rejects.toThrow('ended without a result (7)')
   })
 

@@ -47,8 +47,8 @@ describe.skipIf(!has)(`the statements of bare pg${has ? '' : ' (skipped: install
   it('lease a right to one of several requests at the same time', async () => {
     const { deviceId, epcs } = shops[0]!
     const request = { deviceId, protectionAction: 'detach_hard_tag', epc: epcs[0]! } as const
-    const asked = await Promise.allSettled(Array.from({ length: 8 }, () => verifyProtectedItem(call, request)))
-    expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => verifyProtectedItem(call, request)))
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     expect(await rows('unit_right')).toBe(1)
     expect(await rows('protection_authorization')).toBe(1)
     expect(await rows('protection_event')).toBe(2)

@@ -10,7 +10,7 @@ function resultOf(title: string, rows: Result['rows'] = [ROW]): Result {
 }
 
 async function run(results: Readonly<Record<string, Result | Error>>, mode: Mode = 'quick') {
-  const [kept, said, warned]: [Outcome[], string[], string[]] = [[], [], []]
+  const [stored, printed, warned]: [Outcome[], string[], string[]] = [[], [], []]
   const outcome = await runFigures({
     names: Object.keys(results),
     mode,
@@ -18,31 +18,31 @@ async function run(results: Readonly<Record<string, Result | Error>>, mode: Mode
       const result = results[name]!
       return result instanceof Error ? Promise.reject(result) : Promise.resolve(result)
     },
-    keep: (soFar) => kept.push(structuredClone(soFar)),
-    say: (text) => said.push(text),
+    keep: (soFar) => stored.push(structuredClone(soFar)),
+    say: (text) => printed.push(text),
     warn: (text) => warned.push(text),
   })
-  return { outcome, kept, said: said.join('\n'), warned: warned.join('\n') }
+  return { outcome, stored, printed: printed.join('\n'), warned: warned.join('\n') }
 }
 
 describe('a run of figures', () => {
-  it('goes on after a figure that fails, and records the message', async () => {
-    const { outcome, said, warned } = await run({
+  it('continues after a failed figure and records the message', async () => {
+    const { outcome, printed, warned } = await run({
       first: resultOf('1  First'),
       broken: new Error('Invalid Record Length: expect 12, got 10 on line 2'),
       last: resultOf('3  Last'),
     })
     expect(Object.keys(outcome.figures)).toEqual(['first', 'last'])
     expect(outcome.failures).toEqual({ broken: { message: 'Invalid Record Length: expect 12, got 10 on line 2' } })
-    expect(said).toContain('FAILED  broken: Invalid Record Length: expect 12, got 10 on line 2')
-    expect(said).toContain('3  Last')
-    expect(said).toContain('1 of 3 figures failed: broken')
+    expect(printed).toContain('FAILED  broken: Invalid Record Length: expect 12, got 10 on line 2')
+    expect(printed).toContain('3  Last')
+    expect(printed).toContain('1 of 3 figures failed: broken')
     expect(warned).toContain('run-figures.test.ts')
   })
 
   it('stores the results before the first figure and after every one', async () => {
-    const { kept } = await run({ first: resultOf('1  First'), broken: new Error('no'), last: resultOf('3  Last') })
-    expect(kept.map(({ figures, failures }) => [...Object.keys(figures), ...Object.keys(failures)])).toEqual([
+    const { stored } = await run({ first: resultOf('1  First'), broken: new Error('no'), last: resultOf('3  Last') })
+    expect(stored.map(({ figures, failures }) => [...Object.keys(figures), ...Object.keys(failures)])).toEqual([
       [],
       ['first'],
       ['first', 'broken'],
@@ -64,22 +64,25 @@ describe('a run of figures', () => {
 
   it('skips a figure that this machine cannot run, with the reason, and runs the next one', async () => {
     const reason = 'there is no PostgreSQL: install the package postgresql'
-    const { outcome, said, warned } = await run({ postgres: new FigureUnavailable(reason), last: resultOf('3  Last') })
+    const { outcome, printed, warned } = await run({
+      postgres: new FigureUnavailable(reason),
+      last: resultOf('3  Last'),
+    })
     expect(outcome).toMatchObject({ failures: {}, skipped: { postgres: reason } })
     expect(Object.keys(outcome.figures)).toEqual(['last'])
-    expect(said).toContain(`skipped postgres: ${reason}`)
+    expect(printed).toContain(`skipped postgres: ${reason}`)
     expect(warned).toBe('')
   })
 
   it('does not count a missed target as a failure', async () => {
-    const { outcome, said } = await run({ slow: resultOf('1  Slow') })
+    const { outcome, printed } = await run({ slow: resultOf('1  Slow') })
     expect(outcome.failures).toEqual({})
-    expect(said).toContain('MISSED 2.00')
+    expect(printed).toContain('MISSED 2.00')
   })
 
-  it('says nothing about speed in a smoke run', async () => {
-    const { outcome, said } = await run({ slow: resultOf('1  Slow') }, 'smoke')
+  it('reports no targets in a smoke run', async () => {
+    const { outcome, printed } = await run({ slow: resultOf('1  Slow') }, 'smoke')
     expect(outcome.figures['slow']?.targets).toEqual([])
-    expect(said).toBe('ran     slow')
+    expect(printed).toBe('ran     slow')
   })
 })

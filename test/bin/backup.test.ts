@@ -101,10 +101,11 @@ describe('untag backup and restore, as processes', () => {
 
     const again = await start('cloud', '--port', port, '--mqtt-port', mqttPort, '--rate-limit', '0', ...place)
     const { tradingName } = await client(again, key)('fetchStore', { storeId })
-    const kept = Number(/^Shop (\d+)$/.exec(tradingName)?.[1])
-    expect(kept).toBeGreaterThan(3)
-    expect(kept).toBeLessThan(written)
-    // The agent has sent its rows, and the cloud no longer waits for it. Its new documents exceed all former versions.
+    const restoredNumber = Number(/^Shop (\d+)$/.exec(tradingName)?.[1])
+    expect(restoredNumber).toBeGreaterThan(3)
+    expect(restoredNumber).toBeLessThan(written)
+    // The agent has sent its rows, and the cloud no longer waits for it. The versions of the new documents exceed all
+    // former versions.
     const agent = await eventually(
       'the agent',
       async () => {
@@ -114,7 +115,8 @@ describe('untag backup and restore, as processes', () => {
       LIMIT_MS,
     )
     expect(agent).toMatchObject({ state: 'active', generation: 1 })
-    // Fast policy changes may overtake each other. The agent rejects no document of the restored cloud.
+    // Documents of fast policy changes may arrive in another order. Apart from these, the agent rejects no document of
+    // the restored cloud.
     const { exceptions } = await client(again, key)('fetchExceptions', { storeId })
     expect(exceptions.filter((e: Json) => !e.detail.startsWith('policy 0.'))).toEqual([])
     await again.stop()
@@ -166,12 +168,12 @@ describe('untag backup and restore, as processes', () => {
     expect(await runProcess(['restore', '--data', other])).toMatchObject({ code: 2 })
   }, 240_000)
 
-  it('make the cloud wait for agents that were active at the end of the backup, however old it is', async () => {
+  it('make the cloud wait for agents that were active at the end of the backup, however old the backup is', async () => {
     const place = ['--data', data()]
     const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', ...place)
     const call = client(cloud, (await run('keys', 'create', '--account', 'Shop', ...place)).key)
     const storeId = (await call('fetchStores', {})).stores[0].storeId
-    for (const name of ['heard', 'silent']) {
+    for (const name of ['active', 'silent']) {
       const { code } = await call('createEnrolmentCode', { storeId, name })
       expect(
         await runProcess([
@@ -220,18 +222,18 @@ describe('untag backup and restore, as processes', () => {
     )
     const { backup } = await run('backup', '--to', join(folder, 'backups'), ...place)
 
-    // Neither this restore nor an earlier one counts as the end of the backup.
+    // A restore does not change the time at which the backup ends.
     for (const how of [['--after'], ['--after'], ['--from', backup, '--force']]) {
       expect(await run('restore', ...how, ...place)).toMatchObject({ agents: 2, backupEnds: ends })
-      expect(await awaited()).toEqual({ heard: 'awaited', silent: 'due' })
+      expect(await awaited()).toEqual({ active: 'awaited', silent: 'due' })
     }
-    // The cloud ran in between without contact to the agent, so it still lacks the agent's rows.
+    // The cloud ran meanwhile, but had no contact with the agent. It still lacks the agent's rows.
     await signedLast(Date.now())
     expect(await runProcess(['restore', '--after', ...place])).toMatchObject({
       code: 0,
       stderr: expect.stringContaining('\n2 agents send their journal rows again'),
     })
-    expect(await awaited()).toEqual({ heard: 'awaited', silent: 'due' })
+    expect(await awaited()).toEqual({ active: 'awaited', silent: 'due' })
     await write((db) => db.updateTable('agent').set({ revoked_ms: endMs }).where('name', '=', 'silent').execute())
     expect(await runProcess(['restore', '--after', ...place])).toMatchObject({
       code: 0,
@@ -243,7 +245,7 @@ describe('untag backup and restore, as processes', () => {
 
   const without = inject('postgresUrl') === ''
   it.skipIf(without)(
-    `PostgreSQL: the same through its own programs${without ? ' (skipped: install the package postgresql)' : ''}`,
+    `PostgreSQL: the same with pg_dump and pg_restore${without ? ' (skipped: install the package postgresql)' : ''}`,
     async () => {
       const { url, remove } = await newPostgresDatabase()
       try {

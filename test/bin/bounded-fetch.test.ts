@@ -43,7 +43,7 @@ afterAll(() => {
   server.close()
 })
 
-/** A callback that never aborts: only the limit can end the response. */
+/** Sends a request whose time limit never ends, so that only the size limit can end the response. */
 const post = (operation: string) =>
   httpClient(url, boundedFetch, virtualPlatform()).post(operation, {}, { timeoutMs: 1_000 })
 

@@ -15,9 +15,8 @@ import { eventually } from '../support/journey.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
 /**
- *   planted secrets ─▶ cloud and agent at work ─▶ search files · backup · crash report · files after the crash · logs
- *
- * Only key files may contain a secret.
+ * Runs a cloud and an agent with known secrets. Then searches files, backup, crash report, files after the crash, and
+ * logs. Only key files may contain a secret.
  */
 describe('canaries', () => {
   const folder = temporaryFolder('canaries')
@@ -147,12 +146,12 @@ describe('canaries', () => {
     plant('local credential', (await runProcess(['edge', 'credential', '--data', edge])).stdout.trim())
     const link = (await runProcess(['edge', 'link', '--data', edge])).stdout.trim()
     plant('pairing link', link.slice(link.indexOf('#') + 1))
-    const ask = (path: string, body: Json) => post(`${agentUrl}${path}`, paired, body)
+    const postToAgent = (path: string, body: Json) => post(`${agentUrl}${path}`, paired, body)
     const operators = async () =>
-      (await ask('/v1/operator', { badge: secrets.get('badge') }))['session'] as string | undefined
+      (await postToAgent('/v1/operator', { badge: secrets.get('badge') }))['session'] as string | undefined
     plant('operator session', await eventually('the operator at the agent', operators, 30_000))
-    await ask('/v1/operator', { operatorId: 'op_x', pin: plant('wrong PIN', '5550199871') })
-    await ask('/v1/pair', { code: plant('wrong link', 'canary-wrong-link') })
+    await postToAgent('/v1/operator', { operatorId: 'op_x', pin: plant('wrong PIN', '5550199871') })
+    await postToAgent('/v1/pair', { code: plant('wrong link', 'canary-wrong-link') })
     const answer = await fetch(`${agentUrl}/v1/pair`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -161,7 +160,7 @@ describe('canaries', () => {
     plant('browser', /=(untag_browser_[\w-]+)/.exec(answer.headers.get('set-cookie') ?? '')?.[1])
   }
 
-  /** The secrets in the key files, and the secrets that these decrypt. */
+  /** Adds the secrets in the key files, and the secrets that these keys decrypt. */
   function plantKeys(): void {
     const master = plant('sealing key', readFileSync(join(data, 'keys/master.key'), 'utf8').trim())
     const root = JSON.parse(readFileSync(join(data, 'keys/root.json'), 'utf8')) as { d: string }
@@ -186,7 +185,7 @@ describe('canaries', () => {
     for (const { name, sealed } of named) raw.set(`secret ${name}`, open(sealed, name))
   }
 
-  /** This value alone would allow a search for PINs without the store key. */
+  /** Computes the base verifier of the PIN. With it, a search for the PIN needs no store key. */
   function baseVerifierOf(published: Verifier): Buffer {
     const { salt, n, r, p } = published
     const base = scryptSync(secrets.get('PIN') as string, Buffer.from(salt, 'base64url'), 32, { N: n, r, p })
@@ -278,7 +277,7 @@ describe('canaries', () => {
     expect(secrets.size + raw.size).toBeGreaterThan(25)
     for (const [name, secret] of secrets)
       expect(leaksIn('x', Buffer.from(`{"x":"${secret}"}`))).toContain(`${name} in x`)
-    // The key files contain secrets, so a search without a hit would be broken.
+    // The key files contain secrets, so a search that finds none is broken.
     expect(whileRunning).toEqual(
       expect.arrayContaining([
         'sealing key in cloud/keys/master.key',

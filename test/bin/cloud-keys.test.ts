@@ -9,7 +9,7 @@ import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
-/** Replacement of stolen keys of the cloud from the command line. */
+/** Tests of commands that replace stolen keys of the cloud. */
 
 const folder = temporaryFolder('cloud-keys')
 const [data, edge] = [join(folder, 'cloud'), join(folder, 'edge')]
@@ -48,7 +48,7 @@ it('a running cloud rejects tokens of a revoked signing key at once, and signs w
   const own = join(folder, 'signing')
   const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--data', own)
   const { key } = await printed('keys', 'create', '--data', own, '--account', 'Shop', '--mode', 'test')
-  const ask = async (operation: string, body: Json = {}): Promise<Json> =>
+  const callApi = async (operation: string, body: Json = {}): Promise<Json> =>
     (
       await fetch(`${cloud.ready['baseUrl']}/${operation}`, {
         method: 'POST',
@@ -56,15 +56,15 @@ it('a running cloud rejects tokens of a revoked signing key at once, and signs w
         body: JSON.stringify(body),
       })
     ).json() as Promise<Json>
-  const { storeId } = (await ask('fetchStores')).stores.find((s: Json) => s.securityTagMode === 'rfid')
-  const { deviceId } = await ask('registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Kasse' })
-  const { products } = await ask('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })
+  const { storeId } = (await callApi('fetchStores')).stores.find((s: Json) => s.securityTagMode === 'rfid')
+  const { deviceId } = await callApi('registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Kasse' })
+  const { products } = await callApi('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })
   const { ean } = products.find((p: Json) => p.price > 10 && p.price < 50)
   const grant = async (): Promise<string> => {
-    const { sessionId } = await ask('checkIn', { storeId, userId: 'shopper' })
-    const { transactionId } = await ask('startCheckout', { sessionId, items: [{ ean, quantity: 1 }] })
-    await ask('completeTestCheckout', { transactionId })
-    return (await ask('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })).authorizationToken
+    const { sessionId } = await callApi('checkIn', { storeId, userId: 'shopper' })
+    const { transactionId } = await callApi('startCheckout', { sessionId, items: [{ ean, quantity: 1 }] })
+    await callApi('completeTestCheckout', { transactionId })
+    return (await callApi('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })).authorizationToken
   }
   const kidOf = (token: string): string =>
     (JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as Json).kid
@@ -104,7 +104,11 @@ it('a running cloud rejects tokens of a revoked signing key at once, and signs w
       )
   }
   expect(
-    await ask('redeemProtectionAuthorization', { authorizationToken: stolen, deviceId, redemptionId: 'rdm-stolen' }),
+    await callApi('redeemProtectionAuthorization', {
+      authorizationToken: stolen,
+      deviceId,
+      redemptionId: 'rdm-stolen',
+    }),
   ).toMatchObject({ reason: 'token_revoked' })
 }, 120_000)
 

@@ -164,7 +164,7 @@ describe('the command line', () => {
   })
 
   it('reports an inaccessible folder instead of treating it as missing', async () => {
-    // A folder of another user has the same effect, but root can read all folders.
+    // A link to itself is inaccessible even for root. For other users, a folder of another user has the same effect.
     const data = join(folder, 'out-of-reach')
     symlinkSync(data, data)
     for (const command of [
@@ -258,7 +258,7 @@ describe('the command line', () => {
       code: 1,
       stderr: expect.stringContaining(hint),
     })
-    // A database without its keys is not enough.
+    // The database exists, but its keys are missing.
     expect(await runProcess(['reseal', '--data', cloud])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/master\.key does not exist/),
@@ -321,7 +321,7 @@ describe('the command line', () => {
     expect(readdirSync(folder)).not.toContain('typo')
   })
 
-  it('explains the decision of a policy as the cloud decides it', async () => {
+  it('explains the same decision that the cloud makes', async () => {
     const cloud = await start(cloudArgs())
     const { key } = await keysCreate()
     const call = async (operation: string, body: Json): Promise<Json> =>
@@ -383,7 +383,7 @@ describe('the command line', () => {
         {},
       ],
     })
-    // The reason and the explanation are those for an existing item.
+    // The cloud gives the same reason and explanation for an existing item.
     const { products } = await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })
     const { ean } = products.find((p: Json) => p.price > 50)
     // The EPC is not an SGTIN, so it does not identify a product.
@@ -488,7 +488,7 @@ describe('the command line', () => {
     })
   })
 
-  it('creates keys beside a running cloud, valid at once and stored only as hashes', async () => {
+  it('creates keys while the cloud runs, which are valid at once and stored only as hashes', async () => {
     const cloud = await start(cloudArgs())
     const made = await keysCreate()
     expect(made).toEqual({
@@ -523,7 +523,7 @@ describe('the command line', () => {
     })
   })
 
-  it('lists, rolls and revokes keys beside a running cloud without printing their secrets', async () => {
+  it('lists, rolls and revokes keys while the cloud runs, without printing their secrets', async () => {
     const cloud = await start(cloudArgs())
     const made = await keysCreate()
     const status = async (key: string) =>
@@ -747,7 +747,7 @@ describe('the command line', () => {
     await (await start(cloudArgs())).stop()
   })
 
-  it('ends in order on SIGTERM and SIGINT', async () => {
+  it('stops with exit code 0 on SIGTERM and SIGINT', async () => {
     const cloud = await start(cloudArgs())
     expect(await cloud.stop()).toBe(0)
     const again = await start(cloudArgs())

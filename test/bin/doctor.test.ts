@@ -49,7 +49,7 @@ describe('untag doctor', () => {
       suggestions: { for: string; entry: unknown }[]
     }
     expect(findings.filter(({ what }) => what === 'NFC reader')).toHaveLength(3)
-    // Only their number distinguishes two readers of the same kind without serial numbers.
+    // Two readers of the same kind without serial numbers differ only in the number of PC/SC.
     expect(suggestions.slice(-3)).toEqual([
       {
         for: ACR,
@@ -98,10 +98,10 @@ describe('untag doctor', () => {
     const [names, ttys, dev, usb, groups] = ['by-id', 'ttys', 'dev', 'usb', 'group'].map((name) =>
       join(folder, name),
     ) as [string, string, string, string, string]
-    const plug = (tty: string, name: string, told: Record<string, string>, mode: number) => {
+    const plug = (tty: string, name: string, files: Record<string, string>, mode: number) => {
       const device = join(usb, tty)
       for (const each of [names, dev, join(device, 'tty'), join(ttys, tty)]) mkdirSync(each, { recursive: true })
-      for (const [file, text] of Object.entries(told)) writeFileSync(join(device, file), `${text}\n`)
+      for (const [file, text] of Object.entries(files)) writeFileSync(join(device, file), `${text}\n`)
       writeFileSync(join(dev, tty), '')
       chmodSync(join(dev, tty), mode)
       symlinkSync(join(dev, tty), join(names, name))

@@ -14,7 +14,7 @@ import { runProcess } from '../support/processes.ts'
 /** A port without a listener. */
 const BOARDS = { station: '127.0.0.1:1', detacher: '127.0.0.1:2', gate: '127.0.0.1:3' }
 
-describe('commands beside a running agent', () => {
+describe('commands while the agent runs', () => {
   let journey: Journey
   let data: string
   beforeAll(async () => {
@@ -141,7 +141,7 @@ describe('commands beside a running agent', () => {
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('--host must be one of 127.0.0.1')])
   })
 
-  it('a later start logs no link; with requirePairing false programs need none, sign-in and pages do', async () => {
+  it('a later start logs no link; with requirePairing false, sign-in and pages need a credential and programs do not', async () => {
     const file = join(journey.folder, 'edge.json')
     const config = JSON.parse(readFileSync(file, 'utf8')) as object
     writeFileSync(file, JSON.stringify({ ...config, requirePairing: false }))
@@ -157,7 +157,7 @@ describe('commands beside a running agent', () => {
       ['GET', '/station'],
     ] as const)
       expect((await fetch(url() + path, { method })).status).toBe(401)
-    // A stopped agent's link has its last address.
+    // While the agent is stopped, the link has its last address.
     await journey.agent.stop()
     expect(await edge('link')).toContain(`${url()}/pair#`)
     await journey.startAgent()

@@ -16,18 +16,18 @@ afterEach(async () => {
   lines.length = 0
 })
 
-/** A server that responds to `/slow` when the test allows it. */
+/** Starts a server that responds to `/slow` only after the test calls `answer`. */
 async function open(limits: HttpLimits) {
   const app = new Hono()
   let answer = () => undefined as void
-  const told = new Promise<void>((resolve) => (answer = resolve))
+  const released = new Promise<void>((resolve) => (answer = resolve))
   let working = 0
   app.onError((_error, c) => c.text('broken off', 400))
   app.get('/', (c) => c.text('here'))
   app.post('/', async (c) => c.text(`${(await c.req.text()).length}`))
   app.get('/slow', async (c) => {
     working++
-    await told
+    await released
     return c.text('slow')
   })
   const warn = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`)
@@ -65,7 +65,7 @@ it.each([
   ['have sent half a header', 'GET / HTTP/1.1\r\nHost: x\r\nX-Half: '],
   ['do not send the body that they announced', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf'],
   ['keep a connection that was answered', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
-])('cuts the oldest connections of callers that %s, and none that it works for', async (_name, text) => {
+])('cuts the oldest connections of clients that %s, but none with a running request', async (_name, text) => {
   const { url, answer, working } = await open({ most: 200, waiting: 100 })
   const slow = fetch(`${url}/slow`)
   await vi.waitFor(() => expect(working()).toBe(1))

@@ -10,14 +10,14 @@ import { temporaryFolder } from '../support/databases.ts'
 const NAME = `${'A'.repeat(43)}.png`
 const SETTINGS = { region: 'eu-central-1', accessKeyId: 'AKID', secretAccessKey: 'very secret' }
 
-/** A storage that verifies signatures by the published steps of AWS Signature Version 4. */
+/** Starts a storage that verifies signatures by the published steps of AWS Signature Version 4. */
 async function startStorage(): Promise<{
   url: string
   server: Server
-  kept: Map<string, { bytes: Buffer; type: string }>
+  stored: Map<string, { bytes: Buffer; type: string }>
   fail: { status: number }
 }> {
-  const kept = new Map<string, { bytes: Buffer; type: string }>()
+  const stored = new Map<string, { bytes: Buffer; type: string }>()
   const fail = { status: 0 }
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
@@ -28,14 +28,14 @@ async function startStorage(): Promise<{
       if (!isSigned(request.method ?? '', request.url ?? '', request.headers as Record<string, string>, body))
         return void response.writeHead(403).end()
       if (request.method === 'PUT')
-        kept.set(request.url ?? '', { bytes: body, type: request.headers['content-type'] ?? '' })
-      const found = kept.get(request.url ?? '')
+        stored.set(request.url ?? '', { bytes: body, type: request.headers['content-type'] ?? '' })
+      const found = stored.get(request.url ?? '')
       if (!found) return void response.writeHead(404).end()
       response.writeHead(200).end(request.method === 'GET' ? found.bytes : undefined)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/pictures`, server, kept, fail }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/pictures`, server, stored, fail }
 }
 
 function isSigned(method: string, path: string, headers: Record<string, string>, body: Buffer): boolean {
@@ -85,11 +85,11 @@ describe('stores of images', () => {
   it('store images in a folder', () => keeps(imageFolder(temporaryFolder('images'))))
 
   it('store images in a bucket, with requests signed for S3', async () => {
-    const { url, server, kept } = await startStorage()
+    const { url, server, stored } = await startStorage()
     servers.push(server)
     await keeps(imageBucket({ url, ...SETTINGS }))
-    expect([...kept.keys()]).toEqual([`/pictures/${NAME}`])
-    expect(kept.get(`/pictures/${NAME}`)?.type).toBe('image/png')
+    expect([...stored.keys()]).toEqual([`/pictures/${NAME}`])
+    expect(stored.get(`/pictures/${NAME}`)?.type).toBe('image/png')
   })
 
   it('report the status of the storage without the secret', async () => {

@@ -5,7 +5,7 @@ import { afterEach, expect, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
-import { startReceiver, until, type Got, type Receiver } from '../support/receiver.ts'
+import { startReceiver, until, type ReceivedRequest, type Receiver } from '../support/receiver.ts'
 
 const running: RunningProcess[] = []
 let receiver: Receiver | undefined
@@ -33,14 +33,14 @@ it('events reach a receiver on this machine by untag listen, and by a webhook wi
     (await runProcess(['keys', 'create', '--data', data, '--account', 'Shop', '--json'])).stdout,
   ) as Json
   receiver = await startReceiver()
-  const { got } = receiver
+  const { requests } = receiver
   const env = { UNTAG_API: String(cloud.ready['baseUrl']), UNTAG_KEY: key as string }
   const listening = await startProcess(['listen', '--forward-to', receiver.url], { env })
   running.push(listening)
   const triggered = await runProcess(['trigger', 'checkout.completed'], env)
   expect(triggered).toMatchObject({ code: 0, stdout: expect.stringMatching(/^checkout\.completed whe_\w+\n$/) })
-  await until('the event to be forwarded', () => got.length === 1)
-  const { headers, body } = got[0] as Got
+  await until('the event to be forwarded', () => requests.length === 1)
+  const { headers, body } = requests[0] as ReceivedRequest
   expect(headers['x-untag-signature']).toBe(
     createHmac('sha256', String(listening.ready['secret'])).update(body).digest('hex'),
   )
@@ -58,8 +58,8 @@ it('events reach a receiver on this machine by untag listen, and by a webhook wi
   const { secret } = (await answer.json()) as Json
   await listening.stop()
   await runProcess(['trigger', 'product.created'], env)
-  await until('the webhook', () => got.length === 2)
-  const second = got[1] as Got
+  await until('the webhook', () => requests.length === 2)
+  const second = requests[1] as ReceivedRequest
   expect(second.headers['x-untag-signature']).toBe(
     createHmac('sha256', secret as string)
       .update(second.body)

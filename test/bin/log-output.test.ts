@@ -31,7 +31,7 @@ function controlledStream() {
 }
 
 describe('the output of the log', () => {
-  it('counts the lines that a full stream drops, and reports the count when it is read again', () => {
+  it('counts the lines that a full stream drops, and reports the count when the stream is read again', () => {
     const { stream, read, take } = controlledStream()
     const reports: number[] = []
     const output = logOutput(stream, (lost) => reports.push(lost))
@@ -69,7 +69,7 @@ const UNREACHABLE = {
   })),
 }
 
-describe.skipIf(process.platform === 'win32')('a process whose log nobody reads', () => {
+describe.skipIf(process.platform === 'win32')('a process without a reader of its log', () => {
   let folder: string
   let cloud: RunningProcess
   let config: string
@@ -100,7 +100,7 @@ describe.skipIf(process.platform === 'win32')('a process whose log nobody reads'
   }, 60_000)
   afterAll(() => cloud?.stop())
 
-  /** A pipe. `fill` fills its buffer. */
+  /** Creates a named pipe. `fill` fills its buffer. */
   function pipe(name: string) {
     const path = join(folder, name)
     execFileSync('mkfifo', [path])
@@ -119,8 +119,8 @@ describe.skipIf(process.platform === 'win32')('a process whose log nobody reads'
         closeSync(own)
       },
       read() {
-        const room = Buffer.alloc(1_048_576)
-        return room.toString('utf8', 0, readSync(reader, room))
+        const buffer = Buffer.alloc(1_048_576)
+        return buffer.toString('utf8', 0, readSync(reader, buffer))
       },
     }
   }
@@ -132,10 +132,10 @@ describe.skipIf(process.platform === 'win32')('a process whose log nobody reads'
     ['an agent, stderr is full', AGENT, 'full'],
     ['an agent, the reader of stderr has died', AGENT, 'died'],
     ['an agent, the readers of stdout and stderr have died', AGENT, 'both died'],
-    ['an agent, nobody reads stdout and stderr', AGENT, 'both full'],
+    ['an agent, stdout and stderr are full', AGENT, 'both full'],
     ['a cloud, stderr is full', CLOUD, 'full'],
     ['a cloud, the readers of stdout and stderr have died', CLOUD, 'both died'],
-  ] as const)('ends in order within its deadline: %s', { timeout: 40_000 }, async (which, args, how) => {
+  ] as const)('stops with exit code 0 within its deadline: %s', { timeout: 40_000 }, async (which, args, how) => {
     const name = which.replaceAll(/[^a-z]/g, '-')
     const [out, errors] = [pipe(`${name}.out`), pipe(`${name}.err`)]
     if (how === 'full' || how === 'both full') errors.fill()
@@ -151,7 +151,7 @@ describe.skipIf(process.platform === 'win32')('a process whose log nobody reads'
       if (how === 'both full') out.fill()
       if (how === 'died' || how === 'both died') errors.die()
       if (how === 'both died') out.die()
-      // Devices that cannot be reached keep the log busy.
+      // Retries of unreachable devices write log lines all the time.
       await expect.poll(() => child.exitCode, { timeout: 1_000 }).toBe(null)
       const began = performance.now()
       child.kill('SIGTERM')

@@ -3,8 +3,8 @@ import { beforeAll, expect, it } from 'vitest'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 
 /**
- * Continuations have their own ids only while async hooks are enabled. That concerns the whole process, so the test checks
- * it in a child process.
+ * Continuations have different ids only while async hooks are enabled. Async hooks affect the whole process, so the
+ * test uses a child process.
  */
 const PROGRAM = `
   import { executionAsyncId } from 'node:async_hooks'

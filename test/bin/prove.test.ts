@@ -22,7 +22,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const folder = temporaryFolder('prove')
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A part of 25 in chunks of 10 whose 13th does not hold. */
+/** A proof part of 25 things in chunks of 10. The 13th thing violates its invariant. */
 function part(change: Partial<ProofPart> = {}): ProofPart & { ran: number[] } {
   const ran: number[] = []
   return {
@@ -50,7 +50,7 @@ const run = (
   change: {
     build?: string
     goesOn?: boolean
-    kept?: ProofContext['earlierResults']
+    earlierResults?: ProofContext['earlierResults']
     machine?: string
     signal?: AbortSignal
     jobs?: number
@@ -66,7 +66,7 @@ const run = (
     commit: `commit of ${change.build ?? 'b1'}`,
     machine: change.machine ?? 'a machine',
     reusesEarlierCode: change.goesOn ?? false,
-    earlierResults: change.kept ?? [],
+    earlierResults: change.earlierResults ?? [],
     isBuildUnchanged: () => change.isStill ?? true,
     jobs: change.jobs ?? 2,
     clock: realPlatform().clock,
@@ -81,16 +81,16 @@ describe('npm run prove', () => {
         Promise.resolve({ violations: [], rows: [{ from, count }] }),
     }
     await run([part({ name: 'list', of: { ci: 23, night: 23 }, ...held })])
-    const asked: number[] = []
+    const ran: number[] = []
     const other = part({
       name: 'list',
       of: { ci: 24, night: 24 },
       isSameList: (_, { from }) => from !== 10,
-      run: ({ from, count }) => (asked.push(from), held.run({ from, count })),
+      run: ({ from, count }) => (ran.push(from), held.run({ from, count })),
     })
-    // The last chunk is longer, the one in the middle another one.
+    // The last chunk became longer, and the middle one changed.
     const [proven] = await run([other], { jobs: 1, build: 'b2', goesOn: true })
-    expect([asked, proven?.done, proven?.rows]).toEqual([
+    expect([ran, proven?.done, proven?.rows]).toEqual([
       [10, 20],
       24,
       [
@@ -166,10 +166,10 @@ describe('npm run prove', () => {
   it('continues from the stored report on another machine only with --go-on', async () => {
     const [proven] = await run([part({ name: 'far' })], { jobs: 1 })
     if (!proven) throw new Error('no part')
-    const { parts: kept } = withoutBuildHashes({ at: '', parts: [{ ...proven, size: 'ci' }] })
+    const { parts: earlierResults } = withoutBuildHashes({ at: '', parts: [{ ...proven, size: 'ci' }] })
     rmSync(join(folder, 'ci-far.json'))
     const elsewhere = part({ name: 'far' })
-    const [more] = await run([elsewhere], { jobs: 1, kept, goesOn: true, machine: 'another' })
+    const [more] = await run([elsewhere], { jobs: 1, earlierResults, goesOn: true, machine: 'another' })
     expect([elsewhere.ran, more?.done]).toEqual([[10], 25])
     expect(Object.values(more?.chunks ?? {}).map(({ machine }) => machine)).toEqual([
       'a machine',
@@ -178,7 +178,7 @@ describe('npm run prove', () => {
     ])
     const anew = part({ name: 'far' })
     rmSync(join(folder, 'ci-far.json'))
-    await run([anew], { jobs: 1, kept })
+    await run([anew], { jobs: 1, earlierResults })
     expect(anew.ran).toEqual([0, 10, 20])
   })
 
@@ -187,9 +187,9 @@ describe('npm run prove', () => {
     const { run: runChunk } = broken
     broken.run = (chunk) => (chunk.from === 10 ? Promise.reject(new Error('no such program')) : runChunk(chunk))
     await expect(run([broken], { jobs: 1 })).rejects.toThrow('no such program')
-    const mended = part({ name: 'broken' })
-    await run([mended], { jobs: 1 })
-    expect(mended.ran).toEqual([10, 20])
+    const fixed = part({ name: 'broken' })
+    await run([fixed], { jobs: 1 })
+    expect(fixed.ran).toEqual([10, 20])
   })
 
   it('discards the chunk if the project was rebuilt meanwhile', async () => {
@@ -283,7 +283,7 @@ describe('the report of npm run prove', () => {
     expect(mutantsTable(report)).toContain('| b | y | **not found** |')
   })
 
-  it('takes the longest run of each part, unless a newer one has violations', () => {
+  it('shows the longest run of each part, unless a newer run has violations', () => {
     const [worlds] = report.parts
     if (!worlds) throw new Error('no part')
     const of = (hour: number, done: number, violations: string[] = []): Report => ({

@@ -23,7 +23,7 @@ describe.skipIf(process.platform === 'win32')('files of the runtime folder', () 
       0o700,
       0o600,
     ])
-    // The system may empty it while the agent runs.
+    // The system may empty the folder while the agent runs.
     rmSync(folder, { recursive: true })
     files.write('a', 'new')
     expect(files.read('a')).toBe('new')

@@ -11,7 +11,7 @@ import { COMMAND } from '../support/processes.ts'
 describe('untag start', () => {
   let folder: string
   let child: ChildProcess
-  let said: string[]
+  let lines: string[]
   const waiting = new Set<() => void>()
 
   beforeEach(() => {
@@ -21,22 +21,22 @@ describe('untag start', () => {
   afterEach(() => child.kill('SIGKILL'))
 
   function open(): void {
-    said = []
+    lines = []
     child = spawn(
       process.execPath,
       [COMMAND, 'start', '--port', '0', '--mqtt-port', '0', '--edge-port', '0', '--data', join(folder, 'demo')],
       { stdio: ['pipe', 'pipe', 'inherit'] },
     )
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
-      said.push(line)
+      lines.push(line)
       for (const look of waiting) look()
     })
   }
-  /** The first line after `from` that matches. The test's time limit ends the wait. */
+  /** Waits for the first output line after `from` that matches, up to the time limit of the test. */
   function line(wanted: RegExp, from = 0): Promise<string> {
     return new Promise((resolve) => {
       const look = () => {
-        const found = said.slice(from).find((l) => wanted.test(l))
+        const found = lines.slice(from).find((l) => wanted.test(l))
         if (found === undefined) return
         waiting.delete(look)
         resolve(found)
@@ -47,7 +47,7 @@ describe('untag start', () => {
   }
   const pinOf = (lines: readonly string[]) => /Sign in as Demo with PIN (\d{6})/.exec(lines.join('\n'))?.[1]
 
-  /** Pairs as a browser does, and signs the printed operator in at the station. */
+  /** Pairs like a browser, then signs in the printed operator at the station. */
   async function signIn({ agentUrl }: Record<string, string>, code: string): Promise<Response> {
     const headers = { 'content-type': 'application/json', origin: agentUrl ?? '' }
     const post = (path: string, body: object, cookie = '') =>
@@ -58,11 +58,11 @@ describe('untag start', () => {
       await fetch(`${agentUrl}/v1/operators`, { headers: { ...headers, cookie } })
     ).json()) as Json
     const { operatorId } = operators.find(({ name }: Json) => name === 'Demo')
-    return post('/v1/operator', { deviceId, operatorId, pin: pinOf(said) }, cookie)
+    return post('/v1/operator', { deviceId, operatorId, pin: pinOf(lines) }, cookie)
   }
 
   async function press(key: string, ...wanted: RegExp[]): Promise<void> {
-    const from = said.length
+    const from = lines.length
     child.stdin?.write(key)
     for (const each of wanted) await line(each, from)
   }
@@ -72,7 +72,7 @@ describe('untag start', () => {
     { timeout: 90_000 },
     async () => {
       const curl = (await line(/^ {2}curl /)).trim()
-      expect(said.join('\n')).toMatch(/Sandbox key {5}untag_test_sk_/)
+      expect(lines.join('\n')).toMatch(/Sandbox key {5}untag_test_sk_/)
       const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as Json
       expect(answer.stores).toHaveLength(2)
       for (const name of ['Staff station', 'Exit gate', 'API reference']) {
@@ -80,12 +80,12 @@ describe('untag start', () => {
         const status = { 'API reference': 200, 'Exit gate': 401, 'Staff station': 200 }[name]
         expect([name, (await fetch(url)).status]).toEqual([name, status])
       }
-      // Without a terminal the last line is the ready line for programs.
+      // Without a terminal, the last line is the ready line, which programs read.
       const ready = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
       expect(Object.keys(ready)).toEqual(['baseUrl', 'key', 'agentUrl', 'pairingUrl'])
-      expect(said.at(-1)).toMatch(/^ready /)
-      expect(said.join('\n')).toContain(`Cloud API       ${ready['baseUrl']}`)
-      expect(said.join('\n')).toContain(`Sandbox key     ${ready['key']}`)
+      expect(lines.at(-1)).toMatch(/^ready /)
+      expect(lines.join('\n')).toContain(`Cloud API       ${ready['baseUrl']}`)
+      expect(lines.join('\n')).toContain(`Sandbox key     ${ready['key']}`)
       expect(ready['pairingUrl']).toContain(`${ready['agentUrl']}/pair#untag_link_`)
       const code = ready['pairingUrl']?.split('#')[1] ?? ''
       expect(await line(/Staff station/)).toContain(code)
@@ -107,12 +107,12 @@ describe('untag start', () => {
       expect(await ended).toEqual([0, null])
 
       // A second start keeps key, PIN and agent, although the cloud has another port.
-      const pin = pinOf(said)
+      const pin = pinOf(lines)
       open()
       const again = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
       expect(again['key']).toBe(ready['key'])
       expect(again['baseUrl']).not.toBe(ready['baseUrl'])
-      expect(pinOf(said)).toBe(pin)
+      expect(pinOf(lines)).toBe(pin)
       expect(statSync(join(folder, 'demo/demo.json')).mode & 0o777).toBe(0o600)
       await press('s', /✓ Staff station: label deactivated, confirmed \(decided by the cloud/)
     },

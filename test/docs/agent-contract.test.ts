@@ -11,12 +11,12 @@ const FILE = 'docs/reference/agent-openapi.json'
 const UPDATE = 'npx vitest run test/docs/agent-contract.test.ts -u'
 const committed = () => JSON.parse(readFileSync(join(ROOT, FILE), 'utf8')) as ContractDocument
 const current = JSON.parse(JSON.stringify(describeAgentApi())) as ContractDocument & { info: { version: string } }
-/** The agent calls nobody. */
+/** Removes the events, because the agent sends no webhooks. */
 const withoutEvents = (document: ContractDocument): ContractDocument => ({ ...document, 'x-webhooks': {} })
 
 describe(FILE, () => {
-  // One test: with -u the file is written only after every breaking change is declared.
-  it('equals the document made from the code, and CHANGELOG.md declares what breaks callers', async () => {
+  // A single test, so that -u writes the file only if every breaking change is declared.
+  it('equals the document generated from the code, and CHANGELOG.md declares changes that break callers', async () => {
     expect(committed, `restore the file first: git checkout ${FILE}`).not.toThrow()
     const [before, after] = [withoutEvents(committed()), withoutEvents(current)]
     const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')

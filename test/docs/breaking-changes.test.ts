@@ -20,7 +20,7 @@ interface Sketch {
   requestTypes?: string[]
 }
 
-/** A document with one operation and one event. */
+/** Creates a document with one operation and one event. */
 function documentOf(sketch: Sketch): ContractDocument {
   const { name = 'order', request = object({}), response = object({}), event = object({}), schemas = {} } = sketch
   const json = (schema: JsonSchema) => ({ 'application/json': { schema } })
@@ -58,7 +58,7 @@ describe('breaking changes', () => {
     expect(inResponse(fields, fields)).toEqual([])
   })
 
-  it('finds none where the contract only grows', () => {
+  it('finds none if the contract only becomes more permissive', () => {
     expect(inRequest(object({ a: TEXT }, ['a']), object({ a: { ...TEXT, nullable: true }, b: NUMBER }))).toEqual([])
     expect(inResponse(object({ a: TEXT }), object({ a: TEXT, b: NUMBER }, ['a', 'b']))).toEqual([])
     expect(inRequest(object({ a: { ...TEXT, enum: ['x'] } }), object({ a: { ...TEXT, enum: ['x', 'y'] } }))).toEqual([])
@@ -67,7 +67,7 @@ describe('breaking changes', () => {
     expect(inResponse(object({ a: NUMBER }), object({ a: { type: 'integer' } }))).toEqual([])
   })
 
-  it('finds none where a new optional field has required fields of its own', () => {
+  it('finds none if a new optional field contains required fields', () => {
     expect(inRequest(object({}), object({ a: object({ b: TEXT }, ['b']) }))).toEqual([])
   })
 
@@ -85,19 +85,19 @@ describe('breaking changes', () => {
     expect(between({ minimumPackage: 'PRIME' }, { minimumPackage: 'GO' })).toEqual([])
   })
 
-  it('names a type that a request may no longer have', () => {
+  it('names a content type that a request may no longer have', () => {
     const both = ['application/json', 'multipart/form-data']
     expect(between({ requestTypes: both }, {})).toEqual(['`order` no longer takes multipart/form-data'])
   })
 
-  it('names a field that was removed, with its whole path and without its own fields', () => {
+  it('names a removed field by its whole path, without the fields inside it', () => {
     const list = (fields: JsonSchema) => object({ items: { type: 'array', items: fields } })
     const before = list(object({ ean: TEXT, price: object({ euros: NUMBER }) }))
     expect(inRequest(before, list(object({ ean: TEXT })))).toEqual(['`order` request `items[].price` was removed'])
     expect(inResponse(before, list(object({ ean: TEXT })))).toEqual(['`order` response `items[].price` was removed'])
   })
 
-  it('names a field of an event that was removed, and an event', () => {
+  it('names a removed field of an event, and a removed event', () => {
     const event = object({ orderId: TEXT }, ['orderId'])
     expect(between({ event }, {})).toEqual(['`order.sent` event `orderId` was removed'])
     const { 'x-webhooks': _events, ...rest } = documentOf({})
@@ -111,7 +111,7 @@ describe('breaking changes', () => {
     expect(inResponse(object({}), object({ a: TEXT }, ['a']))).toEqual([])
   })
 
-  it('names a field that is required now in a request, or may be missing now in a response', () => {
+  it('names a field that a request now requires, or that a response may now omit', () => {
     const [optional, required] = [object({ a: TEXT }), object({ a: TEXT }, ['a'])]
     expect(inRequest(optional, required)).toEqual(['`order` request `a` is required now'])
     expect(inRequest(required, optional)).toEqual([])
@@ -119,7 +119,7 @@ describe('breaking changes', () => {
     expect(inResponse(optional, required)).toEqual([])
   })
 
-  it('names a changed type from the side of who sends and who reads', () => {
+  it('names a changed type of a request and of a response', () => {
     const [text, number] = [object({ a: TEXT }), object({ a: NUMBER })]
     expect(inRequest(text, number)).toEqual(['`order` request `a` no longer takes string'])
     expect(inResponse(text, number)).toEqual(['`order` response `a` may be number now'])
@@ -129,14 +129,14 @@ describe('breaking changes', () => {
     expect(inResponse(text, object({ a: {} }))).toEqual(['`order` response `a` may be any type now'])
   })
 
-  it('names null where it is no longer taken or may come now', () => {
+  it('names null if a request no longer accepts it or a response may now contain it', () => {
     const [plain, nullable] = [object({ a: TEXT }), object({ a: { ...TEXT, nullable: true } })]
     expect(inRequest(nullable, plain)).toEqual(['`order` request `a` no longer takes null'])
     expect(inResponse(plain, nullable)).toEqual(['`order` response `a` may be null now'])
     expect([...inRequest(plain, nullable), ...inResponse(nullable, plain)]).toEqual([])
   })
 
-  it('names each value that an enum lost, and a list of values that is new in a request', () => {
+  it('names each removed value of an enum, and a new enum in a request', () => {
     const some = object({ a: { ...TEXT, enum: ['x', 'y'] } })
     const fewer = object({ a: { ...TEXT, enum: ['x'] } })
     expect(inRequest(some, fewer)).toEqual(['`order` request `a` no longer has the value `y`'])
@@ -145,7 +145,7 @@ describe('breaking changes', () => {
     expect(inResponse(object({ a: TEXT }), fewer)).toEqual([])
   })
 
-  it('names bounds that are narrower in a request', () => {
+  it('names narrower bounds of a request', () => {
     const before = object({ a: { ...TEXT, minLength: 1, maxLength: 9 }, n: NUMBER })
     const after = object({ a: { ...TEXT, minLength: 2, maxLength: 8, pattern: '^x' }, n: { ...NUMBER, maximum: 5 } })
     expect(inRequest(before, after)).toEqual([
@@ -170,7 +170,7 @@ describe('breaking changes', () => {
     expect(between(before, inline)).toEqual([])
   })
 
-  it('sees through parts, unions, maps and schemas that contain themselves', () => {
+  it('follows allOf, unions, maps and recursive schemas', () => {
     const parts = (b: JsonSchema) => ({ allOf: [object({ a: TEXT }, ['a']), b] })
     expect(inResponse(parts(object({ b: TEXT })), parts({}))).toEqual(['`order` response `b` was removed'])
     const union = (...variants: JsonSchema[]) => object({ way: { anyOf: variants } })
@@ -193,23 +193,23 @@ describe('declarations in the changelog', () => {
   const changelog = (line: string) =>
     `# Changelog\n\n## [Unreleased]\n\n### Added\n\n- Add b.\n${line}\n\n## [1.0]\n\n- Old.\n`
 
-  it('declares a change by its line, with anything after it', () => {
+  it('accepts a change whose line may have text after it', () => {
     expect(undeclaredChanges([change], changelog(`- Breaking: ${change}. Send \`b\`.`))).toEqual([])
   })
 
-  it('asks for the line that is missing', () => {
+  it('names the missing line', () => {
     for (const line of ['', `- ${change}.`, `- Breaking: \`order\` request \`aa\` was removed.`])
       expect(undeclaredChanges([change], changelog(line))).toEqual([`- Breaking: ${change}.`])
   })
 
-  it('asks for the names of new operations and events', () => {
+  it('names new operations and events that the changelog does not name', () => {
     const before = { ...documentOf({ name: 'pay' }), 'x-webhooks': {} }
     const added = unnamedAdditions(before, documentOf({}), changelog('- Add `order.send`.'))
     expect(added).toEqual(['order', 'order.sent'])
     expect(unnamedAdditions(before, documentOf({}), changelog('- Add `order` and `order.sent`.'))).toEqual([])
   })
 
-  it('does not count what a former release declared', () => {
+  it('ignores declarations of earlier releases', () => {
     expect(undeclaredChanges([change], `## [Unreleased]\n\n## [1.0]\n\n- Breaking: ${change}.\n`)).toHaveLength(1)
   })
 })

@@ -6,7 +6,7 @@ import { fieldsOf, LOWER_BOUNDS, UPPER_BOUNDS, type Field, type Fields } from '.
 export interface ContractDocument {
   paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>
   components: { schemas: Readonly<Record<string, JsonSchema>> }
-  /** Empty for the agent, which calls nobody. */
+  /** Empty for the agent, which sends no webhooks. */
   'x-webhooks': Readonly<Record<string, { post: { requestBody: { content: Content } } }>>
 }
 
@@ -20,16 +20,19 @@ interface ApiOperation {
 
 type Content = Readonly<Record<string, { schema: JsonSchema }>>
 
-/** One schema of the contract: `request` and `form` are what callers send, `response` and `event` what they read. */
+/** One schema of the contract. Callers send `request` and `form`, and receive `response` and `event`. */
 interface Part {
   owner: string
   name: 'request' | 'form' | 'response' | 'event'
-  /** `application/json`, or another type of a request or an answer. */
+  /** Content type of the request or response, such as `application/json`. */
   contentType: string
   fields: Fields
 }
 
-/** What breaks a caller or a receiver of events, each as the line that declares it in CHANGELOG.md. */
+/**
+ * Finds changes that break callers or receivers of events. Returns each as the text that must declare it in
+ * CHANGELOG.md.
+ */
 export function breakingChanges(before: ContractDocument, after: ContractDocument): string[] {
   const then = { operations: operationsOf(before), parts: partsOf(before) }
   const now = { operations: operationsOf(after), parts: partsOf(after) }
@@ -41,7 +44,7 @@ export function breakingChanges(before: ContractDocument, after: ContractDocumen
       return same ? fieldChanges(part, same.fields) : [partRemoved(part)]
     }),
   ]
-  // A schema that several operations share changes once.
+  // Removes duplicates, because several operations can share a schema.
   return [...new Set(changes)]
 }
 
@@ -108,7 +111,7 @@ function fieldChanges({ name, fields: before }: Part, after: Fields): string[] {
     `\`${owner}\` ${name} ${path === '' ? '' : `\`${path}\` `}${what}`
   const changed = [...before].flatMap(([path, field]) => {
     const same = after.get(path)
-    // Of a field that was removed with all that it contains, only the outermost is named.
+    // For a removed field, reports only the field itself and not the fields inside it.
     if (!same) return after.has(parentOf(path)) ? [line(field, 'was removed')] : []
     const differences = [
       ...typeChanges(field, same, isSent),
@@ -129,12 +132,12 @@ function parentOf(path: string): string {
   return path.replace(/(?:\.[^.[\]]+|\[\])$/, '')
 }
 
-/** Whether the path ends in a named field, not in the elements of a list or map. */
+/** True if the path ends in a named field, not in the elements of a list or map. */
 function isProperty(path: string): boolean {
   return path !== '' && !path.endsWith('[]') && !path.endsWith('.*')
 }
 
-/** Callers may send what was accepted, and receive only what they know. */
+/** Type changes that break a caller: a request accepts fewer types, or a response may have more. */
 function typeChanges(before: Field, after: Field, isSent: boolean): string[] {
   const lost = isSent ? notIn(before, after) : []
   const gained = isSent ? [] : notIn(after, before)
@@ -152,14 +155,14 @@ function notIn({ types }: Field, { types: known }: Field): string[] {
   return [...types].filter((type) => !known.has(type) && !(type === 'integer' && known.has('number')))
 }
 
-/** A value that was removed breaks who sends it, and who waits for it. */
+/** Removed values. They break callers that send them and receivers that expect them. */
 function valueChanges({ values: before }: Field, { values: after }: Field, isSent: boolean): string[] {
   if (!after) return []
   if (!before) return isSent ? [`takes only ${[...after].map(shown).join(', ')} now`] : []
   return [...before].filter((value) => !after.has(value)).map((value) => `no longer has the value ${shown(value)}`)
 }
 
-/** Without quotation marks, which the test report would escape. */
+/** Formats a JSON value without quotation marks, because the test report would escape them. */
 function shown(json: string): string {
   return `\`${json.replace(/^"(.*)"$/, '$1')}\``
 }
@@ -181,7 +184,7 @@ function limit({ bounds }: Field, bound: (typeof UPPER_BOUNDS | typeof LOWER_BOU
   return bounds.get(bound) ?? none
 }
 
-/** Operations and events that are new and that the unreleased section of CHANGELOG.md does not name. */
+/** New operations and events that the unreleased section of CHANGELOG.md does not name. */
 export function unnamedAdditions(before: ContractDocument, after: ContractDocument, changelog: string): string[] {
   const known = new Set([...operationsOf(before).keys(), ...Object.keys(before['x-webhooks'])])
   const names = [...operationsOf(after).keys(), ...Object.keys(after['x-webhooks'])]

@@ -11,14 +11,14 @@ import { pagesIn, ROOT } from './markdown-page.ts'
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'verification/README.md', ...pagesIn('docs')]
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
 
-/** The blocks of a page in one language. */
+/** The code blocks of a page in one language. */
 function blocksOf(page: string, language: 'sh' | 'ts'): string[] {
   const blocks = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm')
   return [...readFileSync(join(ROOT, page), 'utf8').matchAll(blocks)].map((m) => m[1] ?? '')
 }
 
 const blocks = PAGES.flatMap((page) => blocksOf(page, 'sh').map((text) => ({ page, text })))
-/** `npm …` alone: what these do is tested by running them (CI) and in test/bin; here, that they exist. */
+/** True for lines with an npm command. CI and test/bin run these commands; this file checks only that they exist. */
 const isNpm = (line: string) => /^npm\b/.test(line) || line.trim() === ''
 const runnable = blocks.filter(({ text }) => !text.split('\n').every((line) => isNpm(line)))
 
@@ -26,12 +26,12 @@ describe('commands of the pages', () => {
   let shell: ChildProcess | undefined
   let cloud: RunningProcess | undefined
   afterEach(async () => {
-    // The whole group: a block leaves servers running in the background, as a reader would.
+    // Ends the whole process group, because a block may leave servers running in the background.
     if (shell?.pid !== undefined) {
       try {
         process.kill(-shell.pid, 'SIGKILL')
       } catch {
-        // All of them have ended.
+        // All processes have ended.
       }
     }
     await cloud?.stop()
@@ -75,7 +75,7 @@ describe('commands of the pages', () => {
       script = script.replace('untag_test_sk_…', key.trim())
     }
     if (text.includes('till.mjs')) writeFileSync(join(folder, 'till.mjs'), blocksOf(page, 'ts').join('\n'))
-    // The reader's ports are free; here other tests may have them.
+    // Uses free ports, because other tests may use the ports of the page.
     const [mqttPort, edgePort] = [String(await freePort()), String(await freePort())]
     script = script
       .replaceAll('npm run build', 'true')

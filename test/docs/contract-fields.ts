@@ -1,22 +1,22 @@
 import { SCHEMA_POINTER, type JsonSchema } from '../../policy/json-schema.ts'
 
-/** One field of a schema, with every variant of a union and every part of an `allOf` merged. */
+/** One field of a schema. Variants of a union and parts of an `allOf` are merged. */
 export interface Field {
-  /** The named schema or operation that has the field, and its path there: what a person looks for. */
+  /** Named schema or operation that contains the field. `path` is the path in it. Messages show both. */
   readonly owner: string
   readonly path: string
-  /** Empty: any type. */
+  /** Possible types; empty means any type. */
   readonly types: ReadonlySet<string>
   readonly isRequired: boolean
   readonly isNullable: boolean
   /** JSON texts of an enum. */
   readonly values: ReadonlySet<string> | undefined
   readonly bounds: ReadonlyMap<Bound, number>
-  /** `format`, `pattern` and exclusive bounds as one text; empty: none. */
+  /** `format`, `pattern` and exclusive bounds as one text; empty if there are none. */
   readonly form: string
 }
 
-/** Fields by their whole path: `.items[].ean`; the schema itself is ''. */
+/** Fields by their whole path, such as `.items[].ean`. The path of the schema itself is ''. */
 export type Fields = ReadonlyMap<string, Field>
 
 export const UPPER_BOUNDS = ['maxLength', 'maximum', 'maxItems'] as const
@@ -28,11 +28,11 @@ interface Place {
   owner: string
   path: string
   components: Readonly<Record<string, JsonSchema>>
-  /** Named schemas around this place: a schema that contains itself ends there. */
+  /** Named schemas that contain this place. The collection stops at a schema that is already in the list. */
   within: readonly string[]
 }
 
-/** Every field of a schema that `owner` uses as a whole. */
+/** Returns all fields of a schema that belongs to `owner`. */
 export function fieldsOf(schema: JsonSchema, owner: string, components: Place['components']): Fields {
   const own = schema.$ref === undefined ? schema : (components[schema.$ref.slice(SCHEMA_POINTER.length)] ?? {})
   return collect(own, { owner, path: '', components, within: [] })
@@ -60,7 +60,7 @@ function collectNamed(name: string, place: Place): Fields {
   const isWithinItself = place.within.includes(name)
   const schema = isWithinItself ? { type: 'object' } : (place.components[name] ?? {})
   const fields = collect(schema, { ...place, owner: name, path: '', within: [...place.within, name] })
-  // The field that refers to the schema is its owner's; the fields inside are the schema's.
+  // The referring field belongs to the outer owner. The fields inside belong to the named schema.
   return new Map([...fields].map(([path, field]) => [path, path === '' ? { ...field, ...ownerOf(place) } : field]))
 }
 
@@ -90,7 +90,7 @@ function fieldOf(schema: JsonSchema, place: Place): Field {
   }
 }
 
-/** The fields of a schema that is all of one and all of the other. */
+/** Merges the fields of two parts of an `allOf`. */
 function both(one: Fields, other: Fields): Map<string, Field> {
   const fields = new Map(one)
   for (const [path, more] of other) {
@@ -111,7 +111,7 @@ function narrowed(known: Field, more: Field): Partial<Field> {
   }
 }
 
-/** The fields of a schema that is one of these. */
+/** Merges the fields of the variants of a union. */
 function either(variants: readonly Fields[]): Fields {
   const fields = new Map<string, Field>()
   for (const path of new Set(variants.flatMap((variant) => [...variant.keys()]))) {

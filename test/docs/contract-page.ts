@@ -2,13 +2,16 @@ import { describeApi } from '../../cloud/description/openapi.ts'
 import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { ContractDocument } from './breaking-changes.ts'
 
-/** The server of the committed document: no host, for every installation has its own. */
+/** Server URL of the committed document. It has no host, because every installation has its own. */
 const SERVER = '/api/v1'
 const WIDTH = 120
-/** Fields that hold an example: one line each, however long. */
+/** Fields with examples. Each example is written on one line. */
 const EXAMPLES: ReadonlySet<string> = new Set(['example', 'value'])
 
-/** docs/reference/openapi.json as a value. Sorted by name where an operation or a schema may move in the code and stay the same. */
+/**
+ * Returns docs/reference/openapi.json as a value. Operations and schemas are sorted by name, so that their order in the
+ * code does not matter.
+ */
 export function contractDocument(): ContractDocument & { servers: unknown } {
   const { openApi } = describeApi(OPERATION_TABLE, SERVER)
   const document = JSON.parse(JSON.stringify(openApi)) as ContractDocument & { servers: unknown }
@@ -24,12 +27,12 @@ function sorted<T>(byName: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(byName).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** docs/reference/openapi.json as text. */
+/** Formats docs/reference/openapi.json as text. */
 export function contractPage(document: ContractDocument): string {
   return `${readableJson(document)}\n`
 }
 
-/** JSON in which a value that fits stands on one line, so that a changed field is a changed line. */
+/** Formats JSON with each value on one line if it fits, so that a changed field changes one line. */
 export function readableJson(value: unknown, indent = '', used = 0): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const line = onOneLine(value)

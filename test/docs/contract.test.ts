@@ -12,8 +12,8 @@ const committed = () => JSON.parse(readFileSync(join(ROOT, FILE), 'utf8')) as Co
 const current = contractDocument()
 
 describe(FILE, () => {
-  // One test: with -u the file is written only after every breaking change is declared.
-  it('equals the document made from the code, and CHANGELOG.md declares what breaks callers', async () => {
+  // A single test, so that -u writes the file only if every breaking change is declared.
+  it('equals the document generated from the code, and CHANGELOG.md declares changes that break callers', async () => {
     expect(committed, `restore the file first: git checkout ${FILE}`).not.toThrow()
     const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')
     const undeclared = undeclaredChanges(breakingChanges(committed(), current), changelog)
@@ -37,7 +37,7 @@ describe(FILE, () => {
     expect(current.servers).toEqual([{ url: '/api/v1' }])
   })
 
-  it('breaks nothing in comparison with itself, and much in comparison with nothing', () => {
+  it('has no breaking changes compared with itself, and many compared with an empty document', () => {
     expect(breakingChanges(current, current)).toEqual([])
     const empty = { ...current, paths: {}, 'x-webhooks': {} }
     const parts = Object.keys(current['x-webhooks']).length + Object.keys(current.paths).length
@@ -47,7 +47,7 @@ describe(FILE, () => {
 })
 
 describe('readable JSON', () => {
-  it('keeps short values on one line and reads back as the same', () => {
+  it('writes short values on one line, and parses to the same value', () => {
     const value = {
       name: 'ean',
       'x-y': [],

@@ -3,8 +3,9 @@ import { EVENT_TYPES, TEST_EVENT } from '../../cloud/webhooks/event-types.ts'
 import { readSources, type Source } from '../house/sources.ts'
 
 /*
- * test/coverage.md, made of the code as it is: what the specification asks for and what untag adds, where it is, and what tests it.
- * Only the names of what is asked for stand here; what is not there yet is listed as open.
+ * Generates test/coverage.md from the code. The page lists the operations and events of the specification and of untag,
+ * with their source files and tests. This file contains only the required names. A required name without source file is
+ * listed as open.
  */
 const SPECIFIED = `
   fetchStores fetchStore submitStoreRegistration insertStore approveStoreRegistration submitStoreRegistrationRequest
@@ -35,7 +36,7 @@ const EVENTS = `
   protection.authorization.requested protection.authorization.granted protection.authorization.denied protection.action.completed protection.action.failed
   protection.device.offline protection.exception.raised`
 
-/** Of systems that a store connects: made in the journeys of their connectors, not in the one of all events. */
+/** Events about connected systems. The tests of the connectors send them, not the test of all events. */
 export const CONNECTOR_EVENTS: ReadonlySet<string> = new Set([
   'integration.pos.synced',
   'integration.pos.pushed',
@@ -43,10 +44,10 @@ export const CONNECTOR_EVENTS: ReadonlySet<string> = new Set([
   'integration.erp.pushed',
 ])
 
-/** Has every other event sent and looks at what arrives. */
+/** Test that causes all other events and checks what a receiver gets. */
 const ALL_EVENTS = 'test/cloud/operations/emitted-events.test.ts'
 
-/** Look at every operation or event alike, so they say nothing of a single one. */
+/** Tests that check all operations or events in the same way. They are not listed as tests of a single one. */
 const GENERAL_TESTS = new Set(
   [
     'every-operation',
@@ -59,18 +60,18 @@ const GENERAL_TESTS = new Set(
     'emitted-events',
   ].map((name) => `${name}.test.ts`),
 )
-/** Tests of one operation that are named. */
+/** Maximum number of named tests per operation. */
 const SHOWN = 3
 
 const words = (text: string) => text.trim().split(/\s+/)
 
-/** Something that is asked for, and where it is. */
+/** An operation or event with its source files and tests. */
 export interface Covered {
   name: string
   minimumPackage: string | undefined
-  /** Source files; none: it is open. */
+  /** Source files; empty if it is open. */
   sources: string[]
-  /** Test files that name it, those that do so most first. */
+  /** Test files that contain its name, the file with the most occurrences first. */
   tests: string[]
 }
 
@@ -81,7 +82,7 @@ export interface Coverage {
   events: Covered[]
 }
 
-/** Every operation and event with its sources and tests. */
+/** Collects all operations and events with their sources and tests. */
 export function coverage(): Coverage {
   const sources = readSources(['cloud', 'edge-agent'])
   const tests = readSources(['test']).filter(
@@ -119,7 +120,7 @@ function ownEvents(): string[] {
   return [...EVENT_TYPES.keys()].filter((name) => name !== TEST_EVENT && !words(EVENTS).includes(name))
 }
 
-/** Where events are made, not where they are declared, described, listed or shown as examples. */
+/** True for files that send events. Files that only declare, describe or list events are excluded. */
 function isSender({ path }: Source): boolean {
   return (
     !/^cloud\/(?:webhooks\/[a-z-]*events?(?:-types?)?\.ts|description\/|epcis\/|[a-z-]+\/events\.ts$)/.test(path) ||
@@ -127,7 +128,7 @@ function isSender({ path }: Source): boolean {
   )
 }
 
-/** The text without the lists in which operations declare their events. */
+/** Removes the lists in which operations declare their events. */
 function withoutDeclaredEvents(text: string): string {
   return text.replaceAll(/\b(?:emits|events): (?:\[[^\]]*\]|.*)|\b[A-Z]+_EVENTS = \[[^\]]*\]/g, '')
 }
@@ -139,7 +140,7 @@ function filesWith(sources: readonly Source[], pattern: RegExp): string[] {
   return found.sort((a, b) => b.count - a.count || (a.path < b.path ? -1 : 1)).map(({ path }) => path)
 }
 
-/** The page. */
+/** Formats test/coverage.md. */
 export function coveragePage({ specified, decided, own, events }: Coverage): string {
   const open = [...specified, ...decided, ...events].filter(({ sources }) => sources.length === 0)
   return `# Coverage

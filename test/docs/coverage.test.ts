@@ -8,28 +8,28 @@ import { coverage, coveragePage } from './coverage-page.ts'
 const found = coverage()
 const all = [...found.specified, ...found.decided, ...found.own, ...found.events]
 
-it('has an own test for every operation and every event that is there', () => {
+it('has a separate test for every operation and every event', () => {
   expect(
     all.filter(({ sources, tests }) => sources.length > 0 && tests.length === 0).map(({ name }) => name),
     'test/cloud needs a test that calls each operation by its name, beside the tests of all operations',
   ).toEqual([])
 })
 
-it('finds where every event is emitted that is declared', () => {
+it('finds a sender of every declared event', () => {
   expect(
     found.events.filter(({ name, sources }) => EVENT_TYPES.has(name) && sources.length === 0).map(({ name }) => name),
     'emit each event with `call.emit`, or remove it from cloud/webhooks/*-events.ts',
   ).toEqual([])
 })
 
-it('finds every operation of the table, each once', () => {
+it('finds each operation of the table once', () => {
   const there = all
     .filter(({ name, sources }) => OPERATION_TABLE.has(name) && sources.length > 0)
     .map(({ name }) => name)
   expect(there.sort()).toEqual([...OPERATION_TABLE.keys()].sort())
 })
 
-it('is told by the page as it is', async () => {
+it('equals test/coverage.md', async () => {
   await expect(
     coveragePage(found),
     'Write test/coverage.md again: npx vitest run test/docs/coverage.test.ts -u',

@@ -20,7 +20,7 @@ const TABLES: Readonly<Record<string, readonly CodeText[]>> = {
   exceptions: EXCEPTION_TEXTS,
 }
 
-/** The page with each table between its marks written from cloud/description/codes.ts. */
+/** Replaces each table between its marks by the table from cloud/description/codes.ts. */
 function withTables(page: string): string {
   return page.replaceAll(
     /(<!-- codes:(\w+) -->\n)[\s\S]*?(<!-- \/codes -->)/g,

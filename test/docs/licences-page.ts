@@ -17,7 +17,7 @@ interface LockEntry {
   optional?: boolean
 }
 
-/** The production packages of package-lock.json, by name and version, each once. */
+/** The distinct production packages of package-lock.json, sorted by name and version. */
 export function lockedPackages(): LockedPackage[] {
   const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, LockEntry>
@@ -34,25 +34,25 @@ export function lockedPackages(): LockedPackage[] {
   return [...byId.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each)
 }
 
-/** Licences that ask for no more than their text and the names of the authors. */
+/** Licences that require only a copy of the licence and of the copyright notices. */
 const PERMISSIVE: ReadonlySet<string> = new Set(['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD'])
-/** libvips: a shared library of its own beside `sharp`, which is optional. Users may replace it, as the LGPL asks. */
+/** libvips is a separate shared library of the optional package `sharp`. Users can replace it, as the LGPL requires. */
 const isLibvips = ({ name, isOptional }: LockedPackage) => isOptional && name.startsWith('@img/sharp-')
 
-/** MPL-2.0 covers changes to its own files only, and we change none. */
+/** MPL-2.0 covers only changes to the files of the package, and untag changes none. */
 const isWebPush = ({ name }: LockedPackage) => name === 'web-push'
 
-/** True if the SPDX expression of the package can be met with allowed licences. */
+/** True if allowed licences satisfy the SPDX expression of the package. */
 export function isAllowed(found: LockedPackage): boolean {
   const isFine = (id: string) =>
     PERMISSIVE.has(id) || (id === 'LGPL-3.0-or-later' && isLibvips(found)) || (id === 'MPL-2.0' && isWebPush(found))
   const expression = (found.licence ?? '').replaceAll(/[()]/g, '')
-  // No expression here mixes both.
+  // Expressions with both AND and OR are not supported.
   if (expression.includes(' AND ')) return !expression.includes(' OR ') && expression.split(' AND ').every(isFine)
   return expression.split(' OR ').some(isFine)
 }
 
-/** docs/reference/licences.md, made from the lock file. */
+/** Generates docs/reference/licences.md. */
 export function licencesPage(packages: readonly LockedPackage[]): string {
   const counts = new Map<string, number>()
   for (const { licence = 'none' } of packages) counts.set(licence, (counts.get(licence) ?? 0) + 1)

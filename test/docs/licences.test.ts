@@ -6,7 +6,7 @@ import { isAllowed, licencesPage, lockedPackages } from './licences-page.ts'
 
 const packages = lockedPackages()
 
-it('lists every package that is installed for production, each under a licence that is allowed', () => {
+it('finds every production package, and each has an allowed licence', () => {
   expect(packages.length).toBeGreaterThan(100)
   expect(packages.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['pg-protocol', 'serialport', 'better-sqlite3']),
@@ -26,7 +26,7 @@ it.each([
   expect(isAllowed({ name: 'some-package', version: '1.0.0', licence, isOptional: true })).toBe(false)
 })
 
-it('has the page as the lock file is', async () => {
+it('equals docs/reference/licences.md', async () => {
   await expect(
     licencesPage(packages),
     'Write docs/reference/licences.md again: npx vitest run test/docs/licences.test.ts -u',

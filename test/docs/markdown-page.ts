@@ -20,17 +20,17 @@ export interface Block {
   text: string
 }
 
-/** The parts of a page that its checks read. Code blocks belong to none of them. */
+/** The parts of a page that tests check. None contains code blocks. */
 export interface MarkdownPage {
   lines: number
   headings: string[]
-  /** Targets of links and pictures, as they are written. */
+  /** Targets of links and pictures, as written. */
   links: string[]
-  /** Names that `#…` in a link can have. */
+  /** Valid names after `#` in a link to this page. */
   anchors: Set<string>
   paragraphs: Block[]
   cells: Block[]
-  /** Lines of prose, that is, without tables. */
+  /** Lines of text outside tables. */
   proseLines: Block[]
 }
 
@@ -78,7 +78,9 @@ function linksOf(text: string): string[] {
   return [...inMarkdown, ...inHtml].map((match) => match[1] ?? '')
 }
 
-/** The anchors that GitHub gives to headings: lower case, words joined by hyphens, a number behind repeated ones. */
+/**
+ * The anchors that GitHub creates for headings: lower case, hyphens between words, and a number after repeated ones.
+ */
 function anchorsOf(headings: string[], text: string): Set<string> {
   const anchors = new Set([...text.matchAll(/<a (?:id|name)="([^"]+)"/g)].map((match) => match[1] ?? ''))
   for (const heading of headings) {

@@ -23,10 +23,10 @@ const WORDS_OF_A_PARAGRAPH = 80
 const WORDS_OF_A_CELL = 25
 const CHARACTERS_OF_A_LINE = 400
 
-/** References to pages that a reader of this project does not have. */
+/** References to pages outside the project. */
 const FOREIGN_REFERENCE = /\b(?:contracts|decisions),? \(?§|\bresearch(?:\/|\s…)|\b(?:contracts|decisions)\.md\b/i
 
-/** Names of pages that stand for any driver, in instructions and in tests. */
+/** Placeholder names of driver pages in instructions and tests. */
 const INVENTED = /\/(?:NAME|teleporter)\.md$/
 
 const isCheckout = existsSync(join(ROOT, '.git'))
@@ -65,7 +65,7 @@ describe.runIf(isCheckout)('references in code, tests and docs', () => {
     expect(missing).toEqual([])
   })
 
-  it('lead to no page outside the project', () => {
+  it('name no page outside the project', () => {
     const found = trackedFiles().flatMap((path) => {
       const match = FOREIGN_REFERENCE.exec(textOf(path))
       return match ? [`${path}: ${match[0]}`] : []

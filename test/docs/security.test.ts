@@ -10,7 +10,7 @@ import { Evidence } from '../../policy/journal.ts'
 import { AGENT_TOPICS, STORE_TOPICS } from '../../policy/mqtt-topics.ts'
 import { ROOT } from '../house/sources.ts'
 
-/** Calls that need no login and come from agents. */
+/** Operations that agents call before their login. */
 const BEFORE_LOGIN = ['enrolEdgeAgent', 'agentLogin']
 
 const page = readFileSync(join(ROOT, 'docs/security.md'), 'utf8')
@@ -20,7 +20,7 @@ const rows = page
   .map((line) => line.slice(2, -2).split(' | '))
 const listed = rows.map(([kind = '']) => kind.replaceAll('`', ''))
 
-/** The routes of an agent's local HTTP below a path, as its sources write them. */
+/** The routes below a path of the agent's local API, found in its sources. */
 function routesBelow(path: string): string[] {
   const folder = join(ROOT, 'edge-agent/http')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
@@ -28,7 +28,7 @@ function routesBelow(path: string): string[] {
   return [...new Set(texts.flatMap((text) => text.match(new RegExp(`(?<=')${path}/[^']+(?=')`, 'g')) ?? []))]
 }
 
-/** What an agent's local HTTP takes without a credential of its own from other agents. */
+/** Routes of the agent's local API that other agents call without a credential. */
 function openRoutes(): string[] {
   const operations: AgentOperation[] = Object.values(AGENT_OPERATIONS)
   return operations.flatMap(({ callers, needsCredential, path }) =>
@@ -36,27 +36,27 @@ function openRoutes(): string[] {
   )
 }
 
-/** Threats of each table: the numbers are those of the analyses that they come from, so none may be missing. */
+/** Number of threats in each table. The numbering must have no gaps. */
 const THREATS = { A: 61, S: 24, F: 6, P: 12, O: 6, L: 13 }
 const threats = page
   .split('\n')
   .filter((line) => /^\| [A-Z]\d+ \|/.test(line))
   .map((line) => line.slice(2, -2).split(' | '))
 
-/** Files that a text names, each with the title after it. */
+/** Files that a text names, each with the test title that follows. */
 const namedIn = (cell: string) =>
   [...cell.matchAll(/\[[^\]]+\]\(\.\.\/([^)]+)\)(?:: "(.+?)"(?=; \[|$))?/g)].map(([, file = '', title = '']) => ({
     file,
     title,
   }))
 
-/** Lines of "Further tests": the row, and the test. */
+/** Lines of the section "Further tests": the id of a row, and a test. */
 const furtherTests = [...page.matchAll(/^- ([A-Z]\d+): (.+)$/gm)].map(([, id = '', test = '']): [string, string] => [
   id,
   test,
 ])
 
-/** Expects that a text consists of existing tests: `[name](file): "title"`, separated by semicolons. */
+/** Asserts that a text lists only existing tests, in the form `[name](file): "title"; …`. */
 function expectTests(text: string): void {
   const tests = namedIn(text)
   expect(tests.length, text).toBeGreaterThan(0)
@@ -65,13 +65,13 @@ function expectTests(text: string): void {
     expect(title, text).not.toBe('')
     expect(readFileSync(join(ROOT, file), 'utf8'), file).toContain(`'${title}'`)
   }
-  // A title that is cut short could hide a wrong one behind it.
+  // A title that the pattern reads only in part could hide a wrong one.
   const written = tests.map(({ file, title }) => `](../${file}): "${title}"`)
   expect(text.split('; [').length).toBe(written.length)
 }
 
 describe('the threats of docs/security.md', () => {
-  it('are all there, each with a threat, a control and a test', () => {
+  it('have no gaps in their numbers, and each has a threat, a control and a test', () => {
     const ids = Object.entries(THREATS).flatMap(([letter, n]) =>
       Array.from({ length: n }, (_, i) => `${letter}${i + 1}`),
     )

@@ -163,7 +163,7 @@ describe('an agent whose broker is hostile', () => {
   it('reports by HTTP the events that the broker discards', async () => {
     await decidesRight()
     await synced()
-    expect(broker.swallowed.some(({ topic }) => topic.endsWith('/events'))).toBe(true)
+    expect(broker.received.some(({ topic }) => topic.endsWith('/events'))).toBe(true)
     expect((await journey.api.call('fetchPurchase', { transactionId: bought[0] ?? '' })) as Json).toMatchObject({
       securityTagStatus: 'deactivated',
     })
@@ -195,7 +195,7 @@ describe('an agent whose broker is hostile', () => {
       ...STORE_TOPICS.map((name) => storeTopic(journey.storeId, name)),
       agentTopic(journey.storeId, agentId, 'ack'),
     ])
-    const batch = broker.swallowed.find(({ topic }) => topic.endsWith('/events'))
+    const batch = broker.received.find(({ topic }) => topic.endsWith('/events'))
     await cloud.publishAsync(agentTopic(journey.storeId, agentId, 'events'), batch?.payload ?? '', { qos: 1 })
     await eventually(
       'valid messages on every topic',

@@ -2,15 +2,17 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { codeOf, readSources, ROOMS, ROOT, type Source } from './sources.ts'
+import { codeOf, readSources, MODULES, ROOT, type Source } from './sources.ts'
 
 const sources = readSources()
-/** Parts of the verification suite on virtual time. The others run real processes. */
+/** True for parts of the verification suite that use virtual time. Other parts run real processes. */
 const isSimulated = (path: string) => /^verification\/(?:simulation|fuzz)\//.test(path)
-const inRooms = sources.filter((s) => !['bin', 'bench', 'test', 'verification'].includes(s.room) || isSimulated(s.path))
-/** Where a type may be open: JSON in tests; and this file names what it looks for. */
+const inModules = sources.filter(
+  (s) => !['bin', 'bench', 'test', 'verification'].includes(s.module) || isSimulated(s.path),
+)
+/** Files that may contain `any`: JSON in tests, and this file, because its patterns contain the word. */
 const HOLES = new Set(['test/support/cloud.ts', 'test/house/architecture.test.ts'])
-/** Files over the limit since the formatter came; the issue about modules splits them. Nothing may be added. */
+/** Files that may exceed the limit. Do not add any. */
 const LONG_FILES = new Set([
   'bin/settings.ts',
   'device-drivers/protocols/llrp/parameters.ts',
@@ -24,32 +26,32 @@ const ORDERED_FOLDERS = [
   'verification/simulation',
   'verification/fuzz',
 ]
-/** Whose types the clients are made of. */
+/** Files whose types the client may import. */
 const CLIENT_TYPES = new Set([
   'cloud/operation-table.ts',
   'edge-agent/http/operations.ts',
   'edge-agent/http/error-codes.ts',
 ])
 
-/** Files with what is wrong in them, so that a failure names the place. */
+/** Paths of the files for which `wrong` is true, so that a failure names them. */
 function where(files: readonly Source[], wrong: (source: Source) => boolean): string[] {
   return files.filter(wrong).map((s) => s.path)
 }
 
-describe('the house', () => {
-  it('sees what it should', () => {
+describe('the architecture', () => {
+  it('finds sources, code without comments, and imports', () => {
     expect(sources.length).toBeGreaterThan(150)
     expect(codeOf(`a('Date.now') // Date.now\n/* Date.now */ b("x")`)).not.toContain('Date')
     expect(sources.flatMap((s) => s.imports).length).toBeGreaterThan(500)
   })
 
-  it('lets each room know only what stands below it', () => {
+  it('lets each module import only lower modules', () => {
     const wrong = sources.flatMap((source) =>
       source.imports.flatMap(({ path }) => {
-        const room = path.split('/')[0] ?? ''
-        if (room === source.room || ROOMS[source.room]?.includes(room) === true) {
-          // A simulated device shares the protocol tables with the driver, never the driver's code.
-          const isOutside = source.room === 'simulators' && room !== 'simulators' && room !== 'policy'
+        const module = path.split('/')[0] ?? ''
+        if (module === source.module || MODULES[source.module]?.includes(module) === true) {
+          // A simulated device may import the protocol tables of a driver, but not its code.
+          const isOutside = source.module === 'simulators' && module !== 'simulators' && module !== 'policy'
           if (
             !isOutside ||
             path.startsWith('device-drivers/protocols/') ||
@@ -63,18 +65,18 @@ describe('the house', () => {
     expect(wrong).toEqual([])
   })
 
-  it('lets the client know the types of the operations, and nothing else of the cloud', () => {
-    const client = sources.filter((s) => s.room === 'client')
+  it('lets the client import only types of the operations from the cloud', () => {
+    const client = sources.filter((s) => s.module === 'client')
     const outside = client.flatMap((s) =>
       s.imports
         .filter(({ path, isType }) => !path.startsWith('client/') && !(isType && CLIENT_TYPES.has(path)))
         .map(({ path }) => `${s.path} imports ${path}`),
     )
     expect(outside).toEqual([])
-    // `untag/tokens` is an entry of its own: `untag/client` loads no package.
+    // `untag/tokens` is a separate entry point, so that `untag/client` loads no package.
     expect(where(client, (s) => /^import (?!type\b).*from '(?!\.)/m.test(s.text))).toEqual(['client/verify-token.ts'])
     const importers = sources.filter((s) => s.imports.some(({ path }) => path === 'client/verify-token.ts'))
-    expect(importers.filter((s) => s.room !== 'test')).toEqual([])
+    expect(importers.filter((s) => s.module !== 'test')).toEqual([])
   })
 
   it('has no circles', () => {
@@ -109,7 +111,7 @@ describe('the house', () => {
       below.set(from, reached)
     }
     expect(below.size).toBeGreaterThan(1)
-    // Takes away, again and again, what imports nothing that is left. What stays is a circle.
+    // Repeatedly removes subfolders that import none of the remaining ones. A remaining subfolder is part of a cycle.
     let left = [...below.keys()]
     for (let before = -1; before !== left.length;) {
       before = left.length
@@ -126,7 +128,7 @@ describe('the house', () => {
       rows.flatMap((cell, row) => [...cell.matchAll(/`([^`]+?)\/?`/g)].map(([, name = '']) => [name, row] as const)),
     )
     const folderOf = (path: string) => path.split('/')[1] ?? ''
-    const cloud = sources.filter((s) => s.room === 'cloud')
+    const cloud = sources.filter((s) => s.module === 'cloud')
     expect([...rowOf.keys()].toSorted()).toEqual([...new Set(cloud.map((s) => folderOf(s.path)))].toSorted())
     const wrong = cloud.flatMap(({ path, imports }) => {
       const from = folderOf(path)
@@ -138,11 +140,14 @@ describe('the house', () => {
     expect(wrong).toEqual([])
   })
 
-  it('gets time, randomness, network and disk from outside', () => {
+  it('uses time, randomness, network and disk only through parameters', () => {
     const forbidden =
       /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bset(?:Timeout|Interval)\b|\bperformance\.|\bprocess\.hrtime\b|\brandom(?:Bytes|UUID|FillSync|Int)\b|\bprocess\.env\b|(?:^|[^.\w])fetch\((?=['"`]{2})|\bglobalThis\.fetch\b/
     expect(
-      where(inRooms, (s) => !s.path.includes('/browser/') && s.path !== 'client/platform.ts' && forbidden.test(s.code)),
+      where(
+        inModules,
+        (s) => !s.path.includes('/browser/') && s.path !== 'client/platform.ts' && forbidden.test(s.code),
+      ),
     ).toEqual([])
   })
 
@@ -150,7 +155,7 @@ describe('the house', () => {
     const opening = /\bnew Sqlite(?:Connection)?\(|\bnew pg\.Pool\(|\bnew Pool\(/
     expect(
       where(
-        sources.filter((s) => s.room !== 'test' && s.room !== 'bench'),
+        sources.filter((s) => s.module !== 'test' && s.module !== 'bench'),
         (s) => opening.test(s.code),
       ).toSorted(),
     ).toEqual([
@@ -164,9 +169,9 @@ describe('the house', () => {
     ])
   })
 
-  it('takes the router, cookies and markup of hono alone: its other middleware had advisories', () => {
+  it('uses only the router, cookies and markup of hono, because its other middleware had advisories', () => {
     const taken = sources
-      .filter((s) => s.room !== 'test')
+      .filter((s) => s.module !== 'test')
       .flatMap((s) => [...s.text.matchAll(/from '(hono(?:\/[^']+)?)'/g)].map((m) => m[1]))
     expect([...new Set(taken)].toSorted()).toEqual([
       'hono',
@@ -180,14 +185,14 @@ describe('the house', () => {
   it('keeps the policy pure', () => {
     expect(
       where(
-        sources.filter((s) => s.room === 'policy'),
+        sources.filter((s) => s.module === 'policy'),
         (s) =>
           /from 'node:(?!crypto|buffer|assert)|\basync\b|\bawait\b/.test(s.text) && s.path !== 'policy/platform.ts',
       ),
     ).toEqual([])
   })
 
-  it('has no default exports, no holes in its types, no files that only pass on', () => {
+  it('has no default exports, no `any`, and no files that only re-export', () => {
     expect(
       where(sources, (s) => /\bexport default\b/.test(s.code) && s.path !== 'test/support/global-setup.ts'),
     ).toEqual([])
@@ -201,16 +206,16 @@ describe('the house', () => {
     expect(where(sources, (s) => /(?:^|\/)(?:index|utils?|helpers?|common|misc)\.tsx?$/.test(s.path))).toEqual([])
   })
 
-  it('keeps files small enough to be one concept', () => {
+  it('has no file over 320 lines', () => {
     expect(
       sources
-        .filter((s) => s.room !== 'test' && s.text.split('\n').length > 320 && !LONG_FILES.has(s.path))
+        .filter((s) => s.module !== 'test' && s.text.split('\n').length > 320 && !LONG_FILES.has(s.path))
         .map((s) => `${s.path}: ${s.text.split('\n').length} lines`),
     ).toEqual([])
   })
 
-  it('gives every exported function of the rooms a doc comment or a name that says it all', () => {
-    const undocumented = inRooms.flatMap((s) =>
+  it('has a doc comment on every exported function of the modules', () => {
+    const undocumented = inModules.flatMap((s) =>
       [...s.text.matchAll(/(?:^|\n)(.*)\nexport (?:async )?function (\w+)/g)]
         .filter((m) => !/\*\/\s*$/.test(m[1] ?? ''))
         .map((m) => `${s.path}: ${m[2]}`),
@@ -232,7 +237,7 @@ describe('the house', () => {
     expect(missing).toEqual([])
   })
 
-  it('leaves nothing unfinished behind', () => {
+  it('has no unfinished work in tracked files', () => {
     if (!existsSync(join(ROOT, '.git'))) return
     const tracked = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' })
       .split('\n')

@@ -5,7 +5,7 @@ import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import { EVENT_TYPES } from '../../cloud/webhooks/event-types.ts'
 import { ROOT } from './sources.ts'
 
-/** Of https://keepachangelog.com/en/1.1.0/ */
+/** Headings of https://keepachangelog.com/en/1.1.0/. */
 const HEADINGS = ['Added', 'Changed', 'Deprecated', 'Removed', 'Fixed', 'Security']
 const MOST_LINES = 80
 const LONGEST_LINE = 400
@@ -44,7 +44,7 @@ describe('CHANGELOG.md', () => {
     ).toEqual([])
   })
 
-  it('describes what is unreleased in at most 80 lines', () => {
+  it('has at most 80 lines in the unreleased section', () => {
     expect(sections[0]?.trim().split('\n').length, `Shorten or join entries. ${fix}`).toBeLessThanOrEqual(MOST_LINES)
   })
 

@@ -13,7 +13,7 @@ function all(pattern: RegExp, from = text): string[] {
   return [...new Set([...from.matchAll(pattern)].map((m) => m[1] ?? ''))]
 }
 
-/** The members of a union type, as they are written. */
+/** The members of a union of string literals, from the source text. */
 function members(name: string): string[] {
   const body = new RegExp(`type ${name} =([\\s\\S]*?)\\n\\n`).exec(text)?.[1] ?? ''
   return all(/\| '([a-z_]+)'/g, body)

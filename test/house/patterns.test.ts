@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
 import { readSources } from './sources.ts'
 
-/** Regular expressions as sources write them. A `/` behind an operator, a bracket or a comma begins one. */
+/** Finds regular expressions in a source text. A `/` after an operator, a bracket or a comma starts one. */
 const LITERAL = /(?<=[=(,:[!&|?{};\n]\s*|return )\/((?![*/])(?:[^\\/[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+)\/([dgimsuvy]*)/g
-/** Longer than any text field that is checked by a pattern before its length is. */
+/** Length of the tested texts, characters. No text field that a pattern checks before its length check is longer. */
 const LENGTH = 5_000
 const LIMIT_MS = 500
 
@@ -12,12 +12,12 @@ const patterns = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud',
     try {
       return [{ text, path: source.path, pattern: new RegExp(body, flags.replace('y', '')) }]
     } catch {
-      return [] // No regular expression: a division, or a path in a comment.
+      return [] // Not a regular expression, but a division or a path in a comment.
     }
   }),
 )
 
-/** Texts that make a pattern with nested repetitions try every way to split them. */
+/** Texts for which a pattern with nested repetitions tries every split. */
 const characters = [
   'a',
   'A',
@@ -65,13 +65,13 @@ function slowest(pattern: RegExp, texts: readonly string[], limitMs = LIMIT_MS):
   return most
 }
 
-it('are found in the sources, and one that is slow is told', () => {
+it('are found in the sources, and a slow pattern is detected', () => {
   expect(patterns.length).toBeGreaterThan(150)
   // 8 million ways to split these characters; each further one doubles them.
   expect(slowest(/^(?:a+)+$/, [`${'a'.repeat(23)}\0`], 10)).toBeGreaterThan(10)
 })
 
-it('end within a moment on 5,000 characters of anything', () => {
+it('match any text of 5,000 characters within 500 ms', () => {
   const slow = patterns.filter(({ pattern }) => slowest(pattern, hostile) > LIMIT_MS)
   expect(slow.map(({ path, text }) => `${path}: ${text}`)).toEqual([])
 })

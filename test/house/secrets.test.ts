@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { readSources } from './sources.ts'
 
-/** Product code: simulated devices and tests have no secrets to protect. */
+/** Product code only, because simulated devices and tests have no secrets to protect. */
 const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'bin'])
 
-/** How expressions that hold a secret end: `secret`, `known.secret`, `codeHash`, `frame.mac`. */
+/** Endings of expressions with a secret: `secret`, `known.secret`, `codeHash`, `frame.mac`. */
 const SECRET =
   /(?:^|[._#])(?:[a-z]\w*(?:Secret|Password|Pin|Credential|ApiKey|Hmac|Mac|Cryptogram|Challenge|Cookie|Verifier|Assertion|Signature|Ticket|Csrf)|secret|password|passphrase|pin|credential|apiKey|hmac|mac|cryptogram|challenge|cookie|verifier|assertion|signature|ticket|accessToken|bearer|(?:code|token|secret|key|pin|challenge|credential)(?:Hash|_hash)|(?:pickup|checkIn|enrolment|badge|pairing)Code|openSecret|checkInCode|digest)$/
-/** What a secret may be compared with: whether it is there, its kind, its length, a fixed text. */
+/** Operands that do not leak when compared with a secret: undefined, null, a type, a length, a fixed text. */
 const HARMLESS = /^(?:undefined|null|true|false|typeof\b.*|-?[\d_]+|''|""|``|[A-Z][A-Z0-9_]+(?:\.\w+)*)$/
 
 const OPERAND = String.raw`[\w$.?!]+(?:\([^()]*\))?`
@@ -17,7 +17,7 @@ const EQUALS = new RegExp(String.raw`(${OPERAND})\.(?:equals|compare|localeCompa
 const nameOf = (operand: string) => operand.replace(/\([^()]*\)$/, '').replaceAll(/[?!]/g, '')
 const isSecret = (operand: string) => SECRET.test(nameOf(operand)) && !nameOf(operand).endsWith('length')
 
-/** The comparisons in `code` that would tell by their time how much of a secret is right. */
+/** The comparisons in `code` whose duration reveals how much of a secret is right. */
 function leakyComparisons(code: string): string[] {
   const operators = [...code.matchAll(COMPARISON)]
     .filter(([, typeofLeft, , typeofRight]) => typeofLeft === undefined && typeofRight === undefined)
@@ -50,7 +50,7 @@ describe('comparisons of secrets', () => {
       expect(leakyComparisons(harmless), harmless).toEqual([])
   })
 
-  it('go through secretsEqual, which takes as long for right as for wrong ones', () => {
+  it('use secretsEqual, which takes the same time for right and wrong secrets', () => {
     expect(sources.flatMap(({ path, code }) => leakyComparisons(code).map((text) => `${path}: ${text}`))).toEqual([])
     expect(sources.filter(({ code }) => code.includes('timingSafeEqual')).map(({ path }) => path)).toEqual([
       'policy/secrets-equal.ts',

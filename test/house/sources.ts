@@ -4,12 +4,12 @@ import { dirname, join, relative, sep } from 'node:path'
 export const ROOT = join(import.meta.dirname, '../..')
 
 /** The modules of the project, and which of them each may import. */
-export const ROOMS: Readonly<Record<string, readonly string[]>> = {
+export const MODULES: Readonly<Record<string, readonly string[]>> = {
   policy: [],
   'device-drivers': ['policy'],
   'edge-agent': ['policy', 'device-drivers'],
   cloud: ['policy'],
-  // Types of the operations alone: at run time it needs nothing but itself.
+  // Imports only types of the operations: at run time the client needs no other module.
   client: ['cloud', 'edge-agent'],
   simulators: ['policy', 'device-drivers'],
   bin: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators'],
@@ -18,12 +18,12 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   test: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'verification', 'bench'],
 }
 
-/** One file of a room, with what it imports from this project. */
+/** One file of a module, with its imports from this project. */
 export interface Source {
   path: string
-  room: string
+  module: string
   text: string
-  /** The text without comments and string contents, for looking at the code alone. */
+  /** The text without comments and without the contents of strings. */
   code: string
   imports: readonly { path: string; isType: boolean }[]
 }
@@ -44,9 +44,9 @@ export function codeOf(text: string): string {
   return withoutComments.replaceAll(/'(?:[^'\\\n]|\\.)*'/g, "''").replaceAll(/"(?:[^"\\\n]|\\.)*"/g, '""')
 }
 
-export function readSources(rooms: readonly string[] = Object.keys(ROOMS)): Source[] {
-  return rooms.flatMap((room) =>
-    filesIn(join(ROOT, room)).map((file) => {
+export function readSources(modules: readonly string[] = Object.keys(MODULES)): Source[] {
+  return modules.flatMap((module) =>
+    filesIn(join(ROOT, module)).map((file) => {
       const text = readFileSync(file, 'utf8')
       const path = relative(ROOT, file).split(sep).join('/')
       const imports = [...text.matchAll(IMPORT)].map((match) => ({
@@ -55,7 +55,7 @@ export function readSources(rooms: readonly string[] = Object.keys(ROOMS)): Sour
           .join('/'),
         isType: match[1] !== undefined,
       }))
-      return { path, room, text, code: codeOf(text), imports }
+      return { path, module, text, code: codeOf(text), imports }
     }),
   )
 }

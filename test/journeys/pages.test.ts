@@ -9,7 +9,10 @@ interface Product {
   price: number
 }
 
-/** The built programs: cloud, broker, agent and simulated devices in one process, and a browser at the station. */
+/**
+ * Runs the built programs: cloud, broker, agent and simulated devices in one process, and a browser with the station
+ * page.
+ */
 describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
   let demo: Demonstration
   let chromium: TestBrowser
@@ -28,7 +31,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await first.close()
     await demo.api.call('registerOperator', { storeId: demo.storeId, name: 'Frau Petersen', pin: '471108' })
     const answer = await demo.api.call('fetchProducts', { storeId: demo.storeId, limit: 100, category: 'bekleidung' })
-    // Socks have no label.
+    // Uses only products over 40 EUR, because cheap ones have no label.
     products = (answer['products'] as Product[]).filter(({ price }) => price > 40).toSorted((a, b) => a.price - b.price)
     station = await open(demo.stationUrl)
     scanner = await wedge(station)

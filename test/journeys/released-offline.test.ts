@@ -8,7 +8,7 @@ import { independentBoard, type IndependentBoard } from '../support/modbus-seria
 import { processesOfTests, type RunningProcess } from '../support/processes.ts'
 import { newEpc } from '../support/shop.ts'
 
-/** Two agent processes of a store that is offline: one has a detacher, the other the gate. */
+/** Two agent processes of an offline store: one has the detacher, the other has the gate. */
 
 const SECRET = 'a-secret-of-the-gate-reader'
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
     boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
   })
   const { folder, storeId, api, wire } = journey
-  // The gate gets a reader that sends its reads by HTTP.
+  // Configures a reader at the gate that sends its reads over HTTP.
   const file = join(folder, 'edge.json')
   const config = JSON.parse(readFileSync(file, 'utf8')) as { devices: Json[] }
   const reader = { deviceId: 'gate-reader', driver: 'http-ingest', link: { push: 'gate-1' }, secret: SECRET }

@@ -60,7 +60,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
   const text = async (url: string, accept: string) => (await fetch(url, { headers: { accept } })).text()
   const at = (device: keyof Journey['devices'], protectionAction: string, body: Json) =>
     journey.authorize({ deviceId: journey.devices[device], protectionAction, ...body })
-  /** Expects a grant and a confirmed outcome; the error contains the whole response. */
+  /** Throws unless the response is a grant with outcome confirmed or null. The error contains the response. */
   async function done(device: keyof Journey['devices'], protectionAction: string, body: Json): Promise<void> {
     const answer = await at(device, protectionAction, body)
     if (answer.authorized !== true || !['confirmed', null].includes(answer.outcome))
@@ -76,10 +76,10 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     return epc
   }
 
-  /** Received events, each once; the library of Standard Webhooks verifies every signature. */
+  /** Distinct received events. The library of Standard Webhooks verifies every signature. */
   function heard(about: (event: Json) => boolean): Json[] {
     const events = new Map<string, Json>()
-    for (const { body, headers } of receiver.got) {
+    for (const { body, headers } of receiver.requests) {
       const event = new Webhook(SECRET).verify(body, headers as Record<string, string>) as Json
       const known = events.get(event.id)
       if (known) expect(event).toEqual(known)
@@ -153,10 +153,10 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     expect(await balanceOf(userId)).toBe(Math.floor(purchase.total))
 
     const about = (e: Json) => e.data.transactionId === transactionId || e.data.purchaseId === transactionId
-    // The cloud sends them concurrently, so any may be the last.
+    // The cloud sends the events concurrently, so their order can differ.
     const count = (name: string) => heard(about).filter(({ event }) => event === name).length
     await eventually(
-      'every notice',
+      'all events',
       async () => count('protection.action.completed') === 4 && count('securityTag.deactivated') === 1,
     )
     expect(new Set(names(heard(about)))).toEqual(
@@ -173,7 +173,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     ).toHaveLength(2)
   })
 
-  it('an order is reserved, collected and carried out; before that its goods alarm', async () => {
+  it('an order is reserved, collected and carried out; before collection its goods cause an alarm', async () => {
     const product = journey.products[2] as Json
     await newItem(product)
     const order = await ok('submitClickCollectOrder', {
@@ -193,7 +193,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     await done('self_checkout_detacher', 'detach_hard_tag', { epc })
     await done('exit_gate', 'authorize_exit', { epc })
     const about = (e: Json) => e.data.orderId === order.orderId
-    await eventually('every notice', async () => heard(about).length === 6)
+    await eventually('all events', async () => heard(about).length === 6)
     expect(names(heard(about))).toEqual([
       'clickcollect.order',
       'clickcollect.picked_up',
@@ -254,7 +254,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     ).json()) as Json
     expect(imported).toMatchObject({ imported: 3, errors: [expect.objectContaining({ field: 'ean' })] })
     const bought = await journey.buy(eans.map((ean) => ({ ean, quantity: 2 })))
-    // In the shop's time zone: Munich reaches the next day an hour before Greenwich.
+    // Uses the time zone of the shop, in which a day starts earlier than in UTC.
     const today = new Date().toLocaleDateString('sv-SE', { timeZone: 'Europe/Berlin' })
     const period = { storeId: journey.storeId, from: today, to: today }
     const sales = await ok('exportSalesData', { ...period, format: 'json' })
@@ -270,12 +270,12 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
   it('a cloud that dies repeatedly delivers every payment event, none twice', { timeout: 120_000 }, async () => {
     const ean = journey.products[0]?.ean as string
     const paid: string[] = []
-    // A slow receiver, so that the process dies between sending and recording.
+    // The receiver responds slowly, so that the process often dies between sending and recording.
     receiver.answer = (response) => void setTimeout(() => answerWith(200)(response), 20)
     for (let round = 0; round < 6; round++) {
       const selling = Promise.allSettled(Array.from({ length: 4 }, () => journey.buy([{ ean, quantity: 1 }])))
-      const before = receiver.got.length
-      await eventually('something was told', async () => receiver.got.length > before + (round % 3))
+      const before = receiver.requests.length
+      await eventually('an event arrives', async () => receiver.requests.length > before + (round % 3))
       await journey.cloud.kill()
       for (const result of await selling) if (result.status === 'fulfilled') paid.push(result.value.transactionId)
       await journey.startCloud()
@@ -287,7 +287,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     for (const id of paid) expect(settled).toContain(id)
     const told = () => heard((e) => e.event === 'checkout.completed').map((e) => e.data.transactionId as string)
     // The cloud repeats attempts of a dead process after a minute.
-    await eventually('every payment is told', async () => settled.every((id) => told().includes(id)), 100_000)
+    await eventually('all payment events arrive', async () => settled.every((id) => told().includes(id)), 100_000)
     expect(new Set(told()).size).toBe(told().length)
   })
 })

@@ -68,7 +68,7 @@ onEveryDatabase('a store with real processes', (kind) => {
     })
   })
 
-  it('2. releases online: scanned with real bytes, pulsed on a Modbus board, confirmed, reported', async () => {
+  it('2. releases online: scan over the wire, pulse on a Modbus board, confirmation, report', async () => {
     const { transactionId, receipt } = await buyOne()
     const before = boards.station.pulses()
     await journey.scanners.station.garbage(100)
@@ -213,7 +213,7 @@ onEveryDatabase('a store with real processes', (kind) => {
   it('5b. lets a receipt leave once', async () => {
     const { receipt, transactionId } = await buyOne()
     await journey.scanners.gate.scan(receipt)
-    await eventually('the way out', async () => boards.gate.pulses(0) === 1)
+    await eventually('the pulse of the gate', async () => boards.gate.pulses(0) === 1)
     await eventually('UNLOADED', async () => (await purchase(transactionId)).status === 'UNLOADED')
     await journey.scanners.gate.scan(`${receipt}\t`)
     await eventually('amber', async () => boards.gate.pulses(2) >= 1)

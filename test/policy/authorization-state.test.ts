@@ -10,7 +10,7 @@ const evidence = (redemptionId: string, step: number, atMs: number): RedemptionE
 })
 
 describe('deriveAuthorizationState', () => {
-  it('is issued at first and expires by time alone', () => {
+  it('is issued at first and expires at its expiry time', () => {
     expect(deriveAuthorizationState({ expMs: EXP, evidence: [] }, EXP - 1).state).toBe('issued')
     expect(deriveAuthorizationState({ expMs: EXP, evidence: [] }, EXP).state).toBe('expired')
   })
@@ -21,7 +21,7 @@ describe('deriveAuthorizationState', () => {
     expect([...view.exceptions]).toEqual([])
   })
 
-  it('keeps its state and tells late_redeem when the claim came after the end', () => {
+  it('keeps its state and reports late_redeem if the claim is later than the expiry', () => {
     const view = deriveAuthorizationState({ expMs: EXP, evidence: [evidence('r1', 1, EXP + 1)] }, EXP * 2)
     expect(view.state).toBe('expired')
     expect([...view.exceptions]).toEqual(['late_redeem'])
@@ -36,7 +36,7 @@ describe('deriveAuthorizationState', () => {
     expect([...view.exceptions]).toEqual([])
   })
 
-  it('tells redeemed_after_revocation', () => {
+  it('reports redeemed_after_revocation', () => {
     const view = deriveAuthorizationState(
       { expMs: EXP, revokedAtMs: 5_000, evidence: [evidence('r1', 1, 5_000)] },
       6_000,
@@ -45,7 +45,7 @@ describe('deriveAuthorizationState', () => {
     expect([...view.exceptions]).toEqual(['redeemed_after_revocation'])
   })
 
-  it('counts one redemption reported twice once, and a second one as double', () => {
+  it('treats a redemption reported twice as one, and another redemption id as double', () => {
     const twice = { expMs: EXP, evidence: [evidence('r1', 1, 10), evidence('r1', 1, 10)] }
     expect([...deriveAuthorizationState(twice, 20).exceptions]).toEqual([])
     const double = { expMs: EXP, evidence: [evidence('r1', 1, 10), evidence('r2', 1, 11)] }

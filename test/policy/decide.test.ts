@@ -20,8 +20,8 @@ describe('decide', () => {
   )
 
   it('has a vector for every deny reason', () => {
-    const told = new Set(vectors.map((v) => v.expect))
-    expect(DENY_REASONS.filter((reason) => !told.has(reason))).toEqual([])
+    const covered = new Set(vectors.map((v) => v.expect))
+    expect(DENY_REASONS.filter((reason) => !covered.has(reason))).toEqual([])
   })
 
   it('lists every check up to the failed one in the trace', () => {

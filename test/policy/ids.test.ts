@@ -25,7 +25,7 @@ const timeOf = (id: string) => Buffer.from(uuidOf(id)).readUIntBE(0, 6)
 const isAscending = (ids: readonly string[]) => ids.every((id, n) => n === 0 || (ids[n - 1] ?? '') < id)
 
 describe('newId', () => {
-  it('prints the prefix and 26 Crockford characters of a UUID version 7 that holds the time', () => {
+  it('prints the prefix and 26 Crockford characters of a UUID version 7 with the time', () => {
     fc.assert(
       fc.property(ms, fc.integer(), (at, seed) => {
         const id = newId('pur', platformAt(at, seededRandom(seed)).platform)
@@ -80,7 +80,7 @@ describe('newId', () => {
     expect(timeOf(newId('evt', platformAt(-5).platform))).toBe(0)
   })
 
-  it('makes the same ids from the same time and randomness, apart from other clocks of the process', () => {
+  it('makes the same ids from the same time and randomness, independent of other clocks of the process', () => {
     const [one, other] = [platformAt(5), platformAt(5)]
     const first = Array.from({ length: 10 }, () => newId('evt', one.platform))
     expect(Array.from({ length: 10 }, () => newId('evt', other.platform))).toEqual(first)

@@ -39,12 +39,12 @@ describe('worstCaseLoss', () => {
       { allowedActionsByCategory: { '*': { authorize_exit: ['staff_assisted'] } } },
       [gate],
     ],
-    ['self-service needs an entry that there is not', {}, [detacher]],
+    ['self-service needs an entry and the policy has none', {}, [detacher]],
     ['every item needs staff', { requiresManualOverrideAboveValue: 0 }, [gate]],
     ['there is no device', {}, []],
     ['the device is out of service', {}, [{ ...gate, revoked: true }]],
     ['a cabinet opens for staff only', {}, [deviceOf('cabinet_unlocker', 'agent_1')]],
-  ])('is 0 where %s', (_name, fields, devices) => {
+  ])('is 0 if %s', (_name, fields, devices) => {
     expect(lossOf(fields, devices)).toBe(0)
   })
 

@@ -41,7 +41,7 @@ describe('published verifiers', () => {
     expect(matchesVerifier(changed, '471108', storeKey)).toBe(false)
   })
 
-  it('find a card with the store key alone', () => {
+  it('find a card only with the right store key', () => {
     const card = publishedVerifier(newBadgeVerifier('04A1B2C3', random), storeKey)
     expect(findCardIndex([undefined, published, card], '04A1B2C3', storeKey)).toBe(2)
     expect(findCardIndex([undefined, published, card], '04A1B2C3', otherKey)).toBe(-1)

@@ -4,7 +4,7 @@ import { pageLanguage } from '../../policy/page-language.ts'
 
 describe('the language of a page', () => {
   it.each([
-    // Accept-Language alone.
+    // Only the header Accept-Language is set.
     [undefined, 'en'],
     ['', 'en'],
     ['de', 'de'],
@@ -24,7 +24,7 @@ describe('the language of a page', () => {
     ['de;q=0', 'en'],
     // Other languages that begin with the same letters.
     ['den, deu;q=0.9', 'en'],
-    // Malformed.
+    // Malformed headers.
     ['de;q=2, en;q=0.1', 'en'],
     ['de;q=x', 'en'],
     [';;;,,,q=1', 'en'],

@@ -28,7 +28,7 @@ it('mergeRedemptions gives the same result in any order', () => {
   )
 })
 
-it('mergeRedemptions frees a right only if all redemptions failed, and a confirmed one always counts', () => {
+it('mergeRedemptions frees a right only if all redemptions failed, and prefers a confirmed one', () => {
   fc.assert(
     fc.property(uses, (all) => {
       const { effective, failures, isDouble } = mergeRedemptions(all)
@@ -42,11 +42,11 @@ it('mergeRedemptions frees a right only if all redemptions failed, and a confirm
 })
 
 it('mergeOutcomes returns the most certain outcome in any order, and reports a conflict', () => {
-  const joinAll = (words: readonly Outcome[]) =>
-    words.reduce<{ known: Outcome | null; isConflict: boolean }>(
-      ({ known, isConflict }, word) => {
-        const joined = mergeOutcomes(known, word)
-        return { known: joined.outcome, isConflict: isConflict || joined.isConflict }
+  const mergeAll = (outcomes: readonly Outcome[]) =>
+    outcomes.reduce<{ known: Outcome | null; isConflict: boolean }>(
+      ({ known, isConflict }, outcome) => {
+        const merged = mergeOutcomes(known, outcome)
+        return { known: merged.outcome, isConflict: isConflict || merged.isConflict }
       },
       { known: null, isConflict: false },
     )
@@ -56,8 +56,8 @@ it('mergeOutcomes returns the most certain outcome in any order, and reports a c
         .array(fc.constantFrom(...OUTCOMES), { maxLength: 5 })
         .chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }))),
       ([all, shuffled]) => {
-        expect(joinAll(shuffled)).toEqual(joinAll(all))
-        expect(joinAll(all).isConflict).toBe(all.includes('confirmed') && all.includes('failed'))
+        expect(mergeAll(shuffled)).toEqual(mergeAll(all))
+        expect(mergeAll(all).isConflict).toBe(all.includes('confirmed') && all.includes('failed'))
       },
     ),
   )

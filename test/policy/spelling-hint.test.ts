@@ -19,10 +19,10 @@ it('suggests no distant name', () => {
 
 it('finds every name with one letter replaced, and returns at most the limit', () => {
   fc.assert(
-    fc.property(fc.constantFrom(...KNOWN), fc.nat(), fc.constantFrom('q', 'x'), (word, at, letter) => {
-      const i = at % word.length
-      expect(closestNames(`${word.slice(0, i)}${letter}${word.slice(i + 1)}`, KNOWN, 6)).toContain(word)
-      expect(closestNames(word, KNOWN, 1)).toHaveLength(1)
+    fc.property(fc.constantFrom(...KNOWN), fc.nat(), fc.constantFrom('q', 'x'), (name, at, letter) => {
+      const i = at % name.length
+      expect(closestNames(`${name.slice(0, i)}${letter}${name.slice(i + 1)}`, KNOWN, 6)).toContain(name)
+      expect(closestNames(name, KNOWN, 1)).toHaveLength(1)
     }),
   )
 })

@@ -54,7 +54,7 @@ describe('the protection policy', () => {
 })
 
 describe('completeCapabilities', () => {
-  it('takes the stated values and completes them with the defaults of the type', () => {
+  it('uses the stated values, and the defaults of the type for the others', () => {
     expect(completeCapabilities('pos_deactivator', {}).capabilities).toMatchObject({
       canDeactivateLabel: true,
       canDetachHardTag: false,

@@ -34,8 +34,8 @@ describe('the trusted clock', () => {
     await world.advance(MINUTE)
     const late = applySignedTime(state, world.clock, fresh(START + 10_000))
     expect(trustedNow(late.state, world.clock).nowMs).toBe(START + MINUTE)
-    const asked = applySignedTime(late.state, world.clock, answer(START + MINUTE - 2_000))
-    expect(trustedNow(asked.state, world.clock).nowMs).toBe(START + MINUTE - 2_000)
+    const answered = applySignedTime(late.state, world.clock, answer(START + MINUTE - 2_000))
+    expect(trustedNow(answered.state, world.clock).nowMs).toBe(START + MINUTE - 2_000)
   })
 
   it('never falls below the high-water mark', async () => {
@@ -62,9 +62,9 @@ describe('the trusted clock', () => {
 
   it('discards the unconfirmed time if the next response agrees with the clock', async () => {
     const { world, state } = started()
-    const doubted = applySignedTime(state, world.clock, fresh(START + 86_400_000)).state
+    const unconfirmed = applySignedTime(state, world.clock, fresh(START + 86_400_000)).state
     await world.advance(1_000)
-    const honest = applySignedTime(doubted, world.clock, fresh(START + 1_000))
+    const honest = applySignedTime(unconfirmed, world.clock, fresh(START + 1_000))
     expect(honest.verdict).toBe('accepted')
     expect(trustedNow(honest.state, world.clock).trust).toBe('signed')
   })
@@ -72,10 +72,10 @@ describe('the trusted clock', () => {
   it('stays untrusted while only replays of old documents arrive', async () => {
     const { world, state } = started()
     await world.advance(10 * MINUTE)
-    // In truth it is an hour later; a hostile broker has kept what was said five minutes after the start.
-    const { state: doubted, verdict } = applySignedTime(state, world.clock, fresh(START + 70 * MINUTE))
-    expect([verdict, trustedNow(doubted, world.clock).trust]).toEqual(['unconfirmed', 'none'])
-    const old = applySignedTime(doubted, world.clock, fresh(START + 5 * MINUTE))
+    // The real time is an hour later. A hostile broker replays a document from five minutes after the start.
+    const { state: unconfirmed, verdict } = applySignedTime(state, world.clock, fresh(START + 70 * MINUTE))
+    expect([verdict, trustedNow(unconfirmed, world.clock).trust]).toEqual(['unconfirmed', 'none'])
+    const old = applySignedTime(unconfirmed, world.clock, fresh(START + 5 * MINUTE))
     expect(trustedNow(old.state, world.clock)).toEqual({ nowMs: START + 10 * MINUTE, trust: 'none' })
     await world.advance(MINUTE)
     const second = applySignedTime(old.state, world.clock, fresh(START + 71 * MINUTE))
@@ -83,19 +83,19 @@ describe('the trusted clock', () => {
       'accepted',
       { nowMs: START + 71 * MINUTE, trust: 'signed' },
     ])
-    // What comes over the network is always a little late: that is of now.
+    // A current document arrives with a small delay.
     const honest = applySignedTime(old.state, world.clock, fresh(START + 11 * MINUTE - 300))
     expect(trustedNow(honest.state, world.clock).trust).toBe('signed')
   })
 
   it('starts the wait again if the second response has another time', async () => {
     const { world, state } = started()
-    const doubted = applySignedTime(state, world.clock, fresh(START + 60 * MINUTE)).state
+    const unconfirmed = applySignedTime(state, world.clock, fresh(START + 60 * MINUTE)).state
     await world.advance(2 * MINUTE)
-    expect(applySignedTime(doubted, world.clock, fresh(START + 600 * MINUTE)).verdict).toBe('unconfirmed')
+    expect(applySignedTime(unconfirmed, world.clock, fresh(START + 600 * MINUTE)).verdict).toBe('unconfirmed')
   })
 
-  it('takes the real-time clock after a reboot only if it is at or past the mark', async () => {
+  it('uses the real-time clock after a reboot only if it is at or past the mark', async () => {
     const { world, state } = started()
     world.reboot()
     expect(trustedNow(state, world.clock).trust).toBe('none')
@@ -113,52 +113,50 @@ describe('the trusted clock', () => {
     world.reboot()
     world.setWall(START + 1_440 * MINUTE)
     const booted = resumeAfterBoot(state, world.clock)
-    const heard = applySignedTime(booted, world.clock, fresh(START + MINUTE))
-    expect(heard).toMatchObject({ verdict: 'accepted', state: { highWaterMs: START + MINUTE } })
-    expect(trustedNow(heard.state, world.clock)).toEqual({ nowMs: START + 1_440 * MINUTE, trust: 'rtc' })
+    const received = applySignedTime(booted, world.clock, fresh(START + MINUTE))
+    expect(received).toMatchObject({ verdict: 'accepted', state: { highWaterMs: START + MINUTE } })
+    expect(trustedNow(received.state, world.clock)).toEqual({ nowMs: START + 1_440 * MINUTE, trust: 'rtc' })
     expect(
-      trustedNow(applySignedTime(heard.state, world.clock, fresh(START + 1_441 * MINUTE)).state, world.clock).trust,
+      trustedNow(applySignedTime(received.state, world.clock, fresh(START + 1_441 * MINUTE)).state, world.clock).trust,
     ).toBe('signed')
-    const asked = applySignedTime(heard.state, world.clock, answer(START + 2 * MINUTE))
-    expect(trustedNow(asked.state, world.clock)).toEqual({ nowMs: START + 2 * MINUTE, trust: 'signed' })
+    const answered = applySignedTime(received.state, world.clock, answer(START + 2 * MINUTE))
+    expect(trustedNow(answered.state, world.clock)).toEqual({ nowMs: START + 2 * MINUTE, trust: 'signed' })
   })
 
   it('is lowered only by a new time epoch', () => {
     const { world, state } = started()
-    const poisoned = startTrustedClock(answer(START + 1e12), world.clock)
-    expect(applySignedTime(poisoned, world.clock, answer(START)).verdict).toBe('ignored')
-    const healed = applySignedTime(poisoned, world.clock, { ms: START, epoch: 1, answersChallenge: true })
-    expect(trustedNow(healed.state, world.clock).nowMs).toBe(START)
-    expect(applySignedTime(healed.state, world.clock, answer(START + 1e12)).verdict).toBe('ignored')
+    const tooHigh = startTrustedClock(answer(START + 1e12), world.clock)
+    expect(applySignedTime(tooHigh, world.clock, answer(START)).verdict).toBe('ignored')
+    const lowered = applySignedTime(tooHigh, world.clock, { ms: START, epoch: 1, answersChallenge: true })
+    expect(trustedNow(lowered.state, world.clock).nowMs).toBe(START)
+    expect(applySignedTime(lowered.state, world.clock, answer(START + 1e12)).verdict).toBe('ignored')
     expect(state.epoch).toBe(0)
-    // A document may be an old copy: it takes the epoch on, and lowers nothing.
-    expect(applySignedTime(poisoned, world.clock, { ms: START, epoch: 1, answersChallenge: false }).verdict).toBe(
+    // A document may be a replay: it can start the epoch but not lower the mark.
+    expect(applySignedTime(tooHigh, world.clock, { ms: START, epoch: 1, answersChallenge: false }).verdict).toBe(
       'ignored',
     )
-    const told = applySignedTime(state, world.clock, { ms: START + 1_000, epoch: 1, answersChallenge: false })
-    expect([told.verdict, told.state.epoch, trustedNow(told.state, world.clock).nowMs]).toEqual([
-      'accepted',
-      1,
-      START + 1_000,
-    ])
+    const fromDocument = applySignedTime(state, world.clock, { ms: START + 1_000, epoch: 1, answersChallenge: false })
+    expect([fromDocument.verdict, fromDocument.state.epoch, trustedNow(fromDocument.state, world.clock).nowMs]).toEqual(
+      ['accepted', 1, START + 1_000],
+    )
   })
 
   it('never falls below the signed time, and never exceeds it by more than the elapsed time', async () => {
     const step = fc.record({
       pass: fc.integer({ min: 0, max: 3_600_000 }),
       lie: fc.integer({ min: -7_200_000, max: 7_200_000 }),
-      asked: fc.boolean(),
+      answered: fc.boolean(),
     })
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         const { world, state: first } = started()
         let state: TrustedClockState = first
-        for (const { pass, lie, asked } of steps) {
+        for (const { pass, lie, answered } of steps) {
           await world.advance(pass)
           state = applySignedTime(state, world.clock, {
             ms: Math.max(0, trustedNow(state, world.clock).nowMs + lie),
             epoch: 0,
-            answersChallenge: asked,
+            answersChallenge: answered,
           }).state
           expect(trustedNow(state, world.clock).nowMs).toBeGreaterThanOrEqual(state.highWaterMs)
         }

@@ -25,7 +25,7 @@ const anyItem: fc.Arbitrary<ItemFacts> = fc.record({
   brand: fc.constantFrom('', 'Nordhof', 'luxus ', ...RULED_BRANDS),
   priceCent: fc.constantFrom(0, 3_000, 4_000, 7_999, 8_000),
 })
-/** Each device with what it can do. */
+/** Each device with its release or exit action. */
 const DEVICE_ACTIONS = DEVICES.map((device) => ({
   device,
   action: releaseActionOf(device) ?? ('authorize_exit' as const),
@@ -49,7 +49,7 @@ function omit(facts: DecisionFacts, omitted: readonly ItemFactName[]): DecisionF
   return { ...facts, item: Object.fromEntries(known) as unknown as ItemFacts }
 }
 
-it('decides the same without a fact of the item, or more strictly and names the fact', () => {
+it('decides the same without an item fact, or decides more strictly and names the fact', () => {
   let stricter = 0
   fc.assert(
     fc.property(anyFacts, anyPolicy, anyOmitted, (facts, policy, omitted) => {
@@ -78,7 +78,7 @@ it('names the unknown fact in the trace', () => {
   )
 })
 
-it('releases exactly the units that it would release alone', () => {
+it('allows the same units together as separately', () => {
   fc.assert(
     fc.property(anyFacts, fc.array(anyItem, { minLength: 1, maxLength: 4 }), anyPolicy, (facts, items, policy) => {
       const [first, ...others] = items.map((item): DecisionFacts => ({ ...facts, item }))

@@ -6,15 +6,15 @@ export interface AtLanes {
   device(lane: LaneName): string
   /** Shows a receipt at the staff station. */
   release(receipt: string, fields?: Json): Promise<Json>
-  /** At the exit gate. */
+  /** Sends an exit request at the gate. */
   leave(fields: Json): Promise<Json>
-  /** At the self-checkout detacher. */
+  /** Sends a request at the self-checkout detacher. */
   detach(fields: Json): Promise<Json>
-  /** Until the cloud has everything. */
+  /** Waits until the agent has sent all rows to the cloud. */
   synced(): Promise<void>
   offline(): Promise<void>
   events(filter?: Json): Promise<Json[]>
-  /** Cheap enough that even several of them stay below every threshold. */
+  /** A product so cheap that several of them stay below every threshold. */
   product(): Json
 }
 

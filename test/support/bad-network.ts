@@ -4,9 +4,9 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 /** A network between a client and a server. It delays or drops bytes, cuts connections, and changes the server. */
 export interface BadNetwork {
   port: number
-  /** Port of the server that new connections reach. */
+  /** Port of the server for new connections. */
   target: number
-  /** Drops all bytes. */
+  /** While true, all bytes are dropped. */
   isStalled: boolean
   /** Delay of the next packet, ms. The packets of a connection stay in order. */
   delayMs: () => number
@@ -17,7 +17,7 @@ export interface BadNetwork {
 
 const HOST = '127.0.0.1'
 
-/** A network that leads to this port of the machine. */
+/** Creates a network in front of this port of the machine. */
 export async function badNetwork(target: number): Promise<BadNetwork> {
   const sockets = new Set<Socket>()
   const server: Server = createServer((near) => {

@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url'
 /** The root of the project. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Builds the programs if they are not built. Test files run in parallel, so a file lock lets only one build where locks exist. */
+/**
+ * Builds the programs if they are not built. Test files run in parallel, so a file lock allows only one build at a
+ * time. Without `flock` there is no lock.
+ */
 export function ensureBuilt(): void {
   const lock = join(tmpdir(), `untag-build-${createHash('sha256').update(ROOT).digest('hex').slice(0, 12)}.lock`)
   const build = [process.execPath, 'bin/prepare.js', '--build-only']

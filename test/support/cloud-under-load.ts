@@ -26,13 +26,13 @@ export interface CloudUnderLoad {
   stored: readonly string[]
   refused: readonly Unconfirmed[]
   call(operation: string, body: unknown, idempotencyKey?: string): Promise<Answer>
-  /** Inserts the product; always with the same body and Idempotency-Key. */
+  /** Inserts the product. The same EAN gives the same body and Idempotency-Key. */
   insert(ean: string): Promise<Answer>
-  /** A page beside the API, such as `/readyz`. */
+  /** Fetches a page outside the API, such as `/readyz`. */
   page(path: string): Promise<{ status: number; body: unknown }>
   /** Resolves after this many more confirmed inserts. */
   confirmed(more: number): Promise<void>
-  /** Resolves when reads succeed. Until then only 503 `database_unavailable` is allowed. */
+  /** Resolves when reads succeed again. Rejects any earlier response except 503 `database_unavailable`. */
   answersAgain(): Promise<void>
   /** Ends the load; resolves with the response to the last call. */
   endLoad(): Promise<void>
@@ -40,7 +40,7 @@ export interface CloudUnderLoad {
 }
 
 export interface LoadOptions {
-  /** PostgreSQL; SQLite without it. */
+  /** PostgreSQL database. Default: SQLite. */
   databaseUrl?: string
   /** Number of concurrent callers. */
   callers?: number

@@ -31,7 +31,7 @@ export interface TestCloud {
   cloud: Cloud
   platform: Platform
   db: TestDatabase
-  /** Folder of its keys, which another process on the same database needs too. */
+  /** Folder of the keys. Another process on the same database needs them too. */
   keyFolder: string
   errors: unknown[]
   baseUrl: string
@@ -44,10 +44,10 @@ export interface TestCloud {
   call(key: string | null, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Sends fields as multipart/form-data; `file` and `snapshot` as files. */
   sendForm(key: string | null, operation: string, fields: Record<string, unknown>): Promise<Answer>
-  /** As `call`, for a response that must be 200. */
+  /** Like `call`, but throws unless the status is 200. Returns the body. */
   ok(key: string, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
   get(path: string, headers?: Record<string, string>): Promise<Answer>
-  /** Stops the cloud and starts another on the same database; `between` runs while none is running. */
+  /** Stops the cloud and starts another one on the same database. `between` runs after the stop. */
   restart(between?: () => Promise<void> | void): Promise<void>
   stop(): Promise<void>
 }
@@ -63,10 +63,10 @@ export const TEST_CONFIG: CloudConfig = {
 }
 
 function imagesInMemory(): ImageStore {
-  const kept = new Map<string, Uint8Array>()
+  const images = new Map<string, Uint8Array>()
   return {
-    put: async (name, bytes) => void kept.set(name, bytes),
-    get: async (name) => kept.get(name),
+    put: async (name, bytes) => void images.set(name, bytes),
+    get: async (name) => images.get(name),
   }
 }
 
@@ -99,7 +99,7 @@ export async function startTestCloud(
     try {
       body = JSON.parse(text)
     } catch {
-      // A page.
+      // The response is a page, not JSON.
     }
     return { status: response.status, body, text, headers: response.headers }
   }

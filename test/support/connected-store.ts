@@ -4,7 +4,7 @@ import type { DatabaseKind } from './databases.ts'
 import { liveStores } from './live-store.ts'
 import { stopInVirtualTime, until } from './receiver.ts'
 
-/** A live store whose cloud may connect to systems on this machine; its waits cost no real time. */
+/** A live store whose cloud may connect to systems on this machine. Its timers run on virtual time. */
 export interface ConnectedStore {
   cloud: TestCloud
   platform: VirtualPlatform
@@ -31,7 +31,7 @@ export async function openConnectedStore(kind: DatabaseKind): Promise<ConnectedS
       (a) => (answer = a),
       (error: unknown) => (fault = error),
     )
-    // Real sockets need real time; waits for the clock move it.
+    // Real sockets need real time. While the request makes no progress, virtual time advances.
     let quiet = 0
     await until(operation, async () => {
       if (answer || fault) return true

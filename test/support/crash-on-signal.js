@@ -1,4 +1,4 @@
-// Loaded before `untag` by tests: a fault that no part of the program catches, with the stack of an ordinary one.
+// Tests load this before `untag`. SIGUSR2 then throws an error that no part of the program catches.
 process.once('SIGUSR2', () => {
   throw new Error('planted crash')
 })

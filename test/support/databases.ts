@@ -7,7 +7,7 @@ import { realPlatform } from '../../bin/platform.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 
-/** An empty database of one kind; `again` opens the same one once more. */
+/** An empty database of one kind. `again` opens a second connection to it. */
 export interface TestDatabase {
   database: Database
   location: { file: string } | { url: string }
@@ -21,7 +21,7 @@ const fail = (failure: Error) => {
   throw failure
 }
 
-/** A new folder that the test removes itself. */
+/** Creates a temporary folder. The test must remove it. */
 export function temporaryFolder(name: string): string {
   return mkdtempSync(join(tmpdir(), `untag-${name}-`))
 }

@@ -9,7 +9,7 @@ import { temporaryFolder } from './databases.ts'
 export interface Demonstration {
   stationUrl: string
   gateUrl: string
-  /** Pairs a browser, once. */
+  /** One-time link that pairs a browser. */
   pairingUrl: string
   gateId: string
   storeId: string

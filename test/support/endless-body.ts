@@ -1,6 +1,6 @@
 const CHUNK = 64 * 1024
 
-/** A body that continues while it is read, up to `limit` bytes; `sent` returns the number of bytes read. */
+/** A body that delivers bytes as long as it is read, up to `limit`. `sent` returns the number of delivered bytes. */
 export function endlessBody(limit: number): { body: ReadableStream<Uint8Array>; sent(): number } {
   let sent = 0
   const body = new ReadableStream<Uint8Array>(

@@ -48,8 +48,8 @@ const isTime = (value: unknown) =>
   typeof value === 'string' &&
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(value) &&
   !Number.isNaN(Date.parse(value))
-const isWordOr = (words: ReadonlySet<string>, value: unknown) =>
-  words.has(String(value)) ||
+const isOneOfOr = (allowed: ReadonlySet<string>, value: unknown) =>
+  allowed.has(String(value)) ||
   (isUri(value) && !/^(urn:epcglobal:cbv|https?:\/\/ns\.gs1\.org\/cbv\/)/.test(String(value)))
 
 /** Violations of an EPCIS document; empty if it matches the schema. */
@@ -95,8 +95,8 @@ export function faultsOfEvent(event: Json): string[] {
   maybe('eventID', isUri)
   maybe('epcList', (epcs) => Array.isArray(epcs) && epcs.every(isUri) && new Set(epcs).size === epcs.length)
   maybe('quantityList', (list) => Array.isArray(list) && list.length > 0 && list.every(isQuantity))
-  maybe('bizStep', (step) => isWordOr(BIZ_STEPS, step))
-  maybe('disposition', (disposition) => isWordOr(DISPOSITIONS, disposition))
+  maybe('bizStep', (step) => isOneOfOr(BIZ_STEPS, step))
+  maybe('disposition', (disposition) => isOneOfOr(DISPOSITIONS, disposition))
   maybe('readPoint', (place) => isUri(place.id))
   maybe('bizLocation', (place) => isUri(place.id))
   maybe(
@@ -106,7 +106,7 @@ export function faultsOfEvent(event: Json): string[] {
       list.every(
         (each: Json) =>
           isUri(each.bizTransaction) &&
-          isWordOr(TRANSACTION_TYPES, each.type) &&
+          isOneOfOr(TRANSACTION_TYPES, each.type) &&
           hasOnly(each, ['type', 'bizTransaction']),
       ),
   )

@@ -8,16 +8,18 @@ import {
 } from '../../device-drivers/drivers/device.ts'
 import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
 
-/** A device without a link: simulated inputs pass through the whole agent, and it records its commands. */
+/**
+ * A device without a link. Its simulated events pass through the whole agent. It records the commands that it receives.
+ */
 export interface FakeDevice {
   device: ProtectionDevice
   commands: DeviceCommand[]
-  tells(event: DeviceEvent): void
+  emit(event: DeviceEvent): void
   /** Simulates a tag on the device. */
-  lay(tag: TagName, more?: { rssiDbm?: number; seenAtMs?: number }): void
+  placeTag(tag: TagName, more?: { rssiDbm?: number; seenAtMs?: number }): void
 }
 
-/** `clock`: elapsed ms of the agent. */
+/** Creates the device. `clock` returns the agent's elapsed time, ms. */
 export function fakeDevice(
   clock: () => number,
   answer: CommandResult = result('confirmed', true, 'acknowledged'),
@@ -37,7 +39,7 @@ export function fakeDevice(
       events: queue.events,
       close: async () => queue.end(),
     },
-    tells: queue.put,
-    lay: (tag, more = {}) => queue.put({ type: 'tags', reads: [{ tag, seenAtMs: clock(), ...more }] }),
+    emit: queue.put,
+    placeTag: (tag, more = {}) => queue.put({ type: 'tags', reads: [{ tag, seenAtMs: clock(), ...more }] }),
   }
 }

@@ -1,7 +1,7 @@
 import { result, type ProtectionDevice, type TagRead } from '../../device-drivers/drivers/device.ts'
 import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
 
-/** A reader without a link: simulated reads pass through the whole agent. */
+/** A reader without a link. Its simulated reads pass through the whole agent. */
 export function fakeReader() {
   const queue = eventQueue()
   const device: ProtectionDevice = {

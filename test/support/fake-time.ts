@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** libfaketime, at its Debian path for this machine. */
+/** Path of libfaketime, as Debian installs it. */
 const LIBRARY =
   process.platform === 'linux'
     ? readdirSync('/usr/lib')
@@ -11,7 +11,7 @@ const LIBRARY =
         .find((file) => existsSync(file))
     : undefined
 
-/** Why a process cannot have a separate clock on this machine, or null. */
+/** Reason that a process cannot have its own clock on this machine, or null. */
 export const NO_FAKETIME =
   LIBRARY !== undefined
     ? null
@@ -22,7 +22,7 @@ export const NO_FAKETIME =
 /** A process's wall clock, which can be set while it runs. Elapsed time is not affected. */
 export interface FakeTime {
   env: NodeJS.ProcessEnv
-  /** Seconds ahead of the true time; negative: behind. */
+  /** Sets the clock this many seconds ahead of the real time; negative: behind. */
   set(seconds: number): void
 }
 
@@ -55,7 +55,7 @@ const rebooted = (file: string) => [
   'sh',
 ]
 
-/** Surroundings that look like a reboot of the machine. */
+/** Command prefix that starts a process with a new boot id, as after a reboot. */
 export function newBoot(folder: string): readonly string[] {
   const file = join(folder, 'boot_id')
   writeFileSync(file, `${randomUUID()}\n`)
@@ -68,5 +68,5 @@ function canReboot(): boolean {
   return spawnSync(command, [...rest, 'true']).status === 0
 }
 
-/** Why this machine cannot simulate a reboot for a process, or null. */
+/** Reason that this machine cannot simulate a reboot for a process, or null. */
 export const NO_REBOOT = canReboot() ? null : 'no permission for mounts of our own: run as root'

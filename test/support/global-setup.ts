@@ -13,8 +13,8 @@ declare module 'vitest' {
 }
 
 /**
- * Starts one PostgreSQL server for the whole run; '' without PostgreSQL, and its tests are skipped. `UNTAG_TEST_TOOLS=required`
- * (CI) makes a missing tool an error.
+ * Starts one PostgreSQL server for the whole run and provides its URL. Without PostgreSQL the URL is '' and its tests
+ * are skipped. `UNTAG_TEST_TOOLS=required` (CI) makes a missing tool an error.
  */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres()

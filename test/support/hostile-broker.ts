@@ -11,10 +11,10 @@ export interface HostileBroker {
   /** Logins with their passwords. */
   readonly logins: { clientId: string; password: string }[]
   /** Messages that it received and did not forward. */
-  readonly swallowed: { topic: string; payload: string }[]
+  readonly received: { topic: string; payload: string }[]
   /** Number of connections so far. */
   readonly connections: number
-  tell(topic: string, payload: string | Buffer, options?: { retain?: boolean }): Promise<void>
+  publish(topic: string, payload: string | Buffer, options?: { retain?: boolean }): Promise<void>
   close(): Promise<void>
 }
 
@@ -23,7 +23,7 @@ export const CONNACK = Buffer.from([0x20, 2, 0, 0])
 export async function hostileBroker(): Promise<HostileBroker> {
   const sockets = new Set<Socket>()
   const logins: HostileBroker['logins'] = []
-  const swallowed: HostileBroker['swallowed'] = []
+  const received: HostileBroker['received'] = []
   let connections = 0
   const aedes = await Aedes.createBroker({
     authenticate(client, _username, password, done) {
@@ -32,7 +32,7 @@ export async function hostileBroker(): Promise<HostileBroker> {
     },
   })
   aedes.on('publish', (packet, client) => {
-    if (client && swallowed.length < 10_000) swallowed.push({ topic: packet.topic, payload: packet.payload.toString() })
+    if (client && received.length < 10_000) received.push({ topic: packet.topic, payload: packet.payload.toString() })
   })
   const server = createServer((socket) => {
     connections++
@@ -50,11 +50,11 @@ export async function hostileBroker(): Promise<HostileBroker> {
     url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`,
     trick: 'a broker',
     logins,
-    swallowed,
+    received,
     get connections() {
       return connections
     },
-    tell: (topic, payload, { retain = false } = {}) =>
+    publish: (topic, payload, { retain = false } = {}) =>
       new Promise((resolve) => {
         const packet: PublishPacket = {
           cmd: 'publish',

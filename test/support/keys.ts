@@ -15,7 +15,7 @@ export interface TestKey {
   record: KeyRecord
 }
 
-/** A key that is the same in every run. */
+/** Creates a key from a fixed seed, so that every run has the same key. */
 export function testKey(use: KeyUse, options: { seed?: number; iss?: string; state?: KeyState } = {}): TestKey {
   const { x, secret } = newKey(seededRandom(options.seed ?? use.length * 1_000 + use.charCodeAt(0)))
   return {

@@ -26,12 +26,12 @@ export interface LanAgent {
   deviceId: string
   port: number
   server: HttpServer
-  /** Behaviour of its actuator. */
+  /** Outcome of its device. */
   outcome: 'confirmed' | 'failed' | 'unknown'
   moved: number
   /** Cuts only this agent from the cloud. */
   isCutOff?: boolean
-  /** Its machine, if it is another one. */
+  /** Platform of its machine, if it runs on another machine. */
   platform?: Platform
 }
 
@@ -44,11 +44,11 @@ export interface LanStore {
   readonly other: LanAgent
   /** True if the cloud is online. */
   isUp: boolean
-  /** Whether a request between agents may pass, by its URL. */
+  /** Decides by its URL what happens to a request between agents. */
   onLan: (url: string) => 'pass' | 'lose answer' | 'cut'
-  /** Requests between the agents that passed. */
+  /** Delivered requests between agents. */
   readonly sent: readonly { url: string; body: string; answer: string }[]
-  /** Requests that were cut off. */
+  /** URLs of requests that were cut. */
   readonly lost: readonly string[]
   addAgent(deviceId: string): Promise<LanAgent>
   /** Starts a killed agent. */
@@ -57,14 +57,14 @@ export interface LanStore {
   kill(node: LanAgent): Promise<void>
   /** Removes a killed agent and its disk. */
   remove(node: LanAgent): void
-  /** Shows a receipt at its gate. */
+  /** Presents a receipt at the gate of the agent. */
   leave(node: LanAgent, receipt: string, headers?: Record<string, string>): Promise<Json>
-  /** A paid purchase of two units. */
+  /** Buys two units and returns the receipt. */
   receipt(): Promise<{ purchaseId: string; text: string }>
   /** Repeats a signed home request. */
-  play(question: string): Promise<Response>
-  /** Waits until the receipt home has the outcomes of all its delegated rights. */
-  heard(node: LanAgent): Promise<void>
+  resend(question: string): Promise<Response>
+  /** Waits until the receipt home has the outcome reports of this agent. */
+  reportsDelivered(node: LanAgent): Promise<void>
   cutCloud(): Promise<void>
 }
 
@@ -191,15 +191,15 @@ export function lanStore(): LanStore {
       text: (await shop.ok('generateReceiptQR', { purchaseId: transactionId })).url as string,
     }
   }
-  const play = (question: string) =>
+  const resend = (question: string) =>
     fetch(`http://127.0.0.1:${home.port}/v1/home/redeem`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: question,
     })
-  const heard = (node: LanAgent) =>
+  const reportsDelivered = (node: LanAgent) =>
     until(
-      'the home to have heard',
+      'the delivery of all outcome reports',
       async () => !node.agent.ledger.homeRequests.hasReports && node.agent.ledger.homeRequests.openIds().length === 0,
       15_000,
     )
@@ -282,8 +282,8 @@ export function lanStore(): LanStore {
     },
     leave,
     receipt,
-    play,
-    heard,
+    resend,
+    reportsDelivered,
     cutCloud,
   }
 }

@@ -7,11 +7,11 @@ export interface Probe {
   field: string
   what: string
   value: Json
-  /** Whether the limit allows it. */
+  /** True if the limit allows the value. */
   isAllowed: boolean
 }
 
-/** Longer texts and lists make requests of megabytes, which the body limit covers. */
+/** Longest tested text or list. Longer ones would exceed the limit for a whole request. */
 const LARGEST = 20_000
 
 /** The limits in an operation's published schema, each with a value at it and one beyond it. */

@@ -22,7 +22,7 @@ export async function assertLoyaltyMonths(database: Database): Promise<void> {
     return rows.filter((row) => row.entries !== 0 || row.amount !== 0)
   }
   const undo = new Error('nothing of this stays')
-  const kept = await read(database.reads)
+  const stored = await read(database.reads)
   let counted: unknown
   const recount = database.write(async (db) => {
     await db.deleteFrom('loyalty_month').execute()
@@ -31,6 +31,6 @@ export async function assertLoyaltyMonths(database: Database): Promise<void> {
     throw undo
   })
   await expect(recount).rejects.toBe(undo)
-  expect(kept.length).toBeGreaterThan(0)
-  expect(kept).toEqual(counted)
+  expect(stored.length).toBeGreaterThan(0)
+  expect(stored).toEqual(counted)
 }

@@ -40,7 +40,7 @@ function brokerOf(cloud: Cloud): MemoryBroker {
   return broker
 }
 
-/** A connection of this agent to the broker of its cloud. */
+/** Opens connections of this agent to the in-memory broker of its cloud. */
 export function memoryBroker(
   cloud: Cloud,
   { storeId, agentId }: AgentAddress,
@@ -71,7 +71,7 @@ export function memoryBroker(
   }
 }
 
-/** Listeners are notified that the connection is closed. */
+/** Cuts the connection of an agent. The agent and the cloud notice it. */
 export function cutLine(cloud: Cloud, agentId: string): void {
   const broker = brokerOf(cloud)
   const line = broker.lines.get(agentId)

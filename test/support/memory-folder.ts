@@ -2,13 +2,13 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Folder for the files of a test run, in memory where possible, because every commit waits for the disk. A killed process leaves
- * the same files there; power cuts are tested by replay.
+ * Folder for the files of a test run, in memory if possible, because on a disk every commit waits. After a killed
+ * process the files are the same as on a disk. Power cuts are tested by replay.
  */
 
 const ROOT = '/dev/shm'
 const PREFIX = 'untag-test-'
-/** A run needs a fifth of that. */
+/** Free space that is required, bytes. A run needs a fifth of it. */
 const ROOM_BYTES = 2 * 2 ** 30
 
 /** Creates the folder of this run, or returns undefined if that is impossible. Deletes folders of dead runs. */
@@ -25,7 +25,7 @@ export function makeMemoryFolder(): string | undefined {
   return folder
 }
 
-/** Removes it with all files of the tests. */
+/** Removes the folder with all files of the tests. */
 export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
 }

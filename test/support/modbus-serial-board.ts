@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { freePort } from './ports.ts'
 
-/** The used part of modbus-serial; the package has no types for its server's vector. */
+/** Types of the used part of modbus-serial, which has no types for the vector of its server. */
 interface Vector {
   getCoil(address: number, unit: number): boolean
   setCoil(address: number, value: boolean, unit: number): void
@@ -23,7 +23,7 @@ export interface IndependentBoard {
   close(): Promise<void>
 }
 
-/** Output 0 drives a lock whose input 0 follows at once. */
+/** Starts the board. Output 0 drives a lock, and input 0 follows at once. */
 export async function independentBoard(): Promise<IndependentBoard> {
   const { ServerTCP } = createRequire(import.meta.url)('modbus-serial') as {
     ServerTCP: new (vector: Vector, options: object) => ServerTcp

@@ -1,15 +1,15 @@
 import { spawnSync } from 'node:child_process'
 
-/** A network namespace with one cable to this one, as for a cloud elsewhere. */
+/** A network namespace that is connected to this one, like the network of a remote cloud. */
 export interface OtherNetwork {
-  /** The address of the process in that network. */
+  /** IP address of processes in that network. */
   host: string
-  /** Prefixes a command so that it runs there. */
+  /** Command prefix that runs a command in that network. */
   through: readonly string[]
   /** Drops all packets without an error. */
   unplug(): void
   plug(): void
-  /** Packets lost each way, per cent. */
+  /** Sets the packet loss in each direction, per cent. */
   lose(percent: number): void
   remove(): void
 }
@@ -34,7 +34,7 @@ const NET = `198.18.${(process.pid >> 6) & 0xff}`
 const FIRST = (process.pid & 0x3f) * 4
 const there = (command: string) => `ip netns exec ${NAME} ${command}`
 
-/** The netem queue of Linux, or the firewall if the kernel lacks it. */
+/** Sets the packet loss with netem, or with the firewall if the kernel lacks netem. False if neither works. */
 function setLoss(percent: number): boolean {
   if (run(`tc qdisc replace dev ${HERE} root netem loss ${percent}%`).ok)
     return run(there(`tc qdisc replace dev ${THERE} root netem loss ${percent}%`)).ok
@@ -80,7 +80,7 @@ function missing(): string | null {
   }
 }
 
-/** Why this machine cannot create another network, or null. */
+/** Reason that this machine cannot create another network, or null. */
 export const NO_OTHER_NETWORK = missing()
 
 export function otherNetwork(): OtherNetwork {

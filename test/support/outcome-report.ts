@@ -27,12 +27,12 @@ export function outcomeReport(
   return signDocument(DOCUMENT_KINDS.homeRequest, claims, signer)
 }
 
-/** Makes an agent the receipt home of the shop; returns the epoch. */
+/** Makes an agent the receipt home of the shop. Returns the new `homeEpoch`. */
 export async function makeHome(shop: Shop, agent: Pick<TestAgent, 'agentId'>): Promise<number> {
   return (await shop.ok('moveReceiptHome', { storeId: shop.storeId, home: agent.agentId })).homeEpoch
 }
 
-/** A paid purchase of one tagged unit, and the id of its receipt. */
+/** Buys one tagged unit. Returns the purchase and the id of its receipt. */
 export async function paidReceipt(shop: Shop): Promise<{ purchaseId: string; cti: string }> {
   const { transactionId: purchaseId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
   const row = await shop.cloud.db.database.reads

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Folder of external test vectors (docs/guides/development.md), which are not part of the project; empty if not set. */
+/** Folder of external test vectors (docs/guides/development.md); empty if not set. They are not part of the project. */
 const ROOT = process.env['UNTAG_TEST_VECTORS'] ?? ''
 
 export const hasOutsideVectors = ROOT !== '' && existsSync(ROOT)
 
-/** Suffix for the title of a suite: why it is skipped if the files are missing. */
+/** Suffix for the title of a suite. If the files are missing, it says why the suite is skipped. */
 export const OUTSIDE_VECTORS_NOTE = hasOutsideVectors
   ? ''
   : ' (skipped: set UNTAG_TEST_VECTORS to a folder with jose/*_test.json of C2SP/wycheproof)'

@@ -1,7 +1,7 @@
-/** Shorter texts count only if they are the whole text of an element. */
+/** Texts of up to this length are searched only as the whole text of an element. */
 const SHORT = 4
 
-/** Every fixed text of a catalogue; for texts with parameters, the parts around them. */
+/** All fixed texts of a catalogue. For a text with parameters, returns the parts around the parameters. */
 export function fragments(catalogue: unknown): string[] {
   if (typeof catalogue === 'string') return [catalogue]
   if (typeof catalogue === 'function')

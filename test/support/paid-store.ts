@@ -20,15 +20,17 @@ export interface PaidStore {
   notifyUrl: string
   ok(operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
   call: TestCloud['call'] extends (key: string | null, ...rest: infer R) => infer A ? (...rest: R) => A : never
-  /** Checks out without payment. */
+  /** Starts a checkout without paying. */
   start(quantity?: number): Promise<Json>
-  /** The provider's session of a purchase. */
+  /** Id of the session at the provider for a purchase. */
   sessionOf(transactionId: string): Promise<string>
   statusOf(transactionId: string): Promise<string>
   exceptions(kind: string): Promise<Json[]>
-  /** Moves virtual time in small steps until the condition holds; stops while the provider responds in real time. */
+  /**
+   * Advances virtual time in small steps until the condition holds. Pauses while the provider responds in real time.
+   */
   wait(what: string, check: () => boolean | Promise<boolean>, stepMs?: number): Promise<void>
-  /** Moves this much virtual time, as `wait` does. */
+  /** Advances virtual time by `ms`, like `wait`. */
   pass(ms: number, stepMs?: number): Promise<void>
   stop(): Promise<void>
 }
@@ -53,7 +55,7 @@ export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'cust
     until(what, async () => {
       if (await check()) return true
       if (outgoing.underWay > psp.unanswered) return false
-      // Skips hours without the minutes between; due jobs run all the same.
+      // Skips time at once; due jobs still run.
       platform.sleep(stepMs - 1_000)
       await platform.advance(1_000)
       return false
@@ -98,7 +100,7 @@ export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'cust
   }
 }
 
-/** The real client, which counts its pending responses. */
+/** The real HTTP client, which also counts its pending requests. */
 function countedHttp(): OutgoingHttp & { readonly underWay: number } {
   const http = outgoingHttp()
   let underWay = 0

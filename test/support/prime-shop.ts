@@ -10,7 +10,7 @@ const QUARTER_HOUR = 15 * 60_000
 /** The sandbox of an account with package PRIME, on a clock that a test can move forward. */
 export interface PrimeShop extends Shop {
   forward(ms: number): void
-  /** Moves a day forward, and beyond the first minutes after midnight, in which the previous day is still open. */
+  /** Moves the clock to the next day, after the first minutes in which the previous day is still open. */
   nextDay(): void
   today(): string
 }

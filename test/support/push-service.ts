@@ -10,7 +10,7 @@ export interface Browser {
   keys: { p256dh: string; auth: string }
   /** Decrypts a message. */
   text(message: Buffer): string
-  /** The same, parsed as JSON. */
+  /** Decrypts a message and parses it as JSON. */
   read(message: Buffer): Json
 }
 
@@ -50,7 +50,9 @@ export function newBrowser(endpoint: string, known?: { privateKey: string; auth:
   return browser
 }
 
-/** A push service (RFC 8030) on a real socket; `answers` are its next responses, then 201. */
+/**
+ * Starts a push service (RFC 8030) on a real socket. `answers` are its next responses; afterwards it responds with 201.
+ */
 export async function startPushService(): Promise<{
   origin: string
   pushed: Pushed[]
@@ -77,7 +79,7 @@ export async function startPushService(): Promise<{
   }
 }
 
-/** The check of a push service (RFC 8292): the token, signed by the key of the browser's subscription. */
+/** Verifies the token of a request like a push service (RFC 8292), with the key of the browser's subscription. */
 export async function verifyVapid(
   authorization: string,
   publicKey: string,

@@ -7,7 +7,7 @@ const jsqr = createRequire(import.meta.url)('jsqr') as (
   height: number,
 ) => { data: string } | null
 
-/** The text that an independent reader finds in a PNG. */
+/** Reads the QR code in a PNG with an independent library. */
 export function readQr(png: Buffer): string | undefined {
   const { data, width, height } = PNG.sync.read(png)
   return jsqr(new Uint8ClampedArray(data), width, height)?.data

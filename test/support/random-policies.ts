@@ -4,13 +4,13 @@ import { ProtectionPolicy } from '../../policy/store-policy.ts'
 /** Categories with rules in random policies; items may have other categories too. */
 export const RULED_CATEGORIES = ['tabak', 'schmuck'] as const
 export const RULED_BRANDS = ['Luxus', 'Edel'] as const
-/** EUR. */
+/** Staff thresholds, EUR. */
 export const THRESHOLDS = [null, 0, 40, 80] as const
 
 const ACTIONS = ['detach_hard_tag', 'deactivate_label', 'authorize_exit'] as const
 const workflows = fc.subarray(['self_service', 'staff_assisted', 'automatic_exit'] as const, { minLength: 0 })
 const entry = fc.record(Object.fromEntries(ACTIONS.map((action) => [action, workflows])), { requiredKeys: [] })
-/** Half of the entries allow everything; otherwise few releases would happen. */
+/** Half of the entries allow everything. Without them few requests would be granted. */
 const generous = fc.constant(
   Object.fromEntries(ACTIONS.map((action) => [action, ['self_service', 'staff_assisted', 'automatic_exit']])),
 )

@@ -4,7 +4,7 @@ import type { ResolveName } from '../../bin/outgoing-http.ts'
 import type { VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 /** A request at a receiver of webhooks. */
-export interface Got {
+export interface ReceivedRequest {
   path: string
   headers: IncomingHttpHeaders
   body: string
@@ -12,9 +12,9 @@ export interface Got {
 
 export interface Receiver {
   url: string
-  got: Got[]
+  requests: ReceivedRequest[]
   /** Its response to every further delivery. */
-  answer: (response: ServerResponse, got: Got) => void
+  answer: (response: ServerResponse, got: ReceivedRequest) => void
   close(): Promise<void>
 }
 
@@ -31,7 +31,7 @@ export async function startReceiver(answer: Receiver['answer'] = answerWith(200)
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       const got = { path: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString('utf8') }
-      receiver.got.push(got)
+      receiver.requests.push(got)
       receiver.answer(response, got)
     })
   })
@@ -42,7 +42,7 @@ export async function startReceiver(answer: Receiver['answer'] = answerWith(200)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const receiver: Receiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
-    got: [],
+    requests: [],
     answer,
     close() {
       for (const socket of sockets) socket.destroy()
@@ -52,7 +52,7 @@ export async function startReceiver(answer: Receiver['answer'] = answerWith(200)
   return receiver
 }
 
-/** A receiver of plain bytes, for behaviour that no HTTP server has. */
+/** Starts a receiver of plain bytes, for behaviour that no HTTP server offers. */
 export async function startRawReceiver(
   serve: (socket: Socket) => void,
 ): Promise<{ url: string; connections(): number; close(): Promise<void> }> {
@@ -75,7 +75,7 @@ export async function startRawReceiver(
   }
 }
 
-/** Waits for events in real time while the virtual clock stands. */
+/** Waits in real time while the virtual clock does not move. */
 export async function until(what: string, check: () => boolean | Promise<boolean>, withinMs = 30_000): Promise<void> {
   const end = performance.now() + withinMs
   while (!(await check())) {
@@ -84,8 +84,8 @@ export async function until(what: string, check: () => boolean | Promise<boolean
   }
 }
 
-/** Replaces name servers: no name resolves. */
-export const nowhere: ResolveName = () =>
+/** Replaces the name servers. No name can be resolved. */
+export const resolveNothing: ResolveName = () =>
   Promise.reject(Object.assign(new Error('there are no names here'), { code: 'ENOTFOUND' }))
 
 /** Stops a part that waits for a virtual clock. */

@@ -6,7 +6,10 @@ import { adoptLedger } from '../../edge-agent/enrolment/adopt-ledger.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import type { TestStore } from './store.ts'
 
-/** Replaces the agent on its machine `times` times, as `untag edge enrol --replace` does, before it starts. Returns the new identity. */
+/**
+ * Stops the agent and replaces it on its machine `times` times, like `untag edge enrol --replace`. Returns the new
+ * identity.
+ */
 export async function replaceAgent(
   store: TestStore,
   meanwhile: (former: Identity) => Promise<unknown> = async () => undefined,

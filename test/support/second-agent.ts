@@ -18,7 +18,7 @@ import { areSettled, type TestStore } from './store.ts'
 export interface SecondAgent {
   agent: Agent
   network(isUp: boolean): void
-  ask(request: {
+  authorize(request: {
     deviceId: string
     action: ProtectionAction
     receipt?: string
@@ -29,8 +29,8 @@ export interface SecondAgent {
 }
 
 /**
- * `copyOf` runs it on a copy of that folder, without broker, like a cloned card. `lan` connects it to other agents even when its
- * cloud connection is cut.
+ * Adds an agent. `copyOf`: the agent runs on a copy of that folder, without a broker, like a cloned memory card. `lan`:
+ * connects it to other agents even when its cloud connection is cut.
  */
 export async function addAgent(
   store: TestStore,
@@ -92,7 +92,7 @@ export async function addAgent(
       isUp = up
       if (!up && options.broker) cutLine(cloud, identity.agentId)
     },
-    ask: (request) => store.drive(agent.lanes.request({ identifiers: {}, ...request })),
+    authorize: (request) => store.drive(agent.lanes.request({ identifiers: {}, ...request })),
     async stop() {
       await store.drive(agent.stop())
       rmSync(folder, { recursive: true, force: true })

@@ -12,7 +12,7 @@ export interface Shop {
   devices: Record<'pos_deactivator' | 'self_checkout_detacher' | 'exit_gate' | 'cabinet_unlocker', string>
   /** Tagged products below the threshold of the sandbox policy, always in the same order. */
   products: Json[]
-  /** Its loyalty program. */
+  /** Id of the loyalty program. */
   programId: string
   ok(operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
   call: (operation: string, body?: unknown, headers?: Record<string, string>) => ReturnType<TestCloud['call']>

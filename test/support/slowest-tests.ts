@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** Number of tests and files in the list. */
+/** Number of listed tests, and of listed files. */
 const LISTED = 10
 
 interface Timed {

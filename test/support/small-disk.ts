@@ -32,7 +32,7 @@ export function smallDisk(mebibytes: number): SmallDisk {
   }
 }
 
-/** Writes this many bytes; false if the space was not enough. */
+/** Writes this many bytes. False if there was not enough space. */
 function hasRoom(file: number, size: number): boolean {
   try {
     return writeSync(file, Buffer.alloc(size)) === size

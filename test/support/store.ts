@@ -42,21 +42,24 @@ export interface TestStore {
   identity: Identity
   dataDir: string
   boards: Record<LaneName, RelayBoard>
-  /** The gate's reader, with `llrpGate`. */
+  /** Reader of the gate, if the option `llrpGate` is set. */
   gateReader: LlrpReader
   gatePort: MemoryPort
   scanners: Record<LaneName, ScannerSimulator>
-  /** Fetch of all parts to the cloud, while the network is up. */
+  /** `fetch` to the cloud. Rejects while the network is cut. */
   fetch: Fetch
   /** Cuts or restores the network. */
   network(isUp: boolean): void
-  /** Whether a request of the agent passes while the network is up. */
+  /** Sets a filter for requests of the agent. A request passes only if the filter returns true. */
   onFetch(look: (url: string) => boolean | Promise<boolean>): void
-  /** Moves virtual time until the promise settles. */
+  /** Advances virtual time until the promise settles. */
   drive<T>(promise: Promise<T>, limitMs?: number): Promise<T>
-  /** Moves virtual time until the condition holds. */
+  /** Advances virtual time until the condition holds. */
   until(what: string, condition: () => boolean | Promise<boolean>, limitMs?: number): Promise<void>
-  /** A request to the agent's local HTTP with a program's credential; `authorization` replaces it. */
+  /**
+   * Sends a request to the agent's local API with the credential of a program. The header `authorization` replaces the
+   * credential.
+   */
   local(
     path: string,
     init?: { method?: string; body?: Json; headers?: Record<string, string> },
@@ -64,7 +67,7 @@ export interface TestStore {
   authorize(body: Json, headers?: Record<string, string>): Promise<Json>
   /** Number of pulses of a lane's release output. */
   pulses(lane: LaneName): number
-  /** Kills the agent's process and starts it again on the same disk; `between` runs in between. */
+  /** Simulates a killed agent and a restart on the same disk. `between` runs before the restart. */
   restart(between?: () => Promise<void> | void): Promise<void>
   buy(items: Json[]): Promise<{ purchase: Json; receipt: string }>
   stop(): Promise<void>
@@ -76,7 +79,7 @@ export interface ExtraHardware {
   entries?: Json[]
   /** Devices without a link, by deviceId. */
   devices?: Record<string, ProtectionDevice>
-  /** Simulators by their address. */
+  /** Simulators of devices by address. */
   ports?: Record<string, (link: ByteLink) => Promise<void>>
 }
 
@@ -157,7 +160,7 @@ export async function openStore(
       { deviceId: `${lane}-scanner`, driver: 'scanner', link: { tcp: `10.0.0.${i}:4000` }, feeds: deviceId },
     )
   }
-  // The gate is a reader with antennas and a siren instead of a board.
+  // The gate has a reader with antennas and a siren instead of a board.
   const gateReader = llrpReader({ platform: world })
   const gatePort = memoryPort((link) => gateReader.serve(link))
   if (options.llrpGate) {
@@ -299,7 +302,7 @@ export async function openStore(
     },
     pulses: (lane) => boards[lane].log.filter((change) => change.coil === 0 && change.on).length,
     async restart(between) {
-      // No shutdown work: only the data on the disk remains.
+      // The new agent has only the data on the disk.
       const dead = store.agent
       await drive(dead.stop())
       await between?.()

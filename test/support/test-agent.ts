@@ -9,7 +9,7 @@ import { messageSigner, type MessageSigner } from '../../edge-agent/link/login/s
 import type { Answer, Json } from './cloud.ts'
 import type { Shop } from './shop.ts'
 
-/** An agent from the cloud's view, with a journal that the test writes. */
+/** A simulated agent for tests of the cloud. The test writes its journal. */
 export interface TestAgent {
   agentId: string
   storeId: string
@@ -22,13 +22,13 @@ export interface TestAgent {
   enrolment: Json
   call(operation: string, body: Json): Promise<Answer>
   login(): Promise<Json>
-  /** The next journal row, linked to the last. */
+  /** Creates the next journal row, chained to the last one. */
   row(body: { evidence?: Evidence; event?: ProtectionEvent; atMs?: number }): JournalRow
   report(rows: JournalRow[], after?: string): Promise<Answer>
   hashBefore(seq: number): string
 }
 
-/** `former`: the agent that it replaces at its login. */
+/** Enrols an agent. `former`: the agent that the new one replaces. */
 export async function enrolTestAgent(shop: Shop, storeId = shop.storeId, former?: TestAgent): Promise<TestAgent> {
   const { platform } = shop.cloud
   const { code } = await shop.ok('createEnrolmentCode', { storeId })

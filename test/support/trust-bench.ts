@@ -55,7 +55,7 @@ export interface TrustBench {
   close(): void
   /** Simulates a restart of the process. */
   reopen(): void
-  /** Now, by the wall clock, s. */
+  /** Current wall time, seconds since 1970. */
   iat(): number
   keySetClaims(change?: Partial<KeySetClaims>): KeySetClaims
   keySet(change?: Partial<KeySetClaims>, by?: TestKey): string
@@ -63,11 +63,11 @@ export interface TrustBench {
   policy(change?: Partial<PolicyClaims>, by?: TestKey): string
   fresh(change?: Partial<FreshClaims>, by?: TestKey): string
   deny(after: number, ver: number, entries: DenyClaims['entries'], by?: TestKey): string
-  /** The first key set, freshness and policy, accepted by the agent. */
+  /** Passes the first key set, freshness and policy to the agent. Returns the results. */
   all(): ReturnType<Trust['accept']>[]
 }
 
-/** The records of all keys, with these changes. */
+/** Key records of all keys, with these changes by key id. */
 export const records = (change: Record<string, Partial<TestKey['record']>> = {}): TestKey['record'][] =>
   KEYS.map((k) => ({ ...k.record, ...change[k.record.kid] }))
 

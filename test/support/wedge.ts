@@ -2,7 +2,7 @@ import type { CDPSession, Page } from 'playwright-core'
 
 /** A scanner that types like a keyboard, at real scanner speed even on a slow machine. */
 export interface Wedge {
-  /** `end`: the keys after the text; some scanners send two. */
+  /** Types the text, then the keys of `end`. Some scanners send two such keys. */
   scan(text: string, end?: readonly (keyof typeof CODES)[]): Promise<void>
 }
 
@@ -22,7 +22,7 @@ export async function wedge(page: Page): Promise<Wedge> {
   }
   return {
     async scan(text, end = ['Enter']) {
-      // The last key is pressed now.
+      // The timestamps end at the current time.
       timestamp = Math.max(Date.now() / 1_000 - (text.length + end.length) * GAP, timestamp + PAUSE)
       const typed = [...text].flatMap((char) => press(char, char))
       await Promise.all([...typed, ...end.flatMap((key) => press(key, key === 'Enter' ? '\r' : '', CODES[key]))])

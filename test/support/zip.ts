@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from 'node:zlib'
 
-/** One part of an archive; other fields are written into the headers unchecked. */
+/** One file of an archive. `size` and `flags` are written into the headers without checks. */
 export interface ZipPart {
   name: string
   bytes: Uint8Array | string
@@ -56,7 +56,10 @@ function crc(bytes: Uint8Array): number {
 const escape = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 const letter = (n: number) => String.fromCharCode(65 + n)
 
-/** The parts of a workbook with one sheet: texts inline, or shared as spreadsheet programs write them. */
+/**
+ * The files of a workbook with one sheet. With `shared`, texts are in a shared table, as spreadsheet programs write
+ * them; otherwise inline.
+ */
 export function workbookParts(
   rows: readonly (readonly (string | number | null)[])[],
   { shared = false }: { shared?: boolean } = {},

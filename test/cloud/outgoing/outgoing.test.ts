@@ -145,11 +145,11 @@ describe('requests over real sockets', () => {
     const answer = await send(receiver.url, { headers: { 'x-a': 'ü'.normalize('NFD').slice(0, 1) }, body: '{"ü":1}' })
     expect(answer).toMatchObject({ status: 202, isCut: false, headers: { 'x-own': '1' } })
     expect(Buffer.from(answer.body).toString()).toBe('taken')
-    expect(receiver.got.at(-1)).toMatchObject({ path: '/hook', body: '{"ü":1}', headers: { connection: 'close' } })
+    expect(receiver.requests.at(-1)).toMatchObject({ path: '/hook', body: '{"ü":1}', headers: { connection: 'close' } })
   })
 
   it('never connect to an address that DNS changed after the check', async () => {
-    const before = receiver.got.length
+    const before = receiver.requests.length
     const port = new URL(receiver.url).port
     const answers = [['8.8.8.8'], ['127.0.0.1']]
     const rebinding: ResolveName = async () => (answers.shift() ?? []).map((address) => ({ address, family: 4 }))
@@ -164,21 +164,21 @@ describe('requests over real sockets', () => {
     const pinned: ResolveName = async (name) => [{ address: '127.0.0.1', family: resolved.push(name) + 3 }]
     await send(`http://pinned.example:${port}/pinned`, {}, pinned)
     expect(resolved).toEqual(['pinned.example'])
-    expect(receiver.got.length).toBe(before + 1)
-    expect(receiver.got.at(-1)).toMatchObject({ path: '/pinned', headers: { host: `pinned.example:${port}` } })
+    expect(receiver.requests.length).toBe(before + 1)
+    expect(receiver.requests.at(-1)).toMatchObject({ path: '/pinned', headers: { host: `pinned.example:${port}` } })
   })
 
   it('reject addresses that the rules forbid', async () => {
-    const before = receiver.got.length
+    const before = receiver.requests.length
     expect(await faultOf(send(receiver.url, { rules: TEST }))).toBe('address_refused')
     expect(await faultOf(send(receiver.url.replace('127.0.0.1', 'localhost'), { rules: TEST }))).toBe('address_refused')
-    expect(receiver.got.length).toBe(before)
+    expect(receiver.requests.length).toBe(before)
   })
 
   it('follow no redirects', async () => {
     receiver.answer = answerWith(302, '', { location: '/elsewhere' })
     expect((await send(receiver.url)).status).toBe(302)
-    expect(receiver.got.some((g) => g.path === '/elsewhere')).toBe(false)
+    expect(receiver.requests.some((g) => g.path === '/elsewhere')).toBe(false)
   })
 
   it('read an endless response only up to the limit', async () => {

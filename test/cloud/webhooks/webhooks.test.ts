@@ -6,18 +6,18 @@ import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import {
   answerWith,
-  nowhere,
+  resolveNothing,
   startRawReceiver,
   startReceiver,
   stopInVirtualTime,
   until,
-  type Got,
+  type ReceivedRequest,
   type Receiver,
 } from '../../support/receiver.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 const MINUTE = 60_000
-const NOTHING: Got = { path: '', headers: {}, body: '' }
+const NOTHING: ReceivedRequest = { path: '', headers: {}, body: '' }
 const START = Date.parse('2026-11-20T09:00:00Z')
 
 onEveryDatabase('webhooks', (kind) => {
@@ -27,7 +27,11 @@ onEveryDatabase('webhooks', (kind) => {
 
   beforeAll(async () => {
     platform = virtualPlatform({ startMs: START })
-    shop = await openShop(kind, { platform, config: { allowPrivateTargets: true }, outgoing: outgoingHttp(nowhere) })
+    shop = await openShop(kind, {
+      platform,
+      config: { allowPrivateTargets: true },
+      outgoing: outgoingHttp(resolveNothing),
+    })
   })
   afterAll(async () => {
     for (const each of receivers) await each.close()
@@ -250,8 +254,8 @@ onEveryDatabase('webhooks', (kind) => {
       await register(elsewhere.url, { events: ['*'], storeId: shop.otherStoreId })
       const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
       await over(webhookId)
-      expect(receiver.got.length).toBe(1)
-      const { headers, body } = receiver.got[0] ?? NOTHING
+      expect(receiver.requests.length).toBe(1)
+      const { headers, body } = receiver.requests[0] ?? NOTHING
       const event = JSON.parse(body)
       expect(event).toEqual({
         id: expect.stringMatching(/^whe_/),
@@ -271,7 +275,7 @@ onEveryDatabase('webhooks', (kind) => {
         eventId: event.id,
         attempts: [{ attempt: 1, status: 200 }],
       })
-      expect(elsewhere.got).toEqual([])
+      expect(elsewhere.requests).toEqual([])
       expect((await shop.ok('fetchWebhookEvents', { events: ['checkout.completed'] })).events).toEqual([
         { ...event, storeId: shop.storeId },
       ])
@@ -287,8 +291,8 @@ onEveryDatabase('webhooks', (kind) => {
         epc,
       })
       await platform.advance(1_000)
-      await until('the denial', () => receiver.got.length === 1)
-      expect(JSON.parse(receiver.got[0]?.body ?? '')).toMatchObject({
+      await until('the denial', () => receiver.requests.length === 1)
+      expect(JSON.parse(receiver.requests[0]?.body ?? '')).toMatchObject({
         id: denied.eventId,
         type: 'protection.authorization.denied',
         data: { eventId: denied.eventId, reason: 'item_not_paid', epc },
@@ -318,11 +322,11 @@ onEveryDatabase('webhooks', (kind) => {
         attempts: [{ status: 500, answer: 'out of\ufffdorder' }, {}, {}, {}],
       })
       expect(delivery).not.toHaveProperty('nextAttemptAt')
-      expect(new Set(receiver.got.map((g) => g.headers['webhook-id']))).toEqual(new Set([eventId]))
-      expect(new Set(receiver.got.map((g) => g.body)).size).toBe(1)
-      expect(new Set(receiver.got.map((g) => g.headers['webhook-timestamp'])).size).toBe(4)
+      expect(new Set(receiver.requests.map((g) => g.headers['webhook-id']))).toEqual(new Set([eventId]))
+      expect(new Set(receiver.requests.map((g) => g.body)).size).toBe(1)
+      expect(new Set(receiver.requests.map((g) => g.headers['webhook-timestamp'])).size).toBe(4)
       await platform.advance(60 * MINUTE)
-      expect(receiver.got.length).toBe(4)
+      expect(receiver.requests.length).toBe(4)
       expect((await shop.ok('fetchWebhooks')).webhooks.find((w: Json) => w.webhookId === webhookId)).toMatchObject({
         enabled: true,
         failingSince: new Date(began).toISOString(),
@@ -331,7 +335,10 @@ onEveryDatabase('webhooks', (kind) => {
       const again = await shop.ok('redeliverWebhook', { deliveryId: delivery.deliveryId })
       expect(again).toMatchObject({ status: 'pending', eventId, attempts: [] })
       await over(webhookId)
-      expect(receiver.got.at(-1)).toMatchObject({ headers: { 'webhook-id': eventId }, body: receiver.got[0]?.body })
+      expect(receiver.requests.at(-1)).toMatchObject({
+        headers: { 'webhook-id': eventId },
+        body: receiver.requests[0]?.body,
+      })
       expect((await shop.ok('fetchWebhooks')).webhooks.find((w: Json) => w.webhookId === webhookId)).not.toHaveProperty(
         'failingSince',
       )
@@ -350,7 +357,7 @@ onEveryDatabase('webhooks', (kind) => {
       )
       for (const { webhookId } of [hang, drip, reset]) await shop.ok('sendTestWebhook', { webhookId })
       await attempted(reset.webhookId, 1)
-      await until('both to be tried', () => hanging.got.length === 1 && dripping.connections() === 1)
+      await until('both to be tried', () => hanging.requests.length === 1 && dripping.connections() === 1)
       expect((await deliveries(hang.webhookId))[0].attempts).toEqual([])
       await platform.advance(10_000)
       for (const { webhookId } of [hang, drip]) {
@@ -373,7 +380,7 @@ onEveryDatabase('webhooks', (kind) => {
       await attempted(a.webhookId, 1)
       await over(b.webhookId)
       expect((await deliveries(a.webhookId))[0]).toMatchObject({ status: 'pending', attempts: [{ status: 307 }] })
-      expect(redirecting.got.map((g) => g.path)).toEqual(['/hook'])
+      expect(redirecting.requests.map((g) => g.path)).toEqual(['/hook'])
       const [delivered] = await deliveries(b.webhookId)
       expect(delivered).toMatchObject({ status: 'delivered', attempts: [{ status: 200 }] })
       expect(delivered.attempts[0].answer.length).toBeLessThanOrEqual(1_024)
@@ -403,7 +410,7 @@ onEveryDatabase('webhooks', (kind) => {
       receiver.answer = answerWith(200)
       expect(await shop.ok('updateWebhook', { webhookId, enabled: true })).not.toHaveProperty('disabledReason')
       await shop.ok('redeliverWebhook', { deliveryId })
-      await until('it to arrive', () => receiver.got.length === 2)
+      await until('it to arrive', () => receiver.requests.length === 2)
     })
 
     it('to a dead receiver delay no other receiver', async () => {
@@ -414,10 +421,10 @@ onEveryDatabase('webhooks', (kind) => {
         [dead.url, alive.url].map((url) => register(url, { events: ['webhook.test'], storeId: shop.otherStoreId })),
       )
       for (let i = 0; i < 40; i++) await shop.ok('sendTestWebhook', { storeId: shop.otherStoreId })
-      await until('all 40', () => alive.got.length === 40)
+      await until('all 40', () => alive.requests.length === 40)
       expect(platform.clock.wall()).toBe(began)
-      expect(new Set(alive.got.map((g) => g.headers['webhook-id'])).size).toBe(40)
-      expect(dead.got.length).toBeLessThanOrEqual(4)
+      expect(new Set(alive.requests.map((g) => g.headers['webhook-id'])).size).toBe(40)
+      expect(dead.requests.length).toBeLessThanOrEqual(4)
       for (const { webhookId } of [a, b]) await shop.ok('deleteWebhook', { webhookId })
       await platform.advance(10_000)
     })
@@ -432,8 +439,8 @@ onEveryDatabase('webhooks', (kind) => {
       })
       const last = async (n: number) => {
         await shop.ok('sendTestWebhook', { webhookId })
-        await until('the test', () => receiver.got.length === n)
-        const { headers, body } = receiver.got[n - 1] ?? NOTHING
+        await until('the test', () => receiver.requests.length === n)
+        const { headers, body } = receiver.requests[n - 1] ?? NOTHING
         const of = (key: string) => createHmac('sha256', key).update(body).digest('hex')
         return {
           signatures: String(headers['webhook-signature']).split(' ').length,
@@ -456,8 +463,8 @@ onEveryDatabase('webhooks', (kind) => {
       expect(made.warnings).toEqual([expect.stringContaining('offer.published needs the package GO')])
       for (const event of ['offer.published', 'checkout.completed', 'product.created'])
         await shop.cloud.ok(poor, 'sendTestWebhook', { event })
-      await until('what the package has', () => receiver.got.length === 2)
-      expect(receiver.got.map((g) => JSON.parse(g.body).type).toSorted()).toEqual([
+      await until('what the package has', () => receiver.requests.length === 2)
+      expect(receiver.requests.map((g) => JSON.parse(g.body).type).toSorted()).toEqual([
         'checkout.completed',
         'product.created',
       ])
@@ -482,7 +489,7 @@ onEveryDatabase('webhooks', (kind) => {
       const since = new Date(platform.clock.wall()).toISOString()
       const sent: string[] = []
       for (let i = 0; i < 7; i++) sent.push((await shop.ok('sendTestWebhook', { webhookId })).eventId)
-      await until('all', () => receiver.got.length === 7)
+      await until('all', () => receiver.requests.length === 7)
       const pages = async (operation: string, field: string, body: Json) => {
         const ids: string[] = []
         for (let cursor: string | undefined; ;) {

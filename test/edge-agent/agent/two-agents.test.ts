@@ -225,7 +225,7 @@ it('a new home accepts no older receipt until the former home has reported its r
   const other = await add([secondGate], {})
   await store.until('the home', () => other.agent.trust.policy?.policy.home === store.identity.agentId)
   const [used, free] = [await buy(), await buy()]
-  const leave = (receipt: string) => other.ask({ deviceId: secondGate, action: 'authorize_exit', receipt })
+  const leave = (receipt: string) => other.authorize({ deviceId: secondGate, action: 'authorize_exit', receipt })
   const isHome = () => other.agent.status().isHome
   await offline()
   expect(

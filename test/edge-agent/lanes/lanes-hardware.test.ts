@@ -68,7 +68,7 @@ describe('a handheld reader', () => {
     await store.drive(store.agent.link.poll())
     await scan(handheld, receipt)
     feedEvents = []
-    for (const tag of [{ epc }, { tagUid: names.tagUid }]) sled.lay(tag)
+    for (const tag of [{ epc }, { tagUid: names.tagUid }]) sled.placeTag(tag)
     await store.until('two answers', () => answers().length === 2)
     await scan(handheld, names.tagId)
     await scan(handheld, epc)

@@ -69,11 +69,11 @@ describe('lanes with readers, through the whole agent', () => {
     await selfServiceForAll()
     const tag = { tagUid: '04A2B3C4D5E680' }
     const epc = await newItem(tag)
-    fake.lay(tag)
+    fake.placeTag(tag)
     await store.until('the refusal', () => answers().length === 1)
     expect(answers()[0]).toMatchObject({ authorized: false, reason: 'item_not_paid', action: 'detach_hard_tag' })
     for (let i = 0; i < 20; i++) {
-      fake.lay(tag)
+      fake.placeTag(tag)
       await advance(250)
     }
     expect(answers()).toHaveLength(1)
@@ -83,8 +83,8 @@ describe('lanes with readers, through the whole agent', () => {
     expect(answers()[1]).toMatchObject({ authorized: true, outcome: 'confirmed', itemStatus: 'paid' })
     await advance(5_000)
     expect([answers().length, store.pulses('detacher')]).toEqual([2, 1])
-    fake.tells({ type: 'tag_gone', tag })
-    fake.lay(tag)
+    fake.emit({ type: 'tag_gone', tag })
+    fake.placeTag(tag)
     await store.until('the next presentation', () => answers().length === 3)
     expect(answers()[2]).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(store.pulses('detacher')).toBe(1)
@@ -110,9 +110,9 @@ describe('lanes with readers, through the whole agent', () => {
     ).toMatchObject({ authorized: false, reason: 'technology_mismatch' })
     feedEvents = []
     for (const epc of [other, first, second]) {
-      fake.lay({ epc })
+      fake.placeTag({ epc })
       await store.until('an answer', () => answers().length === [other, first, second].indexOf(epc) + 1)
-      fake.tells({ type: 'tag_gone', tag: { epc } })
+      fake.emit({ type: 'tag_gone', tag: { epc } })
       await advance(1_500)
     }
     expect(
@@ -140,7 +140,7 @@ describe('lanes with readers, through the whole agent', () => {
       ),
     )
     expect(answers()[0]).toMatchObject({ authorized: false, reason: 'token_invalid' })
-    fake.lay({ epc: laid })
+    fake.placeTag({ epc: laid })
     await store.until('an answer', () => answers().length === 2)
     for (const epc of [scanned, unpaid]) await store.drive(lanes.scan(detacher, epc))
     expect(answers().slice(1)).toMatchObject([
@@ -155,9 +155,9 @@ describe('lanes with readers, through the whole agent', () => {
     const epcs = [await newItem(), await newItem(), await newItem()]
     await store.buy([{ ean: cheap().ean, quantity: 3, epcs }])
     await store.drive(store.agent.link.poll())
-    for (const epc of epcs) fake.lay({ epc })
+    for (const epc of epcs) fake.placeTag({ epc })
     await store.until('the first release', () => store.pulses('detacher') === 1)
-    fake.tells({ type: 'tag_gone', tag: { epc: epcs[1] ?? '' } })
+    fake.emit({ type: 'tag_gone', tag: { epc: epcs[1] ?? '' } })
     await store.until('two answers', () => answers().length === 2)
     await advance(3_000)
     expect(results().map((result) => result.kind === 'decision' && result.item)).toEqual([epcs[0], epcs[2]])
@@ -175,7 +175,7 @@ describe('lanes with readers, through the whole agent', () => {
     const epc = await newItem()
     await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [epc] }])
     await store.drive(store.agent.link.poll())
-    fake.lay({ epc })
+    fake.placeTag({ epc })
     await store.until('the release', () => answers().length === 1)
     await advance(600)
     expect(results()).toHaveLength(2)
@@ -186,7 +186,7 @@ describe('lanes with readers, through the whole agent', () => {
     const next = await newItem()
     await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [next] }])
     await store.drive(store.agent.link.poll())
-    fake.lay({ epc: next })
+    fake.placeTag({ epc: next })
     await store.until('the jam', () => answers().length === 2)
     expect(answers()[1]).toMatchObject({ authorized: true, outcome: 'failed' })
     expect(store.pulses('detacher')).toBe(1)
@@ -211,11 +211,11 @@ describe('lanes with readers, through the whole agent', () => {
     const epc = await newItem()
     await store.buy([{ ean: cheap().ean, quantity: 1, epcs: [epc] }])
     await store.drive(store.agent.link.poll())
-    fake.lay({ epc }, { rssiDbm: -60 })
-    fake.lay({ epc }, { rssiDbm: -40, seenAtMs: store.world.clock.elapsed() - 3_000 })
+    fake.placeTag({ epc }, { rssiDbm: -60 })
+    fake.placeTag({ epc }, { rssiDbm: -40, seenAtMs: store.world.clock.elapsed() - 3_000 })
     await advance(1_000)
     expect([fake.commands, answers()]).toEqual([[], []])
-    fake.lay({ epc }, { rssiDbm: -45 })
+    fake.placeTag({ epc }, { rssiDbm: -45 })
     await store.until('the release', () => answers().length === 1)
     expect(fake.commands.filter(({ kind }) => kind === 'release')).toEqual([{ kind: 'release', tag: { epc } }])
   })

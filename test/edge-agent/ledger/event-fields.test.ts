@@ -55,7 +55,7 @@ it.each([
   await openWithPad()
   const tag = { tagUid: '04A2B3C4D5E680' }
   await paidItem({ ...tag, ...fields })
-  pad.tells({
+  pad.emit({
     type: 'tags',
     reads: [{ tag, seenAtMs: store.world.clock.elapsed(), ...(technology && { technology: technology as 'NfcV' }) }],
   })

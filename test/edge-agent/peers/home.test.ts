@@ -17,7 +17,7 @@ import { lanStore, type LanAgent } from '../../support/lan-store.ts'
 import { until } from '../../support/receiver.ts'
 
 const s = lanStore()
-const { addAgent, remove, run, ready, kill, leave, receipt, play, heard, cutCloud } = s
+const { addAgent, remove, run, ready, kill, leave, receipt, resend, reportsDelivered, cutCloud } = s
 
 it('two offline agents redeem one receipt once, in either order and at the same time', async () => {
   const [first, second, third] = [await receipt(), await receipt(), await receipt()]
@@ -70,7 +70,7 @@ it('the home reports a right delegated to an offline agent, so that the cloud gr
   s.other.outcome = 'unknown'
   expect(await leave(s.other, unclear.text)).toMatchObject({ authorized: true, outcome: 'unknown' })
   s.other.outcome = 'confirmed'
-  await heard(s.other)
+  await reportsDelivered(s.other)
   await told(s.home)
   expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
   expect(await leave(third, failed.text)).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
@@ -163,7 +163,7 @@ it('the home receives delayed outcome reports, and then accepts tokens of the cl
   await run(s.other)
   await ready(s.other)
   s.onLan = () => 'pass'
-  await heard(s.other)
+  await reportsDelivered(s.other)
   s.isUp = true
   await until(
     'all told',
@@ -189,8 +189,8 @@ it('the agent reports a right as unused if the answer of the home was lost, unle
   expect(await leave(s.other, late.text)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
   const [question = ''] = s.lost
   s.onLan = () => 'pass'
-  await heard(s.other)
-  expect((await play(question)).status).toBe(403)
+  await reportsDelivered(s.other)
+  expect((await resend(question)).status).toBe(403)
   expect(await leave(s.home, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   expect(await leave(s.home, refused.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
   expect(await leave(s.home, late.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
@@ -209,7 +209,7 @@ it('the home leaves a right with an unknown outcome at another agent to staff', 
   await cutCloud()
   s.other.outcome = 'unknown'
   expect(await leave(s.other, text)).toMatchObject({ authorized: true, outcome: 'unknown' })
-  await heard(s.other)
+  await reportsDelivered(s.other)
   const signIn = async ({ port }: { port: number }) => {
     const signedIn = await fetch(`http://127.0.0.1:${port}/v1/operator`, {
       method: 'POST',
@@ -230,7 +230,7 @@ it('the home leaves a right with an unknown outcome at another agent to staff', 
   expect(s.home.moved).toBe(1)
   // Staff at the agent with the unknown outcome may try again too. After that the right is used.
   expect(await leave(s.other, second.text)).toMatchObject({ authorized: true, outcome: 'unknown' })
-  await heard(s.other)
+  await reportsDelivered(s.other)
   s.other.outcome = 'confirmed'
   expect(await leave(s.other, second.text, theirs)).toMatchObject({ authorized: true, outcome: 'confirmed' })
   for (const at of [staff, theirs])
@@ -275,7 +275,7 @@ it('the home grants nothing for replayed requests, and does not count them again
     return s.sent[before]?.body ?? ''
   }
   const given = await question(() => leave(s.other, first.text))
-  const replies = await Promise.all(Array.from({ length: 200 }, () => play(given)))
+  const replies = await Promise.all(Array.from({ length: 200 }, () => resend(given)))
   expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
   expect(await leave(s.other, second.text)).toMatchObject({ authorized: true })
   // The home refuses a request because another agent has the right. After that agent reports `failed`, a replay uses
@@ -470,7 +470,7 @@ it('the agent leaves a receipt to staff if the home rejects its role or the requ
   await unaware.close()
   await run(s.home)
   await ready(s.home)
-  await heard(s.other)
+  await reportsDelivered(s.other)
   expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
 })
 

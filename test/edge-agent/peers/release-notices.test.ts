@@ -210,7 +210,7 @@ describe('a gate of another agent', () => {
     )
   }
   const detachThere = (receipt: string, epc?: string) =>
-    other!.ask({
+    other!.authorize({
       deviceId: detacher,
       action: 'detach_hard_tag',
       receipt,
@@ -276,7 +276,7 @@ describe('a gate of another agent', () => {
     const { authorizationToken: token } = await store.drive(
       store.shop.ok('verifyProtectedItem', { epc, deviceId: detacher, protectionAction: 'detach_hard_tag' }),
     )
-    expect(await other!.ask({ deviceId: detacher, action: 'detach_hard_tag', token })).toMatchObject({
+    expect(await other!.authorize({ deviceId: detacher, action: 'detach_hard_tag', token })).toMatchObject({
       outcome: 'confirmed',
       offline: true,
     })

@@ -26,7 +26,7 @@ const sign = (header: object, claims: object, by: Signer) => {
   return `${input}.${signBytes(Buffer.from(input), by).toString('base64url')}`
 }
 
-/** What a lax library takes as the key, as an instruction, or as another meaning of the payload. */
+/** Header fields from which a lax library takes a key, an instruction, or another encoding of the payload. */
 const jwk = publicJwk(attacker.record.x)
 const FIELDS: [string, object][] = [
   ['jwk', { jwk }],
@@ -60,14 +60,14 @@ describe.each(KINDS)('a %s document', (name) => {
       expect([what, open(sign({ ...header, ...field }, claims, signer))]).toEqual([what, 'header_not_allowed'])
   })
 
-  it('is rejected with a key in its own header, under the id of a known key or its own', () => {
+  it('is rejected with a key in its header, under the id of a known key or of that key', () => {
     for (const kid of [record.kid, attacker.record.kid])
       expect(open(sign({ ...header, kid, jwk }, claims, attacker.signer))).toBe('header_not_allowed')
     expect(open(sign({ ...header, kid: attacker.record.kid }, claims, attacker.signer))).toBe('unknown_key')
     expect(open(sign(header, claims, attacker.signer))).toBe('bad_signature')
   })
 
-  it('is rejected as each other kind, and under a key of each other use', () => {
+  it('is rejected as any other kind of document, and with a key of any other use', () => {
     const text = sign(header, claims, signer)
     for (const other of KINDS.filter((each) => each !== name)) {
       const opened = openDocument(text, DOCUMENT_KINDS[other], { keys, audience: 'x', now: NOW })
@@ -109,7 +109,7 @@ describe('a receipt', () => {
     return opened.ok ? 'ok' : opened.fault
   }
 
-  it('is built by this test as by the cloud', () => {
+  it('is built by this test in the same way as by the cloud', () => {
     expect(base32.encode(make(GOOD))).toBe(signReceipt(claims, signer))
     expect(verdict(make(GOOD))).toBe('ok')
     expect(decodeCbor(make(GOOD), 18)).toBeInstanceOf(Tagged)

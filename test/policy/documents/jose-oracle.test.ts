@@ -7,13 +7,13 @@ import { ISSUED_AHEAD_TOLERANCE, openDocument } from '../../../policy/documents/
 import { ringOf, testKey } from '../../support/keys.ts'
 
 /**
- * jose is the oracle of our parser: `openDocument` accepts a text exactly if jose verifies it and it also keeps our stricter rules.
- * Those are written here a second time, over what jose decodes.
+ * jose is the oracle of the parser. `openDocument` must accept exactly the texts that jose verifies and that also keep
+ * the stricter rules of untag. This test implements these rules a second time, on the values that jose decodes.
  */
 const NOW = 1_800_000_000
 const AUDIENCE = 'dev_1'
 const KINDS = Object.keys(DOCUMENT_KINDS) as DocumentKindName[]
-/** One key for each use and state; a stranger's is in no ring. */
+/** One key for each use and state. The key `stranger` is not in the key ring. */
 const owned = KEY_USES.flatMap((use, n) =>
   KEY_STATES.map((state, m) => testKey(use, { state, seed: 1_000 + n * 10 + m })),
 )
@@ -45,7 +45,7 @@ async function joseAccepts(text: string, kind: DocumentKind): Promise<JWTPayload
   }
 }
 
-/** What we ask beyond jose. */
+/** The stricter rules of untag. */
 function keepsOurRules(text: string, kind: DocumentKind): boolean {
   const header = decodeProtectedHeader(text)
   const claims = decodeJwt(text)
@@ -73,11 +73,11 @@ function sign(header: string, claims: string, by: Signer): string {
   return `${input}.${signBytes(Buffer.from(input), by).toString('base64url')}`
 }
 
-/** Mostly good values, so that many texts have one fault only. */
+/** Mostly valid values, so that many texts have only one error. */
 const mostly = <T>(good: T, ...others: T[]) =>
   fc.oneof({ weight: 12, arbitrary: fc.constant(good) }, { weight: 1, arbitrary: fc.constantFrom(...others) })
 
-/** A text of this kind: signed as it stands, whatever it says. */
+/** A signed text of this kind, whose contents may be invalid. */
 const signedText = (kind: DocumentKind) => {
   const own = owned.filter(({ record }) => record.use === kind.use && counts.has(record.state))
   return fc
@@ -127,7 +127,7 @@ const signedText = (kind: DocumentKind) => {
     )
 }
 
-/** Cuts, doubles and replaces characters. */
+/** Removes, inserts and replaces characters. */
 const mutation = fc
   .record({
     at: fc.nat(2_000),
@@ -141,7 +141,7 @@ const mutation = fc
     const where = at % (text.length + 1)
     return text.slice(0, where) + insert + text.slice(where + remove)
   })
-/** The last character of a signature has 4 spare bits: to a lenient decoder 16 characters mean the same bytes. */
+/** The last character of a signature has 4 spare bits: a lenient decoder decodes 16 characters to the same bytes. */
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 const respelling = fc
   .integer({ min: 1, max: 15 })
@@ -168,6 +168,6 @@ it('openDocument accepts exactly the documents that jose verifies and our strict
     }),
     { numRuns: 2_000 },
   )
-  // The texts are of all three sorts; otherwise the comparison shows little.
+  // Each of the three results must be frequent, or the comparison proves little.
   expect(Math.min(seen.ours, seen.joseAlone, seen.neither)).toBeGreaterThan(50)
 })

@@ -13,7 +13,7 @@ import {
 import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { ringOf } from '../../support/keys.ts'
 
-/** RFC 8037 Appendix A, word for word. */
+/** The values of RFC 8037, Appendix A. */
 const X = '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'
 const D = 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A'
 const SIGNING_INPUT = 'eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc'
@@ -26,7 +26,7 @@ const secret = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d: D, x: X 
 const publicKey = createPublicKey({ key: { ...publicJwk(X) }, format: 'jwk' })
 
 describe('RFC 8037 Appendix A', () => {
-  it('A.1, A.2: private and public key have our format', () => {
+  it('A.1, A.2: private and public key have the format of untag', () => {
     expect(publicKeyWeakness(X)).toBeUndefined()
     expect(createPublicKey(createSigner(X, secret).privateKey).export({ format: 'jwk' })).toMatchObject({
       kty: 'OKP',

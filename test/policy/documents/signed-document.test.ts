@@ -22,7 +22,7 @@ const faultOf = (text: string, now = NOW): DocumentErrorCode | 'ok' => {
   const opened = openDocument(text, kind, { ...expected, now })
   return opened.ok ? 'ok' : opened.fault
 }
-/** Signs parts as given, whatever they say. */
+/** Signs these parts without validation. */
 const forge = (headerText: string, payloadText: string) => {
   const input = `${b64(headerText)}.${b64(payloadText)}`
   return `${input}.${signBytes(Buffer.from(input), token.signer).toString('base64url')}`
@@ -73,7 +73,7 @@ describe('openDocument', () => {
     ],
     ['another typ', forge(headerText.replace(kind.typ, 'policy+jwt'), JSON.stringify(claims)), 'wrong_kind'],
     ['a key of another use', signDocument(kind, claims, testKey('policy').signer), 'wrong_kind'],
-    ['a key nobody knows', signDocument(kind, claims, testKey('token', { seed: 99 }).signer), 'unknown_key'],
+    ['an unknown key', signDocument(kind, claims, testKey('token', { seed: 99 }).signer), 'unknown_key'],
     ['an altered claim', `${header}.${b64(JSON.stringify({ ...claims, jti: 'y' }))}.${signature}`, 'bad_signature'],
     [
       'an altered signature',
@@ -106,7 +106,7 @@ describe('openDocument', () => {
     expect(faultOf(text)).toBe(fault)
   })
 
-  it('accepts a life of ten minutes and a clock five seconds ahead', () => {
+  it('accepts a lifetime of ten minutes and an issue time five seconds ahead', () => {
     expect(faultOf(withClaims({ exp: NOW + 600 }))).toBe('ok')
     expect(faultOf(withClaims({ iat: NOW + 5, exp: NOW + 100 }))).toBe('ok')
   })
@@ -127,7 +127,7 @@ describe('openDocument', () => {
     expect(opened.ok ? 'ok' : opened.fault).toBe(answer)
   })
 
-  it('accepts one spelling of a token, where jose accepts sixteen last characters and white space', () => {
+  it('accepts one spelling of a token; jose accepts 16 last characters and white space', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     const variants = [...alphabet].map((c) => good.slice(0, -1) + c).filter((v) => v !== good)
     expect(variants.map((v) => faultOf(v)).filter((f) => f === 'ok')).toEqual([])

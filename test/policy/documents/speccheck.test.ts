@@ -4,9 +4,9 @@ import { isSignedBy, publicJwk, publicKeyWeakness } from '../../../policy/docume
 import { hasOutsideVectors, OUTSIDE_VECTORS_NOTE, outsideVectors } from '../../support/outside-vectors.ts'
 
 /**
- * The cases of ed25519-speccheck (Chalkias, Garillot, Nikolaenko, "Taming the many EdDSAs", 2020): signatures at which
- * implementations part. What counts here is that a key presented at enrolment or by rotateAgentKey cannot be
- * such that one signature fits many messages, and that a signature has no second form.
+ * The cases of ed25519-speccheck (Chalkias, Garillot, Nikolaenko, "Taming the many EdDSAs", 2020): signatures on which
+ * implementations disagree. Two properties matter here. `publicKeyWeakness` rejects keys with which one signature fits
+ * many messages. A signature has no second form.
  */
 interface Case {
   message: string
@@ -22,7 +22,9 @@ const verifies = ({ message, pub_key: key, signature }: Case) =>
     createPublicKey({ key: { ...publicJwk(x(key)) }, format: 'jwk' }),
   )
 
-/** No signer makes one: OpenSSL 3.0 takes it (Node.js 20), 3.5 does not (Node.js 24). */
+/**
+ * Result for case 2, which no signer produces. OpenSSL 3.0 (Node.js 20) accepts it, OpenSSL 3.5 (Node.js 24) does not.
+ */
 const [major = 0, minor = 0] = process.versions.openssl.split('.').map(Number)
 const AS_OPENSSL_HAS_IT = major > 3 || minor >= 5 ? 'does not verify' : 'verifies'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Sgtin, SgtinScheme } from '../../../policy/gs1/sgtin.ts'
 
-/** The 82 characters as the General Specifications print them, not as the code under test ranges them. */
+/** The 82 characters in the order of the General Specifications, independent of the ranges in the tested code. */
 export const SET_82 = '!"%&\'()*+,-./0123456789:;<=>?ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz'
 
 const digits = (length: number) =>

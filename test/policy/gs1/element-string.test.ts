@@ -10,7 +10,7 @@ const lots = fc.stringMatching(/^[A-Z0-9]{1,20}$/)
 const dates = fc.stringMatching(/^[0-9]{6}$/)
 
 describe('element strings', () => {
-  // GTINs of GS1's own examples (Dal Giardino); element strings as public converters of Digital Links give them.
+  // GTINs from examples of GS1 (Dal Giardino). The element strings come from public converters of Digital Links.
   test.each([
     ['0109506000134352', { gtin14: '09506000134352' }],
     [`${GS}0109506000134352`, { gtin14: '09506000134352' }],

@@ -95,8 +95,8 @@ describe('parseEpc rejects', () => {
     'urn:epc:tag:sgtin-96:3.0614141.812345.%31',
     'urn:epc:tag:sgtin-64:3.0614141.812345.1',
     'urn:epc:tag:sscc-96:3.0614141.1234567890',
-    'urn:epc:tag:sgtin-198:3.0614141.812345.a/b', // must be escaped
-    'urn:epc:tag:sgtin-198:3.0614141.812345.%41', // must not be
+    'urn:epc:tag:sgtin-198:3.0614141.812345.a/b', // the slash must be escaped
+    'urn:epc:tag:sgtin-198:3.0614141.812345.%41', // escapes a character that needs no escape
     'urn:epc:tag:sgtin-198:3.0614141.812345.%2',
     'urn:epc:tag:sgtin-198:3.0614141.812345.a%20b',
     'urn:epc:tag:sgtin-198:3.0614141.812345.xxxxxxxxxxxxxxxxxxxxx', // 21

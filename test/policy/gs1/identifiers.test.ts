@@ -25,8 +25,8 @@ describe('normaliseIdentifiers', () => {
     ['tagId', 'a', 'a'],
     ['tagId', '~'.repeat(128), '~'.repeat(128)],
     ['itemLineId', 'iln_01JD/e', 'iln_01JD/e'],
-  ])('%s %s', (kind, given, normal) => {
-    expect(normaliseIdentifiers({ [kind]: given })).toEqual({ ok: true, identifiers: { [kind]: normal } })
+  ])('%s %s', (kind, input, normal) => {
+    expect(normaliseIdentifiers({ [kind]: input })).toEqual({ ok: true, identifiers: { [kind]: normal } })
   })
 
   test.each<[ItemIdentifierKind, string]>([
@@ -55,8 +55,8 @@ describe('normaliseIdentifiers', () => {
     ['itemLineId', ''],
     ['itemLineId', 'a b'],
     ['itemLineId', 'x'.repeat(129)],
-  ])('refuses %s %j', (kind, given) => {
-    const refused = normaliseIdentifiers({ [kind]: given })
+  ])('refuses %s %j', (kind, input) => {
+    const refused = normaliseIdentifiers({ [kind]: input })
     expect(refused).toMatchObject({ ok: false, field: kind })
     expect(!refused.ok && refused.message).toMatch(new RegExp(`^${kind} is not valid: expected .{20}`))
   })
@@ -78,8 +78,8 @@ describe('normaliseIdentifiers', () => {
   })
 
   test('leaves normalised identifiers unchanged', () => {
-    const given = { epc: '3074257BF7194E4000001A85', tagUid: '04A2B3C4', tagId: ' t', itemLineId: 'l' }
-    expect(normaliseIdentifiers(given)).toEqual({ ok: true, identifiers: given })
+    const input = { epc: '3074257BF7194E4000001A85', tagUid: '04A2B3C4', tagId: ' t', itemLineId: 'l' }
+    expect(normaliseIdentifiers(input)).toEqual({ ok: true, identifiers: input })
   })
 })
 

@@ -4,12 +4,12 @@ import { expect, test } from 'vitest'
 import { decodeSgtin, encodeSgtin } from '../../../policy/gs1/sgtin.ts'
 import { anySgtin } from './arbitraries.ts'
 
-// The package is CommonJS: its types promise a `default` that Node already unwraps.
+// The package is CommonJS. Its types declare a `default` that Node.js already unwraps.
 const tds = epcTds as unknown as typeof epcTds.default
 
 /**
- * epc-tds (MIT, by others) writes and reads the same tags. It is lenient where we are strict, so it is
- * asked only about good ones; and it writes SGTIN-198 as 25 bytes where a tag has 26 (13 words).
+ * The independent package epc-tds encodes and decodes the same tags. It accepts some invalid tags, so the test compares
+ * only valid ones. It writes an SGTIN-198 as 25 bytes; a tag has 26 (13 words).
  */
 test.each([
   ['sgtin-96', () => new tds.Sgtin96(), ''],

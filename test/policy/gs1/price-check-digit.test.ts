@@ -10,7 +10,8 @@ it.each([
   expect(priceCheckDigit(digits)).toBe(check)
 })
 
-// Labels of German scales that the tests of snabble's public SDKs hold: 2d IIII V PPPPP C.
+// Labels of German scales from the tests of snabble's public SDKs. Form: 2d IIII V PPPPP C, where V is the price check
+// digit.
 it.each(['2810275005024', '2746724008288', '2850090007827', '2957776004085', '2957822002843'])(
   'matches the label %s',
   (code) => {

@@ -10,7 +10,7 @@ const HEX_96 = '3074257BF7194E4000001A85'
 const HEX_198 = '3666C4409047E159B2C2BF100000000000000000000000000000'
 const ITEM: Sgtin = { scheme: 'sgtin-96', filter: 3, companyPrefix: '0614141', itemReference: '812345', serial: '6789' }
 
-/** SGTIN-96 or -198 from raw field values, in range or not: written bit by bit, as the coding table reads. */
+/** Writes an SGTIN-96 or -198 bit by bit from raw field values, which may be out of range. */
 function rawHex(
   header: number,
   partition: number,
@@ -76,7 +76,7 @@ describe.each(SCHEMES)('%s', (scheme) => {
       fc
         .string({ unit: fc.constantFrom(...'0123456789ABCDEF'), minLength: length, maxLength: length })
         .map((rest) => header + rest),
-      // One bit away from a good one: most of these still decode.
+      // Differs from a valid tag in one bit. Most of these are still valid.
       fc.tuple(anySgtin(scheme), fc.nat(length * 4 - 1)).map(([sgtin, bit]) => {
         const encoded = encodeSgtin(sgtin)
         return encoded.ok ? flip(encoded.hex, bit + 8) : ''

@@ -1,9 +1,8 @@
 /**
- * Encodings written down by others (research §3.1 and more), retyped: bytes are facts, no file is copied.
- * epc-tds examples.js (MIT), bytefeld.epc Sgtin96Tests and EpcTagsTests, sllurp tests/test_epc.py,
- * awelxtr/epcGS1coder Sgtin96Test and Sgtin198Test, Nike epc-java EpcTest (Apache-2.0), nedap/epcpy
- * test_sgtin, GS1 TDS 2.3 §E.3, and Odoo's test_epc_encoder, whose values come from GS1's web encoder.
- * Where a source gives no GTIN (epcGS1coder, Nike) it was worked out by hand.
+ * Encodings from other sources, retyped. Bytes are facts, so no file is copied. epc-tds examples.js (MIT), bytefeld.epc
+ * Sgtin96Tests and EpcTagsTests, sllurp tests/test_epc.py, awelxtr/epcGS1coder Sgtin96Test and Sgtin198Test, Nike
+ * epc-java EpcTest (Apache-2.0), nedap/epcpy test_sgtin, GS1 TDS 2.3 §E.3, and Odoo's test_epc_encoder, whose values
+ * come from GS1's web encoder. For sources without a GTIN (epcGS1coder, Nike) it was computed by hand.
  */
 export interface Vector {
   readonly source: string

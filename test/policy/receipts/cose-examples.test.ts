@@ -5,12 +5,12 @@ import { decodeReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
 import { isCoseSignedBy, parseCose, signCose } from '../../../policy/receipts/cose-sign1.ts'
 import { decodeCbor, encodeCbor } from '../../../policy/receipts/deterministic-cbor.ts'
 
-/** Examples of others for what receipts are made of: cose-wg/Examples (eddsa-examples), RFC 9052 and RFC 8392. */
+/** Published examples for the formats of a receipt: cose-wg/Examples (eddsa-examples), RFC 9052 and RFC 8392. */
 const hex = (text: string) => Uint8Array.from(Buffer.from(text, 'hex'))
 const NO_TAG = -1
 const NONE = new Uint8Array(0)
 
-/** eddsa-sig-01: the key of RFC 8037, `{alg: EdDSA, ctyp: 0}` protected, `{kid: "11"}` not. */
+/** eddsa-sig-01: key of RFC 8037, protected header `{alg: EdDSA, ctyp: 0}`, unprotected header `{kid: "11"}`. */
 const EDDSA = {
   x: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
   d: '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60',
@@ -27,7 +27,7 @@ const ECDSA =
 /** RFC 8392 A.1: {iss, sub, aud, exp, nbf, iat, cti}. */
 const CWT_CLAIMS =
   'a70175636f61703a2f2f61732e6578616d706c652e636f6d02656572696b77037818636f61703a2f2f6c696768742e6578616d706c652e636f6d041a5612aeb0051a5610d9f0061a5610d9f007420b71'
-/** RFC 8392 A.3, as it is in cose-wg/Examples: the claims signed with ECDSA. */
+/** RFC 8392 A.3 in the form of cose-wg/Examples: the claims signed with ECDSA. */
 const CWT_ECDSA = `d28443a10126a05850${CWT_CLAIMS}58405427c1ff28d23fbad1f29c4c7c6a555e601d6fa29f9179bc3d7438bacaca5acd08c8d4d4f96131680c429a01f85951ecee743a52b9b63632c57209120e1c9e30`
 
 const x = Buffer.from(EDDSA.x, 'hex').toString('base64url')

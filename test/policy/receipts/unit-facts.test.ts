@@ -24,7 +24,7 @@ const key = testKey('receipt', { seed: 1 })
 const SHIRT: UnitFacts = { category: 'bekleidung', brand: 'Nordhof', priceCent: 4_999 }
 const SHOES: UnitFacts = { category: 'schuhe', brand: '', priceCent: 12_900 }
 
-/** A receipt of so many units; `facts` are repeated. */
+/** Claims of a receipt with this number of units. The facts repeat. */
 function claimsOf(units: number, facts: readonly UnitFacts[]): ReceiptClaims {
   return {
     storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
@@ -77,7 +77,10 @@ describe('the facts of the units in a receipt', () => {
   })
 
   const prices = (count: number) => Array.from({ length: count }, (_, n) => ({ ...SHIRT, priceCent: (n + 1) * 1_000 }))
-  /** Version at level M and characters, of the 600 that version 15 holds; without any facts 10, 11 and 14. */
+  /**
+   * Expected QR version at level M and number of characters. Version 15 has a capacity of 600. Without facts the
+   * versions are 10, 11 and 14.
+   */
   it.each([
     { units: 1, sets: 1, version: 11, characters: 351, hasFacts: true },
     { units: 10, sets: 1, version: 12, characters: 411, hasFacts: true },
