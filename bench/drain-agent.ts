@@ -106,7 +106,7 @@ async function drain(): Promise<Drained> {
   })
   try {
     const rows = agent.ledger.journal.waiting
-    if (!(await agent.ready(LIMIT_MS))) throw new Error('the cloud was not found')
+    if (!(await agent.ready(LIMIT_MS))) throw new Error('the agent did not reach the cloud')
     const from = process.hrtime.bigint()
     await agent.link.whenReported(LIMIT_MS)
     const us = Number(process.hrtime.bigint() - from) / 1_000

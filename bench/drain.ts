@@ -35,8 +35,9 @@ const SIZES = {
 
 /**
  * Measures how fast the cloud receives the journal of an agent that was offline for three days. It compares three ways,
- * each with its own releases: a hand-written transaction on a copy of the database; calls of `reportProtectionEvents`;
- * and an agent in another process that sends its journal over MQTT and stores the acknowledgements.
+ * each with its own releases. The first is a hand-written transaction on a copy of the database. The second calls
+ * `reportProtectionEvents`. In the third, an agent in another process sends its journal over MQTT and stores the
+ * acknowledgements.
  */
 export const drain: Figure = { sizes: SIZES, run }
 
@@ -50,7 +51,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
   const call = callsOf(running)
   const agent = await startProgram('drain-agent.js', CORES.load, [join(folder, 'agent')])
   try {
-    note(`${2 * releasesOfAll * ROWS_OF_RELEASE} rows of journals are being made`)
+    note(`creating ${2 * releasesOfAll * ROWS_OF_RELEASE} journal rows`)
     // Each agent has a separate store, because agents of one store also receive each release of a peer.
     const first = await openShop(running, call, platform, releasesOfAll, 'one')
     const second = await openShop(running, call, platform, releasesOfAll, 'two')

@@ -90,7 +90,7 @@ function exchanger(socket: Socket): (request: Buffer) => Promise<string> {
     waiting?.resolve(answer)
   })
   socket.on('error', (error) => waiting?.reject(error))
-  socket.on('close', () => waiting?.reject(new Error('the server has hung up')))
+  socket.on('close', () => waiting?.reject(new Error('the server closed the connection')))
   return (request) =>
     new Promise((resolve, reject) => {
       waiting = { resolve, reject }

@@ -131,11 +131,12 @@ async function run({ mode, note }: Bench): Promise<Result> {
   const slowest = Math.max(...all.map((run) => run.ms))
   return {
     title: 'Recovery after the return of a reader, pcscd or a broker, in steps of the supervisor',
-    counts: 'virtual time from the return to ready; ratio: of the pause between two tries into which the return fell',
+    counts:
+      'virtual time from the return to ready; ratio: relative to the pause between two attempts in which the device returned',
     rows,
     targets: [
       {
-        text: `tries that it takes once the other side is back: at most ${MOST_STEPS}`,
+        text: `connection attempts after the return: at most ${MOST_STEPS}`,
         measured: steps,
         limit: MOST_STEPS,
         met: steps <= MOST_STEPS,
@@ -148,7 +149,7 @@ async function run({ mode, note }: Bench): Promise<Result> {
       },
     ],
     notes: [
-      'the pauses grow from 0.25 s to 15 s with jitter, so what was away briefly is back soon; the same seeds give the same figures on every machine',
+      'the pauses grow from 0.25 s to 15 s with jitter, so a short failure ends soon; the same seeds give the same figures on every machine',
     ],
   }
 }

@@ -47,7 +47,7 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
   const [code] = (await once(child, 'close')) as [number | null]
   if (code !== 0)
     throw new Error(
-      `the day of the store did not hold what must hold: npm run sim -- --day --shoppers ${shoppers} --hours ${hours}`,
+      `the store day violated an invariant; repeat it with: npm run sim -- --day --shoppers ${shoppers} --hours ${hours}`,
     )
   const day = JSON.parse(readFileSync(file, 'utf8')) as DayRecord
   const also = {
@@ -61,7 +61,7 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
   return {
     title: `A day of a store (${day.hours} h): 3 agents, ${day.shoppers} shoppers, a while without network, a power cut`,
     counts:
-      'CPU time of one process with cloud, agents, oracles and the simulated world, for each shopper; decisions: from question to answer',
+      'CPU time of one process with cloud, agents, oracles and the simulation, per shopper; decisions: from request to response',
     rows: [{ name: 'simulated day', microseconds, perSecond: 1e6 / microseconds, ratio: 1, quartiles: [1, 1], also }],
     targets:
       mode !== 'full'

@@ -122,7 +122,7 @@ async function verifyAndClaim(
   event: EventOf,
 ): Promise<void> {
   const opened = openAuthorization(token, { keys, audience: device, now })
-  if (!opened.ok) throw new Error(`a good token was refused: ${opened.fault}`)
+  if (!opened.ok) throw new Error(`a valid token was rejected: ${opened.fault}`)
   const { jti, exp, aud } = opened.authorization
   const claimed = await ledger.claim(
     {

@@ -35,7 +35,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
     const grouped = await start('peers/bare-route.js', CORES.server, [folder, 'grouped'])
     const ours = await start('cloud-program.js', CORES.server, [folder])
     const items = requests * (rounds + 1)
-    note(`${items} purchases are being made`)
+    note(`creating ${items} purchases`)
     const prepared = await ours.request<PreparedCloud>({ kind: 'prepare', items })
     const contender = (name: string, server: Program, address: Address) => {
       let sent = 0
@@ -63,7 +63,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
       rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
       targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE)],
       notes: [
-        'the target is the bare route with a commit a request; that with group commit is shown because ours commits in groups too',
+        'the target is the bare route with one commit per request; the other bare route commits in groups, as the cloud does',
       ],
     }
   })

@@ -41,7 +41,7 @@ async function run({ mode, random }: Bench): Promise<Result> {
         cpuTime(tokens.length, () => {
           for (const token of tokens) {
             const opened = openAuthorization(token, { keys, audience, now })
-            if (!opened.ok) throw new Error(`a good token was refused: ${opened.fault}`)
+            if (!opened.ok) throw new Error(`a valid token was rejected: ${opened.fault}`)
           }
         }),
     },

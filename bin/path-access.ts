@@ -4,8 +4,8 @@ const ABSENT = new Set(['ENOENT', 'ENOTDIR'])
 const DENIED = new Set(['EACCES', 'EPERM'])
 
 /**
- * True if the path exists. Throws if this user has no access: a caller that treats the path as missing would create a
- * second agent, or new keys for a cloud.
+ * True if the path exists. Throws if this user has no access. A caller that treats such a path as missing would create
+ * a second agent, or new keys for a cloud.
  */
 export function pathExists(path: string): boolean {
   try {

@@ -86,7 +86,7 @@ function readBootId(): string {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   } catch {
-    // Without a boot id, every start counts as a reboot, which is the safe assumption.
+    // Without a boot id, every start is treated as a reboot, which is the safe assumption.
     return randomBytes(16).toString('hex')
   }
 }

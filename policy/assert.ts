@@ -3,7 +3,7 @@ export class BrokenInvariant extends Error {
   override name = 'BrokenInvariant'
 }
 
-/** Throws `BrokenInvariant` unless `condition` holds. */
+/** Throws `BrokenInvariant` if `condition` is false. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new BrokenInvariant(message)
 }

@@ -25,7 +25,7 @@ export function decideUnits(
   }
 }
 
-/** Returns `first`, unless only `second` is allowed. */
+/** Returns `second` if only `second` is allowed, else `first`. */
 export function betterDecision(first: Decision, second: Decision): Decision {
   return !first.allowed && second.allowed ? second : first
 }

@@ -30,7 +30,7 @@ export interface ItemFacts {
   /** Exclusive upper bound of an unknown price, cents. */
   priceBelowCent?: number | null
   technology?: ProtectionTechnology | undefined
-  /** Reason that only staff may release this unit, whatever the policy says. */
+  /** Reason that only staff may release this unit, independent of the policy. */
   staffReason?: string | undefined
 }
 

@@ -19,7 +19,7 @@ const SEQ_LIMIT = 2 ** 32
  * can go back.
  */
 export function newId(prefix: string, { clock, random }: Pick<Platform, 'clock' | 'random'>): string {
-  // A clock before 1970 counts as 1970: the format has no earlier time.
+  // A clock before 1970 is treated as 1970, because the format has no earlier time.
   const msecs = Math.max(0, Math.floor(clock.wall()))
   const bytes = random.bytes(10)
   const seq = nextSeq(clock, msecs, bytes)

@@ -95,7 +95,7 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
  */
 export function worstCaseLoss(policy: ProtectionPolicy, devices: readonly DeviceFacts[]): number | null {
   const { hardCount, maxRiskClass } = policy.offline
-  // Without a receipt home, every agent counts as isolated.
+  // Without a receipt home, every agent is treated as isolated.
   const releasing = releasingDevices({ ...policy, home: '' }, devices)
   const gates = releasing.filter(({ deviceType }) => deviceType === 'exit_gate').length
   const agents = new Set(releasing.flatMap(({ agentId }) => agentId ?? [])).size

@@ -40,7 +40,7 @@ export function otherLanguage(language: Language): Language {
   return language === 'de' ? 'en' : 'de'
 }
 
-/** The language with the highest quality, at equal quality the one named first. `de-AT` counts as `de`. */
+/** The language with the highest quality, at equal quality the one named first. `de-AT` matches `de`. */
 function acceptedLanguage(header: string | undefined): Language {
   const ranges = acceptRanges(header)
   const weigh = (language: Language) => {

@@ -56,7 +56,7 @@ async function run(bench: Bench): Promise<Result> {
         ...(vendure ? [ratesAtLeast(samples, NAMES.ours, NAMES.vendure, TIMES)] : []),
       ],
       notes: [
-        ...(vendure ? ['Vendure does not find a product by its barcode; by its id it is fastest'] : []),
+        ...(vendure ? ['Vendure cannot find a product by its barcode, so it is queried by id, its fastest way'] : []),
         ...peerNotes(bench),
       ],
     }

@@ -54,7 +54,7 @@ async function run(bench: Bench): Promise<Result> {
       rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
       targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE)],
       notes: [
-        'the target is the bare route with a commit a request; that with group commit is shown because ours commits in groups too',
+        'the target is the bare route with one commit per request; the other bare route commits in groups, as the cloud does',
       ],
     }
   })

@@ -47,7 +47,7 @@ export class BareIngest {
     const [header = '', claims = '', signature = ''] = batch.split('.')
     const signed = Buffer.from(`${header}.${claims}`, 'latin1')
     if (!verify(null, signed, this.#key, Buffer.from(signature, 'base64url')))
-      throw new Error('a good signature was refused')
+      throw new Error('a valid signature was rejected')
     const opened = JSON.parse(Buffer.from(claims, 'base64url').toString()) as EventBatchClaims
     this.#insert.immediate(opened)
     sign(null, Buffer.from(JSON.stringify({ seq: opened.seqTo })), this.#own)

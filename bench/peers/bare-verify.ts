@@ -22,5 +22,5 @@ export function signedBytes(token: string, keys: KeyRing): SignedBytes {
 }
 
 export function bareVerify({ message, signature, key }: SignedBytes): void {
-  if (!verify(null, message, key, signature)) throw new Error('a good signature was refused')
+  if (!verify(null, message, key, signature)) throw new Error('a valid signature was rejected')
 }

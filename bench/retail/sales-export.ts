@@ -44,7 +44,7 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
   const base = exported[0]
   return {
     title: `13 exportSalesData of ${sizes.map((lines) => lines.toLocaleString('en')).join(' and ')} lines (SQLite)`,
-    counts: 'wall time at the client per line; the most that the process held while it answered',
+    counts: 'wall time at the client per line; peak memory of the process during the response',
     rows: exported.map((e): Row => {
       const [cost, against] = [e.microseconds / e.lines, (base?.microseconds ?? 0) / (base?.lines ?? 1)]
       const ratio = cost / against
@@ -59,7 +59,7 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
     }),
     targets: [
       {
-        text: `the large export holds at most ${LIMIT} × the memory of the small one`,
+        text: `the large export needs at most ${LIMIT} × the memory of the small one`,
         measured,
         limit: LIMIT,
         met: measured <= LIMIT,

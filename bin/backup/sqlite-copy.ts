@@ -5,7 +5,7 @@ import { flush } from './files.ts'
 const PAGES_AT_ONCE = 500
 
 /**
- * Copies a consistent snapshot of a database, beside a cloud that writes to it. The read transaction pins the snapshot:
+ * Copies a consistent snapshot of a database, even while a cloud writes to it. The read transaction pins the snapshot:
  * without it SQLite restarts the copy after each write by another process, and might never finish.
  */
 export async function copyDatabase(

@@ -108,7 +108,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
   }
 }
 
-/** The bucket of --images-bucket, or else a folder beside the database. */
+/** Store for images: the bucket of --images-bucket, or by default a folder in the data folder. */
 function imagesOf({
   data,
   imagesBucket: url,

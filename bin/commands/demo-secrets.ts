@@ -25,7 +25,7 @@ export interface DemoFile {
   write(change: Partial<DemoSecrets>): void
 }
 
-/** Opens the file. A missing or damaged file counts as empty. */
+/** Opens the file. A missing or damaged file is treated as empty. */
 export function demoFile(data: string, files: SecretFiles): DemoFile {
   const path = join(data, 'demo.json')
   const read = (): DemoSecrets => {

@@ -22,7 +22,7 @@ export interface DemoWalks {
   paid(): Promise<{ hasPassed: boolean; transactionId: string }>
   /** Waits until the purchase is UNLOADED. Resolves with false after 60 s. */
   untilUnloaded(transactionId: string): Promise<boolean>
-  /** Registers an item that the gate will know while the network is cut. */
+  /** Registers an item before the network is cut, so that the gate's replica contains it. */
   prepare(): Promise<void>
 }
 

@@ -87,7 +87,8 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
 }
 
 /**
- * True to restore the keys of the backup. Existing keys stay unless --force is set. Throws if neither place has keys.
+ * True to restore the keys of the backup. Existing keys are replaced only with --force. Throws if neither place has
+ * keys.
  */
 function restoresBackupKeys({ data, force }: Settings, manifest: Manifest): boolean {
   const own = join(data, 'keys')

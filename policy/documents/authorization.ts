@@ -74,7 +74,7 @@ export function denyReasonOf(fault: DocumentErrorCode): Extract<DenyReason, `tok
 }
 
 /**
- * Hash that binds a token to an item but hides the id of the item: base64url of the first 12 bytes of
+ * Hash that binds a token to an item but hides the id of the item. It is base64url of the first 12 bytes of
  * SHA-256(`untag/ith/1` 0 aud 0 jti 0 kind 0 id).
  */
 export function itemHash(aud: string, jti: string, kind: IdentifierKind, id: string): string {

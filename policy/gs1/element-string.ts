@@ -79,8 +79,8 @@ function fieldEnd(text: string, at: number): number | undefined {
 }
 
 /**
- * Parses a GS1 element string as scanners send it from GS1-128, GS1 DataMatrix, GS1 QR or DataBar: no brackets, GS (1D)
- * after fields of variable length. Undefined if a field is invalid, or if no GTIN has a valid check digit.
+ * Parses a GS1 element string from GS1-128, GS1 DataMatrix, GS1 QR or DataBar. Scanners send it without brackets, with
+ * GS (1D) after fields of variable length. Undefined if a field is invalid, or if no GTIN has a valid check digit.
  */
 export function parseElementString(text: string): ScannedItem | undefined {
   if (text.length > MAX_LENGTH) return undefined

@@ -59,7 +59,7 @@ describe('untag doctor', () => {
     ])
   })
 
-  it('adds a found device to the configuration with the given id', async () => {
+  it('adds a found device to the configuration with the id of --device', async () => {
     const socket = join(folder, 'pcscd.comm')
     await pcscdAt(socket)
     const { suggestions } = JSON.parse((await doctor(socket, '--json')).stdout) as { suggestions: { for: string }[] }

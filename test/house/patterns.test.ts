@@ -48,7 +48,9 @@ const hostile = characters.flatMap((part) => {
   return [`${long}\0`, `a${long}\0a`]
 })
 
-/** The slowest match of the pattern, ms. A busy machine may interrupt a match, so the best of three tries counts. */
+/**
+ * The slowest match of the pattern, ms. A busy machine may interrupt a match, so the result is the best of three tries.
+ */
 function slowest(pattern: RegExp, texts: readonly string[], limitMs = LIMIT_MS): number {
   let most = 0
   for (const text of texts) {

@@ -60,7 +60,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
   const text = async (url: string, accept: string) => (await fetch(url, { headers: { accept } })).text()
   const at = (device: keyof Journey['devices'], protectionAction: string, body: Json) =>
     journey.authorize({ deviceId: journey.devices[device], protectionAction, ...body })
-  /** Throws unless the response is a grant with outcome confirmed or null. The error contains the response. */
+  /** Requires a grant with outcome confirmed or null, else throws. The error contains the response. */
   async function done(device: keyof Journey['devices'], protectionAction: string, body: Json): Promise<void> {
     const answer = await at(device, protectionAction, body)
     if (answer.authorized !== true || !['confirmed', null].includes(answer.outcome))

@@ -97,7 +97,7 @@ describe('decide', () => {
     })
   })
 
-  it('counts a grant as an override only if staff were needed', () => {
+  it('treats a grant as an override only if staff were needed', () => {
     const byName = (part: string) => vectors.find((v) => v.name.includes(part))
     const needed = byName('a price at the threshold with an operator')
     const free = byName('a paid item at a self-checkout')

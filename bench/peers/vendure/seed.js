@@ -63,11 +63,11 @@ async function settled(connection) {
     const [{ open, failed }] = await connection.query(
       "SELECT sum(isSettled = 0) AS open, sum(state = 'FAILED') AS failed FROM job_record",
     )
-    if (failed > 0) throw new Error('the search index could not be made')
+    if (failed > 0) throw new Error('the search index could not be created')
     if (open === 0) return
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  throw new Error('the search index was not made in ten minutes')
+  throw new Error('the search index was not created within ten minutes')
 }
 
 main().then(

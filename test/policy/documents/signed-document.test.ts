@@ -157,7 +157,7 @@ describe('openDocument', () => {
   })
 })
 
-describe('beside jose, an independent library', () => {
+describe('compared with jose, an independent library', () => {
   const publicKey = () => importJWK({ ...publicJwk(token.record.x) }, 'EdDSA')
 
   it('jose verifies our documents', async () => {

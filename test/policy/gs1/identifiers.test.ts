@@ -83,7 +83,7 @@ describe('normaliseIdentifiers', () => {
   })
 })
 
-test('firstIdentifier goes by priority, not by the order of the fields', () => {
+test('firstIdentifier uses the priority, not the order of the fields', () => {
   expect(firstIdentifier({ itemLineId: 'l', tagId: 't', tagUid: '04A2B3C4', epc: 'DEAD' })).toEqual({
     kind: 'epc',
     id: 'DEAD',
