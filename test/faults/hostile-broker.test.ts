@@ -254,7 +254,7 @@ describe('an agent whose broker is hostile', () => {
       ),
     ]
     // The agent gets retained messages after each reconnect.
-    for (const { topic, payload } of old) await broker.tell(topic, payload, { retain: true })
+    for (const { topic, payload } of old) await broker.publish(topic, payload, { retain: true })
 
     let isFlooding = true
     let sentCount = 0
@@ -265,7 +265,7 @@ describe('an agent whose broker is hostile', () => {
           signed[number(signed.length)],
           forge[number(forge.length)],
         ]
-        await broker.tell(topic, change?.(text) ?? text)
+        await broker.publish(topic, change?.(text) ?? text)
         // This process also simulates the board, which must respond in time.
         sentCount++
         await new Promise((resolve) => setImmediate(resolve))
