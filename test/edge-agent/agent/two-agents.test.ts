@@ -301,7 +301,7 @@ it('both copies of a forked agent report the fork and release nothing alone unti
   expect(await store.authorize({ ...release, receipt: receipts[0] })).toMatchObject({ authorized: true })
   await online()
   // The copy writes a different row with the same number.
-  await copy?.ask({ deviceId: station(), action: 'deactivate_label', receipt: 'nonsense' })
+  await copy?.authorize({ deviceId: station(), action: 'deactivate_label', receipt: 'nonsense' })
   const { ms } = await took(async () => {
     await store.until('the fork at the copy', () => copy?.agent.status().ledgerDoubt === 'forked', 30_000)
     await store.until('the fork at the agent', () => store.agent.status().ledgerDoubt === 'forked', 1_000)

@@ -261,7 +261,7 @@ it('the agent rejects the answer of a home that moved during the request', async
   })
   expect(s.other.moved).toBe(0)
   // The agent that granted the right gets the report, even if it is no longer the home.
-  await heard(s.other)
+  await reportsDelivered(s.other)
   moved.mockRestore()
   expect(await leave(s.home, text)).toMatchObject({ authorized: true })
 })
