@@ -31,14 +31,17 @@ export type OpenedTime = { ok: true; claims: TimeClaims; timeEpoch: number } | {
 const OVERTAKEN_MS = 60_000
 
 /** Returns the refusal for a verdict of the trusted clock, if any. `behindMs`: trusted time minus answered time. */
-export function timeRefusal(verdict: SignedTimeVerdict, behindMs: number): (Refusal & { isDoubted: true }) | undefined {
+export function timeRefusal(
+  verdict: SignedTimeVerdict,
+  behindMs: number,
+): (Refusal & { needsConfirmation: true }) | undefined {
   if (verdict === 'unconfirmed')
-    return { ...refused('its time is far ahead of the clock of this agent'), isDoubted: true }
+    return { ...refused('its time is far ahead of the clock of this agent'), needsConfirmation: true }
   // The cloud's clock is wrong, or was wrong before. This agent would reject the tokens of the cloud as expired.
   if (verdict === 'ignored' && behindMs > OVERTAKEN_MS)
     return {
       ...refused(`its time is ${Math.round(behindMs / 1_000)} s before an earlier signed time`),
-      isDoubted: true,
+      needsConfirmation: true,
     }
   return undefined
 }

@@ -62,7 +62,7 @@ it('reports a cloud time before an earlier signed time, because its tokens would
   t.world.sleep(61_000)
   expect(t.trust.acceptTime(time(t.world.clock.wall()), 'n')).toMatchObject({
     why: 'refused',
-    isDoubted: true,
+    needsConfirmation: true,
     detail: expect.stringMatching(/its time is 72\d\d s before an earlier signed time/),
   })
   expect(t.trust.acceptTime(time(t.world.clock.wall() + ahead), 'n')).toMatchObject({ taken: true })
