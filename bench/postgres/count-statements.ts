@@ -15,7 +15,7 @@ export function countStatements(): StatementCounts {
   const { query } = prototype
   prototype.query = function (this: unknown, ...values: unknown[]): unknown {
     counts.statements++
-    if (values[0] === 'commit') counts.transactions++
+    if ((values[0] as { text?: unknown } | undefined)?.text === 'commit') counts.transactions++
     const answer = Reflect.apply(query, this, values) as unknown
     if (answer instanceof Promise) answer.catch((error: unknown) => noteConflict(counts, error))
     return answer

@@ -22,7 +22,7 @@ const seal = prepared((db, p: { entryId: string; seq: number; previous: string; 
     .where('entry_id', '=', p.entryId),
 )
 
-/** Seals all entries older than 5 s and resolves to their number. Safe to run twice and in several processes. */
+/** Seals all entries older than 5 s and resolves to their number. One process seals at a time. */
 export async function sealAudit(database: Database, nowMs: number): Promise<number> {
   const beforeMs = nowMs - SETTLED_MS
   let sealed = 0
@@ -31,7 +31,7 @@ export async function sealAudit(database: Database, nowMs: number): Promise<numb
     const [next] = rows
     if (!next) return sealed
     for (let count = AT_ONCE; count === AT_ONCE; sealed += count)
-      count = await database.write((db) => sealSome(db, next.tenant, beforeMs))
+      count = await database.writeAlone('sealAudit', (db) => sealSome(db, next.tenant, beforeMs))
   }
 }
 

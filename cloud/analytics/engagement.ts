@@ -1,3 +1,4 @@
+import { changedRows } from '../persistence/database.ts'
 import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
@@ -65,12 +66,11 @@ async function favorite(call: EventContext, store: StoreRow, engaged: Engagement
       tenant: store.tenant,
       since_ms: nowMs,
     }
-    const { numInsertedOrUpdatedRows } = await db
+    const insert = db
       .insertInto('offer_favorite')
       .values(row)
       .onConflict((c) => c.columns(['store_id', 'offer_id', 'user_id']).doNothing())
-      .executeTakeFirstOrThrow()
-    if (numInsertedOrUpdatedRows === 0n) return false
+    if ((await changedRows(db, insert)) === 0) return false
   }
   await changeOfferCounter(db, offerId, 'favorited_count', 1)
   return count(call, store, { offer_favorites: 1 })
@@ -97,12 +97,11 @@ async function unfavorite({ db, nowMs }: EventContext, store: StoreRow, engaged:
 }
 
 async function follow(call: EventContext, store: StoreRow, userId: string): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await call.db
+  const insert = call.db
     .insertInto('follower')
     .values({ store_id: store.store_id, user_id: userId, tenant: store.tenant, since_ms: call.nowMs })
     .onConflict((c) => c.columns(['store_id', 'user_id']).doNothing())
-    .executeTakeFirstOrThrow()
-  if (numInsertedOrUpdatedRows === 0n) return false
+  if ((await changedRows(call.db, insert)) === 0) return false
   return count(call, store, { new_followers: 1 })
 }
 

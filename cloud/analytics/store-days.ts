@@ -35,7 +35,7 @@ const addDay = prepared((db, p: StoreDayRow) =>
     .values({ store_id: p.store_id, day: p.day, tenant: p.tenant, ...pick(p, DAY_COLUMNS) })
     .onConflict((c) =>
       c
-        .columns(['store_id', 'day'])
+        .columns(['store_id', 'day', 'slot'])
         .doUpdateSet((eb) =>
           Object.fromEntries(
             DAY_COLUMNS.map((name) => [name, eb(`store_day.${name}`, '+', eb.ref(`excluded.${name}`))]),
@@ -50,7 +50,7 @@ const addVat = prepared((db, p: StoreDayVatRow) =>
     .values({ store_id: p.store_id, day: p.day, rate: p.rate, tenant: p.tenant, ...pick(p, VAT_COLUMNS) })
     .onConflict((c) =>
       c
-        .columns(['store_id', 'day', 'rate'])
+        .columns(['store_id', 'day', 'rate', 'slot'])
         .doUpdateSet((eb) =>
           Object.fromEntries(
             VAT_COLUMNS.map((name) => [name, eb(`store_day_vat.${name}`, '+', eb.ref(`excluded.${name}`))]),
@@ -88,12 +88,15 @@ export async function addToVat(
 export function readDays(db: Db, storeId: string, from: string, to: string): Promise<StoreDayRow[]> {
   return db
     .selectFrom('store_day')
-    .selectAll()
+    .select(
+      (eb) => ['store_id', 'tenant', 'day', ...DAY_COLUMNS.map((name) => eb.fn.sum<number>(name).as(name))] as const,
+    )
     .where('store_id', '=', storeId)
     .where('day', '>=', from)
     .where('day', '<=', to)
+    .groupBy(['store_id', 'tenant', 'day'])
     .orderBy('day')
-    .execute()
+    .execute() as Promise<StoreDayRow[]>
 }
 
 /** Totals per VAT rate between two dates, both inclusive, the lowest rate first. */

@@ -1,7 +1,7 @@
 import { assert } from '../../policy/assert.ts'
 import type { KeyState, KeyUse } from '../../policy/documents/keys.ts'
 import { notFound } from '../foundation/failure.ts'
-import type { Db } from '../persistence/database.ts'
+import { changedRows, type Db } from '../persistence/database.ts'
 import { beginTimeEpoch, raiseDocumentEpoch, raiseKeyGeneration } from './key-counters.ts'
 import { makeMissingKeys, type KeyMaker } from './signing-keys.ts'
 
@@ -94,14 +94,13 @@ async function setState(db: Db, kid: string, state: KeyState, nowMs: number): Pr
 export async function advanceKeys(db: Db, maker: KeyMaker): Promise<void> {
   const { nowMs } = maker
   for (const use of ROTATED_USES) {
-    const retired = await db
+    const retirement = db
       .updateTable('signing_key')
       .set({ state: 'retired', changed_ms: nowMs })
       .where('key_use', '=', use)
       .where('state', '=', 'retiring')
       .where('changed_ms', '<=', nowMs - RETIRES_AFTER_MS[use])
-      .executeTakeFirst()
-    if (retired.numUpdatedRows > 0n) await raiseKeyGeneration(db)
+    if ((await changedRows(db, retirement)) > 0) await raiseKeyGeneration(db)
     const due = await db
       .selectFrom('signing_key as active')
       .innerJoin('signing_key as following', (join) =>

@@ -1,13 +1,13 @@
+import { assert } from '../../policy/assert.ts'
 import { newId } from '../../policy/ids.ts'
+import { Failure } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
 import { changedRow, newProductRow, priceColumns, sharedColumns } from './product-row.ts'
 import { findSharedProduct, listListings } from './queries.ts'
 import { pricedAt, toProduct, type Listing } from './render.ts'
 import { PRODUCT_FIELDS, type Product, type ProductChanges, type ProductInput } from './schema.ts'
-import { writeProducts } from './write-products.ts'
-
-type Known = ReadonlyMap<string, readonly Listing[]>
+import { addNewProduct, writeProducts } from './write-products.ts'
 
 /** Result of `insertIntoStore`. */
 export interface InsertedProduct {
@@ -17,29 +17,43 @@ export interface InsertedProduct {
 }
 
 /**
- * Adds a product to a store that does not sell it. If other stores sell the product, only the price of the input is
- * used.
+ * Adds a product to a store. Throws 409 if the store sells it. If other stores sell the product, only the price of the
+ * input is used.
  */
 export async function insertIntoStore(
   call: Call,
   store: StoreRow,
   input: ProductInput & { ean: string },
 ): Promise<InsertedProduct> {
-  const before = await findSharedProduct(call.db, store.tenant, { ean: input.ean })
-  const known: Known = before ? await listListings(call.db, [before.product_id]) : new Map<string, Listing[]>()
-  const others = before ? (known.get(before.product_id) ?? []) : []
-  const made = { tenant: store.tenant, ean: input.ean, nowMs: call.nowMs }
-  const after =
-    before && others.length > 0
-      ? before
-      : before
-        ? { ...newProductRow(input, { ...made, productId: before.product_id }), created_ms: before.created_ms }
-        : newProductRow(input, { ...made, productId: newId('prd', call.services.platform) })
   const { price_cent = 0, old_price_cent = null } = priceColumns(input)
   const listing = { store_id: store.store_id, price_cent, old_price_cent, updated_ms: call.nowMs }
-  await writeProducts(call.db, [{ before, after, known: others, listing }])
+  const made = { tenant: store.tenant, ean: input.ean, nowMs: call.nowMs }
+  const added = newProductRow(input, { ...made, productId: newId('prd', call.services.platform) })
+  const isNew = await addNewProduct(call.db, added, listing)
+  const after = isNew ? added : await listSharedProduct(call, added, listing)
   const product = toProduct(pricedAt(after, { ...listing, product_id: after.product_id }))
   return { product, ignored: Object.keys(input).filter((name) => differs(input, product, name)) }
+}
+
+/** Adds a product of the account to a store. `stated`: the row for a product that no store sells any more. */
+async function listSharedProduct(
+  call: Call,
+  stated: ProductRow,
+  listing: Omit<Listing, 'product_id'>,
+): Promise<ProductRow> {
+  call.requireAlone()
+  const { tenant, ean } = stated
+  const before = await findSharedProduct(call.db, tenant, { ean })
+  assert(before !== undefined, `product ${ean} is neither there nor new`)
+  const { product_id, created_ms } = before
+  const known = (await listListings(call.db, [product_id])).get(product_id) ?? []
+  if (known.some(({ store_id }) => store_id === listing.store_id))
+    throw new Failure('already-exists', `the store already sells a product with the ean ${ean}: use updateProduct`, {
+      reason: 'product_exists',
+    })
+  const after = known.length > 0 ? before : { ...stated, product_id, created_ms }
+  await writeProducts(call.db, [{ before, after, known, listing }])
+  return after
 }
 
 function differs(input: object, product: Product, name: string): boolean {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure, notFound } from '../foundation/failure.ts'
+import { notFound } from '../foundation/failure.ts'
 import { Euros, Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { RawJson } from '../operations/raw-json.ts'
@@ -41,6 +41,7 @@ async function productOfStore(
 
 export const insertProduct = operation({
   name: 'insertProduct',
+  together: 'catalogue',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
   summary: 'Adds one product to a store.',
@@ -64,11 +65,6 @@ export const insertProduct = operation({
   async run(call, { storeId, ...input }) {
     const store = await ownStore(call, storeId)
     const ean = eanOfRequest(input)
-    if (await findProduct(call.db, store.tenant, { ean }, storeId)) {
-      throw new Failure('already-exists', `the store already sells a product with the ean ${ean}: use updateProduct`, {
-        reason: 'product_exists',
-      })
-    }
     const { product, ignored } = await insertIntoStore(call, store, { ...input, ean })
     call.changed(product.productId)
     call.emit({

@@ -95,7 +95,7 @@ export async function findDocumentByEan(
 const countIn = prepared((db, p: { storeId: string; category: string }) =>
   db
     .selectFrom('product_count')
-    .select('products')
+    .select((eb) => eb.fn.sum<number | null>('products').as('products'))
     .where('store_id', '=', p.storeId)
     .where('category', '=', p.category),
 )

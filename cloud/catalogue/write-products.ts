@@ -26,7 +26,25 @@ export interface ProductWrite {
 export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Promise<void> {
   const changed = writes.filter(({ before, after }) => before !== after)
   for (const rows of insertChunks(changed.map((write) => write.after))) await upsertProducts(db, rows)
+  await writeListings(db, writes)
+}
 
+/**
+ * Adds a product that the account does not have yet, and its listing. Returns false, and writes nothing, if the account has a
+ * product with this EAN. It does not look for the product first: PostgreSQL would then let inserts of neighbouring EANs conflict.
+ */
+export async function addNewProduct(db: Db, after: ProductRow, listing: Omit<Listing, 'product_id'>): Promise<boolean> {
+  const added = await db
+    .insertInto('product')
+    .values(after)
+    .onConflict((c) => c.columns(['tenant', 'ean']).doNothing())
+    .returning('product_id')
+    .executeTakeFirst()
+  if (added) await writeListings(db, [{ before: undefined, after, known: [], listing }])
+  return added !== undefined
+}
+
+async function writeListings(db: Db, writes: readonly ProductWrite[]): Promise<void> {
   const listings: StoreProductRow[] = []
   const words: { removed: ProductWordRow[]; added: ProductWordRow[] } = { removed: [], added: [] }
   const counts = new Map<string, Count>()
@@ -140,7 +158,7 @@ const addCounts = preparedInsert((db, rows: readonly Count[]) =>
     .values(rows)
     .onConflict((c) =>
       c
-        .columns(['store_id', 'category'])
+        .columns(['store_id', 'category', 'slot'])
         .doUpdateSet((eb) => ({ products: eb('product_count.products', '+', eb.ref('excluded.products')) })),
     ),
 )

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../persistence/database.ts'
+import { changedRows, type Db } from '../persistence/database.ts'
 import type { Customer } from './personal-table.ts'
 
 /** A customer's purchases after this id. */
@@ -74,8 +74,7 @@ export async function erasePushDeliveries(db: Db, { tenant, userId }: Customer, 
     .where('tenant', '=', tenant)
     .where('user_id', '=', userId)
     .limit(limit)
-  const gone = await db.deleteFrom('push_delivery').where('delivery_id', 'in', some).executeTakeFirst()
-  return Number(gone.numDeletedRows)
+  return changedRows(db, db.deleteFrom('push_delivery').where('delivery_id', 'in', some))
 }
 
 /** Replaces the customer id in stored events. Returns the number of changed events. */

@@ -1,4 +1,4 @@
-import type { Db } from '../persistence/database.ts'
+import { changedRows, type Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { OfferGroupRow, OfferListRow, OfferRow } from '../persistence/tables/offers.ts'
 
@@ -143,14 +143,13 @@ export async function updateGroup(
   group: Pick<OfferGroupRow, 'group_id' | 'status' | 'rev'>,
   change: Partial<OfferGroupRow>,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
+  const update = db
     .updateTable('offer_group')
     .set({ ...change, rev: group.rev + 1 })
     .where('group_id', '=', group.group_id)
     .where('status', '=', group.status)
     .where('rev', '=', group.rev)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
+  return (await changedRows(db, update)) === 1
 }
 
 /** Offers with a pending move, the earliest first. */

@@ -1,6 +1,6 @@
 import { BrokenInvariant } from '../../policy/assert.ts'
 import { newId } from '../../policy/ids.ts'
-import type { Db } from '../persistence/database.ts'
+import type { Db, WriteScope } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accounts.ts'
@@ -89,15 +89,25 @@ export interface CallContext {
   entity(): ChangedEntity | undefined
 }
 
+/** Scope of an operation's transactions that run alone: changes of the catalogue do not wait for sales. */
+export function aloneScope({ area }: Pick<Operation, 'area'>): WriteScope | undefined {
+  return area === 'catalogue' ? { alone: ['catalogue'] } : undefined
+}
+
+/** Rolls a transaction back that runs together with others. `perform` then runs the operation alone. */
+export class AloneNeeded extends Error {
+  override name = 'AloneNeeded'
+}
+
 /**
  * Creates the `Call` of a request in this transaction. If `mayRetry`, the operation can run again after a lease
- * recall.
+ * recall. If `isTogether`, the transaction runs together with others (ADR 0049).
  */
 export function openCall(
   { operation, caller, requestId }: OperationRequest,
   db: Db,
   services: Services,
-  mayRetry = false,
+  { mayRetry = false, isTogether = false }: { mayRetry?: boolean; isTogether?: boolean } = {},
 ): CallContext {
   const events: OutgoingEvent[] = []
   const afterCommit: (() => void | Promise<void>)[] = []
@@ -116,6 +126,9 @@ export function openCall(
     afterCommit: (task) => void afterCommit.push(task),
     recallLeaseAndRetry(recall) {
       if (mayRetry) throw new LeaseRecallNeeded(recall)
+    },
+    requireAlone() {
+      if (isTogether) throw new AloneNeeded('the operation must run alone')
     },
   }
   return { call, events, afterCommit, entity: () => entity }

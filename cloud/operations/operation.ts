@@ -6,7 +6,7 @@ import type { Log } from '../foundation/log.ts'
 import type { ImageStore } from '../foundation/image-store.ts'
 import type { AgentChannel } from '../foundation/agent-channel.ts'
 import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
-import type { Db } from '../persistence/database.ts'
+import type { Db, Gate } from '../persistence/database.ts'
 import type { Caller, Tenant } from '../foundation/caller.ts'
 import type { Package } from '../foundation/packages.ts'
 import type { Serializable } from './raw-json.ts'
@@ -14,26 +14,7 @@ import type { WaitForRelease } from './lease-recall.ts'
 import type { Notifier } from './notifier.ts'
 import type { KeyUsage, LastSeen, VapidKeys } from '../foundation/ports.ts'
 import type { Readiness } from '../foundation/readiness.ts'
-
-export const AREAS = [
-  'accounts',
-  'stores',
-  'catalogue',
-  'offers',
-  'click and collect',
-  'loyalty',
-  'scan and go',
-  'receipts',
-  'protection',
-  'agents',
-  'webhooks',
-  'payments',
-  'integrations',
-  'analytics',
-  'assistance',
-  'customers',
-] as const
-export type Area = (typeof AREAS)[number]
+import type { Area } from './areas.ts'
 
 /** Areas that work at any package with test keys (ADR 0004). */
 const FREE_IN_SANDBOX: ReadonlySet<Area> = new Set(['scan and go', 'receipts', 'protection', 'agents'])
@@ -102,6 +83,11 @@ export interface Call<C extends Caller = Caller> {
    * second run, in steps and in jobs it has no effect.
    */
   recallLeaseAndRetry(recall: (db: Db) => Promise<WaitForRelease>): void
+  /**
+   * For operations with `together`: rolls this transaction back and runs the operation again, alone. Without effect in
+   * a transaction that runs alone.
+   */
+  requireAlone(): void
 }
 
 /** Result of `once`: a later attempt of the same request reads it from the database. */
@@ -197,6 +183,11 @@ export interface Operation {
   readonly emits: readonly string[]
   /** True if the response contains a secret. Its stored copy is then sealed (response-sealer.ts). */
   readonly secretResponse: boolean
+  /**
+   * PostgreSQL runs this operation at the same time as others with the same gate (ADR 0049). Without a gate it runs
+   * alone. `run` calls `requireAlone` for cases that the proof in that ADR excludes.
+   */
+  readonly together: Gate | undefined
   /** True if the body authenticates the caller. An Idempotency-Key then works without an API key. */
   readonly proofInBody: boolean
   /** Maximum size of the body, bytes. */
@@ -247,6 +238,7 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   refusals?: readonly string[]
   emits?: readonly string[]
   secretResponse?: boolean
+  together?: Gate
   proofInBody?: boolean
   bodyLimit?: number
   get?: LegacyForm
@@ -275,6 +267,7 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     emits: [],
     audited: declaration.changes,
     secretResponse: false,
+    together: undefined,
     proofInBody: false,
     bodyLimit: JSON_BODY_LIMIT,
     get: undefined,

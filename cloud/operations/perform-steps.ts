@@ -15,6 +15,7 @@ import {
 import { Failure } from '../foundation/failure.ts'
 import { storeErrorResponse } from './store-error-response.ts'
 import {
+  aloneScope,
   serializeChecked,
   identityOf,
   openCall,
@@ -105,7 +106,7 @@ function openWork(
       entity = opened.entity() ?? entity
       after = opened.afterCommit
       return result
-    })
+    }, aloneScope(request.operation))
     await Promise.all(after.map((task) => task()))
     return made
   }

@@ -1,8 +1,25 @@
-import type { Kysely } from 'kysely'
+import type { Compilable, CompiledQuery, Kysely } from 'kysely'
 import type { Schema } from './schema.ts'
 
 /** Target of queries: a transaction, or the read connection outside of transactions. */
 export type Db = Kysely<Schema>
+
+/** Groups of operations that PostgreSQL may run at the same time without checking what they read (ADR 0049). */
+export const GATES = ['catalogue', 'sales'] as const
+export type Gate = (typeof GATES)[number]
+
+/**
+ * How PostgreSQL keeps a transaction apart from others (ADR 0049). SQLite has one writer and ignores it.
+ *
+ * - `alone`: serializable. No transaction that runs together on one of these gates runs at the same time. The default
+ *   is all gates.
+ * - `together`: repeatable read. Only transactions that run together on this gate run at the same time.
+ */
+export type WriteScope = { readonly alone: readonly Gate[] } | { readonly together: Gate }
+
+/** Jobs of `writeAlone`, with the number of their lock in PostgreSQL. Keep the numbers: older processes use them too. */
+export const EXCLUSIVE_JOBS = { planDeliveries: 1, sealAudit: 2 } as const
+export type ExclusiveJob = keyof typeof EXCLUSIVE_JOBS
 
 /**
  * The database of the cloud. Schema and queries are the same on SQLite and PostgreSQL; `sqlite.ts` and `postgres.ts`
@@ -13,14 +30,38 @@ export interface Database {
   /** Reads committed data, outside of any transaction. */
   readonly reads: Db
   /**
-   * Runs `work` in one serializable transaction and resolves after the durable commit. After a conflict `work` runs
-   * again. It must therefore await only its `db` and have no other effects.
+   * Runs `work` in one transaction and resolves after the durable commit. After a conflict `work` runs again. It must
+   * therefore await only its `db` and have no other effects.
    */
-  write<T>(work: (db: Db) => Promise<T>): Promise<T>
+  write<T>(work: (db: Db) => Promise<T>, scope?: WriteScope): Promise<T>
+  /**
+   * Like `write`, for a job that numbers rows of all other transactions. No other process runs the same job meanwhile.
+   * Each statement sees what was committed before it (READ COMMITTED): a serializable reader of all new rows would
+   * conflict with every transaction that adds one.
+   */
+  writeAlone<T>(job: ExclusiveJob, work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-/** Error after an I/O failure: the content of the disk is unknown. The process must stop serving requests. */
+const COUNTED = new WeakSet<CompiledQuery>()
+
+/**
+ * Runs an insert, update or delete and returns the number of rows that it changed. Kysely's own counts stay zero on PostgreSQL,
+ * because its transactions do not wait for writes without result.
+ */
+export async function changedRows(db: Db, write: Compilable): Promise<number> {
+  const query = write.compile()
+  COUNTED.add(query)
+  const { numAffectedRows } = await db.executeQuery(query)
+  return Number(numAffectedRows ?? 0n)
+}
+
+/** True if `changedRows` runs this query. */
+export function isCounted(query: CompiledQuery): boolean {
+  return COUNTED.has(query)
+}
+
+/** An I/O error left the content of the disk unknown. This process must stop answering. */
 export class StorageFailure extends Error {
   override name = 'StorageFailure'
 }

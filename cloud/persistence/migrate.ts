@@ -9,12 +9,11 @@ const MIGRATIONS: readonly Migration[] = [BASELINE]
 /** Advisory lock of PostgreSQL that a migration holds. No other program on this database uses this number. */
 const LOCK = 7_201_120
 
-/** Applies missing migrations in one transaction, so that a power cut leaves the old schema or the new one. */
-export async function migrate(db: Db, dialect: 'sqlite' | 'postgres'): Promise<void> {
-  if (dialect === 'postgres') return db.transaction().execute((tx) => applyMissing(tx, dialect))
+/** Applies missing migrations in one SQLite transaction, so that a power cut leaves the old schema or the new one. */
+export async function migrateSqlite(db: Db): Promise<void> {
   await sql.raw('BEGIN IMMEDIATE').execute(db)
   try {
-    await applyMissing(db, dialect)
+    await applyMissing(db, 'sqlite')
     await sql.raw('COMMIT').execute(db)
   } catch (error) {
     // The rollback fails if the failed commit has already ended the transaction. The caller needs the first error.
@@ -26,8 +25,13 @@ export async function migrate(db: Db, dialect: 'sqlite' | 'postgres'): Promise<v
   }
 }
 
+/** Applies missing migrations in this PostgreSQL transaction. Other processes that migrate wait for its end. */
+export async function migratePostgres(db: Db): Promise<void> {
+  await sql.raw(`SELECT pg_advisory_xact_lock(${LOCK})`).execute(db)
+  await applyMissing(db, 'postgres')
+}
+
 async function applyMissing(db: Db, dialect: 'sqlite' | 'postgres'): Promise<void> {
-  if (dialect === 'postgres') await sql.raw(`SELECT pg_advisory_xact_lock(${LOCK})`).execute(db)
   await sql.raw('CREATE TABLE IF NOT EXISTS migration (name text PRIMARY KEY)').execute(db)
   const { rows } = await sql<{ name: string }>`SELECT name FROM migration`.execute(db)
   const applied = new Set(rows.map((r) => r.name))
@@ -44,13 +48,14 @@ async function applyMissing(db: Db, dialect: 'sqlite' | 'postgres'): Promise<voi
 
 /**
  * Converts portable SQL. In SQLite integers have 64 bits, texts sort by bytes, and WITHOUT ROWID clusters a table by
- * its key.
+ * its key. SQLite has one writer, so each counter has one slot.
  */
 function forSqlite(statement: string): string {
   const text = statement
     .replaceAll(/\bbigint\b/g, 'integer')
     .replaceAll('double precision', 'real')
     .replaceAll(' COLLATE "C"', '')
+    .replaceAll('DEFAULT (pg_backend_pid() % 128)', 'DEFAULT 0')
   if (!/^\s*CREATE TABLE/.test(text)) return text
   return text.endsWith('/* clustered */') ? `${text} STRICT, WITHOUT ROWID` : `${text} STRICT`
 }

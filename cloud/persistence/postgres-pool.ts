@@ -1,6 +1,5 @@
-import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import type { CompiledQuery, QueryResult } from 'kysely'
 import pg from 'pg'
-import type { Clock } from '../../policy/platform.ts'
 import { DatabaseBusy, DatabaseUnavailable } from './database.ts'
 import { isDiskFull, type OnStorageState } from './storage-state.ts'
 
@@ -18,12 +17,7 @@ export interface PoolLimits {
   writeMs: number
 }
 export const POOL_LIMITS: PoolLimits = { connectMs: 5_000, statementMs: 20_000, writeMs: 60_000 }
-/**
- * First statement of a write. Migrations start with another statement, so that this time limit does not apply to
- * them.
- */
-const BEGIN_WRITE = 'start transaction isolation level serializable'
-/** The server aborts a transaction whose client is silent for this time, ms. This frees the locks of a lost client. */
+/** The server aborts a transaction whose client is silent for this long, ms, so that a lost client does not keep its locks. */
 const IDLE_IN_TRANSACTION_LIMIT_MS = 30_000
 
 /** PostgreSQL's code for a write on a server that only reads. */
@@ -38,12 +32,27 @@ const SYSTEM_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_|ENOENT
 const LOST_TEXTS =
   /connection (?:terminated|ended|error)|timeout exceeded when trying to connect|query read timeout|not queryable|server closed/i
 
-/**
- * A pool in which a lost connection never ends the process. The call that used the connection throws
- * `DatabaseUnavailable`.
- */
-export interface GuardedPool extends PostgresPool {
-  query<R extends pg.QueryResultRow>(text: string): Promise<pg.QueryResult<R>>
+/** One statement. It is prepared once per connection if it has a name. */
+export interface Statement {
+  readonly text: string
+  readonly values?: readonly unknown[]
+  readonly name?: string | undefined
+}
+
+/** One connection of the pool. Statements are sent at once, in the order of the calls, without waiting for earlier results. */
+export interface PooledConnection {
+  /** Rejects with `DatabaseUnavailable` after the first connection loss. */
+  query(statement: Statement): Promise<pg.QueryResult>
+  /** Returns the connection to the pool, or closes it. */
+  release(isBroken: boolean): void
+}
+
+/** A pool whose connections never end the process: every loss is a `DatabaseUnavailable` of the call that needed it. */
+export interface GuardedPool {
+  connect(): Promise<PooledConnection>
+  /** Runs one query on any connection, outside of transactions. */
+  run<R>(query: CompiledQuery): Promise<QueryResult<R>>
+  end(): Promise<void>
 }
 
 /** Creates a pool for this URL. The pool opens its first connection for the first statement. */
@@ -51,7 +60,6 @@ export function guardedPool(
   url: string,
   types: pg.CustomTypesConfig,
   note: OnStorageState,
-  clock: Pick<Clock, 'elapsed'>,
   limits: PoolLimits,
 ): GuardedPool {
   const pool = new pg.Pool({
@@ -61,6 +69,9 @@ export function guardedPool(
     query_timeout: limits.statementMs,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_LIMIT_MS,
     keepAlive: true,
+    pipeline: true,
+    // A sequential scan of a small table locks the whole table against serializable writers (manual §13.2.3).
+    options: '-c enable_seqscan=off',
     types,
   })
   // An `error` event without a listener would end the process. The pool listens only to idle connections, so each
@@ -84,20 +95,56 @@ export function guardedPool(
     }
   }
 
+  async function connect(): Promise<PooledConnection> {
+    if (pool.waitingCount >= WAITING_LIMIT) throw new DatabaseBusy('too many calls wait for a connection')
+    return new GuardedConnection(await connectPrimary(), server)
+  }
   return {
-    async connect() {
-      if (pool.waitingCount >= WAITING_LIMIT) throw new DatabaseBusy('too many calls wait for a connection')
-      return guardedClient(await connectPrimary(), server, clock, limits)
+    connect,
+    async run<R>(query: CompiledQuery) {
+      const connection = await connect()
+      try {
+        return resultOf<R>(await connection.query(statementOf(query)))
+      } finally {
+        connection.release(false)
+      }
     },
     end: () => pool.end(),
-    query: (text) =>
-      pool.query(text).catch((error: unknown) => {
-        throw server.explained(error, text)
-      }),
   }
 }
 
-/** Learns from results and errors of statements whether the server is reachable and stores data. */
+/** Maximum number of texts that get a name. Further texts are parsed by the server each time. */
+const NAMED_LIMIT = 2_000
+const NAMES = new Map<string, string>()
+/** Texts that were sent once. */
+const seenOnce = new Set<string>()
+
+/**
+ * The statement of a compiled query, with the same name for the same text in all connections of this process. A text gets its name
+ * at its second use, so that texts with changing literals use up no names.
+ */
+export function statementOf({ sql, parameters }: Pick<CompiledQuery, 'sql' | 'parameters'>): Statement {
+  return { text: sql, values: parameters, name: NAMES.get(sql) ?? newName(sql) }
+}
+
+function newName(text: string): string | undefined {
+  if (NAMES.size >= NAMED_LIMIT) return undefined
+  if (!seenOnce.delete(text)) {
+    if (seenOnce.size >= NAMED_LIMIT) seenOnce.clear()
+    seenOnce.add(text)
+    return undefined
+  }
+  const name = `u${NAMES.size}`
+  NAMES.set(text, name)
+  return name
+}
+
+/** Converts a result of `pg` to one of Kysely. */
+export function resultOf<R>({ rows, rowCount }: pg.QueryResult): QueryResult<R> {
+  return rowCount === null ? { rows: rows as R[] } : { rows: rows as R[], numAffectedRows: BigInt(rowCount) }
+}
+
+/** Tracks from results and errors if the server is reachable and stores data. */
 class ServerState {
   readonly #note: OnStorageState
   #isAway = false
@@ -113,8 +160,7 @@ class ServerState {
     // A read-only server still answers reads, so only a successful commit shows that it accepts writes again.
     this.#isAway = codeOf(error) !== READ_ONLY
     this.#note('away', error)
-    const isSent = !(error instanceof TooSlow)
-    return new DatabaseUnavailable(statement === 'commit' && isSent, { cause: error })
+    return new DatabaseUnavailable(statement === 'commit', { cause: error })
   }
 
   answered(statement: string): void {
@@ -125,34 +171,36 @@ class ServerState {
   }
 }
 
-/** Wraps a connection. The wrapper rejects statements after a connection loss and after the time limit of the write. */
-function guardedClient(
-  client: pg.PoolClient,
-  server: ServerState,
-  clock: Pick<Clock, 'elapsed'>,
-  limits: PoolLimits,
-): PostgresPoolClient {
-  /** Error of the first loss. After a lost COMMIT, Kysely sends a ROLLBACK. Its error must not replace this one. */
-  let loss: DatabaseUnavailable | undefined
-  let endsMs = Number.POSITIVE_INFINITY
-  const query = async (statement: string, parameters: readonly unknown[]) => {
-    if (loss) throw loss
-    if (statement === BEGIN_WRITE) endsMs = clock.elapsed() + limits.writeMs
+/** A connection that accepts no statement after the first connection loss. */
+class GuardedConnection implements PooledConnection {
+  readonly #client: pg.PoolClient
+  readonly #server: ServerState
+  /** The first loss. After a lost COMMIT a ROLLBACK follows, which must not hide that the outcome is unknown. */
+  #loss: DatabaseUnavailable | undefined
+
+  constructor(client: pg.PoolClient, server: ServerState) {
+    this.#client = client
+    this.#server = server
+  }
+
+  async query({ text, values, name }: Statement): Promise<pg.QueryResult> {
+    if (this.#loss) throw this.#loss
     try {
-      if (clock.elapsed() >= endsMs) throw new TooSlow(`the write did not end within ${limits.writeMs} ms`)
-      const result = await client.query(statement, [...parameters])
-      server.answered(statement)
+      const statement: pg.QueryConfig = values === undefined ? { text } : { text, values: [...values] }
+      if (name !== undefined) statement.name = name
+      const result = await this.#client.query(statement)
+      this.#server.answered(text)
       return result
     } catch (error) {
-      const thrown = server.explained(error, statement)
-      if (thrown instanceof DatabaseUnavailable) loss = thrown
+      const thrown = this.#server.explained(error, text)
+      if (thrown instanceof DatabaseUnavailable) this.#loss ??= thrown
       throw thrown
     }
   }
-  return {
-    query: query as unknown as PostgresPoolClient['query'],
-    // True closes the connection: after a loss or a timeout no other call can use it.
-    release: () => client.release(loss !== undefined),
+
+  release(isBroken: boolean): void {
+    // Closes a lost connection; after a timeout the server is still busy with its statement.
+    this.#client.release(isBroken || this.#loss !== undefined)
   }
 }
 
@@ -171,14 +219,8 @@ function codeOf(error: unknown): string | undefined {
   return (error as { code?: string }).code
 }
 
-/** Error for a write that exceeded its time limit, because network or server are too slow. */
-class TooSlow extends Error {
-  override name = 'TooSlow'
-}
-
 function isLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (error instanceof TooSlow) return true
   const code = codeOf(error)
   return (code !== undefined && (AWAY_CODES.test(code) || SYSTEM_CODES.test(code))) || LOST_TEXTS.test(error.message)
 }

@@ -1,17 +1,39 @@
-import { Kysely, PostgresDialect } from 'kysely'
+import { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
+import type { DatabaseConnection } from 'kysely'
 import pg from 'pg'
 import { assert } from '../../policy/assert.ts'
 import type { Clock } from '../../policy/platform.ts'
-import { DatabaseUnavailable, type Database, type Db } from './database.ts'
-import { migrate } from './migrate.ts'
+import { DatabaseUnavailable, EXCLUSIVE_JOBS, GATES, type Database, type Db, type WriteScope } from './database.ts'
+import { kyselyOver, type Engine } from './direct-executor.ts'
+import { migratePostgres } from './migrate.ts'
 import { raisePositions, rememberOffset } from './positions.ts'
 import { guardedPool, POOL_LIMITS, type GuardedPool, type PoolLimits } from './postgres-pool.ts'
+import { isPlanOutdated, runTransaction } from './postgres-transaction.ts'
 import { retryQueue } from './retry-queue.ts'
-import type { Schema } from './schema.ts'
 import { stateReporter, type OnStorageState } from './storage-state.ts'
 
-/** Serialization failures and deadlocks: the transaction did nothing and may run again (PostgreSQL manual §13.5). */
-const RETRYABLE = new Set(['40001', '40P01'])
+/**
+ * Serialization failures, deadlocks, and unique violations: below the level serializable, a row that another transaction has just
+ * added is reported as a violation (PostgreSQL manual §13.5).
+ */
+const CONFLICTS = new Set(['40001', '40P01', '23505'])
+
+/** First number of the advisory locks of jobs; the second is the job's. No other program on this database uses it. */
+const JOB_LOCKS = 7_201_121
+
+const READ_COMMITTED = 'start transaction isolation level read committed'
+const EVERYTHING_ALONE: WriteScope = { alone: GATES }
+
+/**
+ * First message of a write. Transactions that run together hold a lock on their gate that conflicts only with the lock
+ * of those that run alone. LOCK TABLE takes no snapshot, so the transaction sees everything that it waited for.
+ */
+function beginOf(scope: WriteScope): string {
+  if ('together' in scope)
+    return `start transaction isolation level repeatable read; lock table gate_${scope.together} in row exclusive mode`
+  const gates = GATES.filter((gate) => scope.alone.includes(gate)).map((gate) => `gate_${gate}`)
+  return `start transaction isolation level serializable; lock table ${gates.join(', ')} in share mode`
+}
 
 /**
  * Maximum attempts of a transaction that loses its connection before COMMIT. A server restart breaks all pooled
@@ -34,27 +56,47 @@ export async function openPostgres(
   clock: Pick<Clock, 'elapsed'>,
   limits: PoolLimits = POOL_LIMITS,
 ): Promise<Database> {
-  const pool = guardedPool(url, TYPES, stateReporter(onState), clock, limits)
-  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
-  await assertDurable(pool)
-  await migrate(db, 'postgres')
-  const retry = retryQueue(isRetryable)
-  async function write<T>(work: (tx: Db) => Promise<T>): Promise<T> {
+  const pool = guardedPool(url, TYPES, stateReporter(onState), limits)
+  // Each database has its own adapter: compiled statements hold its offset (positions.ts).
+  const engine: Engine = {
+    adapter: new PostgresAdapter(),
+    compiler: new PostgresQueryCompiler(),
+    dialect: { createIntrospector: (db) => new PostgresIntrospector(db) },
+  }
+  const reads = kyselyOver(engine, readingFrom(pool))
+  await assertDurable(reads)
+  await runTransaction(pool, engine, { begin: READ_COMMITTED, checkTime: () => undefined }, migratePostgres)
+  const retry = retryQueue(mayRunAgain)
+  async function writeIn<T>(begin: string, work: (tx: Db) => Promise<T>): Promise<T> {
     const endsMs = clock.elapsed() + limits.writeMs
-    const once = () => {
+    const checkTime = () => {
       if (clock.elapsed() >= endsMs) throw new DatabaseUnavailable(false)
-      return db.transaction().setIsolationLevel('serializable').execute(work)
     }
-    const attempt = () => afterLoss(once)
+    const attempt = () => afterLoss(() => runTransaction(pool, engine, { begin, checkTime }, work))
     try {
       return await attempt()
     } catch (error) {
-      if (!isRetryable(error)) throw error
+      if (!mayRunAgain(error)) throw error
       return retry(attempt)
     }
   }
-  rememberOffset(db, await write(raisePositions))
-  return { dialect: 'postgres', reads: db, write, close: () => db.destroy() }
+  const write: Database['write'] = (work, scope = EVERYTHING_ALONE) => writeIn(beginOf(scope), work)
+  const writeAlone: Database['writeAlone'] = (job, work) =>
+    writeIn(READ_COMMITTED, async (db) => {
+      await sql`select pg_advisory_xact_lock(${sql.lit(JOB_LOCKS)}, ${sql.lit(EXCLUSIVE_JOBS[job])})`.execute(db)
+      return work(db)
+    })
+  rememberOffset(reads, await write(raisePositions))
+  return { dialect: 'postgres', reads, write, writeAlone, close: () => pool.end() }
+}
+
+function readingFrom(pool: GuardedPool): DatabaseConnection {
+  return {
+    executeQuery: (query) => pool.run(query),
+    streamQuery: () => {
+      throw new Error('PostgreSQL reads do not stream: read pages')
+    },
+  }
 }
 
 /** Tries again if the connection was lost before COMMIT: the server has rolled that transaction back. */
@@ -69,13 +111,14 @@ async function afterLoss<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-function isRetryable(error: unknown): boolean {
-  return RETRYABLE.has((error as { code?: string } | null)?.code ?? '')
+/** True if the transaction failed because of a concurrent one. A transaction that runs again sees what the other one stored. */
+function mayRunAgain(error: unknown): boolean {
+  return CONFLICTS.has((error as { code?: string } | null)?.code ?? '') || isPlanOutdated(error)
 }
 
-async function assertDurable(pool: GuardedPool): Promise<void> {
+async function assertDurable(db: Db): Promise<void> {
   for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes']) {
-    const { rows } = await pool.query<Record<string, string>>(`SHOW ${setting}`)
+    const { rows } = await sql.raw<Record<string, string>>(`SHOW ${setting}`).execute(db)
     const value = Object.values(rows[0] ?? {})[0]
     assert(value !== 'off', `the PostgreSQL server runs with ${setting} = off: acknowledged events could be lost`)
   }

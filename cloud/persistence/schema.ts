@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely'
 import type { ColumnType } from 'kysely'
 import type {
   AccountRow,
@@ -56,6 +57,11 @@ import type { StockLevelRow, StockReservationRow } from './tables/stock.ts'
 import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, StoreRow } from './tables/stores.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscriptionRow } from './tables/webhooks.ts'
 
+/** A counter with one row for each connection: the database sets `slot`, and readers add the rows up. */
+interface Slotted {
+  slot: Generated<number>
+}
+
 /**
  * Types of the tables (migrations/). Times are ms since 1970 (`_ms`) or seconds (`_s`, `iat`, `exp`), money is whole
  * cents, booleans are 1 and 0, JSON is text.
@@ -72,7 +78,7 @@ export interface Schema {
   product: ProductRow
   store_product: StoreProductRow
   product_word: ProductWordRow
-  product_count: ProductCountRow
+  product_count: ProductCountRow & Slotted
   shopping_session: ShoppingSessionRow
   purchase: PurchaseRow
   purchase_line: PurchaseLineRow
@@ -135,8 +141,8 @@ export interface Schema {
   webhook_attempt: WebhookAttemptRow
   push_subscription: PushSubscriptionRow
   push_delivery: PushDeliveryRow
-  store_day: StoreDayRow
-  store_day_vat: StoreDayVatRow
+  store_day: StoreDayRow & Slotted
+  store_day_vat: StoreDayVatRow & Slotted
   store_closing: StoreClosingRow
   follower: FollowerRow
   offer_favorite: OfferFavoriteRow

@@ -1,12 +1,12 @@
 import SqliteConnection, { type Database as Connection, type Statement } from 'better-sqlite3'
-import { DefaultQueryExecutor, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, ValueNode } from 'kysely'
-import type { CompiledQuery, DatabaseConnection, Dialect, Driver, LimitNode, QueryResult } from 'kysely'
+import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, ValueNode } from 'kysely'
+import type { CompiledQuery, DatabaseConnection, LimitNode, QueryResult } from 'kysely'
 import { assert } from '../../policy/assert.ts'
 import type { Database, Db, StorageFailure } from './database.ts'
+import { kyselyOver, type Engine } from './direct-executor.ts'
 import { groupCommit } from './group-commit.ts'
-import { migrate } from './migrate.ts'
+import { migrateSqlite } from './migrate.ts'
 import { raisePositions } from './positions.ts'
-import type { Schema } from './schema.ts'
 import { reportDiskState, stateReporter, type OnStorageState } from './storage-state.ts'
 
 /** Opens one connection. The simulation passes a function that uses simulated disks. */
@@ -23,21 +23,23 @@ export async function openSqlite(
   onState: OnStorageState = () => undefined,
 ): Promise<Database> {
   const writing = open(file)
-  await migrate(kyselyOn(writing), 'sqlite')
+  await migrateSqlite(kyselyOn(writing))
   const reading = open(file, { readonly: true })
   const tx = kyselyOn(writing)
   const transactions = numberTransactions(writing)
   const note = stateReporter(onState)
   const groups = groupCommit(writing, onFailure, transactions.begin)
   await groups.run(() => raisePositions(tx))
+  const write: Database['write'] = (work) =>
+    reportDiskState(
+      note,
+      groups.run(() => work(tx)),
+    )
   return {
     dialect: 'sqlite',
     reads: kyselyOn(reading),
-    write: (work) =>
-      reportDiskState(
-        note,
-        groups.run(() => work(tx)),
-      ),
+    write,
+    writeAlone: (_job, work) => write(work),
     async close() {
       await groups.drain()
       reading.close()
@@ -76,9 +78,6 @@ export function openConnection(file: string, { readonly = false }: { readonly?: 
 
 const STATEMENT_CACHE_LIMIT = 500
 
-/** Shared by all connections, so that they share compiled queries (prepared.ts). */
-const ADAPTER = new SqliteAdapter()
-
 /**
  * Writes limits as literals. With a parameter as limit, SQLite plans the statement at each run, which takes longer
  * than most look-ups.
@@ -89,6 +88,13 @@ class QueryCompiler extends SqliteQueryCompiler {
     if (!ValueNode.is(limit) || !Number.isSafeInteger(limit.value)) return super.visitLimit(node)
     this.append(`limit ${String(limit.value)}`)
   }
+}
+
+/** Shared by all connections, so that they share compiled queries (prepared.ts). */
+const ENGINE: Engine = {
+  adapter: new SqliteAdapter(),
+  compiler: new QueryCompiler(),
+  dialect: { createIntrospector: (db) => new SqliteIntrospector(db) },
 }
 
 /** Kysely over one connection, with cached statements. The caller manages transactions. */
@@ -114,23 +120,7 @@ function kyselyOn(db: Connection): Db {
       for (const row of db.prepare(sql).iterate(...parameters)) yield { rows: [row as R] }
     },
   }
-  const nothing = () => Promise.resolve()
-  const driver: Driver = {
-    init: nothing,
-    acquireConnection: () => Promise.resolve(connection),
-    beginTransaction: nothing,
-    commitTransaction: nothing,
-    rollbackTransaction: nothing,
-    releaseConnection: nothing,
-    destroy: nothing,
-  }
-  const dialect: Dialect = {
-    createAdapter: () => ADAPTER,
-    createIntrospector: (k) => new SqliteIntrospector(k),
-    createQueryCompiler: () => new QueryCompiler(),
-    createDriver: () => driver,
-  }
-  return new Kysely<Schema>({ config: { dialect }, dialect, driver, executor: new OneConnectionExecutor(connection) })
+  return kyselyOver(ENGINE, connection)
 }
 
 /**
@@ -158,16 +148,4 @@ function runnerOf(statement: Statement): Runner {
     return row
   }
   return (parameters) => ({ rows: (statement.all(...parameters) as unknown[][]).map(asRow) })
-}
-
-/** Uses the only connection directly: acquiring and releasing one costs eight promises for each query. */
-class OneConnectionExecutor extends DefaultQueryExecutor {
-  readonly connection: DatabaseConnection
-  constructor(connection: DatabaseConnection) {
-    super(new QueryCompiler(), ADAPTER, { provideConnection: (consumer) => consumer(connection) })
-    this.connection = connection
-  }
-  override executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return this.connection.executeQuery<R>(query)
-  }
 }

@@ -53,11 +53,6 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
       .where('unit_no', '=', unit.unit_no)
       .execute()
   }
-  await db
-    .updateTable('store')
-    .set((eb) => ({ receipt_count: eb('receipt_count', '+', 1) }))
-    .where('store_id', '=', store.store_id)
-    .execute()
   const completed = await updatePurchase(db, purchase, {
     status: 'SUCCESS',
     completed_ms: nowMs,

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../persistence/database.ts'
+import { changedRows, type Db } from '../persistence/database.ts'
 import type { PushDeliveryRow, PushSubscriptionRow } from '../persistence/tables/push.ts'
 
 /** Life of a lease, ms. It is longer than an attempt plus the recording of its outcome. */
@@ -84,12 +84,11 @@ export async function lease(db: Db, tenant: string, leaseId: string, count: numb
 
 /** Deletes a notice. Returns false if another process took over the lease. */
 export async function deleteNotice(db: Db, { delivery }: Job): Promise<boolean> {
-  const gone = await db
+  const deletion = db
     .deleteFrom('push_delivery')
     .where('delivery_id', '=', delivery.delivery_id)
     .where('lease_id', '=', delivery.lease_id)
-    .executeTakeFirst()
-  return gone.numDeletedRows > 0n
+  return (await changedRows(db, deletion)) > 0
 }
 
 /** Releases the lease of a notice and makes it due at `dueMs`. */

@@ -4,7 +4,7 @@ import { assertOwnKeys } from '../authority/authority.ts'
 import { readLastSigned } from '../authority/last-signed.ts'
 import type { KeyFiles } from '../authority/key-files.ts'
 import { readKeyCounters, writeKeyCounter } from '../authority/key-counters.ts'
-import type { Db } from '../persistence/database.ts'
+import { changedRows, type Db } from '../persistence/database.ts'
 import { policyOf } from '../protection/store-documents/parsed-policy.ts'
 import { storeFormerHome } from '../protection/receipt-home/receipt-homes.ts'
 import { skipLostPositions } from '../persistence/positions.ts'
@@ -83,13 +83,12 @@ async function raiseHomeEpochs(db: Db, above: (number: number) => number): Promi
 
 /** Revokes live authorizations. Agents discard the tokens. The cloud still records uses that agents report. */
 async function revokeLive(db: Db, nowMs: number): Promise<number> {
-  const { numUpdatedRows } = await db
+  const update = db
     .updateTable('protection_authorization')
     .set({ revoked_ms: nowMs })
     .where('revoked_ms', 'is', null)
     .where('exp', '>', Math.floor((nowMs - GUARD_MS) / 1_000))
-    .executeTakeFirst()
-  return Number(numUpdatedRows)
+  return changedRows(db, update)
 }
 
 /** Refunds that were due may have been sent since the backup. */
@@ -106,7 +105,7 @@ async function discardLogins(db: Db): Promise<void> {
 
 async function awaitAgents(db: Db, seenSinceMs: number): Promise<number> {
   // The stored item versions of agents belong to the previous sequence.
-  const all = await db.updateTable('agent').set({ item_seq: 0 }).where('revoked_ms', 'is', null).executeTakeFirst()
+  const all = await changedRows(db, db.updateTable('agent').set({ item_seq: 0 }).where('revoked_ms', 'is', null))
   await db
     .updateTable('agent')
     .set({ resync: 'awaited' })
@@ -121,5 +120,5 @@ async function awaitAgents(db: Db, seenSinceMs: number): Promise<number> {
     .where('last_seen_ms', '<', seenSinceMs)
     .where((eb) => eb.or([eb('resync', 'is', null), eb('resync', '!=', 'awaited')]))
     .execute()
-  return Number(all.numUpdatedRows)
+  return all
 }

@@ -73,7 +73,6 @@ async function insertStore({ db, tenant, store, storeId, nowMs }: Seeding): Prom
       package: store.package,
       has_scan_and_go: 1,
       has_offers: 1,
-      receipt_count: 0,
       security_tag_mode: store.securityTagMode,
       policy: JSON.stringify(ProtectionPolicy.parse(store.policy)),
       policy_version: 1,

@@ -7,6 +7,7 @@ import { cursorField, pageLimits, slicePage } from '../operations/paging.ts'
 import { rawList } from '../operations/raw-json.ts'
 import { findStores } from '../stores/find-stores.ts'
 import { ownStore } from '../stores/own-store.ts'
+import { countReceipts } from '../stores/queries.ts'
 import { Store, StoreMasterData, toMasterData, toStore } from '../stores/schema.ts'
 
 const DEFAULT_PAGE = 100
@@ -56,9 +57,13 @@ export const fetchStores = operation({
     async run(call, input) {
       const stores = await findStores(call, input)
       const { items, nextCursor } = slicePage(stores, (s) => s.store_id, pageLimits(input, DEFAULT_PAGE))
+      const receipts = await countReceipts(
+        call.db,
+        items.map((s) => s.store_id),
+      )
       return {
         success: true as const,
-        data: items.map(toMasterData),
+        data: items.map((store) => toMasterData(store, receipts.get(store.store_id) ?? 0)),
         total: stores.length,
         ...(nextCursor && { nextCursor }),
       }
@@ -97,7 +102,9 @@ export const fetchStore = operation({
     response: StoreMasterData.extend({ ...Success, products: z.array(Product) }),
     async run(call, { storeId }) {
       const store = await ownStore(call, storeId)
-      return { success: true as const, ...toMasterData(store), products: await firstProducts(call, storeId) }
+      const receipts = await countReceipts(call.db, [storeId])
+      const data = toMasterData(store, receipts.get(storeId) ?? 0)
+      return { success: true as const, ...data, products: await firstProducts(call, storeId) }
     },
   }),
   async run(call, { storeId, includeProducts }) {

@@ -4,10 +4,11 @@ import { invalid } from '../foundation/failure.ts'
 import { operation } from '../operations/operation.ts'
 import { isAtLeast, type Package } from '../foundation/packages.ts'
 import { packageMissing } from '../operations/perform.ts'
+import type { Db } from '../persistence/database.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { storeDocumentChanged } from '../protection/store-documents/document-changed.ts'
 import { ownStore } from '../stores/own-store.ts'
-import { updateStoreRow } from '../stores/queries.ts'
+import { countReceipts, updateStoreRow } from '../stores/queries.ts'
 import { Store, toMasterData, toStore } from '../stores/schema.ts'
 import { STORE_INPUT_SHAPE, storeFieldsOf, type StoreFields } from '../stores/store-input.ts'
 
@@ -54,7 +55,7 @@ export const updateStore = operation({
   },
   async run(call, { storeId, fields, systemSet }) {
     const store = await ownStore(call, storeId)
-    assertUnchanged(store, systemSet)
+    await assertUnchanged(call.db, store, systemSet)
     assertPackageHas(store, fields)
     const next = { ...store, ...fields }
     if (Object.keys(fields).length > 0) await updateStoreRow(call.db, storeId, fields)
@@ -64,8 +65,9 @@ export const updateStore = operation({
   },
 })
 
-function assertUnchanged(store: StoreRow, sent: SystemSet): void {
-  const { id, mode, rating, receiptCount } = toMasterData(store)
+async function assertUnchanged(db: Db, store: StoreRow, sent: SystemSet): Promise<void> {
+  const receipts = await countReceipts(db, [store.store_id])
+  const { id, mode, rating, receiptCount } = toMasterData(store, receipts.get(store.store_id) ?? 0)
   const refuse = (path: string) => invalid(path, 'is set by the system')
   if (sent.id !== undefined && sent.id !== id) throw invalid('id', 'differs from storeId')
   if (sent.mode !== undefined && sent.mode !== mode) throw refuse('mode')

@@ -49,7 +49,6 @@ export async function makeStore(
     ...defaultFeatures(tenant, chosenPackage),
     ...fields,
     package: chosenPackage,
-    receipt_count: 0,
     policy: JSON.stringify(ProtectionPolicy.parse({})),
     policy_version: 1,
     document_version: 1,

@@ -54,3 +54,15 @@ export async function packagesOf(db: Db, tenant: string): Promise<string[]> {
   const rows = await db.selectFrom('store').select('package').distinct().where('tenant', '=', tenant).execute()
   return rows.map((row) => row.package)
 }
+
+/** Number of receipts that each of these stores has issued. Stores without receipts are missing. */
+export async function countReceipts(db: Db, storeIds: readonly string[]): Promise<Map<string, number>> {
+  if (storeIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('store_day')
+    .select((eb) => ['store_id', eb.fn.sum<number>('receipts').as('receipts')] as const)
+    .where('store_id', 'in', storeIds)
+    .groupBy('store_id')
+    .execute()
+  return new Map(rows.map((row) => [row.store_id, row.receipts]))
+}

@@ -98,8 +98,8 @@ function parsed<T>(text: string | null): T | null {
   return text === null ? null : (JSON.parse(text) as T)
 }
 
-/** Converts a row to the master data form. */
-export function toMasterData(row: StoreRow): StoreMasterData {
+/** Converts a row and the number of receipts of the store to the master data form. */
+export function toMasterData(row: StoreRow, receiptCount: number): StoreMasterData {
   return {
     id: row.store_id,
     name: { legal: row.legal_name, trading: row.trading_name },
@@ -119,7 +119,7 @@ export function toMasterData(row: StoreRow): StoreMasterData {
     hasScanAndGo: row.has_scan_and_go === 1,
     hasOffers: row.has_offers === 1,
     rating: 0,
-    receiptCount: row.receipt_count,
+    receiptCount,
     ...protectionDimensions(row),
     ...additions(row),
   }

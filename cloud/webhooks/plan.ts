@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { isAtLeast, type Package } from '../foundation/packages.ts'
-import type { Database, Db } from '../persistence/database.ts'
+import { changedRows, type Database, type Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookDeliveryRow } from '../persistence/tables/webhooks.ts'
@@ -24,13 +24,13 @@ interface Target {
 }
 
 /**
- * Creates the deliveries of new events to subscribed webhooks and numbers the events. If two processes do this at once,
- * one transaction conflicts and runs again. Resolves to true if there may be more events.
+ * Creates the deliveries of new events to subscribed webhooks and numbers the events. One process does this at a time.
+ * Resolves to true if there may be more events.
  */
 export async function planDeliveries(database: Database, platform: Platform): Promise<boolean> {
   for (let i = 0; i < BATCHES; i++) {
     if (!(await hasUnplanned(database.reads))) return false
-    const planned = await database.write((db) => planBatch(db, platform))
+    const planned = await database.writeAlone('planDeliveries', (db) => planBatch(db, platform))
     if (planned < BATCH) return false
   }
   return true
@@ -68,18 +68,17 @@ async function planBatch(db: Db, platform: Platform): Promise<number> {
       .execute()
   }
   const { rows } = await sql<{ last: number }>`select coalesce(max(seq), 0) as last from outbox_event`.execute(db)
-  await numberEvents(db, rows[0]?.last ?? 0)
+  await numberEvents(db, rows[0]?.last ?? 0, events)
   return events.length
 }
 
-/** Numbers the events of this batch from `last` + 1, in the order of their ids. */
-async function numberEvents(db: Db, last: number): Promise<void> {
-  const batch = sql`(select event_id, tenant from outbox_event where seq is null order by event_id, tenant limit ${sql.lit(BATCH)})`
-  const numbers = sql`(select event_id, tenant, row_number() over (order by event_id, tenant) as number from ${batch} as batch)`
-  const isSame = sql`outbox_event.event_id = numbers.event_id and outbox_event.tenant = numbers.tenant`
-  await sql`update outbox_event set seq = ${last} + numbers.number from ${numbers} as numbers where ${isSame}`.execute(
-    db,
-  )
+/** Numbers these events from `last` + 1, in their order. */
+async function numberEvents(db: Db, last: number, events: readonly OutboxEventRow[]): Promise<void> {
+  const rows = events.map(({ event_id, tenant }, i) => sql`(${event_id}, ${tenant}, ${sql.lit(i + 1)})`)
+  await sql`
+    with numbers (event_id, tenant, number) as (values ${sql.join(rows)})
+    update outbox_event set seq = ${last} + numbers.number from numbers
+    where outbox_event.event_id = numbers.event_id and outbox_event.tenant = numbers.tenant`.execute(db)
 }
 
 /** Reads enabled webhooks that are subscribed to any of these events, and the receivers of test events. */
@@ -171,18 +170,17 @@ export async function pruneDeliveries(database: Database, nowMs: number): Promis
         .select('delivery_id')
         .where('created_ms', '<', before)
         .limit(PRUNE_BATCH)
-      const deliveries = await db.deleteFrom('webhook_delivery').where('delivery_id', 'in', old).executeTakeFirst()
+      const deliveries = await changedRows(db, db.deleteFrom('webhook_delivery').where('delivery_id', 'in', old))
       const past = db
         .selectFrom('outbox_event')
         .select(['event_id', 'tenant'])
         .where('at_ms', '<', before)
         .where('seq', 'is not', null)
         .limit(PRUNE_BATCH)
-      const events = await db
+      const pastEvents = db
         .deleteFrom('outbox_event')
         .where(({ eb, refTuple }) => eb(refTuple('event_id', 'tenant'), 'in', past.$asTuple('event_id', 'tenant')))
-        .executeTakeFirst()
-      return Number(deliveries.numDeletedRows + events.numDeletedRows)
+      return deliveries + (await changedRows(db, pastEvents))
     })
     if (cleared === 0) return
   }

@@ -55,7 +55,6 @@ export async function liveStores(
         package: options.package ?? 'GROW',
         has_scan_and_go: 1,
         has_offers: 1,
-        receipt_count: 0,
         security_tag_mode: 'none',
         policy: JSON.stringify(ProtectionPolicy.parse({})),
         policy_version: 1,

@@ -10,8 +10,8 @@ export const KILL_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/persistence/postgres-pool.js',
-        'const result = await client.query(statement, [...parameters]);',
-        "if (statement === 'commit') await client.query('SET LOCAL synchronous_commit = off');\nconst result = await client.query(statement, [...parameters]);",
+        'const result = await this.#client.query(statement);',
+        "if (text === 'commit') await this.#client.query('SET LOCAL synchronous_commit = off');\nconst result = await this.#client.query(statement);",
       ),
     ],
   },

@@ -21,7 +21,6 @@ export interface StoreRow {
   media: string | null
   social: string | null
   psp_account_id: string | null
-  receipt_count: number
   security_tag_mode: string
   security_tag_hint: string | null
   protection_technology: string | null

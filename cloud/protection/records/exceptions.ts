@@ -1,6 +1,6 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { newId } from '../../../policy/ids.ts'
-import type { Db } from '../../persistence/database.ts'
+import { changedRows, type Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
 import { recordEvent, type EventScope } from './record-event.ts'
@@ -28,7 +28,7 @@ export interface NewException {
 /** Raises an exception, with a row and an event. Raises it again only if later evidence had resolved it. */
 export async function raiseException(scope: EventScope, exception: NewException): Promise<void> {
   const row = rowOf(scope, exception)
-  const inserted = await scope.db
+  const insert = scope.db
     .insertInto('protection_exception')
     .values(row)
     .onConflict((c) =>
@@ -37,8 +37,7 @@ export async function raiseException(scope: EventScope, exception: NewException)
         .doUpdateSet({ acknowledged_ms: null, acknowledged_by: null, event_id: row.event_id, last_ms: scope.nowMs })
         .where('protection_exception.acknowledged_by', '=', WITHDRAWN),
     )
-    .executeTakeFirst()
-  if (inserted.numInsertedOrUpdatedRows === 0n) return
+  if ((await changedRows(scope.db, insert)) === 0) return
   await recordRaised(scope, exception, row.event_id)
 }
 

@@ -4,18 +4,18 @@
  */
 export const ANALYTICS: readonly string[] = [
   // `day` is a date in the store's time zone. `receipts` and `refunds` count what happened on that day and never
-  // decrease. Later cancellations reduce the other counters.
+  // decrease. Later cancellations reduce the other counters. Figures are sums over all slots, as in product_count.
   `CREATE TABLE store_day (
     store_id text NOT NULL, day text NOT NULL, tenant text NOT NULL, sessions bigint NOT NULL, sessions_completed bigint NOT NULL,
     completed_checkouts bigint NOT NULL, revenue_cent bigint NOT NULL, items_scanned bigint NOT NULL,
     offer_clicks bigint NOT NULL, offer_favorites bigint NOT NULL, profile_views bigint NOT NULL, messages bigint NOT NULL,
     new_followers bigint NOT NULL, lost_followers bigint NOT NULL, receipts bigint NOT NULL, refunds bigint NOT NULL,
-    PRIMARY KEY (store_id, day))`,
+    slot bigint NOT NULL DEFAULT (pg_backend_pid() % 128), PRIMARY KEY (store_id, day, slot))`,
   // Gross amounts and the tax in them, summed from the receipts and refunds of that day.
   `CREATE TABLE store_day_vat (
     store_id text NOT NULL, day text NOT NULL, rate bigint NOT NULL, tenant text NOT NULL, sales_cent bigint NOT NULL,
     sales_tax_cent bigint NOT NULL, refund_cent bigint NOT NULL, refund_tax_cent bigint NOT NULL,
-    PRIMARY KEY (store_id, day, rate))`,
+    slot bigint NOT NULL DEFAULT (pg_backend_pid() % 128), PRIMARY KEY (store_id, day, rate, slot))`,
   `CREATE TABLE store_closing (
     store_id text NOT NULL, number bigint NOT NULL, tenant text NOT NULL, from_day text NOT NULL, to_day text NOT NULL,
     closed_ms bigint NOT NULL, body text NOT NULL, PRIMARY KEY (store_id, number), UNIQUE (store_id, to_day))`,

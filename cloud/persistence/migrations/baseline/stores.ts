@@ -7,7 +7,7 @@ export const STORES: readonly string[] = [
     store_id text PRIMARY KEY, tenant text NOT NULL, legal_name text NOT NULL, trading_name text NOT NULL, street text NOT NULL,
     city text NOT NULL, postal_code text NOT NULL, country_code text NOT NULL, lat double precision, lng double precision,
     phone text, email text, website text, package text NOT NULL, has_scan_and_go bigint NOT NULL, has_offers bigint NOT NULL,
-    opening_hours text, media text, social text, psp_account_id text, receipt_count bigint NOT NULL,
+    opening_hours text, media text, social text, psp_account_id text,
     security_tag_mode text NOT NULL, security_tag_hint text, protection_technology text, device_type text, workflow_type text,
     policy text NOT NULL, policy_version bigint NOT NULL, document_version bigint NOT NULL, deny_seq bigint NOT NULL,
     created_ms bigint NOT NULL, in_store_codes text, gln text)`,
@@ -30,7 +30,12 @@ export const STORES: readonly string[] = [
   `CREATE TABLE product_word (
     store_id text NOT NULL, word text COLLATE "C" NOT NULL, product_id text NOT NULL, words text NOT NULL,
     PRIMARY KEY (store_id, word, product_id)) /* clustered */`,
-  // The category '' means all categories.
+  // Empty: PostgreSQL transactions lock these tables (ADR 0049).
+  `CREATE TABLE gate_catalogue (unused bigint)`,
+  `CREATE TABLE gate_sales (unused bigint)`,
+  // The category '' stands for all categories. A count is the sum over all slots: each connection to PostgreSQL adds to a row of
+  // its own, so that concurrent writers do not wait for each other.
   `CREATE TABLE product_count (
-    store_id text NOT NULL, category text NOT NULL, products bigint NOT NULL, PRIMARY KEY (store_id, category))`,
+    store_id text NOT NULL, category text NOT NULL, slot bigint NOT NULL DEFAULT (pg_backend_pid() % 128),
+    products bigint NOT NULL, PRIMARY KEY (store_id, category, slot))`,
 ]
