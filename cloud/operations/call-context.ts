@@ -1,6 +1,6 @@
 import { BrokenInvariant } from '../../policy/assert.ts'
 import { newId } from '../../policy/ids.ts'
-import type { Db, WriteScope } from '../persistence/database.ts'
+import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accounts.ts'
@@ -10,6 +10,7 @@ import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idem
 import type { Call, Operation, OutgoingEvent, Services } from './operation.ts'
 import { serializeResponse } from './raw-json.ts'
 import { UploadedFile } from './uploaded-file.ts'
+import { AloneNeeded } from './write-scope.ts'
 
 /** A request to an operation, over HTTP or MQTT. */
 export interface OperationRequest {
@@ -87,16 +88,6 @@ export interface CallContext {
   events: OutgoingEvent[]
   afterCommit: (() => void | Promise<void>)[]
   entity(): ChangedEntity | undefined
-}
-
-/** Scope of an operation's transactions that run alone: changes of the catalogue do not wait for sales. */
-export function aloneScope({ area }: Pick<Operation, 'area'>): WriteScope | undefined {
-  return area === 'catalogue' ? { alone: ['catalogue'] } : undefined
-}
-
-/** Rolls a transaction back that runs together with others. `perform` then runs the operation alone. */
-export class AloneNeeded extends Error {
-  override name = 'AloneNeeded'
 }
 
 /**

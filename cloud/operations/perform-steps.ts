@@ -15,7 +15,6 @@ import {
 import { Failure } from '../foundation/failure.ts'
 import { storeErrorResponse } from './store-error-response.ts'
 import {
-  aloneScope,
   serializeChecked,
   identityOf,
   openCall,
@@ -27,6 +26,7 @@ import {
   type OperationRequest,
 } from './call-context.ts'
 import type { Call, Checkpoint, Services, StepContext } from './operation.ts'
+import { writeFor } from './write-scope.ts'
 
 /**
  * Performs an operation of several transactions. The first transaction finds the stored response or leases the
@@ -56,7 +56,7 @@ export async function performSteps(
       status: 200,
       body: serializeChecked(operation, await operation.steps(work, input), services),
     }
-    return await database.write(async (db) => {
+    return await writeFor(database, operation, async (db) => {
       const nowMs = services.platform.clock.wall()
       // False if the lease expired and another attempt has finished the request. The caller then gets its response.
       const isOurs = identity === undefined || (await lockCheckpoint(db, identity, nowMs)) !== undefined
@@ -95,18 +95,20 @@ function openWork(
   let entity: ChangedEntity | undefined
   let isDone = false
 
-  async function commit<T>(change: (opened: CallContext) => Promise<T>): Promise<T> {
+  /** One transaction. Only the change of `once` may run together with others: it is what the gate's proof describes. */
+  async function commit<T>(change: (opened: CallContext) => Promise<T>, mayRunTogether = false): Promise<T> {
     let after: CallContext['afterCommit'] = []
-    const made = await database.write(async (db) => {
+    const gated = mayRunTogether ? request.operation : { ...request.operation, together: undefined }
+    const made = await writeFor(database, gated, async (db, isTogether) => {
       const nowMs = services.platform.clock.wall()
-      const opened = openCall(request, db, services)
+      const opened = openCall(request, db, services, { isTogether })
       const result = await change(opened)
       await writeOutbox(db, request, opened.events, nowMs, services)
       if (identity) await renewRequestLease(db, identity, nowMs)
       entity = opened.entity() ?? entity
       after = opened.afterCommit
       return result
-    }, aloneScope(request.operation))
+    })
     await Promise.all(after.map((task) => task()))
     return made
   }
@@ -144,7 +146,7 @@ function openWork(
     once(change, isStill) {
       assert(!isDone, `${request.operation.name} calls once() twice`)
       isDone = true
-      return commit((opened) => once(opened, change, isStill))
+      return commit((opened) => once(opened, change, isStill), true)
     },
     progress: report,
   }

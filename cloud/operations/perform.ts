@@ -6,8 +6,6 @@ import { findStoredResponse, storeResponse, type StoredResponse, type RequestIde
 import {
   serializeChecked,
   identityOf,
-  AloneNeeded,
-  aloneScope,
   openCall,
   writeAudit,
   writeOutbox,
@@ -20,6 +18,7 @@ import { storeErrorResponse } from './store-error-response.ts'
 import { performSteps, type ReportProgress } from './perform-steps.ts'
 import { responseSealer, type ResponseSealer } from './response-sealer.ts'
 import { validate } from './validation.ts'
+import { writeFor } from './write-scope.ts'
 
 /**
  * Performs every operation, over HTTP and MQTT (ADR 0003). It validates the input, checks the package and runs
@@ -40,10 +39,7 @@ export async function perform(
     return { status: 200, body: serializeChecked(form, await form.run(call.call, input), services), replayed: false }
   }
   if (operation.steps) return performSteps(request, input, database, services, report)
-  return performChange(request, input, database, services, {
-    mayRetry: true,
-    isTogether: operation.together !== undefined,
-  })
+  return performChange(request, input, database, services)
 }
 
 /** Validates the input and checks the package of the account. Throws a `Failure`. */
@@ -95,7 +91,7 @@ async function performChange(
   input: unknown,
   database: Database,
   services: Services,
-  attempt: { readonly mayRetry: boolean; readonly isTogether: boolean },
+  mayRetry = true,
 ): Promise<OperationResult> {
   const { operation } = request
   const identity = identityOf(request)
@@ -109,34 +105,29 @@ async function performChange(
       (await findStored(database.reads, identity, stored, services.platform.clock.wall()))
     if (known) return replay(known)
     const prepared = await operation.prepare?.(openCall(request, database.reads, services).call, input)
-    const performed = await database.write(
-      async (db) => {
-        const nowMs = services.platform.clock.wall()
-        const earlier = identity && (await findStored(db, identity, stored, nowMs))
-        after = []
-        if (earlier) return replay(earlier)
-        const opened = openCall(request, db, services, attempt)
-        const answer: StoredResponse = {
-          status: 200,
-          body: serializeChecked(operation, await operation.run(opened.call, input, prepared), services),
-        }
-        if (operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
-        await writeOutbox(db, request, opened.events, nowMs, services)
-        if (identity) await storeResponse(db, identity, stored.seal(answer), nowMs)
-        after = opened.afterCommit
-        return { replayed: false, ...answer }
-      },
-      attempt.isTogether && operation.together !== undefined ? { together: operation.together } : aloneScope(operation),
-    )
+    const performed = await writeFor(database, operation, async (db, isTogether) => {
+      const nowMs = services.platform.clock.wall()
+      const earlier = identity && (await findStored(db, identity, stored, nowMs))
+      after = []
+      if (earlier) return replay(earlier)
+      const opened = openCall(request, db, services, { mayRetry, isTogether })
+      const answer: StoredResponse = {
+        status: 200,
+        body: serializeChecked(operation, await operation.run(opened.call, input, prepared), services),
+      }
+      if (operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
+      await writeOutbox(db, request, opened.events, nowMs, services)
+      if (identity) await storeResponse(db, identity, stored.seal(answer), nowMs)
+      after = opened.afterCommit
+      return { replayed: false, ...answer }
+    })
     await Promise.all(after.map((task) => task()))
     return performed
   } catch (error) {
-    if (error instanceof AloneNeeded)
-      return performChange(request, input, database, services, { ...attempt, isTogether: false })
     if (error instanceof LeaseRecallNeeded) {
       const wait = await database.write(error.recall)
       await wait(database.reads)
-      return performChange(request, input, database, services, { ...attempt, mayRetry: false })
+      return performChange(request, input, database, services, false)
     }
     if (error instanceof Failure && error.extras.afterRefusal) (await database.write(error.extras.afterRefusal))?.()
     return storeErrorResponse(error, identity, request, database, services)

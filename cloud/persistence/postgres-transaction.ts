@@ -39,12 +39,12 @@ export async function runTransaction<T>(
   try {
     const result = await work(kyselyOver(engine, transaction))
     await transaction.commit()
+    connection.release(false)
     return result
   } catch (error) {
-    transaction.rollBack()
+    // The caller does not wait for ROLLBACK, but the next user of the connection does.
+    void transaction.rollBack().finally(() => connection.release(transaction.isPlanOutdated))
     throw error
-  } finally {
-    connection.release(transaction.isPlanOutdated)
   }
 }
 
@@ -84,9 +84,9 @@ class Transaction implements DatabaseConnection {
     assert(command === 'COMMIT', `PostgreSQL answered COMMIT with ${command} without an error before it`)
   }
 
-  /** Sends ROLLBACK. The next user of the connection sends its statements behind it. */
-  rollBack(): void {
-    this.#connection.query({ text: 'rollback' }).catch(() => undefined)
+  /** Resolves when the server has answered everything. */
+  async rollBack(): Promise<void> {
+    await this.#connection.query({ text: 'rollback' }).catch(() => undefined)
   }
 
   /** True if a migration changed a table since this connection planned a statement on it. */

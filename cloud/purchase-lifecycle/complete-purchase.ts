@@ -40,6 +40,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
   for (const unit of await readUnits(db, purchase.purchase_id)) {
     const line = lines.get(unit.line_id)
     if (!line) continue
+    if (unit.item_id !== null) call.requireAlone()
     const item = await bindItem(call, purchase, unit.item_id, unit)
     units.push({ unit, line, item, facts: await receiptFacts(db, line, item) })
   }

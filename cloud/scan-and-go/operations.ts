@@ -26,6 +26,7 @@ import { startPurchase } from './start-checkout.ts'
 
 export const checkIn = operation({
   name: 'checkIn',
+  together: 'sales',
   area: 'scan and go',
   minimumPackage: 'GROW',
   summary: 'Opens a shopping session in a store.',
@@ -47,6 +48,7 @@ export const checkIn = operation({
 
 export const startCheckout = operation({
   name: 'startCheckout',
+  together: 'sales',
   area: 'scan and go',
   minimumPackage: 'GROW',
   summary: 'Creates a purchase from a basket and opens its payment.',
@@ -192,12 +194,16 @@ export async function endTestCheckout(
     )
   }
   if (result === 'paid') await completePurchase(call, purchase, store)
-  else await cancelUnpaidPurchase(call.db, purchase, { cancel_reason: result })
+  else {
+    call.requireAlone()
+    await cancelUnpaidPurchase(call.db, purchase, { cancel_reason: result })
+  }
   call.changed(purchase.purchase_id)
 }
 
 export const completeTestCheckout = operation({
   name: 'completeTestCheckout',
+  together: 'sales',
   area: 'scan and go',
   minimumPackage: 'GROW',
   summary: 'Ends a test checkout without its test page. Test keys only.',

@@ -23,6 +23,7 @@ export async function startPurchase(
   const caller = knownCaller(call.caller)
   const priced = await priceLines(db, store, lines, nowMs)
   assertPricesKnown(priced, caller)
+  if (priced.some(({ items }) => items.length > 0)) call.requireAlone()
   const units = priced.reduce((sum, line) => sum + line.quantity, 0)
   if (units > UNITS_LIMIT)
     throw invalid('items', `contains ${units} units; the maximum is ${UNITS_LIMIT}`, 'too_many_units')

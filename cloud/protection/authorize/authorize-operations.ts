@@ -38,6 +38,7 @@ const AuthorizationFields = {
 
 export const verifyProtectedItem = operation({
   name: 'verifyProtectedItem',
+  together: 'sales',
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Decides whether a device may act on one item, and issues a single-use token if so.',

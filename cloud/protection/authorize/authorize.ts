@@ -56,6 +56,7 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
   const target = await loadTarget(call, request, approvals)
   const facts = factsOf(target)
   const { decision, allowed } = decideUnits(facts, policy)
+  if (!decision.allowed || !isPlainRelease(request, target)) call.requireAlone()
   const decisionContext: DecisionContext = { request, target, facts, eventIds: eventIdsOf(call, request) }
   if (!decision.allowed) {
     const answer = await refuse(call, decisionContext, decision.reason, target)
@@ -86,6 +87,29 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
       (await receiptRights(call.db, target.purchase, authorization))),
   }
   return { target, decision, answer }
+}
+
+/**
+ * True if the request releases an item that is bound to a unit of a purchase, and nobody holds or approved that right. It then
+ * writes only rows that no other request reads, except the right itself (ADR 0049).
+ */
+function isPlainRelease(
+  { context, action, purchase, token }: AuthorizationRequest,
+  { units, item, purchase: owner }: AuthorizationTarget,
+): boolean {
+  const [{ lease, right }, ...others] = units
+  const isBound =
+    item !== undefined && item.line_id !== null && owner !== undefined && right?.key.lineId === item.line_id
+  const isFree = !lease.own && !lease.transferable && !lease.overridden && right?.tries.failures === 0
+  const isSimple = others.length === 0 && purchase === undefined && token === undefined
+  return (
+    isBound &&
+    isFree &&
+    isSimple &&
+    rightClassOf(action) === 'release' &&
+    !context.isPast &&
+    context.operatorId === null
+  )
 }
 
 async function loadTarget(

@@ -53,6 +53,7 @@ export async function publishLease(
   const { agent_id: agentId, nonce } = row
   const isOwnRequest = call.caller.kind === 'agent' && call.caller.agentId === agentId
   if ((isOwnRequest && agentId === policyOf(store).home) || !(await hasAgents(call.db, store.store_id))) return
+  call.requireAlone()
   const units = (await unitsOfAuthorization(call.db, nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
   const leasedTo = isOwnRequest || agentId === null ? undefined : { nonce, agentId }
   await denyRights(call, purchase, row.right_class as RightClass, units, row.exp + GUARD_SECONDS, leasedTo)
