@@ -6,7 +6,10 @@ import { endLogins } from './sessions.ts'
 
 /** An agent's keys: the current one and, during a rotation, the next one. */
 
-/** How long the cloud accepts outcome reports signed with a former key, ms. It stores delegated rights as long. */
+/**
+ * How long the cloud accepts outcome reports signed with a former key, ms. The cloud keeps unresolved delegated rights
+ * for about the same time.
+ */
 const FORMER_KEYS_FOR_MS = 91 * 86_400_000
 /** Maximum number of former keys per agent. An agent rotates its key every 30 days. */
 const FORMER_KEYS_LIMIT = 10
@@ -17,7 +20,8 @@ export function agentKeys({ agent_id, x, next_x: next }: AgentRow): KeyRing {
 }
 
 /**
- * Current and former keys of an agent. The receipt home may forward an outcome report long after its agent signed it.
+ * Current and former keys of an agent. The receipt home may forward an outcome report long after the reporting agent
+ * signed it.
  */
 export async function currentAndFormerKeys(db: Db, agent: AgentRow, nowMs: number): Promise<KeyRing> {
   const formerKeys = await db

@@ -1,7 +1,7 @@
 import type { Db } from '../persistence/database.ts'
 import { endLogins } from './sessions.ts'
 
-/** Revoked agents among these ids. */
+/** Returns the ids of the revoked agents among these. */
 export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise<string[]> {
   const rows = await db
     .selectFrom('agent')
@@ -12,7 +12,7 @@ export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise
   return rows.map((row) => row.agent_id)
 }
 
-/** Marks the ledger as forked. Returns the time of the first detection, ms. */
+/** Marks the ledger as forked. Returns the time at which the cloud first detected the fork, ms. */
 export async function markForked(db: Db, agentId: string, nowMs: number): Promise<number> {
   await db
     .updateTable('agent')

@@ -31,7 +31,7 @@ export function lastSeen(): LastSeen {
         for (let i = 0; i < rows.length; i += BATCH)
           await database.write((db) => writeAll(db, rows.slice(i, i + BATCH)))
       } catch (error) {
-        // The next flush retries these times; newer ones replace them.
+        // The next flush writes these times, unless newer ones have replaced them.
         noted = new Map([...writing, ...noted])
         throw error
       } finally {
@@ -45,7 +45,7 @@ async function writeAll(db: Db, rows: readonly (readonly [agentId: string, ms: n
   for (const [agentId, ms] of rows) await writeLastSeen(db, agentId, ms)
 }
 
-/** Stores the time at once, for logins. The succession detects agents that never logged in by this time. */
+/** Stores the time of a login at once. Without this time, succession.ts counts the agent as never logged in. */
 export async function writeLastSeen(db: Db, agentId: string, ms: number): Promise<void> {
   await db.updateTable('agent').set({ last_seen_ms: ms }).where('agent_id', '=', agentId).execute()
 }

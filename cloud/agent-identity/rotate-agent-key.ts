@@ -35,13 +35,13 @@ export const rotateAgentKey = operation({
     const weakness = publicKeyWeakness(x)
     if (weakness) throw invalid('publicJwk.x', `is a weak key: ${weakness}; generate another one`, 'weak_key')
     const keys = keyRing([{ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: agent.agent_id, state: 'active' }])
-    // The login proves freshness; the agent's clock may be wrong.
+    // Does not check the time of the proof: the agent's clock may be wrong, and the login is recent.
     const opened = openDocument<RotationClaims>(proof, DOCUMENT_KINDS.rotation, { keys, audience: agent.agent_id })
     const claims = opened.ok ? RotationClaims.safeParse(opened.claims) : undefined
     if (!claims?.success || !agentKeys(agent).has(claims.data.formerKid))
       throw invalid('proof', 'is not signed with publicJwk for this agent and its current key', 'invalid')
     call.changed(agent.agent_id)
-    // The agent repeats the request because the first response was lost; the key is already current.
+    // If the first response was lost, the agent repeats the request. The key is then current already.
     if (agent.x === x) return { success: true as const, kid: keyId(x) }
     if (await isKeyTaken(call.db, x, agent.agent_id))
       throw precondition('key_taken', 'another agent already uses this key: generate a new one')

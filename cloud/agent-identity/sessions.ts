@@ -120,7 +120,8 @@ export async function findAgentCaller(db: Db, token: string, nowMs: number): Pro
     accountId,
     mode: mode as Mode,
     tenant: row.tenant as Tenant,
-    // Passes the check of the account's package: operations of agents check the package of their store.
+    // Highest package, so that agents pass the check of the account's package. Operations of agents check the package
+    // of their store.
     package: 'PRIME' satisfies Package,
   }
 }

@@ -16,7 +16,9 @@ export type StoredAgentState = z.infer<typeof StoredState>
 const STATE_LIMIT = 120_000
 /** Minimum time between writes of a changed state, ms: a busy agent requests documents twice a second. */
 const CHANGED_MS = 10_000
-/** Minimum time between writes of an unchanged state, ms. Its age shows whether the agent is alive. */
+/**
+ * Minimum time between writes of an unchanged state, ms. The time of the last write shows whether the agent is alive.
+ */
 const SAME_MS = 60_000
 
 /** Parses a stored state. Returns undefined if it is missing or invalid. */
@@ -54,7 +56,7 @@ export async function storeFetchReport(db: Db, agent: AgentRow, report: FetchRep
   const isSame =
     stored?.policyVersion === policyVersion && stored?.queueDepth === queueDepth && stored?.release === release
   const ageMs = stored ? nowMs - Date.parse(stored.observedAt) : Infinity
-  // A wrong clock of the agent may set a time in the future, which must not delay the write.
+  // If the agent's clock is fast, the stored time may be in the future. That must not delay the write.
   if (ageMs >= 0 && ageMs < (isSame ? SAME_MS : CHANGED_MS)) return
   await write(db, agent.agent_id, {
     ...stored,

@@ -100,10 +100,10 @@ export const fetchSignedDocuments = operation({
     if (revocations) await repeatRevocations(call, caller.tenant, revocations)
     if (resynced !== undefined) await markResynced(call, caller.agentId, resynced)
     const hasCurrentEpoch = have?.policy?.[0] === call.services.authority.documentEpoch
-    // With a forked ledger the wait continues, because the other copy may have unreported rows.
+    // If the ledger is forked, the move of the receipt home still waits: the other copy may have unreported rows.
     if (agent && agent.fork_ms === null && hasCurrentEpoch && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq)
       await endWaitForAgent(call, caller.agentId, have?.policy?.[1] ?? 0)
-    // Requests for later pages repeat the report of the first one.
+    // A request for a later page repeats the report of the first request.
     if (agent && cursor === undefined)
       await storeFetchReport(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
     await endMoves(call, caller.storeId)
@@ -120,7 +120,7 @@ export const fetchSignedDocuments = operation({
     const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
     if (items) documents.push(...items.pages)
     documents.push(await freshnessDocument(call.db, store, call.services, policy))
-    // Ignores a version beyond the head: a stolen key signed that document.
+    // A version beyond the head belongs to a document that a stolen key signed, so it is ignored.
     if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0) && have.deny[1] <= store.deny_seq)
       await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
     if (
@@ -150,7 +150,10 @@ interface From {
   items: number | undefined
 }
 
-/** Versions after which the next pages start: from the cursor (`deny.items`), else from the agent's `have`. */
+/**
+ * Versions after which the next pages start. They come from the cursor (text `<deny>.<items>`), or without a cursor
+ * from the agent's `have`.
+ */
 function cursorOf(
   cursor: string | undefined,
   have: { deny?: readonly [number, number] | undefined; items?: readonly [number, number] | undefined } | undefined,
@@ -185,14 +188,15 @@ function isCurrent(have: readonly [number, number] | undefined, current: { epoch
 }
 
 /**
- * True if the agent has this version, or a newer one of the same epoch. A policy of a higher epoch was signed with a
- * stolen key. The agent then needs the cloud's policy, which it accepts once it knows that the key was revoked.
+ * True if the agent has this version, or a newer one of the same epoch. If the epoch of the agent's policy is higher, a
+ * stolen key signed that policy. The agent then needs the cloud's policy, which it accepts once it knows that the key
+ * was revoked.
  */
 function isOfEpoch(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {
   return have !== undefined && have[0] === current.epoch && have[1] >= current.ver
 }
 
-/** Stores the agent's item version. The exit advice compares it with the version of the paid items. */
+/** Stores the agent's item version. gate-freshness.ts compares it with the version of the paid items. */
 const noteItemSeq = prepared((db, p: { agentId: string; seq: number }) =>
   db.updateTable('agent').set({ item_seq: p.seq }).where('agent_id', '=', p.agentId).where('item_seq', '<', p.seq),
 )

@@ -123,7 +123,7 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
     ])
     .select((eb) => eb.fn.coalesce('s.price_cent', 'p.price_cent').as('product_price'))
     .select((eb) =>
-      // Part of a checkout that is not paid yet.
+      // True if the item belongs to a checkout that is not paid yet.
       eb
         .exists(
           eb
@@ -155,7 +155,7 @@ const goneWithin = prepared((db, p: { storeId: string; after: number; head: numb
 
 const NAMES: Record<string, 'epc' | 'tagUid' | 'tagId'> = { epc: 'epc', tag_uid: 'tagUid', tag_id: 'tagId' }
 
-/** Fills one page. `ver` is the version of its last entry, or `head` on the last page. */
+/** Fills one page. `ver` is the version of the page's last entry, or `head` on the last page. */
 function fill(
   entries: readonly FullEntry[],
   head: number,

@@ -10,14 +10,14 @@ import { cancelMovesTo } from '../../protection/devices/move-device.ts'
 import { replaceStoreKey, storeKeyParts } from '../../protection/operators/store-keys.ts'
 import { forkKey, writeRevoked } from '../../agent-identity/agent-queries.ts'
 
-/** Revokes an agent and returns its changed row. `hasSuccessor` is true if a successor continues its ledger. */
+/** Revokes an agent and returns its changed row. `hasSuccessor` is true if a successor continues the agent's ledger. */
 export async function endAgent(call: Call, agent: AgentRow, store: StoreRow, hasSuccessor = false): Promise<AgentRow> {
   await writeRevoked(call.db, agent.agent_id, call.nowMs)
   await acknowledgeFork(call, agent)
   await cancelMovesTo(call, agent.agent_id)
   await cancelWaitForAgent(call, agent.agent_id)
   await reassignHome(call, store, agent.agent_id, hasSuccessor)
-  // The revoked agent knows the store key, so the operator verifiers of later policies need a new one.
+  // The revoked agent knows the store key, so the verifiers in later policies need a new store key.
   await replaceStoreKey(call.db, store.store_id, storeKeyParts(call.services))
   await storeDocumentChanged(call, store.store_id)
   call.changed(agent.agent_id)

@@ -60,7 +60,7 @@ export interface EnrolmentRequest {
   replaces?: Replacement | undefined
 }
 
-/** Enrols an agent. The same code with the same key returns the same agent. */
+/** Enrols an agent. If an agent repeats the request with the same code and key, it gets the same agent again. */
 export async function enrol(call: Call, request: EnrolmentRequest): Promise<AgentRow> {
   const { x } = request.publicJwk
   const weakness = publicKeyWeakness(x)
@@ -96,7 +96,7 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
   return makeAgent(call, code, request, { ledger: proof.ledger, replaces: predecessor?.agent_id ?? null })
 }
 
-/** True if an agent, even a revoked one, has this ledger id. The cloud stores the agent's rows under it. */
+/** True if an agent, even a revoked one, has this ledger id. The cloud stores the agent's rows under this id. */
 async function isLedgerTaken(db: Db, ledger: string): Promise<boolean> {
   return (
     (await db.selectFrom('agent').select('agent_id').where('ledger_id', '=', ledger).executeTakeFirst()) !== undefined

@@ -17,7 +17,7 @@ import { findAgent } from '../../agent-identity/sessions.ts'
  * the predecessor. The successor then has the devices, the receipt home and the unsent rows.
  *
  * The predecessor stays valid until that login, because the response to the enrolment may be lost. If staff revoke the
- * predecessor before it, the cloud still records the successor.
+ * predecessor before that login, the cloud still records the successor.
  */
 export interface Replacement {
   agentId: string
@@ -27,7 +27,7 @@ export interface Replacement {
 
 /**
  * Finds the predecessor whose key signed this proof. Returns undefined if the proof is invalid or the predecessor is
- * revoked or unknown. A restored cloud may not know it.
+ * revoked or unknown. A restored cloud may not know the predecessor.
  */
 export async function findPredecessor(
   call: Call,
@@ -51,8 +51,8 @@ export async function findPredecessor(
 }
 
 /**
- * Agents enrolled for the same predecessor that never logged in, because the enrolment response was lost. Refunds and
- * moves of the receipt home must not wait for them.
+ * Agents that were enrolled for the same predecessor but never logged in, because the enrolment response was lost.
+ * Refunds and moves of the receipt home must not wait for these agents.
  */
 function unusedEnrolments({ db }: Call, { agent_id, store_id, replaces }: AgentRow): Promise<AgentRow[]> {
   const others = db

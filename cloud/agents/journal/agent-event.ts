@@ -20,7 +20,8 @@ const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', '
 
 /**
  * Adds facts of the cloud to an agent's event: purchase, line, location of the device, processing time. The caller
- * stores the event. Raises `foreign_evidence` and returns undefined if only another agent or store may report it.
+ * stores the event. Raises `foreign_evidence` and returns undefined if only another agent or store may report the
+ * event.
  */
 export async function completeAgentEvent(
   scope: EvidenceScope,
@@ -51,7 +52,7 @@ export async function completeAgentEvent(
     event.replayProtectedNonce === undefined ? {} : await factsOfNonce(scope, event.replayProtectedNonce)
   const item = tokenItem ?? (await itemOfEvent(scope.db, scope.tenant, event))
   const tag = technologiesOf({ ...tagOf(event, item), item, device, store })
-  // Object literals with three spreads cost up to forty times as much on Node 20.
+  // On Node 20, an object literal with three spreads takes up to forty times as long.
   const completed: ProtectionEvent = Object.assign(definedFields(Object.assign({}, place, about)), tag, event, {
     storeId: agent.store_id,
     processedAt,
@@ -80,7 +81,7 @@ async function foreignIn(
   return isOwn ? undefined : 'a token of another agent'
 }
 
-/** Tag identifiers in the event. If it has none, those of its item. */
+/** Tag identifiers in the event. If the event has none, the identifiers of its item. */
 function tagOf({ epc, tagUid, protectionAction }: ProtectionEvent, item: ProtectedItemRow | undefined) {
   const isNamed = epc !== undefined || tagUid !== undefined
   return {

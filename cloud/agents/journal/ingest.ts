@@ -80,8 +80,9 @@ export async function ingestBatch(
 }
 
 /**
- * True if the missing rows are lost. The agent deleted them after an acknowledgement that the cloud has lost or that a
- * stolen key signed. The batch names the agent's oldest row, so a batch out of order is no gap.
+ * True if the missing rows are lost. The agent deleted them after they were acknowledged. Either the cloud has since
+ * lost that acknowledgement, or a stolen key signed it. Only a batch that starts with the agent's oldest row proves a
+ * gap; a batch out of order does not.
  */
 async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: UncheckedBatchClaims): Promise<boolean> {
   const { authority, platform } = call.services

@@ -8,8 +8,9 @@ export interface ReadRow {
 }
 
 /**
- * Parses a row. An invalid row keeps its evidence if that is valid, so that the cloud does not lease used rights again.
- * Its event is dropped until the retry, because the cloud must store an event only once. It may apply evidence twice.
+ * Parses a row. If the row is invalid but its evidence is valid, returns the evidence, so that the cloud does not lease
+ * used rights again. The event is dropped until the retry, because the cloud must store an event only once. The cloud
+ * may apply the same evidence twice.
  */
 export function readRow(body: unknown): ReadRow {
   const whole = JournalBody.safeParse(body)

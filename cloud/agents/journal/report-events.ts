@@ -81,7 +81,7 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       const named = call.db.selectFrom('protection_event').select('store_id').where('event_id', '=', event.eventId)
       const known = await named.where('tenant', '=', tenant).executeTakeFirst()
       if (known) {
-        // Treating another store's event as a repetition would lose an alarm.
+        // If the event of another store counted as a repetition, an alarm would be lost.
         if (known.store_id !== event.storeId)
           throw new Failure('already-exists', 'an event of another store has this eventId: use another one')
         duplicates++

@@ -103,8 +103,8 @@ interface RetryProgress {
 }
 
 /**
- * Retries an agent's unapplied rows in ledger order. `step` runs each transaction; the work returns the number of
- * applied rows.
+ * Retries an agent's unapplied rows in ledger order. `step` runs one transaction; its `work` returns the number of rows
+ * that were applied.
  */
 export async function retryUnapplied(
   agentId: string,

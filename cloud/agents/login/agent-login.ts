@@ -76,7 +76,7 @@ export const agentLogin = operation({
     if (assertion === undefined)
       return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
     const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
-    // A signed revocation is the only way to stop an agent that would otherwise accept receipts offline.
+    // Only a signed revocation stops the agent. Otherwise it would continue to accept receipts offline.
     if (agent.revoked_ms !== null)
       return { success: true as const, revoked: signCommand(agentId, { command: 'revoke' }, call.services) }
     await replacePredecessor(call, agent)
@@ -117,7 +117,8 @@ async function openAssertion(
   const agent = await findAgent(call.db, agentId)
   if (!agent) throw REFUSED()
   const keys = agentKeys(agent)
-  // The challenge proves freshness; the agent's clock may be wrong.
+  // Does not check the time of the assertion, because the agent's clock may be wrong. The single-use challenge shows
+  // that the assertion is new.
   const opened = openDocument<AssertionClaims>(assertion, DOCUMENT_KINDS.assertion, { keys, audience: CLOUD_AUDIENCE })
   const claims = opened.ok ? AssertionClaims.safeParse(opened.claims) : undefined
   if (!claims?.success || claims.data.iss !== agentId) throw REFUSED()

@@ -16,26 +16,30 @@ import { endLogins } from '../../agent-identity/sessions.ts'
 /**
  * Compares the head of an agent's ledger at login with the stored rows (ADR 0017).
  *
- * A rollback is a head with the right hash behind the stored head, or a ledger that the agent reports as restored. The
- * cloud starts the next generation, lets the agent claim only online for 11 min, and denies used rights again.
+ * A rollback: the agent reports a restored ledger, or the ledger's head has the right hash but is behind the stored
+ * head. The cloud starts the next generation, lets the agent claim only online for 11 min, and denies used rights
+ * again.
  *
- * A fork is a wrong hash for a stored row, a generation older than the one in use, or a second rollback within an hour.
- * The cloud raises `agent_fork`.
+ * A fork: the hash of a stored row is wrong, the generation is older than the one in use, or a second rollback follows
+ * within an hour. The cloud raises `agent_fork`.
  */
 export interface LedgerHandshake {
   generation: number
-  /** Newest number of the deny list. The entries up to it include the rights whose use the ledger may have lost. */
+  /**
+   * Newest number of the deny list. The entries up to this number include the rights whose use the ledger may have
+   * lost.
+   */
   denySeq: number
   onlineOnlyUntil?: string
   /** The ledger exists twice: each claim needs the cloud until `resolveAgentFork`. */
   forked?: true
 }
 
-/** Two lives of a token and one minute for clock differences, ms. */
+/** Two token lifetimes and one minute for clock differences, ms. */
 const ONLINE_ONLY_MS = 11 * 60_000
 /**
- * Two rollbacks within this time are a fork, ms: two copies of the ledger log in alternately, and each login looks like
- * a rollback.
+ * Two rollbacks within this time count as a fork, ms. If two copies of the ledger log in alternately, each login looks
+ * like a rollback.
  */
 const REPEATED_ROLLBACK_MS = 3_600_000
 const ROLLBACK = 'ledger_rollback'
@@ -45,7 +49,7 @@ const RIGHTS_LIMIT = 20_000
 
 /**
  * Checks the ledger head in a login. Starts a new generation after a rollback and raises `agent_fork` for a copy.
- * `openedMs`: time at which the login's challenge was opened.
+ * `openedMs`: time at which the cloud created the login's challenge.
  */
 export async function ledgerHandshake(
   call: Call,
@@ -58,7 +62,7 @@ export async function ledgerHandshake(
     online_only_until_ms: until,
     fork_ms: forkMs,
   } = await compareHead(call, agent, assertion, openedMs)
-  // Reads the number last, so that it includes the entries that this handshake adds.
+  // Reads `deny_seq` last, so that it includes the entries that this handshake adds.
   const { deny_seq: denySeq } = await call.db
     .selectFrom('store')
     .select('deny_seq')
@@ -80,13 +84,13 @@ async function compareHead(
   openedMs: number,
 ): Promise<AgentRow> {
   if (generation > agent.generation) {
-    // Only a restored cloud can have an older generation than its agent: its backup is older than the rollback.
+    // If the agent's generation is newer, the cloud was restored from a backup that is older than the rollback.
     if (agent.resync === null) throw new Failure('unauthenticated', 'the assertion is not valid')
     return followGeneration(call, agent, generation)
   }
   if (seq === undefined || head === undefined) return agent
   if (generation < agent.generation) {
-    // Without a row in the new generation, the agent may have missed the response that announced it.
+    // If the cloud has no row of the new generation, the agent may have missed the response that announced it.
     const isFork = generation < agent.generation - 1 || agent.last_seq > 0
     return isFork ? raiseFork(call, agent) : agent
   }
@@ -119,7 +123,8 @@ function rollbackKey(agentId: string, generation: number): string {
 }
 
 /**
- * True if the newest stored row arrived after the challenge was opened. The slow login then explains the older head.
+ * True if the newest stored row arrived after the cloud created the challenge. The head is then older only because the
+ * login was slow.
  */
 async function isOvertaken(
   { db }: Call,
@@ -159,7 +164,7 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
   const detail = 'two copies of one ledger report: each claim needs the cloud until you decide with resolveAgentFork'
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkKey(agent_id, forkMs), detail })
-  // The connected agent may be the other copy, so the cloud makes it synchronise.
+  // If the other copy is the one that is connected, the command makes that copy synchronise.
   call.afterCommit(() =>
     call.services.agents.sendCommand({ storeId: store_id, agentId: agent_id }, { command: 'sync' }),
   )
@@ -185,7 +190,8 @@ async function nextGeneration(call: Call, agent: AgentRow, more: Partial<AgentRo
   }
   await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
   if (!(await distrustHome(call, agent.store_id, agent.agent_id))) await denyUsedRights(call, agent)
-  // Ends all logins. If a copy has logged in, the agent itself still uses the former generation and must log in again.
+  // Ends all logins. If this login came from a copy, the agent itself still uses the former generation and must log in
+  // again.
   await endLogins(call.db, agent.agent_id)
   return { ...agent, ...change }
 }
