@@ -18,7 +18,7 @@ import { readSigningKeys } from './signing-keys.ts'
  * Signing keys of the cloud. The root key, in a file, signs a key set for each tenant. The key set lists the tenant's
  * keys for tokens and receipts, and the keys of the installation for policies and freshness.
  *
- * Each process caches keys. It reloads them after any process has changed a key.
+ * Each process caches keys. A process reloads the keys after any process has changed one.
  */
 export interface Authority {
   readonly clock: SigningClock
@@ -66,7 +66,7 @@ export async function assertOwnKeys(db: Db, files: KeyFiles, random: Randomness)
 /** Opens the authority; creates the keys of the installation at the first start. */
 export async function openAuthority(database: Database, files: KeyFiles, platform: Platform): Promise<Authority> {
   const seal = sealer(files.sealingKeys, platform.random)
-  // The time of a restore also bounds the clock, because the backup may contain an older signed time.
+  // The clock must not be behind the time of the restore either, because the backup may contain an older signed time.
   const { restoredMs } = await readKeyCounters(database.reads)
   const clock = signingClock(platform.clock, Math.max((await readLastSigned(database.reads)) ?? 0, restoredMs))
   const loader = new KeyLoader({ sealer: seal, platform, clock, root: files.root.signer })
@@ -154,7 +154,7 @@ class CachedKeys implements Authority {
     return this.#remember(await this.#database.write((db) => this.#loader.load(db, tenant)), tenant)
   }
 
-  // Does not cache loaded keys, because keys of this transaction are not durable yet.
+  // Does not cache loaded keys: this transaction may have created them, and it has not committed yet.
   async readyWithin(db: Db, tenant: Tenant): Promise<TenantKeys> {
     return this.#tenants.get(tenant)?.keys ?? (await this.#loader.load(db, tenant)).keys
   }

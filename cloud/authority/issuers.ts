@@ -7,14 +7,14 @@ import type { RotatedUse } from './rotate-key.ts'
 export interface KeyOwner {
   use: RotatedUse
   accountId: string
-  /** If omitted, both modes. */
+  /** If omitted, the keys of both modes rotate. */
   mode?: Mode | undefined
 }
 
 /**
  * Issuers of the keys to rotate. Policy and freshness keys belong to the installation. Other keys belong to the live
- * and the test tenant of the account. If `revoke` is a kid, only the issuer of this key. Throws 404 for an unknown
- * account or kid.
+ * and the test tenant of the account. If `revoke` is a kid, returns only the issuer of this key. Throws 404 for an
+ * unknown account or kid.
  */
 export async function issuersOf(
   db: Db,

@@ -81,7 +81,7 @@ export async function beginTimeEpoch(db: Db, nowMs: number): Promise<void> {
   await storeLastSigned(db, nowMs)
 }
 
-/** Raises the time epoch to `epoch` if the restored cloud has a lower one. Returns whether it was lower. */
+/** Raises the time epoch to `epoch` if the restored cloud has a lower one. Returns true if it was lower. */
 export async function resumeTimeEpoch(db: Db, epoch: number): Promise<boolean> {
   const { timeEpoch } = await readKeyCounters(db)
   if (epoch <= timeEpoch) return false
@@ -100,7 +100,7 @@ async function raise(db: Db, name: keyof KeyCounters): Promise<void> {
   await writeKeyCounter(db, name, (await readKeyCounters(db))[name] + 1)
 }
 
-/** Sets a counter. The caller must not decrease it. */
+/** Sets a counter. The number must not be lower than the stored one. */
 export async function writeKeyCounter(db: Db, name: keyof KeyCounters, number: number): Promise<void> {
   const value = String(number)
   await db

@@ -19,7 +19,7 @@ export interface KeyFiles {
 /** The key that signs key sets. */
 export interface RootKey {
   readonly x: string
-  /** RFC 7638, 32 bytes. Enrolment codes contain its first bytes. */
+  /** Thumbprint of the root key (RFC 7638), 32 bytes. Enrolment codes contain the first bytes of it. */
   readonly thumbprint: Uint8Array
   readonly signer: Signer
 }
@@ -83,7 +83,7 @@ export function addSealingKey(dataDir: string, files: SecretFiles, random: Rando
   return keys
 }
 
-/** Removes all other sealing keys. No one can open texts that the removed keys sealed. */
+/** Removes all other sealing keys. The cloud can no longer open texts that the removed keys sealed. */
 export function discardOtherSealingKeys(dataDir: string, files: SecretFiles, key: Uint8Array): void {
   files.write(sealingFile(dataDir), textOf([key]))
 }

@@ -20,8 +20,8 @@ export const KEY_SET_LIFE = 400 * 86_400
 const RENEW_BEFORE = 60 * 86_400
 const RENEWED_AT_ONCE = 100
 /**
- * Maximum clock difference between processes, s. A key set further in the future was signed by a fast clock. Agents
- * reject it until its issue time.
+ * Maximum clock difference between processes, s. If a key set is dated further in the future, a process with a fast
+ * clock signed it. Agents reject such a key set until its issue time.
  */
 const AHEAD = 60
 

@@ -28,7 +28,9 @@ export async function readRoot(db: Db): Promise<string | undefined> {
   return stored?.value ?? signerOfKeySets(db)
 }
 
-/** Changes the root and signs every key set again in a new epoch. Agents follow only after re-enrolment. */
+/**
+ * Changes the root and signs every key set again in a new epoch. Agents trust the new root key only after re-enrolment.
+ */
 export async function changeRoot(db: Db, kid: string): Promise<void> {
   await writeRoot(db, kid)
   await raiseKeySetEpoch(db)

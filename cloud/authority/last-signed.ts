@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 
-/** The latest signed time. By it, a starting cloud detects that its clock is behind. */
+/** The latest signed time. With it, the cloud detects at its start that the clock is behind. */
 
 const NAME = 'last_signed_ms'
 

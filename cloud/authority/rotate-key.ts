@@ -8,11 +8,11 @@ import { makeMissingKeys, type KeyMaker } from './signing-keys.ts'
 /**
  *   next ──▶ active ──▶ retiring ──▶ retired        any ──▶ revoked
  *
- * States of a signing key. Each use always has a next key, which is published long before it signs. Only database rows
- * contain the state, so every process sees a change with its next request (ADR 0014).
+ * States of a signing key. Each use (purpose of a key) always has a next key, which is published long before it signs.
+ * Only database rows contain the state, so every process sees a change with its next request (ADR 0014).
  */
 
-/** Uses whose keys rotate here. The root is a file, and agents rotate their own keys. */
+/** Uses of keys that this file rotates. The root is a file, and agents rotate their own keys. */
 export const ROTATED_USES = ['token', 'receipt', 'policy', 'freshness'] as const satisfies readonly KeyUse[]
 export type RotatedUse = (typeof ROTATED_USES)[number]
 
@@ -36,10 +36,13 @@ const ACTIVE_MS = 30 * DAY_MS
 const PUBLISHED_BEFORE_MS = 7 * DAY_MS
 
 export interface Rotation {
-  /** Account and mode, or the installation. */
+  /** Issuer of the key: account and mode, or the installation. */
   iss: string
   use: RotatedUse
-  /** If true, revokes the active key instead of retiring it. A kid revokes that key in any state. */
+  /**
+   * If true, revokes the active key instead of retiring it. If a kid, revokes the key with this kid, whatever its
+   * state.
+   */
   revoke: boolean | string
 }
 
@@ -67,7 +70,8 @@ export async function rotateKey(db: Db, { iss, use, revoke }: Rotation, maker: K
   else await setState(db, active.kid, 'retiring', maker.nowMs)
   if (isChanged) await setState(db, next.kid, 'active', maker.nowMs)
   await makeMissingKeys(db, iss, [use], maker)
-  // A thief may have signed a time in the future. Agents lower their trusted time only in a new time epoch.
+  // With the stolen key, a thief may have signed a time in the future. Agents lower their trusted time only in a new
+  // time epoch.
   if (use === 'freshness' && keyToRevoke) await beginTimeEpoch(db, maker.nowMs)
   if (use === 'policy' || use === 'freshness') await renewDocuments(db, keyToRevoke !== undefined)
   await raiseKeyGeneration(db)

@@ -11,8 +11,8 @@ export interface SigningClock {
   /** Reason why the cloud signs nothing now; null if it signs. */
   untrustedReason(): string | null
   /**
-   * Wall clock time, ms. While the clock is not trusted, at most the last trusted time plus the elapsed time. Use it
-   * for documents that the cloud must always sign and must not date in the future.
+   * Wall clock time, ms. While the clock is not trusted, the result is at most the last trusted time plus the elapsed
+   * time. Use this time for documents that the cloud must always sign, but must not date in the future.
    */
   noLaterMs(): number
   /** Replaces the latest signed time (ms), when a new time epoch begins. */
