@@ -14,7 +14,8 @@ import type { LeaseView } from '../leases/leases.ts'
 
 const HOUR_MS = 3_600_000
 /**
- * Tolerance for the clock of another process, ms. A process with a wrong clock wrote later rows, so they are ignored.
+ * Tolerance for the clock of another process, ms. Rows with a later time are ignored, because a process with a wrong
+ * clock wrote them.
  */
 const AHEAD_MS = 60_000
 
@@ -67,7 +68,10 @@ export async function approvalsOf(
   return { count: Number(row?.count ?? 0), ...(first !== null && { endsMs: Number(first) + HOUR_MS }) }
 }
 
-/** Facts about approvals for the decision. A device that already holds the lease is not counted again. */
+/**
+ * Facts about approvals for the decision. If the device already holds the lease, its approval was counted before: the
+ * count is left out.
+ */
 export function approvalFacts(
   approvals: Approvals | undefined,
   { own, overridden }: LeaseView,

@@ -23,7 +23,7 @@ export interface AuthorizationRequest {
   identifiers: ItemIdentifiers
   /** Identifier for the token; undefined for a purchase-wide token. */
   item: { kind: IdentifierKind; id: string } | undefined
-  /** Purchase that `purchaseId`, receipt or token names. Its state is that of the request's time. */
+  /** Purchase that `purchaseId`, receipt or token names. The purchase has its state at the time of the request. */
   purchase: PurchaseRow | undefined
   /** Why the presented receipt or token is not valid. */
   token: DecisionFacts['token']

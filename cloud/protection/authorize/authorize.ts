@@ -64,7 +64,7 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
   }
 
   const { device, store } = context
-  // The cloud records past requests and status checks without a token.
+  // For past requests and status checks, the cloud records the grant but issues no token.
   if (action === 'verify_item_status' || context.isPast || !device || !store || !target.isKnown) {
     const eventId = await recordGranted(call, decisionContext, undefined)
     return { target, decision, answer: { authorized: true, ...NO_AUTHORIZATION, eventId } }
@@ -81,7 +81,7 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
     authorized: true,
     ...describeAuthorization(call, authorization, token, redemptions),
     eventId,
-    // Every response contains them, because the agent may have lost the first one.
+    // Every response contains the receipt rights, because the agent may have lost the first response.
     ...(context.caller.kind === 'agent' &&
       target.purchase &&
       (await receiptRights(call.db, target.purchase, authorization))),

@@ -12,9 +12,9 @@ import type { RequestContext } from './request-context.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
 
 /**
- * While an agent's ledger is untrusted, programs get tokens of the cloud's ledger (`led: cloud`). If someone presents
+ * While an agent's ledger is untrusted, programs get tokens of the cloud's ledger (`led: cloud`). If a person presents
  * such a token at a device, the agent sends it to the cloud, like a receipt. In exchange the cloud issues a token for
- * the agent's ledger, which covers the rights that are still free. It is valid for this request only.
+ * the agent's ledger, which covers the rights that are still free. The new token is valid for this request only.
  *
  * The result describes what the presented receipt or token covers.
  */
@@ -75,8 +75,8 @@ export type PresentedReceipt =
   | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: PurchaseRow }
 
 /**
- * Finds the purchase of a presented receipt in any supported format. `storeId`: store that must have issued it.
- * `pastMs`: time at which the shopper presented it; undefined for now.
+ * Finds the purchase of a presented receipt in any supported format. `storeId`: store that must have issued the
+ * receipt. `pastMs`: time at which the shopper presented it; undefined for now.
  */
 export async function readReceipt(
   call: Pick<Call, 'db' | 'services'>,

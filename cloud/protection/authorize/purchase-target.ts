@@ -117,8 +117,9 @@ export async function openUnits(
 }
 
 /**
- * True if this device may get one token for all these units (ADR 0009). This holds if staff count the goods there, or if
- * the device can read none of them. An unbound unit may be any item, so a reading device gets no such token.
+ * True if this device may get one token for all these units (ADR 0009): if staff count the goods at the device, or if
+ * the device can read none of the goods. If a unit is unbound, it may be any item, so a device that can read tags gets
+ * no such token.
  */
 export async function mayHoldPurchaseWide(
   call: Call,

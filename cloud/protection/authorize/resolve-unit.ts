@@ -23,7 +23,7 @@ import { lowestBy, unitToBind } from './unit-to-bind.ts'
  *   itemLineId ─▶ line ─▶ its lowest free unit that the device cannot read
  *
  * The item or purchase unit that a request names, with the right that the action uses. A standalone unit belongs to an
- * item without a purchase here (../items/standalone-unit.ts).
+ * item that has no purchase in untag (../items/standalone-unit.ts).
  */
 export interface ResolvedUnit {
   facts: ItemFacts
@@ -76,7 +76,7 @@ export async function resolveUnit(query: UnitQuery): Promise<ResolvedUnit | unde
   return namesItem || !line ? undefined : byLine(query, line)
 }
 
-/** The item at the time of the request. If the release itself bound it to the purchase, it stays bound. */
+/** The item at the time of the request. If the release itself bound the item to the purchase, the item stays bound. */
 async function itemAtQueryTime({ db, purchase, pastMs }: UnitQuery, item: ProtectedItemRow): Promise<ProtectedItemRow> {
   if (pastMs === undefined) return item
   const then = await itemAsOf(db, item, pastMs)

@@ -13,7 +13,7 @@ export interface BindableUnit {
   line: PurchaseLineRow
   /**
    * State of the unit's right. One unit is one item, so a lease of the other right class for another item also blocks
-   * it.
+   * the unit.
    */
   right: RightView
 }

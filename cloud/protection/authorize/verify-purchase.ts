@@ -119,7 +119,7 @@ async function authorizeDevice(
   }
 }
 
-/** Denies a purchase-wide token to a device that can read the items. The device must request each item. */
+/** Denies a purchase-wide token to a device that can read the items. The device must request each item separately. */
 async function requireItemRequests(call: Call, request: AuthorizationRequest, explain: boolean | undefined) {
   const { context, purchase } = request
   const facts: DecisionFacts = {

@@ -44,7 +44,7 @@ async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise
   await db.updateTable('store').set({ policy: moved }).where('store_id', '=', store.store_id).execute()
 }
 
-/** Makes the successor of a receipt home the receipt home. It continues the ledger. */
+/** Makes the successor the receipt home in place of its predecessor, whose ledger it continues. */
 export async function inheritHome(call: Call, storeId: string, agentId: string): Promise<void> {
   const store = await findStore(call.db, storeId)
   if (!store) return
@@ -54,9 +54,9 @@ export async function inheritHome(call: Call, storeId: string, agentId: string):
 }
 
 /**
- * If this agent is the receipt home, begins a move of the receipt home to the same agent. Its ledger may have lost uses
- * and delegations. The agent honours older receipts again after all other agents have reported. Returns whether the
- * agent is the receipt home.
+ * If this agent is the receipt home, begins a move of the receipt home to the same agent. The agent's ledger may have
+ * lost uses and delegations. The agent honours older receipts again after all other agents have reported. Returns
+ * whether the agent is the receipt home.
  */
 export async function distrustHome(call: Call, storeId: string, agentId: string): Promise<boolean> {
   const store = await findStore(call.db, storeId)

@@ -17,8 +17,8 @@ import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 
 /**
- * Registry of devices. Agents receive it in the signed policy of their store. A registered device belongs to the first
- * agent that reports it (adopt-device.ts). `updateDevice` moves it to another agent (move-device.ts).
+ * Registry of devices. Agents receive the registry in the signed policy of their store. A registered device belongs to
+ * the first agent that reports it (adopt-device.ts). `updateDevice` moves it to another agent (move-device.ts).
  * `decommissionDevice` is final.
  */
 

@@ -98,7 +98,8 @@ export const updateDevice = operation({
       ...(laneId !== undefined && { lane_id: laneId }),
       ...(gateId !== undefined && { gate_id: gateId }),
       ...(firmwareVersion !== undefined && { firmware_version: firmwareVersion }),
-      // A client may send back the workflow type that the store sets. It must not become the device's own setting.
+      // A client may send back the workflow type that the store sets. Such a value must not become the device's own
+      // setting.
       ...(workflowType !== undefined && workflowType !== facts.workflowType && { workflow_type: workflowType }),
       capabilities: JSON.stringify(capabilities),
       technologies: JSON.stringify(supportedTechnologies),

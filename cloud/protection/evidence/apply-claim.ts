@@ -17,8 +17,8 @@ import { publishUsedRights } from './publish-used-rights.ts'
 export type Claim = Extract<Evidence, { kind: 'claim' }>
 
 /**
- * Applies a claim. Returns false if its token or receipt is unknown. The cloud then stores the row and retries it
- * later.
+ * Applies a claim. Returns false if the token or receipt of the claim is unknown. The cloud then stores the row and
+ * retries it later.
  */
 export async function applyClaim(scope: EvidenceScope, source: EvidenceSource, claim: Claim): Promise<boolean> {
   return claim.source === 'token' ? applyTokenClaim(scope, source, claim) : applyReceiptClaim(scope, source, claim)
@@ -48,7 +48,8 @@ async function applyTokenClaim(scope: EvidenceScope, source: EvidenceSource, cla
   const used: UnitKey[] = []
   for (const unit of units.filter((u) => added.includes(u.ordinal))) {
     const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: row.purchase_id ?? '' }
-    // After an override another token leases this unit, and it must not release the goods again.
+    // If an operator overrode the lease, another token now leases this unit. That token must not release the goods
+    // again.
     await endLease(scope, key, row.nonce)
     await settleUnit(scope, source.storeId, key, claim)
     used.push(key)
@@ -61,7 +62,7 @@ async function applyTokenClaim(scope: EvidenceScope, source: EvidenceSource, cla
   if (purchase && isCancelled && !raised.has('redeemed_after_revocation'))
     await raiseCancelledAfterRelease(scope, purchase, claim.deviceId)
   await publishUsedRights(scope, source, purchase, used, claim.receipt !== undefined)
-  // An agent may use a revoked token until it learns of the revocation. So only a voided token frees its rights.
+  // An agent may use a revoked token until it learns of the revocation. So only a voided token frees its unused rights.
   if (row.voided_ms !== null) await freeLeases(scope, row)
   return true
 }

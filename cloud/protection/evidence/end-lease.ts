@@ -5,8 +5,8 @@ import type { UnitKey } from '../rights/rights.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
 /**
- * Recalls the lease of a unit after a claim or a delegation used its right. `by`: nonce of the token or receipt that
- * was used. `exceptOf`: agent whose lease stays.
+ * Recalls the lease of a unit after a claim or a delegation used the unit's right. `by`: nonce of the token or receipt
+ * that was used. `exceptOf`: agent whose lease stays.
  */
 export async function endLease(scope: EvidenceScope, key: UnitKey, by: string, exceptOf?: string): Promise<void> {
   const right = await scope.redemptions.right(key)

@@ -79,7 +79,7 @@ export class EvidenceFacts {
     return this.#authorizations.get(nonce) === true
   }
 
-  /** Purchase of a receipt of any tenant. Later changes in this transaction do not show. */
+  /** Purchase of a receipt of any tenant. The result does not include later changes of this transaction. */
   async purchaseOfReceipt(cti: string): Promise<ReceiptPurchase | undefined> {
     await this.#readPurchases([cti])
     return this.#purchases.get(cti)

@@ -15,7 +15,7 @@ const ABOUT_LIMIT = 128
 
 /**
  * Raises `foreign_evidence` once per agent and kind of report, because a lying agent may send any number of reports.
- * The exception counts further ones. The cloud stores all rows of the journal.
+ * Further reports only increase the count of the exception. The cloud stores all rows of the journal.
  */
 export async function raiseForeignEvidence(
   scope: EventScope,

@@ -16,9 +16,9 @@ interface Forwarder {
 }
 
 /**
- * Verifies an outcome report. It must match the row and name this receipt home and one of its epochs. An agent of the
- * store must have signed it, with a current or former key. Returns undefined for an invalid report and for one of a
- * revoked agent without a successor.
+ * Verifies an outcome report. The report must match the row, and name this receipt home and one of its epochs. An agent
+ * of the store must have signed the report with a current or former key. Returns undefined if the report is invalid, or
+ * if it comes from a revoked agent without a successor.
  */
 export async function openOutcomeReport(
   { db, facts, tenant, nowMs }: EvidenceScope,

@@ -23,8 +23,8 @@ const BULK_BODY_LIMIT = 2 * 1024 * 1024
 
 /**
  * Registry of tagged items. Purchases, refunds and `updateItemStatus` change the status of an item
- * (policy/item-status.ts). Each change gets the next number of the store's sequence, by which it reaches the replicas
- * of the agents (item-sequence.ts).
+ * (policy/item-status.ts). Each change gets the next number of the store's sequence. Agents fetch the changes for their
+ * replicas in this order (item-sequence.ts).
  *
  * A purchase binds an item to one of its units. An item that was paid at another till has a standalone unit
  * (standalone-unit.ts).

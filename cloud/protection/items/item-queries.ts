@@ -48,8 +48,8 @@ const boundTo = prepared((db, p: { lineId: string }) =>
     .innerJoin('protected_item as i', 'i.item_id', 'u.item_id')
     .selectAll('i')
     .where('u.line_id', '=', p.lineId)
-    // Leaves out an item that was returned and sold again. It belongs to another line, but its former unit still names
-    // it.
+    // Leaves out an item that was returned and sold again. Such an item belongs to another line, but its former unit
+    // still names the item.
     .whereRef('i.line_id', '=', 'u.line_id')
     .whereRef('i.unit_no', '=', 'u.unit_no')
     .orderBy('u.unit_no'),

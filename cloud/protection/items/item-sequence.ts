@@ -12,7 +12,10 @@ import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 export interface ItemHead {
   /** Newest number. */
   seq: number
-  /** Newest number of a removed identifier that was deleted. An agent with an older version loads all items again. */
+  /**
+   * Newest number among the removed identifiers whose rows were deleted after the retention. An agent with an older
+   * version loads all items again.
+   */
   floor: number
 }
 
@@ -46,7 +49,10 @@ export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
 
 const NAMES = ['epc', 'tag_uid', 'tag_id'] as const
 
-/** Takes the number of an item change. Identifiers that the change removes get the numbers before it. */
+/**
+ * Takes the number of an item change. If the change removes identifiers of the item, their removals get the numbers
+ * before the change.
+ */
 export async function nextChangeSeq(
   db: Db,
   item: ProtectedItemRow,
@@ -100,7 +106,7 @@ export async function renumberItems(db: Db, storeId: string, itemIds: readonly s
       .updateTable('protected_item')
       .set({ item_seq: first + i })
       .where('item_id', '=', itemId)
-      // An item that left has a number in its new store.
+      // Skips an item that left: its number belongs to its new store.
       .where('store_id', '=', storeId)
       .execute()
   }
@@ -134,7 +140,7 @@ export function notifyGates(
   call.afterCommit(() => call.services.agents.itemsChanged(storeId))
 }
 
-/** Deletes removed identifiers after their retention, and raises the floor. */
+/** Deletes the rows of removed identifiers after their retention, and raises `floor` to the newest deleted number. */
 export async function pruneRemovedNames(db: Db, nowMs: number): Promise<void> {
   const before = nowMs - REMOVED_RETENTION_MS
   const stores = await db

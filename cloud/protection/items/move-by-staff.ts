@@ -51,7 +51,7 @@ async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {
       findRight(db, { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id }),
     ),
   )
-  // A refund or staff have returned the unit before.
+  // If the unit was returned before, by a refund or by staff, nothing changes.
   if (rights.some((row) => row !== undefined && row.returned_by !== null)) return
   await returnUnits(call, purchase, [unit], newId('ret', services.platform))
 }

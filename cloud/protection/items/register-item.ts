@@ -100,16 +100,22 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   await storeMoves(call.db, [registered], null, call.nowMs)
 }
 
-/** Throws if the row gives a known item another status. Its sender would expect gates to behave accordingly. */
+/**
+ * Throws if the row gives a known item another status. If the new status were ignored, the caller would expect gates to
+ * act on it, and they would not.
+ */
 function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus | undefined): void {
   if (stated === undefined || stated === item_status) return
   throw precondition('item_status_differs', `the item is ${item_status}, not ${stated}: move it with updateItemStatus`)
 }
 
-/** Throws if a tag in use gets another product. If it were paid, the other goods would pass the gate. */
+/**
+ * Throws if the row puts a tag in use on another product. If the item is paid, the other goods would pass the gate with
+ * its tag.
+ */
 function assertProductStays(known: ProtectedItemRow, productId: string, epc: string | undefined): void {
   if (known.product_id === productId || MAY_BE_OTHER_GOODS.has(known.item_status)) return
-  // The SGTIN proves that the tag is still on the same goods; the store has added their product since.
+  // The item had no product yet. The SGTIN proves that the tag is still on the same goods.
   if (known.product_id === null && parseEpc(epc ?? known.epc ?? '')?.gtin14 !== undefined) return
   throw precondition(
     'item_not_sellable',
@@ -131,7 +137,10 @@ function assertSameProduct(epc: string | null | undefined, ean: string | null | 
   )
 }
 
-/** Finds the product that the row names, or that its SGTIN contains. Throws if the store does not sell a named one. */
+/**
+ * Finds the product that the row names, or that its SGTIN contains. Throws if the row names a product that the store
+ * does not sell.
+ */
 async function productOf({ db }: Call, store: StoreRow, item: NewItem, epc: string | undefined) {
   if (item.productId !== undefined) {
     const product = await findProduct(db, store.tenant, { productId: item.productId }, store.store_id)

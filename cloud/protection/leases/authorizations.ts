@@ -186,7 +186,10 @@ export async function isLedgerUntrusted(call: Call, device: DeviceRow): Promise<
   return (await tokenLedger(call, device)).isUntrusted
 }
 
-/** True if the device may get this authorization again. One for an untrusted ledger works for one request only. */
+/**
+ * True if the device may get this authorization again. An authorization for an untrusted ledger works for one request
+ * only.
+ */
 export async function mayReissue(call: Call, row: ProtectionAuthorizationRow, device: DeviceRow): Promise<boolean> {
   const { ledger, isUntrusted } = await tokenLedger(call, device)
   return row.ledger === ledger && (ledger === CLOUD_LEDGER || !isUntrusted)

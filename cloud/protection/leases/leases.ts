@@ -40,8 +40,8 @@ export function mayBeHonoured({ exp }: Pick<ProtectionAuthorizationRow, 'exp'>, 
 }
 
 /**
- * True if a process with a fast clock issued the authorization. Its end is then wrong, and no device with a correct
- * clock honours it.
+ * True if a process with a fast clock issued the authorization. The end of such an authorization is wrong, and no
+ * device with a correct clock honours it.
  */
 function isOfFuture({ iat }: Pick<ProtectionAuthorizationRow, 'iat'>, nowMs: number): boolean {
   return (iat - GUARD_SECONDS) * 1_000 > nowMs
@@ -50,7 +50,7 @@ function isOfFuture({ iat }: Pick<ProtectionAuthorizationRow, 'iat'>, nowMs: num
 /**
  * Determines whether a device may lease a right (ADR 0011). The lease holder gets its own lease again. Another device
  * gets the right only if the cloud can transfer the lease at once. During a move to another agent, a device gets no
- * lease. `right` is absent for actions without a right. `covers` is true if a lease is for the requested target.
+ * lease. `right` is absent for actions without a right. `covers` returns true if a lease is for the requested target.
  */
 export async function viewLease(
   call: Call,
@@ -71,7 +71,7 @@ export async function viewLease(
   const isLive = !isAhead && row.exp * 1_000 > call.nowMs && row.revoked_ms === null && row.voided_ms === null
   const isOwn = row.device_id === deviceId && row.action === action && covers(row)
   if (isOwn && isLive) {
-    // The cloud has recalled it, so the agent may have voided it already.
+    // The cloud has recalled this lease, so the agent may have voided the token already.
     if (row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt, recallable: row }
     if (await mayReissue(call, row, device)) return { right: 'free', own: row }
     if (row.agent_id !== null) return { right: 'leased_elsewhere', endsAt }
@@ -100,7 +100,10 @@ export async function transferLease(
   await freeUnusedRights(call, row)
 }
 
-/** Revokes an authorization and frees the rights of its unused steps. */
+/**
+ * Revokes an authorization. If no agent holds the token, frees the rights of its unused steps. Otherwise denies the
+ * nonce, and requests the agent to void the token.
+ */
 export async function revokeAuthorization(
   call: Revoking,
   row: ProtectionAuthorizationRow,

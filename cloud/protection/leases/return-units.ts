@@ -9,7 +9,9 @@ import { settlePurchases } from '../rights/settle-purchase.ts'
 
 const GUARD_SECONDS = 60
 
-/** True if the item belongs to this unit. A unit may still name an item that was returned and sold again. */
+/**
+ * True if the item belongs to this unit. If an item was returned and sold again, its former unit still names the item.
+ */
 export function isItemOf(
   item: Pick<ProtectedItemRow, 'line_id' | 'unit_no'>,
   unit: Pick<PurchaseUnitRow, 'line_id' | 'unit_no'>,
@@ -44,7 +46,9 @@ export async function returnUnits(
   await settlePurchases(call, [purchase.purchase_id])
 }
 
-/** Revokes the authorization that leases this right. Devices must request its other rights again. */
+/**
+ * Revokes the authorization that leases this right. Devices must request the other rights of this authorization again.
+ */
 export async function revokeLease(call: Call, right: UnitKey, reason: string): Promise<void> {
   const row = await findRight(call.db, right)
   const lease = row?.state === 'leased' && row.nonce !== null ? await findAuthorization(call.db, row.nonce) : undefined

@@ -13,9 +13,9 @@ import type { OperatorRow } from '../../persistence/tables/agents.ts'
  * Keys that operator verifiers depend on. The cloud stores sealed base verifiers. With the store key it computes the
  * verifiers that the policy publishes. Agents receive the store key in the login response.
  *
- * A store gets a key at the first login of an agent or with its first operator. When an agent is revoked, the cloud
- * replaces the key, so that the revoked agent cannot check verifiers of later policies. Other agents log in again when
- * a policy names an unknown key.
+ * The cloud creates the store key at the first login of an agent, or with the first operator. When an agent is revoked,
+ * the cloud replaces the key, so that the revoked agent cannot check verifiers of later policies. Other agents log in
+ * again when a policy names a store key that they do not know.
  */
 
 /** The verifiers of one operator. */

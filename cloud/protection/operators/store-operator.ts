@@ -3,7 +3,7 @@ import { notFound } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 
 /**
- * Checks an operator id. Throws 404 for a registered operator of another store of the caller, or one who was removed.
+ * Checks an operator id. Throws 404 if the operator was removed, or is registered in another store of the caller.
  * Accepts unknown ids, because merchants may use their own staff numbers (ADR 0009).
  */
 export async function assertOperator(

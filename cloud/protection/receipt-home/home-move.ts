@@ -10,8 +10,8 @@ import { denyRights } from '../rights/deny-list.ts'
  * Moves the receipt home of a store, when an agent adopts the exit gate or staff choose another agent (ADR 0012).
  *
  * A new receipt home must know earlier uses before it honours receipts from before the move. So `beginHomeMove` denies
- * all used rights and waits for every agent. The policy names the new receipt home, which then honours new receipts.
- * After all agents have reported their redemptions, it also honours older receipts.
+ * all used rights and waits until every agent has reported. The policy names the new receipt home, which then honours
+ * new receipts. After all agents have reported their redemptions, it also honours older receipts.
  */
 
 const GUARD_SECONDS = 60
@@ -65,15 +65,15 @@ export async function beginHomeMove(call: Call, store: StoreRow, home: string): 
   await storeHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))
   // The next document version names the new receipt home.
   const policyVer = ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1
-  // Each agent may have used delegated rights, or released goods while it was isolated. The cloud learns this only from
-  // its report.
+  // Each agent may have used delegated rights, or released goods while it was isolated. The cloud learns of such
+  // releases only from the agent's report.
   for (const { agent_id: agentId } of await agentsHere(db, { storeId }))
     await waitFor(db, { storeId, agentId, policyVer })
   // The new receipt home knows its own redemptions, so the move does not wait for it.
   await db.deleteFrom('home_move_wait').where('store_id', '=', storeId).where('agent_id', '=', home).execute()
 }
 
-/** Stores the move. Older receipts then need staff until the receipt home has the current deny list. */
+/** Stores the move. Receipts from before the move need staff until the receipt home has the current deny list. */
 async function storeHomeMove({ db }: Call, storeId: string, movedS: number): Promise<void> {
   const { deny_seq } = await db
     .selectFrom('store')

@@ -14,8 +14,8 @@ import { policyOf } from '../store-documents/parsed-policy.ts'
 const GUARD_SECONDS = 60
 
 /**
- * This query has no LIMIT, because SQLite would compile it again for each value of the limit. That costs five times as
- * much as reading all agents.
+ * This query has no LIMIT, because SQLite would compile it again for each value of the limit. To compile the query
+ * costs five times as much as to read all agents.
  */
 const agentsOfStore = prepared((db, p: { storeId: string }) =>
   db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId),
@@ -41,8 +41,8 @@ export async function receiptRights(db: Db, purchase: PurchaseRow, row: Protecti
 
 /**
  * Puts leased rights on the deny list, so that the receipt home does not honour them meanwhile. An agent that requested
- * the token itself knows the lease from the response. If it is the receipt home, no entry is needed. If a program
- * requested the token, the entry names the agent of the device as lease holder.
+ * the token itself knows the lease from the response. If this agent is the receipt home, no entry is needed. If a
+ * program requested the token, the entry names the agent of the device as lease holder.
  */
 export async function publishLease(
   call: Call,

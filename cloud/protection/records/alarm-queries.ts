@@ -33,7 +33,7 @@ export async function dispositionsOf(
   return new Map(rows.map((row) => [row.event_id, row]))
 }
 
-/** Stores the disposition of an alarm. Replaces an earlier one. */
+/** Stores the disposition of an alarm. Replaces an earlier disposition. */
 export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promise<void> {
   const { disposition, operator_id, recovered_cent, disposed_ms } = row
   await db

@@ -15,7 +15,9 @@ export interface ExceptionFilter {
   limit: number
 }
 
-/** Maximum difference between the time in an id and `raised_ms`, ms. They come from two readings of the clock. */
+/**
+ * Maximum difference between the time in an id and `raised_ms`, ms. The two times come from two readings of the clock.
+ */
 const ID_GUARD_MS = 60_000
 
 /** Exceptions of a scope, newest first. */

@@ -10,7 +10,10 @@ import { recordEvent, type EventScope } from './record-event.ts'
  * evidence. Agents and devices report others in events (`recordReportedException`).
  */
 
-/** `acknowledged_by` of an exception that later evidence resolved. New contradicting evidence raises it again. */
+/**
+ * `acknowledged_by` of an exception that later evidence resolved. If new evidence contradicts again, the cloud raises
+ * the exception again.
+ */
 export const WITHDRAWN = 'later evidence'
 
 export interface NewException {
@@ -100,8 +103,9 @@ async function recordRaised(scope: EventScope, exception: NewException, eventId:
 }
 
 /**
- * Stores an exception that an agent or device reported. A repetition opens it again and is counted. `reporter`: the
- * agent. Its id in the exception key separates its reports from the cloud's own exceptions.
+ * Stores an exception that an agent or device reported. A repetition opens the exception again and increases its count.
+ * `reporter`: the agent. The exception key contains the reporter's id, so that the agent's reports stay separate from
+ * the cloud's own exceptions.
  */
 export async function recordReportedException(
   { db, tenant, platform, nowMs }: EventScope,
@@ -172,7 +176,10 @@ export async function writeAcknowledged(
   return { ...row, ...change }
 }
 
-/** Acknowledgement by exception key. The key includes the store, because devices choose some subjects. */
+/**
+ * Parameters that acknowledge the exception with this key (store, kind, subject). The store is part of the key, because
+ * devices choose some subjects.
+ */
 interface Acknowledgement {
   storeId: string
   kind: string

@@ -66,7 +66,7 @@ export async function recordEvent(
   return eventId
 }
 
-/** Stores an event. If the account already has an event with this id, that one stays. */
+/** Stores an event. If the account already has an event with this id, keeps that event. */
 export async function storeEvent(scope: Omit<EventScope, 'platform'>, event: ProtectionEvent): Promise<void> {
   const row = rowOf(scope, event)
   await insertEvent(scope.db, row)

@@ -220,7 +220,7 @@ async function recordOutcome(
 
 async function describe(call: Call, row: ProtectionAuthorizationRow, redemptionId: string, eventId: string) {
   const redemptions = await redemptionsOf(call.db, row.nonce)
-  // Counts only redemptions up to this one, so that a repeated call gets the same response.
+  // Counts only the redemptions up to `redemptionId`, so that a repeated call gets the same response.
   const upTo = redemptions.findLastIndex((r) => r.redemption_id === redemptionId)
   const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
   return {

@@ -28,7 +28,7 @@ import { viewAuthorization } from '../leases/view-authorization.ts'
 
 /** Time after the claim in which only the device may report the outcome, ms. */
 const REPORT_WITHIN_MS = 300_000
-/** Time after its end in which an agent with a slow clock may still accept a receipt, s. */
+/** Time after the end of a receipt in which an agent with a slow clock may still accept it, s. */
 const GUARD_SECONDS = 60
 
 export const resolveRedemption = operation({
@@ -90,7 +90,7 @@ async function ownSubject(
   return own
 }
 
-/** True if staff may resolve the outcome. Throws if they contradict a known outcome or are too early. */
+/** True if staff may resolve the outcome. Throws if staff contradict a known outcome, or resolve it too early. */
 function isOpen({ nowMs }: Call, { outcome: known, resolved_by, at_ms }: RedemptionRow, reported: Outcome): boolean {
   if (known === 'confirmed' || resolved_by !== null) {
     if (known !== reported) throw precondition('outcome_known', `the outcome is already known: ${known}`)

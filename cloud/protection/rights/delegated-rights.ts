@@ -20,7 +20,7 @@ export interface DelegatedRight extends UnitKey {
 
 type DelegatedRightKey = 'line_id' | 'unit_no' | 'right_class' | 'redemption_id'
 
-/** Retention after the receipt's end if nothing was reported, s. Agents reconnect much sooner. */
+/** Retention of unresolved delegated rights after the end of the receipt, s. Agents reconnect much sooner. */
 const KEEP_AFTER_END = 90 * 86_400
 
 const insert = prepared((db, p: DelegatedRight) =>
@@ -92,7 +92,7 @@ const unresolved = prepared((db, p: { lineId: string; unitNo: number; rightClass
     .where('redemption.redemption_id', 'is', null),
 )
 
-/** Stores a delegation. A repeated report of it changes nothing. */
+/** Stores a delegation. If the cloud has stored the same delegation before, nothing changes. */
 export async function storeDelegated(db: Db, delegated: DelegatedRight): Promise<void> {
   await insert(db, delegated)
   await markDelegated(db, delegated)
@@ -136,7 +136,10 @@ export async function viewGrantableRight(
   return others.length === 0 ? right : { ...right, staffReason: right.staffReason ?? UNKNOWN_OUTCOME_REASON }
 }
 
-/** Deletes delegated rights after their receipts have ended: with a known outcome, or after `KEEP_AFTER_END`. */
+/**
+ * After the end of their receipts, deletes delegated rights with a known outcome at once, and all others after
+ * `KEEP_AFTER_END`.
+ */
 export async function pruneDelegated(db: Db, nowMs: number): Promise<void> {
   const nowS = Math.floor(nowMs / 1_000)
   await db

@@ -12,8 +12,8 @@ import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 
 const GUARD_SECONDS = 60
 /**
- * Retention of expired entries, s. The cloud does not publish them. If they had expired early by a fast clock, it
- * publishes them again.
+ * Retention of expired entries, s. The cloud publishes only unexpired entries. If an entry expired early because the
+ * clock was fast, the cloud publishes it again.
  */
 const KEEP_AFTER_END = 14 * 86_400
 

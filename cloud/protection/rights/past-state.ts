@@ -5,8 +5,8 @@ import { redemptionsOfUnit } from './redemptions.ts'
 import { findRight, UNKNOWN_OUTCOME_REASON, type RightView, type UnitKey } from './rights.ts'
 
 /**
- * State at a past time, by which the cloud decides about past requests (`occurredAt`, ADR 0009). It uses the current
- * policy and devices.
+ * State at a past time, by which the cloud decides about past requests (`occurredAt`, ADR 0009). Policy and devices are
+ * the current ones.
  */
 
 /** The purchase with its status at that time. */
@@ -19,8 +19,8 @@ export async function purchaseAsOf(db: Db, purchase: PurchaseRow, atMs: number):
 }
 
 /**
- * True if the purchase was cancelled by then. Its refund has the time of the cancellation. Without a refund the time is
- * unknown, so the result is true.
+ * True if the purchase was cancelled by then. The time of the refund is the time of the cancellation. If there is no
+ * refund, the time is unknown, and the result is true.
  */
 async function wasCancelled(db: Db, { purchase_id }: PurchaseRow, atMs: number): Promise<boolean> {
   const whole = await db

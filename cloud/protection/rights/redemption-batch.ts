@@ -31,7 +31,7 @@ const rightsOfLines = preparedForMany((db, ids) => db.selectFrom('unit_right').s
 
 /**
  * Redemptions and rights within a transaction. `prepare` reads the rows of a batch together, and `flush` writes their
- * changes together. The other methods read rows that were not prepared on demand, and write them at once.
+ * changes together. The other methods read all other rows on demand, and write them at once.
  */
 export class RedemptionBatch {
   readonly #db: Db
@@ -98,7 +98,7 @@ export class RedemptionBatch {
     return this.#lines.has(key.lineId) ? this.#rights.get(nameOf(key)) : findRight(this.#db, key)
   }
 
-  /** Adds a redemption. Returns false if it exists. */
+  /** Adds a redemption. Returns false if the redemption exists already. */
   async add(redemption: NewRedemption): Promise<boolean> {
     const row = { ...redemption, outcome: null, resolved_by: null, reported: null }
     const name = redemptionName(row)
@@ -138,7 +138,7 @@ export class RedemptionBatch {
     if (!this.#cacheRight(key, { state: 'free', failures })) await freeRight(this.#db, key, failures)
   }
 
-  /** Unused authorization of the unit that ends last. */
+  /** Of the unused authorizations of the unit, the one that expires last. */
   async unusedLease(key: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined> {
     await this.flush()
     return unusedLease(this.#db, key)
@@ -160,7 +160,7 @@ export class RedemptionBatch {
     if (read.line_id !== null) addTo(this.#byUnit, unitName(read.line_id, read.unit_no, read.right_class), read)
   }
 
-  /** Stores a right in the cache. Returns false if its line was not prepared. */
+  /** Stores a right in the cache. Returns false if `prepare` has not read the purchase line of the right. */
   #cacheRight(key: UnitKey, right: Partial<UnitRightRow> & { state: string; failures: number }): boolean {
     if (!this.#lines.has(key.lineId)) return false
     const { lineId: line_id, unitNo: unit_no, rightClass: right_class, purchaseId: purchase_id } = key

@@ -65,7 +65,7 @@ const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: 
     .where('u.line_id', '=', p.lineId)
     .where('u.unit_no', '=', p.unitNo)
     .where('a.voided_ms', 'is', null)
-    // A device without an agent redeems at the cloud, which rejects a revoked authorization.
+    // Leaves out revoked authorizations of devices without an agent: they redeem at the cloud, which rejects them.
     .where((eb) => eb.or([eb('a.revoked_ms', 'is', null), eb('a.agent_id', 'is not', null)]))
     .where((eb) =>
       eb.not(
@@ -117,7 +117,10 @@ export async function updateOutcome(
   await writeOutcome(db, { nonce, step, redemptionId, outcome })
 }
 
-/** Changes the outcome of a redemption: the outcome by staff (`resolved_by`), or by the device (`reported`). */
+/**
+ * Changes a redemption: its valid outcome (`outcome`), the operator who resolved it (`resolved_by`), or the outcome
+ * that the device reported (`reported`).
+ */
 export async function updateRedemption(
   db: Db,
   { nonce, step, redemption_id }: RedemptionRow,
@@ -132,7 +135,7 @@ export async function updateRedemption(
     .execute()
 }
 
-/** Unused authorization of a unit that ends last. */
+/** Of the unused authorizations of a unit, the one that expires last. */
 export async function unusedLease(
   db: Db,
   { purchaseId, lineId, unitNo, rightClass }: UnitKey,

@@ -213,9 +213,7 @@ export type RightView =
   | { state: 'used' }
   | { state: 'leased'; nonce: string; deviceId: string; staffReason?: string }
 
-/**
- * Current state of a right. It is free again after its lease has expired and after a failed or unknown use.
- */
+/** Current state of a right. A right is free again after its lease has expired, and after a failed or unknown use. */
 export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightView {
   if (!row) return { state: 'free' }
   const { failures, isUnknown } = triesOf(row)

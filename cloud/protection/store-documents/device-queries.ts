@@ -24,7 +24,10 @@ export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
   return ofStore(db, { storeId })
 }
 
-/** Maximum number of decommissioned devices in a policy. Agents reject older ones as unknown. */
+/**
+ * Maximum number of decommissioned devices in a policy. To agents, devices that were decommissioned earlier are
+ * unknown.
+ */
 const DECOMMISSIONED_LIMIT = 50
 
 const inService = prepared((db, p: { storeId: string }) =>

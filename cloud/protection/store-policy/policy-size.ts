@@ -10,8 +10,9 @@ const ENVELOPE = 512
 const RESERVE = 32 * 1024
 
 /**
- * Throws 409 `policy_too_large` if the store's policy is longer than agents accept. They would reject it and all later
- * policies, and after 80 hours only staff could release goods. Call it for changes that make the policy longer.
+ * Throws 409 `policy_too_large` if the store's policy is longer than agents accept. Agents would reject that policy and
+ * all later ones, and after 80 hours only staff could release goods. Call this check for changes that make the policy
+ * longer.
  */
 export async function assertPolicyFits(
   { db, services, nowMs }: Pick<Call, 'db' | 'services' | 'nowMs'>,

@@ -58,7 +58,7 @@ export async function policyClaims(
   { iat, epoch }: { iat: number; epoch: number },
 ): Promise<PolicyClaims> {
   const operators = await operatorsOf(db, { storeId: store.store_id })
-  // `minAgent` is outside `policy`, so that an older agent that rejects the policy can still read it.
+  // `minAgent` is outside `policy`: an older agent that cannot parse `policy` can still read `minAgent`.
   const { minAgent, ...policy } = policyOf(store)
   return {
     iss: store.tenant,
@@ -108,7 +108,7 @@ async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClai
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {
   const [row] = await moveOf(db, { storeId })
   if (!row) return {}
-  // The final number is unknown until all agents have reported.
+  // Until all agents have reported, it is unknown which deny list number the receipt home needs.
   const denySeq = (await hasAwaitedAgents(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
   return { homeMove: { atS: row.moved_s, denySeq } }
 }
