@@ -4,7 +4,7 @@ import type { RequestContext, Grant } from './request.ts'
 
 /**
  * Describes each unit of a confirmed release for the gates of the store: device, named tag if any, and the receipt or
- * token that proves the release. Empty for actions that release no tag, and for overrides.
+ * token that proves the release. Returns an empty list for actions that release no tag, and for overrides.
  */
 export function announcedReleases(
   { request }: RequestContext,

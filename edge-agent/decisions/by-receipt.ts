@@ -138,7 +138,7 @@ function namesItem(identifiers: ItemIdentifiers): boolean {
 function coveredUnits(claims: ReceiptClaims, identifiers: ItemIdentifiers): number[] | undefined {
   const all = Array.from({ length: claims.units }, (_, n) => n)
   if (!namesItem(identifiers)) return all
-  // A receipt over 32 units has no entries to match a tag with. So all units count, and `unitFacts` requires staff.
+  // A receipt over 32 units has no entries to match a tag with. So all units match, and `unitFacts` requires staff.
   if (!claims.entries) return all
   const { entries, cti } = claims
   const wanted = namesOf(identifiers).map(([kind, id]) => Buffer.from(receiptEntry(cti, kind, id)))
@@ -176,10 +176,7 @@ function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefine
   }
 }
 
-/**
- * Facts if no unit is free: the tag does not belong to the receipt, or all covered units are used. Null if receipts do
- * not authorize this action.
- */
+/** Returns null if receipts do not authorize this action. Null if receipts do not authorize this action. */
 function factsWithoutUnit(covered: readonly number[] | undefined, identifiers: ItemIdentifiers): ItemFacts | null {
   if (covered === undefined) return null
   return covered.length > 0 || !namesItem(identifiers) ? { status: 'paid', paidBy: 'purchase' } : { status: 'sellable' }

@@ -106,10 +106,10 @@ function mismatch(
 ): Extract<DenyReason, 'token_invalid' | 'token_revoked'> | undefined {
   if (authorization.act !== request.action || authorization.led !== `${ledger.ledgerId}.${ledger.generation}`)
     return 'token_invalid'
-  // For a token that the agent fetched for this request, the claim makes this check. It answers `already_redeemed` if
-  // this ledger used the right.
+  // Skips a token that the agent fetched for this request. The claim checks that token, and answers `already_redeemed`
+  // if this ledger used the right.
   if (!isFetchedForRequest && ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
-  // The cloud was restored to a backup from before this token. It does not know the token and may grant the right
+  // If the cloud was restored to a backup from before this token, it does not know the token and may grant the right
   // again.
   if (authorization.iat < ledger.cloudGeneration.tokensSince) return 'token_revoked'
   // If the agent fetched the token for this request, the cloud chose the item and may name it by another identifier.

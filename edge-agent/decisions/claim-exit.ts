@@ -16,7 +16,7 @@ export type ClaimExit = (deviceId: string, tag: TagName, leftMs: number) => Prom
 /** Temporary denials: a later attempt may succeed. */
 const TEMPORARY: ReadonlySet<DenyReason> = new Set(['authorization_outstanding', 'clock_untrusted'])
 
-/** Makes the function. It throws only if the ledger throws. */
+/** Makes the function. Makes the function that claims an exit right. That function throws only if the ledger throws. */
 export function exitClaimer(
   parts: Pick<AuthorizeParts, 'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items' | 'tokenVoider'>,
 ): ClaimExit {
@@ -60,8 +60,8 @@ export function exitClaimer(
       nowMs: clock.now().nowMs,
     })
     if (claimed.ok) return 'claimed'
-    // The cloud may not know yet that this ledger used the right or voided the token. Once it has the journal, it may
-    // choose another unit.
+    // The cloud may not know yet that this ledger used the right or voided the token. Once the cloud has the journal
+    // rows, it may choose another unit.
     const isAheadOfCloud = acknowledgedSeq !== undefined && ledger.journal.head.seq > acknowledgedSeq
     await tokenVoider.voidIfUnused(nonce)
     return isAheadOfCloud ? 'later' : 'refused'

@@ -30,7 +30,7 @@ export interface Decided {
  *   offline, receipt ─▶ offline-receipts.ts ─▶ by-receipt.ts
  *   offline, anything else ─▶ by-item.ts
  *
- * Decides a request by the first line that applies. A verdict uses up no right.
+ * Of the lines above, the first that applies decides the request. A verdict uses up no right.
  */
 export class Decider {
   readonly #parts: DeciderParts
@@ -46,8 +46,8 @@ export class Decider {
     const { token, receipt } = context.request
     const opened = token === undefined ? undefined : await openWithNewestKeys(this.#parts, link, context, token)
     if (opened && !isOnlyForCloud(opened, context)) {
-      // Another copy of the ledger may have used the token: a fork, or this ledger before it was restored. So staff
-      // decide. After the cloud has learned of the restore, older tokens name a former generation and fail.
+      // If the ledger was forked or restored, another copy of it may have used the token, so staff decide. Once the
+      // cloud knows of the restore, older tokens name a former generation of the ledger and are refused.
       const isUntrusted = untrustedReason(ledger, clock.now().nowMs) === 'forked' || isRestored(ledger)
       const verdict = isUntrusted ? NEEDS_STAFF : decideByToken(this.#parts, context, opened, false)
       return { verdict, offline: !link.isOnline }

@@ -52,10 +52,10 @@ export interface AuthorizeAnswer {
   unknownFacts?: readonly ItemFactName[]
 }
 
-/** The fields of an answer for which no device was commanded. */
+/** The fields of an answer if no device received a command. */
 export const NOTHING_RELEASED = { expiresAt: null, itemCount: 0, remaining: 0, outcome: null } as const
 
-/** Returns the answer unchanged. Throws if it grants an action that drives an output but has no outcome. */
+/** Returns the answer unchanged. Throws if the answer grants an action that drives an output, but has no outcome. */
 export function assertOutcome(answer: AuthorizeAnswer): AuthorizeAnswer {
   assert(
     !answer.authorized || !drivesOutput(answer.action) || answer.outcome !== null,
@@ -89,9 +89,12 @@ export interface Grant {
   home?: { agentId: string; epoch: number }
   /** Id of the request to the receipt home. */
   homeRequestId?: string
-  /** Redemption id of the rights that the receipt home granted; equals `homeRequestId`. Absent without an answer. */
+  /**
+   * Redemption id of the rights that the receipt home granted; equals `homeRequestId`. Absent if the receipt home did
+   * not answer.
+   */
   homeRedemptionId?: string
-  /** Unused rights at the receipt home. */
+  /** Number of rights of the receipt that are unused at the receipt home. */
   remaining?: number
   approval?: { operatorId: string; limit: number }
   /** The cloud's event of the grant, if the cloud granted it. */

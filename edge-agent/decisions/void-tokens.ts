@@ -23,7 +23,7 @@ const VOID_AFTER_MS = 30_000
 const LONGEST_TOKEN_LIFE_S = 660
 /** Maximum voided nonces in memory. Voiding a token twice is harmless. */
 const VOIDED_LIMIT = 1_000
-/** Maximum timers. Without a timer, an unused token ends when it expires. */
+/** Maximum timers. Above this number, an unused token is not voided: it stays leased until it expires. */
 const TIMERS_LIMIT = 1_000
 
 /** Opens the voider for tokens of this ledger. */
@@ -48,7 +48,7 @@ export function openTokenVoider({
         if (voided.has(nonce) || (onlyUnused && used > 0)) return false
         const atMs = nowMs()
         ledger.claims.deny(nonce, Math.floor(atMs / 1_000) + LONGEST_TOKEN_LIFE_S)
-        // After a used step, dates the row 1 ms later, so that a claim of the same millisecond comes first.
+        // If a step was used, the time of the row is 1 ms later, so that a claim of the same millisecond comes first.
         ledger.journal.append({ atMs: Math.floor(atMs) + (used > 0 ? 1 : 0), evidence: { kind: 'void', nonce } })
         return true
       })
