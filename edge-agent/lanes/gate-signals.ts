@@ -29,19 +29,19 @@ export function gateSignal(
   sirenSeconds = SIREN_SECONDS,
 ): GateSignal | undefined {
   const amber: GateSignal = { signal: 'amber', seconds: AMBER_SECONDS, isAlarm: false }
-  // Green would send the shopper to a closed gate.
+  // If the gate failed to open, green would send the shopper to a closed gate.
   if (answer.authorized)
     return answer.outcome === 'failed' || answer.outcome === 'unknown'
       ? amber
       : { signal: 'green', seconds: GREEN_SECONDS, isAlarm: false }
   if (!hasTag) return amber
   const siren: GateSignal = { signal: 'siren', seconds: sirenSeconds, isAlarm: true }
-  // The status allows the item to leave, but the request was denied: staff handle it.
+  // If the status allows the item to leave but the request was denied, staff handle it.
   if (answer.itemStatus && GATE_BEHAVIOUR[answer.itemStatus] === 'pass') return amber
-  // An item with a stale status may be paid by now.
+  // If the status is stale, the item may be paid by now.
   const isKnown = answer.statusAgeSeconds === undefined
   if (answer.itemStatus && isKnown) return siren
-  // The receipt does not cover the tag.
+  // Without an item status, this reason means that the receipt does not cover the tag.
   if (answer.reason === 'item_not_paid' && isKnown) return siren
   if (policy?.unknownTag === 'siren') return siren
   return policy?.unknownTag === 'ignore' ? undefined : amber

@@ -129,7 +129,9 @@ export class LaneReader {
     return { identifiers, ...this.#receiptBefore(state, action) }
   }
 
-  /** Returns the remembered receipt. Empty if the receipt is too old, or if the action needs no right. */
+  /**
+   * Returns the remembered receipt. Returns an empty object if the receipt is too old, or if the action needs no right.
+   */
   #receiptBefore({ receipt }: LaneState, action: ProtectionAction): { receipt?: string } {
     const nowMs = this.#parts.platform.clock.elapsed()
     const isFresh = receipt !== undefined && nowMs - receipt.atMs <= RECEIPT_MEMORY_MS
@@ -138,8 +140,8 @@ export class LaneReader {
 }
 
 /**
- * Returns the tag number in a bar code. Undefined if the text cannot be a tag number, or if the device is not for
- * staff.
+ * Returns the tag number in a bar code. Returns undefined if the text cannot be a tag number, or if the device is not
+ * for staff.
  */
 function tagNumberIn(text: string, device: DeviceFacts | undefined): string | undefined {
   if (!device || !TAG_NUMBER_DEVICES.has(device.deviceType)) return undefined

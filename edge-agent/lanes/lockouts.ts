@@ -4,7 +4,10 @@ import type { Clock } from '../../policy/platform.ts'
  * Counts wrong sign-ins of one caller. Five errors lock the name for a minute; each further lock lasts twice as long.
  */
 export interface Lockouts {
-  /** Wait before the next attempt with this name, ms; 0 if an attempt is allowed. `as` is set if the proof is a PIN. */
+  /**
+   * Wait before the next attempt with this name, ms; 0 if an attempt is allowed. `as` says whether the name is known.
+   * It is set only if the proof is a PIN.
+   */
   waitMs(name: string, as?: NameKind): number
   failed(name: string, as?: NameKind): void
   passed(name: string): void
@@ -19,7 +22,7 @@ const LONGEST_LOCK_MS = 3_600_000
 /** A store has at most 500 operators. */
 const KNOWN_LIMIT = 500
 /**
- * Number of unknown names after which a caller is guessing. It then waits a minute after each wrong PIN, for any name.
+ * A caller that tried this many unknown names is guessing. It then waits a minute after each wrong PIN, for any name.
  */
 const INVENTED_LIMIT = 50
 const REMEMBERED_MS = 86_400_000

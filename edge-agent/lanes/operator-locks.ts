@@ -11,7 +11,8 @@ import { lockouts, type Lockouts, type NameKind } from './lockouts.ts'
  */
 export interface OperatorLocks {
   /**
-   * Wait before this caller may try this operator, ms; 0 if an attempt is allowed. `as` is set if the proof is a PIN.
+   * Wait before this caller may try this operator, ms; 0 if an attempt is allowed. `as` says whether the id is known.
+   * It is set only if the proof is a PIN.
    */
   waitMs(operatorId: string, caller: string, as?: NameKind): number
   failed(operatorId: string, caller: string, as?: NameKind): void

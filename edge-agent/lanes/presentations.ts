@@ -85,13 +85,13 @@ export class Presentations {
     this.#lanes.get(deviceId)?.tags.delete(keyOf(tag))
   }
 
-  /** Requests the denied tags of a lane again, because a new receipt or operator may change the decision. */
+  /** Makes a new request for each denied tag of a lane, because a new receipt or operator may change the decision. */
   retryRefused(deviceId: string): void {
     const lane = this.#lanes.get(deviceId)
     if (lane) this.#requeue(deviceId, lane, () => true)
   }
 
-  /** Requests denied tags again if their items have changed. */
+  /** Makes a new request for each denied tag whose item has changed. */
   itemsChanged(): void {
     for (const [deviceId, lane] of this.#lanes)
       this.#requeue(deviceId, lane, ({ tag, itemAtRequest }) => this.#statusOf(tag) !== itemAtRequest)
@@ -130,7 +130,7 @@ export class Presentations {
     void this.#work(deviceId)
   }
 
-  /** Requests the waiting tags, one after the other. */
+  /** Makes the requests for the waiting tags, one after the other. */
   async #work(deviceId: string): Promise<void> {
     const lane = this.#laneOf(deviceId)
     if (lane.isBusy) return

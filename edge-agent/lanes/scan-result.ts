@@ -9,8 +9,8 @@ export interface ScanOrigin {
   /** Operator of the caller's session. */
   operatorId?: string | undefined
   /**
-   * True if an operator typed the text or pressed a button. Only this restarts the idle time, because shoppers scan,
-   * too.
+   * True if an operator typed the text or pressed a button. Only input by hand restarts the idle time, because shoppers
+   * scan, too.
    */
   byHand?: boolean | undefined
   /** Caller over HTTP. Undefined for the device's own scanner. */

@@ -5,7 +5,7 @@ import type { Wiring } from '../devices/wiring.ts'
 
 /** Handles staff cards at readers that are configured for them. Reports a presented card once. */
 export interface StaffCards {
-  /** Handles the event if it belongs to a staff card. Returns true if it did. */
+  /** Handles the event of a reader for staff cards. Returns false if the event is for another handler. */
   onEvent(sourceId: string, laneId: string, event: DeviceEvent): boolean
 }
 

@@ -1,13 +1,13 @@
 import type { GatePolicy } from '../../../policy/gate-policy.ts'
 
 /**
- * Counts the distinct unpaid items that left within the times of the policy. Many items are probably stolen. Very many
- * items mean that staff move goods.
+ * Counts the distinct unpaid items that left within the time windows of the policy. If many items leave, they are
+ * probably stolen. If very many items leave, staff move goods.
  */
 export interface BulkDetector {
   /** Counts a leaving tag. `count`: items that left within the time for bulk alarms. */
   add(tag: string, atMs: number): { isBulk: boolean; count: number; isReplenishment: boolean }
-  /** Time until which moved goods keep the siren silent, ms. 0 before the first such time. */
+  /** Time until which the siren stays silent because staff move goods, ms; 0 at first. */
   readonly mutedUntilMs: number
 }
 

@@ -6,8 +6,9 @@ import type { Log } from '../../log.ts'
 import { gateTagOf } from './tags/gate-tag.ts'
 
 /**
- * Claims the exit rights of paid tags that have left, one at a time. If the cloud is unreachable, the right is leased
- * or the disk is full, retries every 15 s until 4½ minutes after the exit. Requests and signals never wait for it.
+ * Claims the exit rights of paid tags that have left, one at a time. Retries every 15 s until 4½ minutes after the exit
+ * if the cloud is unreachable, if the right is leased, or if the disk is full. Requests and signals never wait for
+ * these claims.
  */
 export interface ExitClaims {
   /** Adds a tag to the queue. `leftMs`: trusted time at which the tag left. */

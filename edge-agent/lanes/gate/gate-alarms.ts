@@ -115,7 +115,7 @@ export class GateAlarms {
     })
   }
 
-  /** Switches a signal on if at most half of its time remains. */
+  /** Switches a signal on if it is off, or if at most half of its duration remains. */
   #light(signal: Signal, atMs: number): void {
     const seconds = this.#secondsOf[signal]
     if (atMs < this.#litUntil[signal] - seconds * 500) return
@@ -129,7 +129,7 @@ export class GateAlarms {
     this.#parts.later(RESOLVABLE_MS, () => this.#checkIncident())
   }
 
-  /** Ends the incident if it is over, and else checks again later. */
+  /** Ends the incident if it is over; otherwise checks again later. */
   #checkIncident(): void {
     const { clock, later } = this.#parts
     const { endsMs } = this.#incidents

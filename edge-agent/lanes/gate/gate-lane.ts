@@ -68,8 +68,8 @@ export function openGate(parts: GateParts): GateLane {
 /**
  *   read ─ old or repeated? ─▶ tags/presence.ts: leaving? ─▶ assess-tag.ts ─▶ gate-alarms.ts: siren, light
  *
- * One exit gate. It decides from memory, in the same task as the read, and writes to the journal later. If newer
- * item data may show that an item is paid, it first fetches them, for at most 250 ms.
+ * One exit gate. The gate decides from memory, in the same task as the read, and writes to the journal later. If newer
+ * item data may show that an item is paid, the gate first fetches the data, for at most 250 ms.
  */
 export class GateLane {
   readonly counts: GateCounts = { reads: 0, late: 0, entering: 0, passed: 0, alarms: 0 }
@@ -190,7 +190,7 @@ export class GateLane {
     else this.#act(tag, assessment)
   }
 
-  /** Fetches newer items, which may prevent a needless alarm. The shopper is still near after so short a wait. */
+  /** Fetches newer items, which may prevent a needless alarm. The wait is so short that the shopper is still near. */
   #syncThenFinish(tag: string): void {
     if (this.#waitingForItems.has(tag)) return
     this.#waitingForItems.add(tag)
@@ -211,7 +211,9 @@ export class GateLane {
     return assessTag(leaving, this.#parts.policy() ?? DEFAULT_POLICY, this.#gatePolicy())
   }
 
-  /** Checks both, so that a released unit of a receipt covers only one tag. */
+  /**
+   * Checks releases and receipts, even if the tag has a release. So a released unit of a receipt covers only one tag.
+   */
   #coverage(tag: string): 'receipt' | 'released' | undefined {
     const isReleased = this.#parts.released.covers(tag)
     if (this.#receipts.covers(tag, this.#parts.platform.clock.elapsed())) return 'receipt'

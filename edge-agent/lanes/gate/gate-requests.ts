@@ -52,9 +52,9 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
  */
 export class GateRequests {
   readonly #parts: GateRequestsParts
-  /** The last receipt that opened each gate. A passage removes it. */
+  /** The last receipt that opened each gate. When a person passes the gate, its entry is removed. */
   readonly #opened = new Map<string, OpenedGate>()
-  /** Running decisions, because a scanner reads a presented receipt several times. */
+  /** Running decisions. A scanner reads a presented receipt several times, and all these reads share one decision. */
   readonly #underWay = new Map<string, Promise<AuthorizeAnswer>>()
   readonly #passages = new Map<string, number>()
 
@@ -106,7 +106,7 @@ export class GateRequests {
       this.#parts.signal(deviceId, { kind: 'signal', signal: 'amber', seconds: AMBER_SECONDS })
       throw error
     })
-    // After a passage the shopper has left and presents the receipt no more.
+    // If a person has passed since, the shopper has left and will not present the receipt again.
     const mayShowAgain =
       receipt !== undefined && !hasItemIdentifier(identifiers) && this.#passagesAt(deviceId) === before
     if (mayShowAgain) this.#remember(deviceId, receipt, answer)
@@ -116,7 +116,7 @@ export class GateRequests {
 
   async #authorize(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { receipt, identifiers } = request
-    // Reads the unused entries before the claim uses them up: their tags may pass next.
+    // Reads the unused entries before the claim uses them up: the tags of these entries may pass next.
     const rights =
       receipt === undefined || hasItemIdentifier(identifiers) ? undefined : unusedRights(this.#parts, receipt, 'exit')
     return rights ? this.#leaveWithReceipt(request, rights) : this.#parts.authorize(request)
@@ -152,7 +152,8 @@ export class GateRequests {
     const authorized: TagEntry[] = []
     let first: AuthorizeAnswer | undefined
     for (const { tag, entry } of nearby) {
-      // The shopper waits. So the caller authorizes all remaining units together.
+      // The shopper waits. The shopper waits, so the loop ends here and the caller authorizes all remaining units
+      // together.
       if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_TIMEOUT_MS) break
       const answer = await authorize({ ...request, identifiers: tagNameOf(tag), isAlreadyOpen: first !== undefined })
       if (!answer.authorized) continue
@@ -163,7 +164,10 @@ export class GateRequests {
     return { first, authorized }
   }
 
-  /** Only a confirmed outcome may be repeated (P2). A failed one frees its right, and staff resolve an unknown one. */
+  /**
+   * Only a confirmed outcome may be repeated (P2). A failed outcome frees its right, and staff resolve an unknown
+   * outcome.
+   */
   #remember(deviceId: string, receipt: string, answer: AuthorizeAnswer): void {
     const { platform, wiring } = this.#parts
     if (!answer.authorized || answer.outcome !== 'confirmed' || !wiring.hasPassageSensor(deviceId)) return

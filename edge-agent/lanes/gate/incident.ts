@@ -15,7 +15,7 @@ export interface Incidents {
   readonly endsMs: number | undefined
 }
 
-/** Time after an alarm in which a payment, receipt or release resolves it, ms. */
+/** Time after an alarm in which a payment, receipt or release ends the alarm, ms. */
 export const RESOLVABLE_MS = 10_000
 const TAGS_LIMIT = 1_000
 

@@ -3,8 +3,8 @@ import { receiptEntry, type ReceiptClaims } from '../../../policy/receipts/recei
 import { tagNameOf } from './tags/gate-tag.ts'
 
 /**
- * Receipts that a gate accepted within the last 30 s. Each passing tag takes one unused entry. Tags without an entry
- * alarm (ADR 0021).
+ * Receipts that a gate accepted within the last 30 s. Each passing tag takes one unused entry. A tag without an entry
+ * makes the gate alarm (ADR 0021).
  */
 export interface ReceiptPasses {
   /**
@@ -74,7 +74,7 @@ export function receiptPasses(): ReceiptPasses {
 
 /**
  * Matches nearby tags with the unused entries of a receipt. If more tags of a product are nearby than the receipt has
- * entries, none matches: the agent cannot know which tags belong to the shopper.
+ * entries, no tag of that product matches: the agent cannot know which tags belong to the shopper.
  */
 export function tagsOfReceipt(
   { cti, entries }: ReceiptClaims,
@@ -106,7 +106,7 @@ function entriesFor(cti: Uint8Array, tag: string, isPaid: boolean): string[] {
   return entriesOf(tag, isPaid)(cti)
 }
 
-/** As `entriesFor`, for one tag and many receipts. */
+/** Like `entriesFor`, but reads the tag once for many receipts. */
 export function entriesOf(tag: string, isPaid = false): (cti: Uint8Array) => string[] {
   const name = tagNameOf(tag)
   if ('tagUid' in name) return (cti) => [hexOf(receiptEntry(cti, 'tagUid', name.tagUid))]

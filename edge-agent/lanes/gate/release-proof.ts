@@ -27,7 +27,10 @@ const CLOCKS_DIFFER_S = 60
 
 const refuse = (why: string) => ({ ok: false as const, why })
 
-/** Returns the unit that the release proves, or why the release is rejected. `senderId`: agent that announces it. */
+/**
+ * Returns the unit that the release proves, or why the release is rejected. `senderId`: agent that announces the
+ * release.
+ */
 export function verifyRelease(parts: ReleaseProofParts, release: AnnouncedRelease, senderId: string): CheckedRelease {
   const fault = senderFault(parts, release, senderId) ?? ageFault(parts, release)
   if (fault !== undefined) return refuse(fault)
@@ -53,7 +56,7 @@ function senderFault(
 ): string | undefined {
   const device = trust.policy?.devices.find(({ deviceId }) => deviceId === release.deviceId)
   if (!device || trust.stage() === 'expired') return 'the device is unknown, or the policy expired'
-  // A device that no agent has adopted counts as this agent's.
+  // If no agent has adopted the device, it counts as a device of this agent.
   const owner = device.agentId ?? agentId
   if (owner !== senderId) return 'the sender does not own the device'
   return device.revoked || !canPerform(device, release.protectionAction)

@@ -38,7 +38,10 @@ const OPEN_LIMIT = 500
 /** Delay before changed units are saved together, ms. */
 const SAVE_MS = 1_000
 
-/** Makes a check whether the tag can be the unit of a proof: by its own name, or by the product in its EPC. */
+/**
+ * Returns a function that checks whether the tag can be the unit of a proof: by the tag's own name, or by the product
+ * in its EPC.
+ */
 export function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
   const name = tagNameOf(tag)
   const entries = entriesOf(tag)
@@ -56,8 +59,8 @@ export function openReleasedUnits(parts: ReleasedUnitsParts): ReleasedUnits {
 
 /**
  * The units that agents of this store released, for all gates of this agent. The tag of a unit leaves without an alarm.
- * If the release named no tag, the first matching tag takes the unit. Released units replace item statuses that an
- * offline agent does not receive. When the cloud sends a newer status, that status counts again.
+ * If the release named no tag, the first matching tag takes the unit. While the agent is offline, released units
+ * replace the item statuses that it does not receive. Once the cloud sends a newer status, that status decides.
  */
 export class ReleasedUnits {
   readonly #parts: ReleasedUnitsParts

@@ -6,7 +6,7 @@ const WINDOW_MS = 250
 /** Maximum tags in one window. Above it, the filter may pass a repeated read. */
 const LIMIT = 20_000
 
-/** Passes each tag once per zone and 250 ms. Stores only the reads of the current and the previous window. */
+/** Passes each tag on once per zone and 250 ms. Stores only the reads of the current and the previous window. */
 export interface Deduplicator {
   isNew(tag: string, zone: Zone, atMs: number): boolean
   readonly size: number

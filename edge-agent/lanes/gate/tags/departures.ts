@@ -2,7 +2,7 @@ import type { Zone } from './deduplicate.ts'
 
 /**
  * Paid tags that left one gate. The gate reports a tag 30 s after its last read, if that read was not inside. Until
- * then the shopper may still present a receipt, which needs the exit right itself.
+ * then the shopper may still present a receipt, and that receipt needs the exit right.
  */
 export interface Departures {
   /** Adds a tag that left. */
@@ -15,7 +15,7 @@ export interface Departures {
   removeGone(atMs: number): { tag: string; leftMs: number }[]
 }
 
-/** Time without a read after which a tag is gone, ms. A receipt covers tags equally long (receipt-pass.ts). */
+/** Time without a read after which a tag is gone, ms. Receipts cover tags for the same time (receipt-pass.ts). */
 const GONE_MS = 30_000
 /** Maximum tags that left and are not gone yet. The gate does not report further tags. */
 const LIMIT = 2_000

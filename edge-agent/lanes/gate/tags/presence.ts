@@ -78,14 +78,17 @@ export class Presence {
     return zone === 'inside' ? seeInside(track, atMs) : seeOutside(track, atMs, this.#calibratingUntilMs)
   }
 
-  /** Returns the tags that may have left with a person who passes at `atMs`. Check each later with `hasLeftUnseen`. */
+  /**
+   * Returns the tags that may have left with a person who passes at `atMs`. Check each of these tags later with
+   * `hasLeftUnseen`.
+   */
   passed(atMs: number): string[] {
     const mayHaveGone = ({ origin, wasInside, isStationary, hasLeft, lastMs }: Track) =>
       origin === 'outside' && !wasInside && !isStationary && !hasLeft && Math.abs(atMs - lastMs) <= PASSAGE_MS
     return [...this.#tracks].flatMap(([tag, track]) => (mayHaveGone(track) ? [tag] : []))
   }
 
-  /** True if a tag that `passed` returned has still not been read inside. The tag then counts as left. */
+  /** True if a tag that `passed` returned was not read inside since. Marks the tag as left. */
   hasLeftUnseen(tag: string): boolean {
     const track = this.#tracks.get(tag)
     if (!track || track.wasInside || track.hasLeft) return false

@@ -48,7 +48,7 @@ const GAP_LEARNT_MS = 10_000
 const RETURNS_COUNTED = 2
 /**
  * A tag with many returns counts as left only after this many consecutive reads outside. Stationary tags that are
- * rarely read do not reach it.
+ * rarely read do not reach this number.
  */
 const RUN_AFTER_RETURNS = 3
 
@@ -82,7 +82,7 @@ export function newApproach(known: Track, zone: Zone, atMs: number): Track {
 
 /**
  * Gap after which the tag counts as a new approach, ms. If the reader cannot locate tags, a stationary tag that is read
- * again may be leaving. The gate ignores it after two returns.
+ * again may be leaving. After two returns the gate ignores such a tag.
  */
 export function approachMs({ isStationary, returns }: Track, zone: Zone): number {
   const isIgnored = isStationary && (zone !== 'none' || returns >= RETURNS_COUNTED)
