@@ -28,7 +28,8 @@ export const REASON_TEXTS = codes({
   batches_only: 'Agents report events in signed rows of their journal (`batch`), not in `events`.',
   checkout_ended: 'The checkout has ended. Start a new one.',
   claimed_by_agent: 'The device belongs to an agent. Present the token there: `POST /v1/authorize`.',
-  clock_untrusted: 'The clock of the cloud jumped. It signs again after 60 s without another jump.',
+  clock_untrusted:
+    'The clock of the cloud jumped or was set back. The cloud signs again after 60 s, or when its clock is right.',
   code_blocked: 'The enrolment code was tried too often. Create a new one.',
   code_used: 'Another agent has used the enrolment code. Create a new one.',
   database_unavailable:
@@ -49,7 +50,7 @@ export const REASON_TEXTS = codes({
   item_in_another_store:
     'The item is registered in another of your stores. Set it to `transfer_in_transit` there, then call `registerProtectedItems` here.',
   item_mismatch:
-    'The item is of another product than the line, or items of one line differ. `details` names the tag and why.',
+    'The item is not of the line’s product, or items of one line differ. `details` names the tag and the cause.',
   item_not_sellable:
     'The item is paid, returned or on hold; `details` names the tag. A tag may be used again once `updateItemStatus` made it `sellable`.',
   item_status_differs:
@@ -58,8 +59,8 @@ export const REASON_TEXTS = codes({
   key_ended: 'The key is revoked or expired. Create a new one.',
   key_taken: 'Another agent is enrolled with this key.',
   ledger_fork: 'Two copies of the ledger of this agent exist. Decide with `resolveAgentFork`.',
-  ledger_generation: 'The agent must report with the generation in the message.',
-  ledger_taken: 'Another agent reports this ledger. A re-enrolled agent starts a ledger of its own.',
+  ledger_generation: 'The agent must report with the ledger generation that `error` names.',
+  ledger_taken: 'Another agent uses this ledger. Start with a new ledger.',
   no_fork: 'The cloud knows of no second copy of the ledger of this agent.',
   not_awaiting_approval: 'Staff have checked the basket already, or it needs no check.',
   nothing_earned: 'The paid amount, less refunds, is too small for one point.',
@@ -203,7 +204,7 @@ export const DENIAL_TEXTS = codes({
   store_mismatch: 'Device, receipt and purchase belong to different stores. Go to the right store.',
   clock_untrusted: 'The agent does not know the time. Connect it to the cloud, or set its clock.',
   policy_stale:
-    'The policy is missing or older than 80 hours, or the key set has ended. Connect the agent. Until then only staff release, at `staff_assisted` devices.',
+    'The policy is missing or over 80 hours old, or the key set has ended. Connect the agent; meanwhile staff release at `staff_assisted` devices.',
   device_not_capable: 'The device cannot do this action. Use another device.',
   technology_mismatch: 'The device cannot read or release this kind of tag. Use another device.',
   item_unknown: 'The item is not registered here. Call `registerProtectedItems`; offline, call staff.',
@@ -217,7 +218,7 @@ export const DENIAL_TEXTS = codes({
   manual_assistance_required:
     'The policy requires staff, or the agent is offline and only an item was named. Call staff, or show the receipt.',
   limit_exceeded:
-    'A limit is reached: approvals of this operator, receipts while isolated, or requests to the receipt home. Ask another operator, or connect the agent and retry.',
+    'Too many approvals of this operator, receipts while isolated, or requests to the receipt home. Ask another operator, or connect the agent.',
 })
 
 /** `reason` of `protection.exception.raised`: a person must look. */
