@@ -6,7 +6,7 @@ import type { Db } from '../persistence/database.ts'
  * stay in memory, and `flush` writes them every 30 s, so that requests do not wait for a write.
  */
 
-/** Time between two writes, ms. A crash loses the times of at most this period. */
+/** Time between two writes, ms. After a crash, at most the times of this period are lost. */
 export const LAST_SEEN_FLUSH_MS = 30_000
 /** Maximum number of agents in memory. Until the next write, the times of further agents are ignored. */
 const NOTED_LIMIT = 50_000

@@ -18,7 +18,9 @@ const FRESH_LIFE = 80 * 3_600
 const DENY_LIFE = 80 * 3_600
 /** Maximum number of entries in a page of the deny list. */
 const DENY_PAGE = 500
-/** Maximum size of a page's entries, characters. Base64url adds a third, and the page must fit into a bundle. */
+/**
+ * Maximum size of a page's entries, characters. Base64url adds a third, and the page must fit into one signed document.
+ */
 const DENY_CHARACTERS = 150_000
 
 const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: number }) =>

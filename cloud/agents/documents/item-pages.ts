@@ -25,7 +25,7 @@ export function itemsEpoch({ authority }: Pick<Services, 'authority'>): number {
   return authority.cloudGeneration - 1
 }
 
-/** Maximum size of a page, characters. Base64url adds a third, and the page must fit into a bundle. */
+/** Maximum size of a page, characters. Base64url adds a third, and the page must fit into one signed document. */
 const PAGE_CHARACTERS = 150_000
 
 /** Head of the sequence, as `fresh+jwt` contains it. */

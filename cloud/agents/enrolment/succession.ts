@@ -14,7 +14,8 @@ import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
  * A re-enrolled agent continues the ledger of its predecessor. At the first login of this successor the cloud revokes
- * the predecessor. The successor then has the devices, the receipt home and the unsent rows.
+ * the predecessor. The successor then owns the predecessor's devices and unsent rows, and is the receipt home if the
+ * predecessor was.
  *
  * The predecessor stays valid until that login, because the response to the enrolment may be lost. If staff revoke the
  * predecessor before that login, the cloud still records the successor.
@@ -69,7 +70,10 @@ export function replacePredecessor(call: Call, agent: AgentRow): Promise<void> {
   return takeOver(call, agent, agent.agent_id)
 }
 
-/** Replaces the predecessor of `agent`. `successor` is the agent that logged in; it gets devices and receipt home. */
+/**
+ * Replaces the predecessor of `agent`. `successor` is the agent that logged in; it gets the devices and the role of
+ * receipt home.
+ */
 async function takeOver(call: Call, agent: AgentRow, successor: string): Promise<void> {
   if (agent.replaces === null) return
   const predecessor = await findAgent(call.db, agent.replaces)
@@ -84,7 +88,7 @@ async function takeOver(call: Call, agent: AgentRow, successor: string): Promise
   for (const attempt of await unusedEnrolments(call, agent)) await endAgent(call, attempt, store)
   // If the predecessor never logged in, it has not replaced its own predecessor yet.
   await takeOver(call, predecessor, successor)
-  // Staff have revoked the predecessor, so its devices belong to no agent. The next agent that reports such a device
+  // If staff have revoked the predecessor, its devices belong to no agent. The next agent that reports such a device
   // adopts it.
   if (predecessor.revoked_ms !== null) return
   const wasHome = policyOf(store).home === predecessor.agent_id

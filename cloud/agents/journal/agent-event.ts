@@ -13,8 +13,8 @@ import { readItem } from '../../protection/items/item-queries.ts'
 import { itemOfEvent, technologiesOf } from '../../protection/items/technologies.ts'
 
 /**
- * Types of events about the use of a token. Only the agent that may redeem the token may report them. A denial may name
- * any token that was presented.
+ * Types of events about the use of a token. Only the agent that may redeem the token may report them. Denials are not
+ * among them, because a denial may name any token that was presented.
  */
 const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', 'protection.action.failed'])
 
@@ -62,7 +62,7 @@ export async function completeAgentEvent(
   return completed
 }
 
-/** Describes the device, receipt or token in the event that belongs to another store or agent, if any. */
+/** If the event names a device, receipt or token of another store or agent, returns a text that describes it. */
 async function foreignIn(
   { db, tenant, facts }: EvidenceScope,
   { agent_id: agentId, store_id: storeId }: AgentRow,

@@ -21,8 +21,8 @@ import { completeAgentEvent } from './agent-event.ts'
 
 /**
  * The cloud applies a row completely or not at all, and a failing row does not affect others. It first applies all rows
- * of a batch in one savepoint, which reads and writes shared facts once. If a row fails, it rolls back and applies each
- * row in its own savepoint.
+ * of a batch in one savepoint, so that it reads and writes shared facts only once. If a row fails, the cloud rolls back
+ * and applies each row in its own savepoint.
  */
 export type IngestCall = Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>
 
@@ -73,7 +73,7 @@ async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly Journ
 
 async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
   const lineIds = await scope.facts.prepare(noncesOf(bodies))
-  // Several rows would read the same redemptions repeatedly; a single row does not.
+  // For a single row this would save nothing; several rows would read the same redemptions repeatedly.
   if (bodies.length > 1)
     await scope.redemptions.prepare(
       bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])),

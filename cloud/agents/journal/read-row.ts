@@ -3,7 +3,7 @@ import { JournalBody } from '../../../policy/journal.ts'
 /** The readable part of a journal row. */
 export interface ReadRow {
   readonly body: JournalBody
-  /** Why the row is invalid. It stays unapplied, and the cloud retries it after an upgrade. */
+  /** Why the row is invalid. Such a row stays unapplied, and the cloud retries it after an upgrade. */
   readonly fault?: string
 }
 

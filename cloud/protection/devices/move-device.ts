@@ -10,8 +10,8 @@ import { outstandingOf } from '../leases/outstanding-tokens.ts'
 
 /**
  * Moves a device to another agent. A token belongs to the ledger of the device's agent, and another ledger does not
- * know whether it was used. So the cloud revokes the device's tokens and issues no more. The move ends when all of them
- * are voided, or expired for a minute (ADR 0040).
+ * know whether it was used. So the cloud revokes the device's tokens and issues no more. The move ends when each of
+ * them is voided, or has been expired for a minute (ADR 0040).
  */
 
 const GUARD_SECONDS = 60

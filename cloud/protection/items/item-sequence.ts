@@ -122,8 +122,8 @@ const itemsIn = prepared((db, p: { purchaseId: string }) =>
 )
 
 /**
- * Gives the items of a checkout that began or ended new numbers, so that gates receive them again. For an item in
- * payment, a gate asks the cloud before it alarms. Returns whether the checkout has items.
+ * Gives new numbers to the items of a checkout that began or ended, so that gates receive the items again. For an item
+ * in payment, a gate asks the cloud before it alarms. Returns whether the checkout has items.
  */
 export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; store_id: string }): Promise<boolean> {
   const units = await itemsIn(db, { purchaseId: purchase.purchase_id })

@@ -36,7 +36,7 @@ export const NewItem = z.strictObject({
 })
 type NewItem = z.output<typeof NewItem>
 
-/** Statuses in which staff may put a tag on other goods, because gates alarm for it. */
+/** Statuses in which staff may put a tag on other goods: gates alarm for items with these statuses. */
 const MAY_BE_OTHER_GOODS: ReadonlySet<string> = new Set<ItemStatus>(['sellable', 'exception_hold'])
 
 /** Registers the item of one row, or updates a known item. Throws the error of the row. */
@@ -51,7 +51,7 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   if (isElsewhere && known.item_status !== 'transfer_in_transit')
     throw precondition('item_in_another_store', 'the item is registered in another of your stores')
   const product = await productOf(call, store, item, epc)
-  // The row changes only the fields that it contains.
+  // The row changes only the fields that it contains. If it has no EPC and no product, there is nothing to compare.
   if (epc !== undefined || product) assertSameProduct(epc ?? known?.epc, product?.ean ?? known?.ean)
   const stated = definedFields({
     epc: epc ?? null,

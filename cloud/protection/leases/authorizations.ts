@@ -121,7 +121,9 @@ export function redemptionsOf(db: Db, nonce: string): Promise<RedemptionRow[]> {
   return redemptionsByNonce(db, { nonce })
 }
 
-/** Stores a new authorization. Leases its units to the device until its end plus `LEASE_GUARD_MS`. */
+/**
+ * Stores a new authorization. Leases the units to the device until the end of the authorization plus `LEASE_GUARD_MS`.
+ */
 export async function issueAuthorization(
   call: Call,
   tenant: Tenant,

@@ -76,8 +76,8 @@ export async function viewLease(
     if (await mayReissue(call, row, device)) return { right: 'free', own: row }
     if (row.agent_id !== null) return { right: 'leased_elsewhere', endsAt }
   }
-  // A holder of a cloud token requests its redemption from the cloud before it acts, so the cloud can transfer the
-  // lease. An agent may still act offline: it may not know of the revocation, or its clock may be slow.
+  // A device with a cloud token must redeem it at the cloud before it acts, so the cloud can transfer the lease. An
+  // agent may still act offline: it may not know of the revocation, or its clock may be slow.
   if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', transferable: row }
   return { right: 'leased_elsewhere', endsAt, recallable: row }
 }

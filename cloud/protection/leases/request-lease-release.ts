@@ -12,10 +12,7 @@ const WAIT_MS = 1_000
 /** Time between two checks, ms. */
 const STEP_MS = 25
 
-/**
- * Recalls these leases and retries the call before it returns a denial. The cloud recalls these leases, and retries the
- * call before it returns a denial.
- */
+/** Recalls these leases. The cloud then retries the call before it returns a denial. Each call waits at most once. */
 export function requestLeaseRelease(call: Call, held: readonly ProtectionAuthorizationRow[]): void {
   if (held.length > 0) call.recallLeaseAndRetry((db) => requestEach(call, db, held))
 }

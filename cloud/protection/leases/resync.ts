@@ -1,7 +1,7 @@
 import { Failure } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
 
-/** Time after a restore in which tokens of the lost cloud may still be used, ms (ADR 0019). */
+/** Time after a restore in which agents may still use tokens that the restored cloud does not know, ms (ADR 0019). */
 export const RESYNC_MS = 11 * 60_000
 const RETRY_SECONDS = 10
 

@@ -55,7 +55,7 @@ export async function recordEvent(
   },
 ): Promise<string> {
   const { eventId = newId('evt', platform), occurredMs = nowMs, ...fields } = event
-  // Starts with named fields, because a literal that starts with a spread costs up to forty times as much on Node 20.
+  // Starts with named fields: on Node 20, a literal that starts with a spread takes up to forty times as long.
   const completed = {
     eventId,
     occurredAt: iso(occurredMs),

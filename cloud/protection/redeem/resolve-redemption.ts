@@ -119,7 +119,7 @@ async function subjectOf({ db }: Call, nonce: string): Promise<RedemptionSubject
 
 async function stateOf({ db, nowMs }: Call, nonce: string): Promise<AuthorizationState> {
   const row = await findAuthorization(db, nonce)
-  // A receipt has no authorization row; its claimed right is redeemed.
+  // If the nonce is the id of a receipt, there is no authorization row, and the claimed right is redeemed.
   return row ? viewAuthorization(row, await redemptionsOf(db, nonce), nowMs).state : 'redeemed'
 }
 
