@@ -176,7 +176,10 @@ function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefine
   }
 }
 
-/** Returns null if receipts do not authorize this action. Null if receipts do not authorize this action. */
+/**
+ * Facts if no unit is free: the tag does not belong to the receipt, or all covered units are used. Returns null if
+ * receipts do not authorize this action.
+ */
 function factsWithoutUnit(covered: readonly number[] | undefined, identifiers: ItemIdentifiers): ItemFacts | null {
   if (covered === undefined) return null
   return covered.length > 0 || !namesItem(identifiers) ? { status: 'paid', paidBy: 'purchase' } : { status: 'sellable' }

@@ -16,7 +16,7 @@ export type ClaimExit = (deviceId: string, tag: TagName, leftMs: number) => Prom
 /** Temporary denials: a later attempt may succeed. */
 const TEMPORARY: ReadonlySet<DenyReason> = new Set(['authorization_outstanding', 'clock_untrusted'])
 
-/** Makes the function. Makes the function that claims an exit right. That function throws only if the ledger throws. */
+/** Makes the function that claims exit rights. That function throws only if the ledger throws. */
 export function exitClaimer(
   parts: Pick<AuthorizeParts, 'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items' | 'tokenVoider'>,
 ): ClaimExit {

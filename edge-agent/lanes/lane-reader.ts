@@ -104,7 +104,7 @@ export class LaneReader {
     if (!mayBeCode || !looksLikePickupCode(text)) return undefined
     const verified = await this.#parts.verifyPickupCode(text)
     if (verified.kind === 'order') return { result: verified }
-    // Without an order, the text may still be a tag number or another code.
+    // If the cloud returned no order, the text may still be a tag number or another code.
     const isOnlyCode = verified.kind === 'unreachable' && scanned.kind === 'unknown'
     return isOnlyCode ? notUnderstood('needs_connection') : undefined
   }

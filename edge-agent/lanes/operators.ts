@@ -14,7 +14,10 @@ export type Proof =
 export type SignInResult =
   | { ok: true; session: string; operatorId: string; name: string }
   | { ok: false; reason: 'wrong' }
-  /** The agent lacks the store key of the policy and must log in at the cloud first. This counts as no error. */
+  /**
+   * The agent lacks the store key of the policy and must log in at the cloud first. The attempt does not count as an
+   * error.
+   */
   | { ok: false; reason: 'no_store_key' }
   | { ok: false; reason: 'locked'; retryAfterSeconds: number }
 

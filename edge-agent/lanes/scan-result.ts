@@ -9,8 +9,8 @@ export interface ScanOrigin {
   /** Operator of the caller's session. */
   operatorId?: string | undefined
   /**
-   * True if an operator typed the text or pressed a button. Only input by hand restarts the idle time, because shoppers
-   * scan, too.
+   * True if an operator typed the text or pressed a button. At devices where shoppers scan too, only such input
+   * restarts the idle time.
    */
   byHand?: boolean | undefined
   /** Caller over HTTP. Undefined for the device's own scanner. */

@@ -52,7 +52,7 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
  */
 export class GateRequests {
   readonly #parts: GateRequestsParts
-  /** The last receipt that opened each gate. When a person passes the gate, its entry is removed. */
+  /** The last receipt that opened each gate. Each receipt is removed when a person passes its gate. */
   readonly #opened = new Map<string, OpenedGate>()
   /** Running decisions. A scanner reads a presented receipt several times, and all these reads share one decision. */
   readonly #underWay = new Map<string, Promise<AuthorizeAnswer>>()
@@ -102,7 +102,7 @@ export class GateRequests {
     const { deviceId, receipt, identifiers } = request
     const before = this.#passagesAt(deviceId)
     const answer = await this.#authorize(request).catch((error: unknown) => {
-      // Amber calls staff, because the ledger accepts no claim.
+      // If the ledger accepts no claim, amber calls staff.
       this.#parts.signal(deviceId, { kind: 'signal', signal: 'amber', seconds: AMBER_SECONDS })
       throw error
     })
@@ -152,8 +152,7 @@ export class GateRequests {
     const authorized: TagEntry[] = []
     let first: AuthorizeAnswer | undefined
     for (const { tag, entry } of nearby) {
-      // The shopper waits. The shopper waits, so the loop ends here and the caller authorizes all remaining units
-      // together.
+      // The shopper waits. So the loop ends here, and the caller authorizes all remaining units together.
       if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_TIMEOUT_MS) break
       const answer = await authorize({ ...request, identifiers: tagNameOf(tag), isAlreadyOpen: first !== undefined })
       if (!answer.authorized) continue
