@@ -5,7 +5,9 @@ import { LedgerFull } from '../ledger/file/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 
-/** Collects device events and writes many in one commit. Signals and outputs never wait for these writes (P2). */
+/**
+ * Collects device events and writes many of them in one commit. Signals and outputs never wait for these writes (P2).
+ */
 export interface DeviceJournal {
   add(event: DeviceRecord): void
   /** Writes the collected events now. Resolves when they are durable; if the disk is full, they stay in memory. */
@@ -26,7 +28,7 @@ export interface DeviceJournalParts {
 }
 
 const FLUSH_MS = 250
-/** Interval between attempts while the disk is full, ms. */
+/** Interval between attempts to write while the disk is full, ms. */
 const RETRY_MS = 5_000
 /** Maximum stored events per device and minute. A faulty reader must not fill the disk. */
 const EVENTS_PER_MINUTE = 600
@@ -63,7 +65,7 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
     }
   }
 
-  /** Returns events to the queue while the disk is full, up to `WAITING_LIMIT`. */
+  /** Puts events that the full disk rejected back into the queue, up to `WAITING_LIMIT` events. */
   function retryLater(rows: typeof waiting): void {
     log.warn({ events: rows.length }, 'the disk is full: device events are stored when there is room')
     waiting = [...rows, ...waiting].slice(0, WAITING_LIMIT)

@@ -17,15 +17,15 @@ export type DeviceAlarm = Exclude<ReleaseAnomaly, 'release_jammed'> | DoorAlarm
 
 export interface DevicesParts {
   devices: SupervisorOptions['devices']
-  /** Opens device links; by default the real ones. */
+  /** Opens the link to a device. If absent, the supervisor opens real links. */
   openLink?: SupervisorOptions['openLink']
-  /** Makes a device from its entry; by default its driver. */
+  /** Makes a device from its configuration entry. If absent, the driver that the entry names makes the device. */
   openDevice?: SupervisorOptions['openDevice']
   platform: Platform
   ledger: Ledger
   storeId: string
   log: Log
-  /** Starts the supervisor of the devices; by default the real one. */
+  /** Starts the supervisor of the devices. If absent, the imported `supervise` starts it. */
   supervise?: (options: SupervisorOptions) => Supervisor
   /** Trusted time, ms. */
   nowMs(): number
@@ -50,7 +50,8 @@ const STARTING = result('failed', false, 'not_ready', 'the agent is starting')
  *   driver ─▶ event ─┬─ level of an emergency input ─▶ emergency.ts
  *                    └─ any other event ─▶ onEvent
  *
- * The devices that are configured at this agent. While an emergency holds a device open, it receives no release.
+ * The devices that are configured at this agent. While an emergency holds a device open, the agent sends that device no
+ * release.
  */
 export class Devices {
   readonly wiring: Wiring
@@ -146,7 +147,7 @@ export class Devices {
     this.#parts.onChange()
   }
 
-  /** Returns false for an emergency input, whose events `onEvent` does not receive. */
+  /** Returns false for an event of an emergency input: `onEvent` does not receive such events. */
   #handle(deviceId: string, event: DeviceEvent): boolean {
     if (event.type === 'emergency') {
       this.emergency.onLevel(deviceId, event.on)

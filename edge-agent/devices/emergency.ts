@@ -20,7 +20,10 @@ export interface EmergencyState {
 export interface EmergencyParts {
   platform: Pick<Platform, 'clock' | 'timers'>
   wiring: Pick<Wiring, 'emergencyInputs' | 'openInEmergency' | 'sirens'>
-  /** The device's type in the policy; undefined without a policy. An emergency never moves a detacher. */
+  /**
+   * The device's type in the policy; undefined without a policy. An emergency never opens a detacher, a deactivator or
+   * a handheld reader.
+   */
   deviceTypeOf(deviceId: string): DeviceType | undefined
   /** Sends a command to a device and returns at once. */
   command(deviceId: string, command: DeviceCommand): void
@@ -45,7 +48,10 @@ interface Input extends EmergencyInput {
   cancel: Cancel | undefined
 }
 
-/** An unreadable input keeps its last level. If it is normally closed, it counts as active, like a cut wire. */
+/**
+ * An unreadable input keeps its last level. If an unreadable input is normally closed, the input counts as active, as
+ * after a cut of its wire.
+ */
 function isActive({ level, isLost, wiring }: Input): boolean {
   return level === true || (isLost && wiring === 'normally_closed')
 }
@@ -60,7 +66,7 @@ export function openEmergency(parts: EmergencyParts): Emergency {
  *   connection lost for 10 s ───────┴─▶ emergency? ─▶ command to each device ─▶ journal (later)
  *
  * The one exception to P2 and P6: while an emergency input is active, the agent holds the exits open without ledger,
- * cloud or policy. Only drivers report levels; requests and messages cannot.
+ * cloud or policy. Only drivers can report levels; HTTP requests and broker messages cannot.
  */
 export class Emergency {
   readonly #parts: EmergencyParts
@@ -89,7 +95,8 @@ export class Emergency {
   }
 
   /**
-   * Starts to wait for the inputs. Without emergency inputs, sends the first commands, so that drivers switch outputs.
+   * Starts to wait for the inputs. If no emergency input is configured, sends the first commands at once: drivers
+   * switch no output before the first command.
    */
   start(): void {
     for (const input of this.#inputs.values()) this.#updateInput(input)
@@ -120,8 +127,8 @@ export class Emergency {
     if (this.#isStopped) return
     const active = [...this.#inputs].filter(([, input]) => isActive(input))
     const isUndecided = [...this.#inputs.values()].some(({ level, isLost }) => level === undefined && !isLost)
-    // Without an active input, sends no command until every input was read or is lost. Drivers leave the outputs as
-    // they are until then, because the agent may have held them open before its restart.
+    // If no input is active, sends no command until every input has been read or counts as unreadable. Until then,
+    // drivers leave the outputs as they are, because the agent may have held devices open before its restart.
     if (active.length === 0 && isUndecided) return
     const silent = active.some(([, { silenceSirens }]) => silenceSirens)
     const opened = active.length > 0 ? wiring.openInEmergency.filter((deviceId) => this.#mayOpen(deviceId)) : []

@@ -26,7 +26,7 @@ export interface ReleaseWatchParts {
 
 /** Time after the outcome in which a movement may still follow, ms. */
 const MOVEMENT_TIMEOUT_MS = 2_000
-/** A contact that falls and rises again within this time has bounced, ms. */
+/** Maximum time between fall and rise of a contact that bounces, ms. */
 const BOUNCE_MS = 100
 
 interface DeviceWatch {
@@ -59,7 +59,7 @@ export function watchReleases({ platform, execute, confirmInputOf, onAnomaly }: 
         return execute(deviceId, command, signal)
       const watch = watchOf(deviceId)
       const movement = { untilMs: Number.POSITIVE_INFINITY }
-      // Drops expired releases: the list would grow if the contact never moved.
+      // Drops expired releases. Otherwise the list would grow if the contact never moved.
       watch.expected = [...stillExpected(watch), movement]
       const outcome = await execute(deviceId, command, signal)
       movement.untilMs = outcome.commanded ? clock.elapsed() + MOVEMENT_TIMEOUT_MS : -1

@@ -13,7 +13,7 @@ export interface Wiring {
   antennasOf(sourceId: string): AntennaSides | undefined
   /** True if only staff present cards at this reader. */
   readsStaffCards(sourceId: string): boolean
-  /** Weakest signal that counts as presented, dBm. Undefined: all count. */
+  /** Minimum signal strength at which a tag counts as presented, dBm. Undefined: all tags count. */
   minimumRssiOf(sourceId: string): number | undefined
   /** Time without a read after which a tag counts as removed, ms. Null if the reader reports removals. */
   absentMsOf(sourceId: string): number | null
@@ -39,11 +39,11 @@ export const SIREN_SECONDS = 5
 
 export type EmergencyInput = NonNullable<Capabilities['emergency']>
 
-/** Wires the configured devices from the capabilities that their drivers declare. */
+/** Assigns the configured devices to lanes, by the capabilities that their drivers declare. */
 export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
   const byId = new Map(devices.map((device) => [device.deviceId, capabilitiesOf(device)]))
   const laneOf = (sourceId: string) => byId.get(sourceId)?.feeds ?? sourceId
-  /** The devices that serve a lane: the lane's own device, if it is configured, and all that feed it. */
+  /** The devices that serve a lane: the lane's own device, if it is configured, and all devices that feed the lane. */
   const serving = (laneId: string) =>
     [...byId].flatMap(([sourceId, can]) => (laneOf(sourceId) === laneId ? [{ ...can, sourceId }] : []))
 

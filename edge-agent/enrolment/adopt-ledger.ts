@@ -34,7 +34,7 @@ const ROOT_METADATA = ['revoked_kids', 'forgotten_revocations', 'clock']
  * discarded.
  *
  * The unacknowledged rows get new numbers and hashes for the new ledger id. After a restore of the cloud, all stored
- * rows do. Returns the number of rows that the agent will send.
+ * rows get new numbers and hashes. Returns the number of rows that the agent will send.
  */
 export function adoptLedger(
   file: string,
@@ -65,7 +65,7 @@ export function adoptLedger(
   }
 }
 
-/** Returns the unverified cloud generation of a document. It only decides which rows the agent sends again. */
+/** Returns the unverified cloud generation of a document. This number only decides which rows the agent sends again. */
 function generationOf(jws: string): number {
   const { cloudGeneration } = decodeUnverifiedClaims(jws)
   return typeof cloudGeneration === 'number' ? cloudGeneration : 0

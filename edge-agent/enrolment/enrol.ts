@@ -22,11 +22,13 @@ import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 export type Enrolled = { ok: true; identity: Identity; documents: string[] } | { ok: false; why: string }
 
 const ENROL_WITHIN_MS = 10_000
-/** End of the address of a cloud, unless a proxy uses another path. */
+/** Last part of the address of a cloud. A proxy may use another path. */
 const API_PATH = '/api/v1'
 const RANDOM_CHARACTERS = 12
 const ROOT_BYTES = 10
-/** Fields of the enrolment answer that the agent uses. The agent has not verified the server when it parses them. */
+/**
+ * Fields of the enrolment answer that the agent uses. The agent parses these fields before it has verified the server.
+ */
 const EnrolmentAnswer = z.object({
   agentId: z.string(),
   storeId: z.string(),
@@ -46,7 +48,7 @@ export interface EnrolOptions {
 
 /**
  * Enrols this agent with a code from `createEnrolmentCode`. Checks that the root key of the answering cloud matches the
- * code. `former`: the predecessor whose ledger this agent continues; its key signs the request too.
+ * code. `former`: the predecessor whose ledger this agent continues. The key of the predecessor signs the request too.
  */
 export async function enrol(options: EnrolOptions): Promise<Enrolled> {
   const { platform, fetch } = options
@@ -84,7 +86,10 @@ function refuse(why: string): Enrolled {
   return { ok: false, why }
 }
 
-/** Returns the normalised code and the thumbprint of the root key in it. Undefined if the code is malformed. */
+/**
+ * Returns the normalised code, and the thumbprint of the root key that the code contains. Undefined if the code is
+ * malformed.
+ */
 function readCode(text: string): { text: string; root: Uint8Array } | undefined {
   const code = normaliseEnrolmentCode(text)
   const root = crockford.decode(code.slice(RANDOM_CHARACTERS))
@@ -133,8 +138,8 @@ export function storeFirstDocuments(
     },
   })
   const trust = openTrust(identity, ledger, openAgentClock(ledger, platform.clock))
-  // A document needs keys and time from other documents. Each round accepts at least one more, so that the order does
-  // not matter.
+  // A document may need keys and time from other documents. Each round accepts at least one more document, so the order
+  // of the documents does not matter.
   for (let round = 0; round < documents.length; round++) for (const document of documents) trust.accept(document)
   ledger.close()
 }

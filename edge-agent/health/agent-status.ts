@@ -15,7 +15,7 @@ import { requiredRelease } from '../trust/verify/required-release.ts'
 import type { Trust } from '../trust/trust.ts'
 import { refusedDevice, type RegistrationFault } from './registration.ts'
 
-/** A configured device: the state of its hardware, or why the agent refuses its requests. */
+/** A configured device. `state`: state of the hardware, or the reason why the agent refuses requests for the device. */
 export type ConfiguredDevice = Omit<DeviceStatus, 'state'> & { state: DeviceStatus['state'] | RegistrationFault }
 
 /** Status of the agent, for its pages and its local API. */
@@ -45,7 +45,8 @@ export interface AgentStatus {
   /** Reason why each release needs the cloud; null while the ledger is trusted. */
   ledgerDoubt: UntrustedReason | null
   /**
-   * The agent's copy of the store's items: number of names and age. The age is null until the copy was once complete.
+   * The agent's copy of the store's items: number of names and age. The age is null until the copy has been complete
+   * once.
    */
   items: { known: number; ageSeconds: number | null }
   devices: (ConfiguredDevice & { name: string | null; deviceType: string | null; door?: DoorState | null })[]
@@ -135,7 +136,7 @@ function emergencyStatus(state: EmergencyState | null): AgentStatus['emergency']
 
 /**
  * Returns the state of a device. A registration fault replaces the state of the hardware, because the agent refuses
- * each request.
+ * each request for the device.
  */
 export function configuredDevice(
   device: DeviceStatus,

@@ -4,7 +4,7 @@ import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
 export const REGISTRATION_FAULTS = ['unknown_device', 'device_of_another_agent', 'decommissioned_device'] as const
 export type RegistrationFault = (typeof REGISTRATION_FAULTS)[number]
 
-/** A device that the agent refuses because of its policy. */
+/** A configured device that the agent must not use, because the policy does not list it for this agent. */
 export interface RefusedDevice {
   state: RegistrationFault
   /** Reason and remedy, for people. */

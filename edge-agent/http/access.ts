@@ -10,8 +10,8 @@ import { isLoopback } from './connection.ts'
 import { AGENT_OPERATIONS, type AgentOperation } from './operations.ts'
 
 /**
- * Decides which callers may use the agent's local API and pages (ADR 0024). Programs send the agent's credential or
- * their own as `Authorization: Bearer`. Paired browsers send a cookie.
+ * Decides which callers may use the agent's local API and pages (ADR 0024). Programs send the agent's credential, or a
+ * credential of their own, as `Authorization: Bearer`. Paired browsers send a cookie.
  */
 export interface Access {
   /** Undefined for a caller that is not paired. */
@@ -84,7 +84,8 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
       return operation?.openOnMachine === true && !agent.config.requirePairing && isLoopback(c)
     },
     async redeemLink(c, code) {
-      // A paired browser uses up no link: the user opened the link twice, or the first answer was lost.
+      // If the browser is already paired, the link is not used up. The user may have opened the link twice, or the
+      // first answer may have been lost.
       if (browserOf(c)) return true
       const secret = newSecret('browser', agent.platform.random)
       const browser = await commits.durably(() => pairings.redeemLink(hashSecret(code), hashSecret(secret), nowMs()))

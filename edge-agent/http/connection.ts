@@ -14,9 +14,10 @@ export function addressOf(c: Context): string | undefined {
   return nodeOf(c)?.incoming?.socket?.remoteAddress
 }
 
-/** True if the sender is the agent's own machine. */
+/** True if the request comes from the agent's own machine. */
 export function isLoopback(c: Context): boolean {
-  // Calls within the process, as in tests, have no socket. If the sender reset the socket, its address is unknown.
+  // Calls within the process, as in tests, have no socket. If the sender reset the socket, the sender's address is
+  // unknown.
   if (nodeOf(c)?.incoming === undefined) return true
   const address = addressOf(c) ?? ''
   return address === '::1' || /^(::ffff:)?127\./.test(address)

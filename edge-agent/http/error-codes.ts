@@ -1,4 +1,4 @@
-/** Every error code of the agent's HTTP, with its status and fix. docs/reference/errors.md explains them. */
+/** Every error code of the agent's HTTP API, with its status and fix. docs/reference/errors.md explains them. */
 export const AGENT_ERRORS = {
   'invalid-argument': { status: 400, fix: 'Correct the fields that details names; /openapi.json describes them.' },
   unauthenticated: {

@@ -3,14 +3,16 @@ import type { Log } from '../log.ts'
 
 /** Maximum concurrent listeners (pages and programs). A shop has only a few screens. */
 export const LISTENER_LIMIT = 32
-/** Maximum unread events of one listener. Above it, the agent disconnects the listener. Pages then reconnect. */
+/**
+ * Maximum unread events of one listener. Above this limit, the agent disconnects the listener. Pages then reconnect.
+ */
 export const BACKLOG_LIMIT = 200
 
 /** Server-sent events for pages and programs (WHATWG HTML §9.2). */
 export interface EventStream {
   /**
-   * Returns a stream that begins with the present state. Undefined above `LISTENER_LIMIT`. When `mayListen` returns
-   * false at an event, the stream ends and calls `disconnect`, which closes the connection.
+   * Returns a stream that begins with the current status of the agent. Undefined above `LISTENER_LIMIT`. If `mayListen`
+   * returns false when an event occurs, the stream ends and calls `disconnect`, which closes the connection.
    */
   open(disconnect: () => void, mayListen: () => boolean): Response | undefined
 }
@@ -26,7 +28,10 @@ interface Listener {
   mayListen(): boolean
 }
 
-/** Sends the events of the feed, converted by `describe`. Each new listener first receives `present()`. */
+/**
+ * Sends each event of the feed in the form that `describe` returns. Each new listener first receives the event that
+ * `present` returns.
+ */
 export function eventStream(
   feed: Feed,
   describe: (event: FeedEvent) => SentEvent,

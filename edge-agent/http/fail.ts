@@ -31,7 +31,7 @@ export function failUnpaired(c: Context): Response {
   return fail(c, 401, 'unauthenticated', 'this request needs a credential of the agent, or a paired browser')
 }
 
-/** Answers an unknown path with 404, and a known path with another method with 405. */
+/** Answers 404 if no operation has the path, and 405 if only the method is wrong. */
 export function refuseAddress(c: Context): Response {
   const methods = Object.values(AGENT_OPERATIONS).flatMap(({ path, method }) => (path === c.req.path ? [method] : []))
   if (methods.length === 0) return fail(c, 404, 'not-found', 'this address does not exist')

@@ -20,16 +20,16 @@ import { setupRoutes } from './routes/setup-routes.ts'
 import { statusRoutes } from './routes/status-routes.ts'
 
 export interface LocalAppOptions {
-  /** Names by which this agent may be called, `host:port`. */
+  /** Values of the header `Host` that this agent accepts, `host:port`. */
   hosts: () => readonly string[]
   log: Log
   /** As in `AccessParts`. */
   credential: () => string | undefined
   /** The agent's data folder. The pages show it in the pairing command, to browsers on the agent's machine. */
   dataDir?: string
-  /** Passes reads to the drivers of readers that send them by HTTP. */
+  /** Passes reads to the drivers, for readers that send their reads by HTTP. */
   pushes?: PushPort
-  /** Log lines that were dropped since the start; by default none. */
+  /** Returns the number of log lines that were dropped since the start. Default: 0. */
   lostLogLines?: () => number
 }
 
@@ -99,7 +99,7 @@ function answerErrors(app: Hono, log: Log): void {
   app.notFound(refuseAddress)
 }
 
-/** Pairs the browser that opened a one-time link. Scripts cannot read its cookie. */
+/** Pairs the browser that opened a one-time link. Scripts cannot read the cookie of the pairing. */
 function pairRoute(app: Hono, access: Access): void {
   app.post('/v1/pair', async (c) => {
     const body = await readBody(c, PairRequest)

@@ -26,12 +26,12 @@ const RETRY_AFTER = { description: 'Seconds to wait.', schema: { type: 'integer'
 
 let text: string | undefined
 
-/** Returns the document as JSON. The first call makes it, so that it does not delay the start. */
+/** Returns the document as JSON. The first call makes the document, so that the start of the agent is not delayed. */
 export function agentApiText(): string {
   return (text ??= JSON.stringify(describeAgentApi()))
 }
 
-/** Components that the descriptions of the operations add. */
+/** Components of the OpenAPI document, collected from the descriptions of the operations. */
 interface Parts {
   writer: SchemaWriter
   schemas: Record<string, JsonSchema>
@@ -39,8 +39,8 @@ interface Parts {
 }
 
 /**
- * Describes the operations for programs. The document is equal for all agents of a release: no ids, addresses or
- * secrets.
+ * Describes the operations for programs. The document is the same for all agents of a release, so it contains no ids,
+ * addresses or secrets.
  */
 export function describeAgentApi(): Json {
   const parts: Parts = { writer: schemaWriter(), schemas: {}, responses: {} }
@@ -99,7 +99,7 @@ function describe(name: string, operation: AgentOperation, parts: Parts): Json {
   }
 }
 
-/** Returns a reference to a schema. A schema without a name is added as `name`. */
+/** Returns a reference to a schema. If the schema has no name of its own, adds it under `name`. */
 function named(schema: z.ZodType, io: SchemaDirection, name: string, { writer, schemas }: Parts): JsonSchema {
   const written = inPlace(writer, schema, io)
   if (written.$ref !== undefined) return written
@@ -107,7 +107,7 @@ function named(schema: z.ZodType, io: SchemaDirection, name: string, { writer, s
   return { $ref: `${SCHEMA_POINTER}${name}` }
 }
 
-/** Returns the error answers, one per status. Operations with the same errors share them. */
+/** Returns the error answers, one for each status. Operations with the same errors share the answers. */
 function errorResponses(possible: ReadonlySet<AgentErrorCode>, { writer, responses }: Parts): Json {
   const statuses = [...new Set([...possible].map((code) => AGENT_ERRORS[code].status))]
   return Object.fromEntries(

@@ -16,7 +16,7 @@ export interface AgentOperation {
   readonly description?: string
   /** False if any caller in the network may use the operation. */
   readonly needsCredential: boolean
-  /** True if programs on the agent's machine need no credential with `requirePairing: false`. */
+  /** True if programs on the agent's machine need no credential when the configuration sets `requirePairing: false`. */
   readonly openOnMachine?: boolean
   /** True if the operation uses the operator's session in `X-Untag-Operator`. */
   readonly takesSession?: boolean
@@ -27,7 +27,7 @@ export interface AgentOperation {
   readonly contentType?: string
   /** A second status with the same body. */
   readonly alsoStatus?: 503
-  /** Errors of this operation only. `errorsOf` adds the common ones. */
+  /** Errors of this operation only. `errorsOf` adds the common errors. */
   readonly errors: readonly AgentErrorCode[]
   /** Example request. */
   readonly example?: Readonly<Record<string, unknown>>
@@ -262,7 +262,7 @@ export type AgentRequest<N extends AgentOperationName> = AgentOperations[N] exte
     ? z.input<Q>
     : undefined
 
-/** Errors that an operation can answer. */
+/** Error codes that an answer of the operation can have. */
 export function errorsOf({ needsCredential, request, errors }: AgentOperation): ReadonlySet<AgentErrorCode> {
   return new Set<AgentErrorCode>([
     'host_not_allowed',

@@ -2,7 +2,7 @@ import type { RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { Clock } from '../../policy/platform.ts'
 import { peerRateLimit } from '../peers/peer-rate-limit.ts'
 
-/** Allowed requests with an invalid signature, per address. */
+/** Rate limit for requests with an invalid signature, per address. */
 const REFUSED = { perSecond: 5, burst: 50 }
 
 /** Limits addresses that send peer requests with invalid signatures. */
@@ -13,7 +13,7 @@ export interface RefusedCallers {
   refuse(from: string, why: string): void
 }
 
-/** Makes the limits. Logs refusals at the rate of `log`. */
+/** Makes the limits. Logs refusals with the rate limit of `log`. */
 export function refusedCallers(clock: Pick<Clock, 'elapsed'>, log: Pick<RateLimitedLog, 'write'>): RefusedCallers {
   const refused = peerRateLimit(clock, REFUSED)
   const note = (from: string, why: string) => log.write({ from, why }, 'a request between agents was refused')

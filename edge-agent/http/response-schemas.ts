@@ -3,8 +3,8 @@ import { REGISTRATION_FAULTS } from '../health/registration.ts'
 import { DENY_REASONS, ITEM_FACT_NAMES, ITEM_STATUSES, OUTCOMES, PROTECTION_ACTIONS } from '../../policy/vocabulary.ts'
 
 /**
- * Schemas of the answers, for the OpenAPI document. They are strict, so that tests find undescribed fields in answers.
- * Callers must accept new fields.
+ * Schemas of the answers, for the OpenAPI document. The schemas are strict, so that tests find fields that no schema
+ * describes. Callers must still accept unknown fields.
  */
 
 const Time = z.string().describe('ISO 8601, UTC.')

@@ -13,7 +13,7 @@ export interface AgentKey {
   signer(): Signer
   /** A new key that the cloud may not have accepted yet. */
   readonly pending: { readonly x: string; readonly signer: Signer } | undefined
-  /** Makes a new key, unless one is pending. */
+  /** Makes a new key, unless a key is pending. */
   begin(random: Randomness): void
   /** Makes the pending key the current one, after the cloud has accepted it. */
   adopt(): void
@@ -22,7 +22,7 @@ export interface AgentKey {
   /** Former keys, newest first. */
   readonly former: readonly Signer[]
   /**
-   * Makes a former key current, because a restored cloud accepts only that key. The present key becomes pending again.
+   * Makes a former key current, because a restored cloud accepts only that key. The current key becomes pending again.
    */
   returnTo(former: Signer): void
 }

@@ -10,8 +10,8 @@ export function newSecret(kind: SecretKind, random: Randomness): string {
 }
 
 /**
- * Returns the SHA-256 hash in base64url, which the agent stores in place of a secret. One round suffices, because
- * secrets are random.
+ * Returns the SHA-256 hash in base64url, which the agent stores in place of a secret. One round of hashing suffices,
+ * because secrets are random.
  */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url')

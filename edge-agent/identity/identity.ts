@@ -8,7 +8,10 @@ import type { SecretFiles } from '../../policy/platform.ts'
  * and each renewal of the key writes it again (agent-key.ts).
  */
 
-/** Maximum former keys. With a renewal every 30 days, a backup of the cloud may be about three months old. */
+/**
+ * Maximum former keys. The agent renews its key every 30 days, so three former keys suffice for a backup of the cloud
+ * that is about three months old.
+ */
 const FORMER_KEYS = 3
 
 const KeyPair = { x: z.string().length(43), secret: z.string() }
@@ -29,7 +32,7 @@ export const Identity = z.strictObject({
   /** Base URL of the cloud's API. */
   cloud: z.string(),
   mqttUrl: z.string(),
-  /** Public root key. It verifies the key sets, and these verify all other documents. */
+  /** Public root key. The root key verifies the key sets, and the keys in them verify all other documents. */
   rootX: z.string().length(43),
   /** Current key of the agent. */
   ...KeyPair,
@@ -93,7 +96,7 @@ export function formerKeys({ x, secret, former = [] }: Identity): KeyPair[] {
   return [{ x, secret }, ...former].slice(0, FORMER_KEYS)
 }
 
-/** Writes the identity file, which only this user can read. */
+/** Writes the identity file, which only the user of this process can read. */
 export function writeIdentity(dataDir: string, identity: Identity, files: SecretFiles): void {
   files.write(fileIn(dataDir), JSON.stringify(identity, null, 2))
 }

@@ -5,7 +5,8 @@ import { storeKeyId } from '../../policy/operator-verifiers.ts'
 import type { Log } from '../log.ts'
 
 /**
- * Maximum keys: the newest and its predecessor. The held policy may name the predecessor until the next policy arrives.
+ * Maximum keys: the newest key and the previous key. The held policy may name the previous key until the next policy
+ * arrives.
  */
 const HELD = 2
 const FILE = 'store-keys.json'

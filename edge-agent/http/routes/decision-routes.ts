@@ -11,8 +11,8 @@ import { AuthorizeRequest, ScanRequest } from '../request-schemas.ts'
 import { sessionOf } from './operator-routes.ts'
 
 /**
- * Routes `authorize` (a program requests an action) and `scan` (a page sends a scanned or typed text). Their answers
- * wait for the outcome.
+ * Routes `authorize` (a program requests an action) and `scan` (a page sends a scanned or typed text). Both routes
+ * answer when the outcome is known.
  */
 export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
   const limit = decisionLimit()

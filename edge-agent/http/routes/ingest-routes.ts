@@ -18,7 +18,7 @@ export interface IngestParts {
   devices: readonly DeviceEntry[]
   port: PushPort
   platform: Platform
-  /** Log of wrong secrets. */
+  /** Log of requests with a wrong secret. */
   refusals: Pick<RateLimitedLog, 'write'>
 }
 
@@ -38,7 +38,9 @@ function secretIn(c: Context): string | undefined {
   return login?.slice(login.indexOf(':') + 1) ?? c.req.header('x-untag-secret')
 }
 
-/** Returns the body. Null if it is too long; Content-Length may be missing or wrong. */
+/**
+ * Returns the body, or null if the body is too long. Counts the bytes, because Content-Length may be missing or wrong.
+ */
 async function readBody(c: Context): Promise<Buffer | null> {
   const stream = c.req.raw.body
   if (!stream || Number(c.req.header('content-length') ?? 0) > MAX_PUSHED_BYTES) return stream ? null : Buffer.alloc(0)
@@ -67,7 +69,7 @@ export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: I
   }
   if (pushers.size === 0) return
 
-  /** Returns null for a wrong secret or an unknown name. The answer is the same for both. */
+  /** Returns null for a wrong secret or an unknown name. The HTTP answer is the same in both cases. */
   function authenticated(c: Context): Pusher | null {
     const pusher = pushers.get((c.req.param('name') ?? '').toLowerCase())
     const isRight = secretsEqual(pusher?.secret ?? 'no such device', secretIn(c) ?? '')

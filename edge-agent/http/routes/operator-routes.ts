@@ -29,7 +29,10 @@ export function operatorRoutes(app: Hono, agent: Agent, access: Access): void {
       deviceId === undefined ? agent.operators.signIn(proof, caller.id) : agent.lanes.signIn(deviceId, proof, caller.id)
     return opened.ok ? reply(c, 'signIn', signedIn(opened)) : refuseSignIn(c, opened)
   })
-  /** Returns the operator at a device. Pages read it after they reconnect. */
+  /**
+   * Returns the name of the operator at the named device, or else of the operator whose session the request names.
+   * Pages send this request after they reconnect.
+   */
   app.get('/v1/operator', (c) => {
     const query = readQuery(c, DeviceQuery)
     if (query instanceof Response) return query

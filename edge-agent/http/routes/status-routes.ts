@@ -28,7 +28,7 @@ export function statusRoutes(
   app.get('/v1/status', (c) => reply(c, 'status', agent.status()))
   app.get(
     '/v1/events',
-    // HEAD uses this route, too. It must not open a stream, which would count as a listener.
+    // HEAD requests use this route, too. They must not open a stream, because the stream would count as a listener.
     (c) =>
       (c.req.method === 'HEAD'
         ? c.body(null)
