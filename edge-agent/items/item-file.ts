@@ -4,12 +4,15 @@ import type { PackedItem } from './item-slots.ts'
 import type { ItemLabel } from './item-table.ts'
 
 /**
- * SQLite file of the items, of stationary tags at the gates and of released units. The agent can fetch items and learn
- * tags again. So a commit is atomic, but a power cut may lose it.
+ * SQLite file of the items, of stationary tags at the gates and of released units. Commits are atomic, but a power cut
+ * may lose the last ones: the agent can fetch the items and learn the tags again.
  */
 export interface ItemFile {
   read(): StoredItems
-  /** Writes rows, new labels and progress in one transaction. A row with `info` 0 deletes its item. */
+  /**
+   * Writes rows, new labels and progress in one transaction. A row with `info` 0 deletes the item with the name of the
+   * row.
+   */
   write(rows: readonly StoredRow[], progress: ItemProgress, labels: readonly ItemLabel[]): void
   /** Deletes all items. */
   clear(progress: ItemProgress): void
@@ -46,7 +49,7 @@ export interface StoredRelease {
 export interface ItemProgress {
   readonly epoch: number
   readonly ver: number
-  /** `floor` of the first page that the agent applied. */
+  /** `floor` of the first page that the agent applied (policy/documents/item-documents.ts). */
   readonly base: number
   /** Trusted time at which the replica was last complete, ms; 0: never. */
   readonly confirmedMs: number
@@ -54,7 +57,7 @@ export interface ItemProgress {
 
 export interface StoredItems {
   readonly progress: ItemProgress | undefined
-  /** By number, from 1. */
+  /** In the order of their numbers, from 1. */
   readonly labels: readonly ItemLabel[]
   rows(): IterableIterator<StoredRow>
 }
@@ -78,7 +81,7 @@ const SCHEMA = `${ITEMS};
 
 /**
  * Opens the file of a replica. If the file is unreadable, calls `onDamaged` and opens a temporary database. The damaged
- * file stays until an operator deletes it.
+ * file stays on the disk until a person deletes it.
  */
 export function openItemFile(file: string, onDamaged: (error: unknown) => void): ItemFile {
   try {
@@ -98,7 +101,7 @@ function connect(file: string): Connection {
     db.pragma('journal_size_limit = 16777216')
     const version = db.pragma('user_version', { simple: true }) as number
     if (version === SCHEMA_VERSION) return db
-    // Another version wrote the file. The agent can fetch the items again, but not the released units: it keeps them.
+    // Another version wrote the file. The agent keeps the released units, because it cannot fetch them again.
     db.exec(
       `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS label; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS tag; ${SCHEMA}`,
     )

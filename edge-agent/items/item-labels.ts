@@ -3,7 +3,7 @@ import type { ItemLabel } from './item-table.ts'
 /** Maximum number of distinct labels. Items with further labels are stored without a label. */
 const LABEL_LIMIT = 65_535
 
-/** The distinct labels of the items, numbered from 1. */
+/** The distinct labels (category, brand and technology) of the items, numbered from 1. */
 export class ItemLabels {
   readonly #labels: ItemLabel[] = []
   readonly #numbers = new Map<string, number>()
@@ -20,7 +20,7 @@ export class ItemLabels {
     return this.#labels[number - 1]
   }
 
-  /** Returns the number of this label, and adds a new label. Returns 0 if there are too many labels. */
+  /** Returns the number of this label. A new label gets the next number, or 0 if there are too many labels. */
   numberOf(label: ItemLabel): number {
     const key = JSON.stringify([label.category, label.brand, label.technology])
     const known = this.#numbers.get(key)

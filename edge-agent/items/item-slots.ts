@@ -5,11 +5,11 @@ export interface PackedItem {
    * in cents + 1, or 0 if the price is unknown. The number is never 0.
    */
   readonly info: number
-  /** Number of the item's label, from 1; 0 if unknown. */
+  /** Number of the item's label (item-labels.ts), from 1; 0 if the label is unknown. */
   readonly label: number
 }
 
-/** A key of 96 bits: an EPC. */
+/** An EPC of 96 bits, as three numbers of 32 bits. */
 export type SlotKey = readonly [number, number, number]
 
 const FIRST_SLOTS = 1_024
@@ -102,7 +102,7 @@ export class ItemSlots {
     this.#used = other.#used
   }
 
-  /** Backward-shift deletion: moves later entries of the probe chain into the hole. */
+  /** Backward-shift deletion: moves later entries of the probe chain into the freed slot. */
   #remove(hole: number): void {
     const last = this.#slots - 1
     let at = hole

@@ -3,9 +3,9 @@ import { ItemSlots, type PackedItem, type SlotKey } from './item-slots.ts'
 
 /** Attributes that many items share. The agent stores each distinct combination once (item-labels.ts). */
 export interface ItemLabel {
-  /** Empty: the item has none. */
+  /** Empty if the item has no category. */
   readonly category: string
-  /** Empty: the item has none. */
+  /** Empty if the item has no brand. */
   readonly brand: string
   /** Absent: unknown. */
   readonly technology?: ProtectionTechnology
@@ -21,8 +21,8 @@ export interface KnownItem extends Partial<ItemLabel> {
 }
 
 /**
- * Table of items by name. EPCs of 96 bits use slots of 18 bytes (item-slots.ts), all other names a Map. One million
- * EPCs need less than 40 MB. In a Map of strings they would need five times as much.
+ * Table of items by name. EPCs of 96 bits are in slots of 18 bytes (item-slots.ts), and all other names in a Map. One
+ * million EPCs need less than 40 MB. In a Map of strings, the EPCs would need five times as much.
  */
 export interface ItemTable {
   get(name: string): PackedItem | undefined
@@ -30,7 +30,7 @@ export interface ItemTable {
   delete(name: string): void
   clear(): void
   readonly size: number
-  /** Bytes of the slots, without the Map. */
+  /** Memory that the slots use, without the Map, bytes. */
   readonly bytes: number
 }
 
@@ -38,7 +38,7 @@ const PACKABLE = /^E[0-9A-F]{24}$/
 const HIGHEST_PRICE = 2 ** 27 - 2
 const LABEL_AT = 2 ** 32
 
-/** Packs an item. Stores prices above 1.3 million EUR as that limit. */
+/** Packs an item. Stores a price above 1.3 million EUR as 1.3 million EUR. */
 export function packItem(
   item: { status: ItemStatus; priceCent?: number | undefined; paying: boolean },
   label: number,
@@ -47,7 +47,7 @@ export function packItem(
   return { info: price * 32 + (item.paying ? 16 : 0) + ITEM_STATUSES.indexOf(item.status) + 1, label }
 }
 
-/** Unpacks an item; undefined if `packItem` cannot have produced the number. */
+/** Unpacks an item; undefined if `packItem` cannot have produced `info`. */
 export function unpackItem({ info }: PackedItem, label: ItemLabel | undefined): KnownItem | undefined {
   const status = ITEM_STATUSES[(info % 16) - 1]
   if (status === undefined) return undefined
@@ -63,7 +63,7 @@ export function unpackItem({ info }: PackedItem, label: ItemLabel | undefined): 
 /** Makes an empty table. The first letter of a name is its kind: E for an EPC, U for a tag UID, T for a tag id. */
 export function itemTable(): ItemTable {
   const slots = new ItemSlots()
-  /** Items with other names: info and label, packed into one number. */
+  /** Items whose name is no EPC of 96 bits: info and label, packed into one number. */
   const others = new Map<string, number>()
   return {
     get(name) {

@@ -6,9 +6,9 @@ import type { ItemLabels } from './item-labels.ts'
 const FLUSH_MS = 50
 /** Delay before a failed write is retried, ms. */
 const RETRY_MS = 60_000
-/** Maximum rows per commit. A commit blocks the agent for about 1 ms. */
+/** Rows in a full commit; the last entry may add a few rows. A commit blocks the agent for about 1 ms. */
 const ROWS_AT_ONCE = 300
-/** Maximum queued entries. Above it, the writer writes at once and blocks the agent. */
+/** Maximum queued entries. Above this limit, the writer writes at once and blocks the agent. */
 const WAITING_LIMIT = 50_000
 
 /** Rows of one item entry. The same commit writes all of them. */
@@ -27,9 +27,9 @@ export interface ItemWriterParts {
 }
 
 /**
- * Writes the replica to its file, in batches, after the memory has changed. Each commit also stores the number of its
- * last entry. If the disk fails, the writer retries every minute. If too many entries wait, it writes nothing until the
- * agent fetches all items again.
+ * Writes the replica to its file, in batches, after the memory has changed. Each commit also stores the number of the
+ * last entry in the commit. If the disk fails, the writer retries every minute. If too many entries wait for a failing
+ * disk, the writer writes nothing until the agent fetches all items again.
  */
 export class ItemWriter {
   readonly #parts: ItemWriterParts
@@ -37,7 +37,7 @@ export class ItemWriter {
   #timer: Cancel | undefined
   /** True if the last write failed. */
   #isFailing = false
-  /** True after too many entries waited for the disk: the writer writes nothing until `clear`. */
+  /** True after too many entries waited for a failing disk. Then the writer writes nothing until `clear`. */
   #isGivenUp = false
   /** True while the file contains items of the former sequence. */
   #isClearDue = false
@@ -51,7 +51,7 @@ export class ItemWriter {
     if (!this.#isGivenUp) this.#waiting.push({ seq, rows })
   }
 
-  /** Writes the added rows soon; at once if too many wait. */
+  /** Writes the added rows soon, or at once if too many rows wait. */
   schedule(): void {
     while (this.#waiting.length > WAITING_LIMIT) if (!this.#flushSome()) this.#stopWriting()
     this.#flushLater()
@@ -89,7 +89,8 @@ export class ItemWriter {
   }
 
   /**
-   * Writes the oldest queued entries and the number of the last one in one commit. Returns false if the write failed.
+   * Writes the oldest queued entries, and the number of the last of these entries, in one commit. Returns false if the
+   * write failed.
    */
   #flushSome(): boolean {
     if (!this.#clearDisk()) return false
@@ -113,7 +114,9 @@ export class ItemWriter {
     return count
   }
 
-  /** Deletes the items of the former sequence, if that is due. Returns false if the disk refused. */
+  /**
+   * Deletes the items of the former sequence, if the file still contains them. Returns false if the deletion failed.
+   */
   #clearDisk(): boolean {
     if (!this.#isClearDue) return true
     const { disk, progress } = this.#parts
@@ -122,8 +125,8 @@ export class ItemWriter {
   }
 
   /**
-   * Runs a write. Returns false if it failed. Gates then use the items in memory, and the file keeps its older, valid
-   * content.
+   * Runs a write. Returns false if the write failed. Gates then use the items in memory, and the file keeps its older,
+   * valid content.
    */
   #persisting(work: () => void): boolean {
     const { log } = this.#parts

@@ -17,7 +17,7 @@ export interface ReplicaParts {
   log: Log
 }
 
-/** Age of the replica above which item statuses are stale, s: a shopper may have paid since (ADR 0021). */
+/** Age of the replica above which item statuses are stale, s. In this time a shopper may have paid (ADR 0021). */
 export const STALE_SECONDS = 90
 
 const LETTERS = { epc: 'E', tagUid: 'U', tagId: 'T' } as const
@@ -29,9 +29,9 @@ export function openReplica(parts: ReplicaParts): Replica {
 }
 
 /**
- * The agent's copy of the store's items. It applies pages (`items+jwt`) in the order of their numbers. Pages may be
- * lost, repeated or out of order; after a gap the agent fetches the missing ones. A page changes the memory at once and
- * the disk later. After a crash the agent fetches the pages again that are not on the disk.
+ * The agent's copy of the store's items. The replica applies pages (`items+jwt`) in the order of their numbers. Pages
+ * may be lost, repeated or out of order; after a gap the agent fetches the missing pages. A page changes the memory at
+ * once and the disk later. After a crash the agent fetches again the pages that are not on the disk.
  */
 export class Replica {
   readonly #table = itemTable()
@@ -42,7 +42,7 @@ export class Replica {
   #at: ItemProgress
   /** The highest position that any signed document named. */
   #head: { epoch: number; ver: number }
-  /** If set, the agent needs a new first page with at least this floor. */
+  /** If set, the agent must fetch all items again. The floor of the first page must be at least this number. */
   #restartFloor: number | undefined
 
   constructor({ disk, platform: { timers }, log }: ReplicaParts) {
@@ -59,7 +59,7 @@ export class Replica {
     return packed && unpackItem(packed, this.#labels.at(packed.label))
   }
 
-  /** Applies a page. The caller has verified its signature. */
+  /** Applies a page. The caller has verified the signature of the page. */
   applyPage(page: ItemsClaims): ItemsVerdict {
     const verdict = this.#judge(page)
     if (verdict !== undefined) return verdict
@@ -132,7 +132,8 @@ export class Replica {
   #judge(page: ItemsClaims): Exclude<ItemsVerdict, 'taken'> | undefined {
     if (page.epoch < this.#at.epoch) return 'rollback'
     this.#noteHead(page)
-    // Other pages may have raised `ver` above the floor since. Removals below the floor are still missing.
+    // Other pages may have raised `ver` above this floor in the meantime. Even then, removals below the floor are still
+    // missing.
     const isAwaited = this.#restartFloor !== undefined && page.after === 0 && page.floor >= this.#restartFloor
     if (page.epoch > this.#at.epoch || this.#isBelow(page.floor) || isAwaited) {
       if (page.after !== 0) {
@@ -144,8 +145,8 @@ export class Replica {
     const { ver, base } = this.#at
     if (page.ver <= ver) return 'known'
     if (page.after > ver) return 'gap'
-    // The page has an older floor than the first page. It may contain items that were removed later, and no further
-    // page would remove them.
+    // If the floor of this page is below the floor of the first page, the agent must not apply the page. It may contain
+    // items that were removed later, and no further page would remove these items.
     return page.floor < base && ver < base ? 'gap' : undefined
   }
 

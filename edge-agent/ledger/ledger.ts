@@ -20,7 +20,7 @@ import type { Log } from '../log.ts'
 /**
  * The ledger of the agent: claims, journal and state. A promise of the ledger resolves when the change is on disk.
  *
- * A claim writes rights, counters and its journal row in one transaction. Only then the caller moves the device and
+ * A claim writes rights, counters and its journal row in one transaction. After that, the caller moves the device and
  * calls `settle`.
  *
  * `claims/` uses up rights, and `journal/` chains the rows for the cloud. `home/` stores requests and grants between
@@ -43,13 +43,16 @@ export interface LedgerOptions {
 const NEEDS_STAFF: ClaimResult = { ok: false, reason: 'manual_assistance_required' }
 const ALREADY_REDEEMED: ClaimResult = { ok: false, reason: 'already_redeemed' }
 
-/** Metadata key: id of this ledger, after a re-enrolled agent has adopted it. */
+/** Metadata key: id that this ledger received when a re-enrolled agent adopted it. */
 export const LEDGER_ID_KEY = 'ledger_id'
 
-/** Opens the ledger's file. The simulation supplies simulated disks. */
+/** Opens the ledger's file. The simulation opens the file on a simulated disk. */
 export type OpenLedgerFile = (file: string) => Connection
 
-/** Opens or creates the ledger. Throws if it is damaged or another process uses it. */
+/**
+ * Opens or creates the ledger. Throws if the ledger is damaged or belongs to another enrolment, or if another process
+ * uses it.
+ */
 export function openLedger(options: LedgerOptions): Ledger {
   const { file, ledgerId, open = openLedgerFile } = options
   const db = open(file)
@@ -115,17 +118,21 @@ export class Ledger {
     return this.#generation
   }
 
-  /** True if the ledger lacks rows that were durable since the last boot, and the cloud has not detected that yet. */
+  /**
+   * True if the ledger lacks rows that were durable since the last boot, and the cloud has not detected the loss yet.
+   */
   get isBehindWatermark(): boolean {
     return this.#watermark?.isAhead === true
   }
 
-  /** Resets the watermark to the current position, after the cloud has accepted it. */
+  /** Sets the watermark to the current position, after the cloud has accepted this position. */
   acceptPosition(): void {
     this.#watermark?.accept(this.#position())
   }
 
-  /** Starts this generation durably. Does nothing if it is not newer. `also` runs in the same transaction. */
+  /**
+   * Starts this generation durably. Does nothing if the generation is not newer. `also` runs in the same transaction.
+   */
   startGeneration(generation: number, also: () => void): void {
     if (generation <= this.#generation) return
     this.commits.now(() => {
@@ -169,7 +176,7 @@ export class Ledger {
     this.homeRequests.noteOutcome(redemptionId, outcome)
   }
 
-  /** Adds a journal row that uses no right. */
+  /** Adds a journal row without a claim. */
   record(body: JournalBody): Promise<void> {
     return this.commits.durably(() => void this.journal.append(body))
   }
@@ -189,7 +196,7 @@ export class Ledger {
     }
     const { redemptionId, homeRequestId, candidates, nowMs: atMs } = request
     if (request.isStillValid?.() === false) return NEEDS_STAFF
-    // Another claim used this home request, or the agent abandoned the request after a timeout.
+    // If the home request is not open, another claim used it, or the agent abandoned it after a timeout.
     if (homeRequestId !== undefined && !this.homeRequests.isOpen(homeRequestId)) return ALREADY_REDEEMED
     const claimed = this.claims.claim(request)
     if (!claimed.ok) return claimed

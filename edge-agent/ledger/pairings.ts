@@ -4,23 +4,24 @@ import type { Database as Connection } from 'better-sqlite3'
  * Programs and browsers that may call the agent's local API. `untag edge pair` adds a program with a credential. `untag
  * edge link` makes a one-time link, which pairs a browser by a cookie.
  *
- * The ledger stores only hashes of these secrets. The commands write to the ledger while the agent runs.
+ * The ledger stores only hashes of credentials, cookies and links. The commands may write to the ledger while the agent
+ * runs.
  */
 
 /**
- * Maximum paired browsers; a store has a handful of screens. A further one replaces the browser that was unused for
+ * Maximum paired browsers; a store has a handful of screens. A further browser replaces the browser that was unused for
  * longest.
  */
 export const BROWSER_LIMIT = 32
-/** Maximum unused links. A further one replaces the oldest. */
+/** Maximum unused links. A further link replaces the oldest link. */
 const LINK_LIMIT = 8
 export const LINK_LIFE_MS = 15 * 60_000
-/** Browsers limit cookies to 400 days. Each day of use renews the pairing. */
+/** Time without use after which the pairing of a browser ends, ms. Browsers limit cookies to 400 days. */
 export const BROWSER_LIFE_MS = 400 * 86_400_000
 /** Interval at which the agent stores the last use of a browser, ms. */
 const NOTE_USE_EVERY_MS = 86_400_000
 
-/** Metadata key: addresses of the agent, as a JSON array. `untag edge link` makes links to them. */
+/** Metadata key: addresses of the agent, as a JSON array. `untag edge link` makes links to these addresses. */
 export const LOCAL_URLS = 'local_urls'
 
 /** A program with a named credential, or a browser. */
@@ -62,7 +63,7 @@ interface Row {
   used_ms: number | null
 }
 
-/** Prefix of each id. A hash may start with a dash, which a command line would read as an option. */
+/** Prefix of each id. Without it, a command line would read an id as an option if the hash starts with a dash. */
 const ID_PREFIX = 'pr_'
 /** Characters of the hash in an id: enough to be unique among the pairings of one agent. */
 const HASH_IN_ID = 12
@@ -103,7 +104,8 @@ export function openPairings(db: Connection): Pairings {
     },
     redeemLink(linkHash, browserHash, nowMs) {
       const link = takeLink.get(linkHash)
-      // A link from the future was made before the clock was set back. Its age is unknown, so it counts as expired.
+      // A link with a future time was made before the clock was set back. The age of this link is unknown, so the link
+      // counts as expired.
       if (!link || nowMs < link.created_ms || nowMs - link.created_ms >= LINK_LIFE_MS) return undefined
       trimBrowsers.run(BROWSER_LIMIT - 1)
       addBrowser.run(browserHash, nowMs, nowMs)

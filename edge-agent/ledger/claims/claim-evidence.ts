@@ -2,7 +2,7 @@ import type { Evidence } from '../../../policy/journal.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import { OVERRIDE_PREFIX, type ClaimRequest } from './claim-request.ts'
 
-/** Returns the evidence of a claim for its journal row. An override has none, because it uses no right. */
+/** Returns the evidence of a claim for its journal row. An override has no evidence, because it uses no right. */
 export function claimEvidence(
   { redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt }: ClaimRequest,
   ordinals: number[],
@@ -23,12 +23,12 @@ export function claimEvidence(
   }
 }
 
-/** Returns the evidence of an outcome. An override has none, because it used no right. */
+/** Returns the evidence of an outcome. An override has no evidence, because it used no right. */
 export function outcomeEvidence(redemptionId: string, outcome: Outcome): { evidence?: Evidence } {
   return redemptionId.startsWith(`${OVERRIDE_PREFIX}_`) ? {} : { evidence: { kind: 'outcome', redemptionId, outcome } }
 }
 
-/** The receipt rights that a token's claim used, for a cloud that lost the token in a restore. */
+/** Returns the receipt rights that a token's claim used. A cloud that lost the token in a restore needs them. */
 function receiptEvidence(
   receipt: ClaimRequest['receipt'],
   claimed: readonly number[],

@@ -11,14 +11,14 @@ export interface LimitedRequest {
 
 const HOUR_MS = 3_600_000
 const ISOLATED_COUNT = 'isolated_count'
-/** The journal row of the last isolated claim. */
+/** Metadata key: number of the journal row of the last isolated claim. */
 const LAST_ISOLATED_ROW = 'isolated_seq'
-/** Isolated claims that the cloud has acknowledged. */
+/** Metadata key: number of isolated claims that the cloud has acknowledged. */
 const ACKNOWLEDGED_COUNT = 'isolated_told'
 
 /**
- * Limits of isolated claims, and of approvals per operator and hour. An isolated claim counts until the cloud
- * acknowledges its journal row. It counts again if that acknowledgement is withdrawn.
+ * Limits of isolated claims, and of approvals per operator and hour. Isolated claims count until the cloud has
+ * acknowledged the journal row of the last isolated claim. If that acknowledgement is withdrawn, they count again.
  */
 export class ClaimLimits {
   readonly #db: Connection
@@ -51,7 +51,7 @@ export class ClaimLimits {
     if (approval) this.#approve.run(approval.operatorId, nowMs)
   }
 
-  /** Stores the journal row of the last isolated claim. */
+  /** Stores the number of the journal row of the last isolated claim. */
   noteRow(seq: number): void {
     this.#write(LAST_ISOLATED_ROW, seq)
   }

@@ -9,7 +9,7 @@ export interface ClaimRequest extends LimitedRequest {
   /** The token's nonce, the receipt's identity in hex, or a random text. */
   nonce: string
   rightClass: RightClass
-  /** Rights that the claim may use. It uses the first free one, or with `all` every free one. */
+  /** Rights that the claim may use. The claim uses the first free right, or with `all` every free right. */
   candidates: readonly number[]
   all: boolean
   /** Expiry of the token or receipt, s since 1970. */
@@ -24,13 +24,13 @@ export interface ClaimRequest extends LimitedRequest {
   operatorId?: string | undefined
   /** Id of the home request. Equal to `redemptionId` if the receipt home granted the rights. */
   homeRequestId?: string | undefined
-  /** Called inside the transaction. Returns false if the decision is no longer valid, and staff must decide. */
+  /** Called inside the transaction. Returns false if the decision is no longer valid, so that staff must decide. */
   isStillValid?: (() => boolean) | undefined
 }
 
 /**
- * Prefix of the redemption ids of overrides. Their rows have no evidence, because an override uses no authorization
- * (P2).
+ * Prefix of the redemption ids of overrides. The journal rows of overrides have no evidence, because an override uses
+ * no authorization (P2).
  */
 export const OVERRIDE_PREFIX = 'ovr'
 

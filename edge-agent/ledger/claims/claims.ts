@@ -15,13 +15,16 @@ import { RedeemedRights } from './redeemed-rights.ts'
  *                   ├──▶ failed       the right is free again: one more attempt for the shopper, then staff
  *                   └──▶ unknown      the right is blocked until staff act, or until the cloud issues a later token
  *
- * These states are for rights of receipts. A claim of a token's step uses that step for ever, even after `failed`. No
- * decision depends on `commanded`.
+ * These states are for rights of receipts. A claim of a token's step uses that step for ever, even after `failed`.
+ * Decisions do not distinguish `commanded` from `claimed`.
  *
  * What prevents a second release of a unit at this agent:
- *   - `claim` checks with free-rights.ts that a right is free and inserts it, in one transaction. Transactions run one at a time.
+ *   - `claim` checks with free-rights.ts that a right is free and inserts the claim, in one transaction. Transactions
+ *     run one
+ *     at a time.
  *   - The transaction is on disk before the device gets its command (../file/commit.ts, `synchronous=FULL`).
- *   - token-rights.ts binds a token to the receipt of the same unit. A redemption of one also uses the other.
+ *   - token-rights.ts binds a token to the receipt of the same unit. A redemption by token also uses the receipt's
+ *     right, and after a redemption by receipt the token is refused.
  *   - After a power cut ../recovery.ts turns open claims into `unknown`; no command is sent a second time.
  *   - The agents of a store request rights from one agent, the receipt home (../../peers/home.ts).
  *
@@ -104,7 +107,7 @@ export class Claims {
       .all()
   }
 
-  /** True if the right is free. `isIgnored`: redemptions that do not block it. */
+  /** True if the right is free. `isIgnored` returns true for a redemption that does not block the right. */
   isFree(
     cti: string,
     rightClass: RightClass,
@@ -136,12 +139,14 @@ export class Claims {
     return this.#denialOf.get(subject) !== undefined
   }
 
-  /** Stores that another agent used these rights of a receipt, as the cloud reports. */
+  /** Stores the report of the cloud that another agent used these rights of a receipt. */
   redeemElsewhere(cti: string, rightClass: RightClass, ordinals: readonly number[], until: number): void {
     for (const ordinal of ordinals) this.#redeemed.addElsewhere({ cti, rightClass, ordinal }, until)
   }
 
-  /** Binds the steps of a token to rights of a receipt, in order. A redemption of one also uses the other. */
+  /**
+   * Binds the steps of a token to rights of a receipt, in order. A redemption of a step also uses the receipt's right.
+   */
   bindToken(
     nonce: string,
     {
@@ -174,18 +179,23 @@ export class Claims {
     return Math.max(this.#floor, Number(this.#metadata.get('receipt_floor') ?? 0))
   }
 
-  /** The cloud has acknowledged all rows up to `seq` at `atS`, s. Isolated claims up to that row no longer count. */
+  /**
+   * The cloud has acknowledged all rows up to `seq` at `atS`, s. If row `seq` or an earlier row has the last isolated
+   * claim, isolated claims no longer count.
+   */
   noteAcknowledged(seq: number, atS?: number): void {
     if (atS !== undefined) this.unresolved.noteAcknowledged(seq, atS)
     this.#limits.noteAcknowledged(seq)
   }
 
-  /** Acknowledgements after row `seq` are void. Isolated claims count again. Call it inside a transaction. */
+  /**
+   * Counts isolated claims again, because acknowledgements of rows after `seq` are void. Call it inside a transaction.
+   */
   resetAcknowledged(seq: number): void {
     this.#limits.resetAcknowledged(seq)
   }
 
-  /** Stores the journal row of the last isolated claim. */
+  /** Stores the number of the journal row of the last isolated claim. */
   noteIsolatedRow(seq: number): void {
     this.#limits.noteRow(seq)
   }
@@ -231,7 +241,7 @@ export class Claims {
     const { nonce, rightClass, redemptionId, deviceId, exp, nowMs, receipt } = request
     this.#insert.run(nonce, rightClass, step, attempt, redemptionId, deviceId, exp, nowMs)
     const ordinal = receipt?.ordinals[step]
-    // The receipt is older than the token, so it ends at most one receipt life after the token.
+    // The receipt was issued before the token, so the receipt expires at most RECEIPT_LIFE after the token.
     if (receipt && ordinal !== undefined)
       this.#redeemed.add({ cti: receipt.cti, rightClass, ordinal }, exp + RECEIPT_LIFE, redemptionId)
   }

@@ -4,7 +4,7 @@ import type { ClaimRequest } from './claim-request.ts'
 import type { Resolver, UnresolvedRedemptions } from './unresolved-redemptions.ts'
 import type { ReceiptRight, RedeemedRights } from './redeemed-rights.ts'
 
-/** Failed attempts after which only staff may try again. */
+/** Number of failed attempts after which only staff may try again. */
 const ATTEMPTS_LIMIT = 2
 
 interface ClaimRow {
@@ -70,7 +70,7 @@ export class FreeRights {
     return state === 'unknown' && this.#unresolved.isResolvedFor(redemptionId, by)
   }
 
-  /** True if no redemption in this ledger blocks the right, be it by token, by delegation or by receipt. */
+  /** True if no redemption in this ledger blocks the right: none by token, delegation or receipt. */
   isFreeHere(right: ReceiptRight, by: Resolver, isIgnored: (redemptionId: string) => boolean = () => false): boolean {
     const isUsed = this.#redeemed
       .redemptionsOf(right)

@@ -12,8 +12,8 @@ export interface ReceiptRight {
 }
 
 /**
- * Used rights of receipts, one row per use. A token used the right here, this home granted it to an agent, or the cloud
- * reported a use.
+ * Used rights of receipts, one row per use. A row means that a token of this agent used the right, that this receipt
+ * home delegated the right, or that the cloud reported a use.
  */
 export class RedeemedRights {
   readonly #select

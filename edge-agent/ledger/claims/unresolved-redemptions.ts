@@ -1,9 +1,9 @@
 import type { Database as Connection } from 'better-sqlite3'
 
 /**
- * Redemptions with an unknown outcome. Each blocks its right until staff act on site. After the cloud has acknowledged
- * the redemption, a later token of the cloud may use the right too. Call all methods inside a transaction of
- * `commit.ts`.
+ * Redemptions with an unknown outcome. Each of them blocks its right until staff act on site. After the cloud has
+ * acknowledged the redemption, a later token of the cloud may use the right too. Call all methods inside a transaction
+ * of `commit.ts`.
  */
 export interface UnresolvedRedemptions {
   /** Adds a redemption. `seq`: its journal row; null if another agent reported it. */
@@ -17,14 +17,14 @@ export interface UnresolvedRedemptions {
   prune(): void
 }
 
-/** Who wants to use the right again. */
+/** The request that tries to use the right again. */
 export interface Resolver {
   operator: boolean
   /** Issue time of the presented token, s by the clock of the cloud. */
   issuedS?: number | undefined
   /**
    * Last row that the cloud had acknowledged when this agent requested the token. Undefined if the agent did not
-   * request it.
+   * request the token.
    */
   reportedSeq?: number | undefined
 }

@@ -1,6 +1,6 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
 
-/** Disk fault after which the content of the ledger is uncertain. This process starts no device any more (P6). */
+/** Disk fault after which the content of the ledger is uncertain. From then on, this process releases nothing (P6). */
 export class LedgerFailure extends Error {
   override name = 'LedgerFailure'
 }
@@ -32,8 +32,8 @@ export interface CommitWatcher {
 }
 
 /**
- * Runs transactions one at a time, and rolls a failed one back. A full disk throws `LedgerFull`; later transactions may
- * succeed. Other disk faults throw `LedgerFailure`; after it no transaction runs.
+ * Runs transactions one at a time, and rolls back a transaction that fails. If the disk is full, throws `LedgerFull`;
+ * later transactions may succeed. After another disk fault, throws `LedgerFailure` and runs no further transaction.
  */
 export class Transactions {
   readonly #db: Connection
@@ -86,8 +86,8 @@ export class Transactions {
   }
 
   /**
-   * The transaction is durable even if the watcher throws. The caller must not see that error: it would repeat the
-   * transaction.
+   * The transaction is durable even if the watcher throws. The caller must not see that error, because the caller would
+   * repeat the transaction.
    */
   #notifyDurable(): void {
     try {

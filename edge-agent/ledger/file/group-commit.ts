@@ -1,7 +1,7 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { Transactions, type Commits, type CommitWatcher, type LedgerFailure } from './commit.ts'
 
-/** Maximum jobs in one commit. It bounds how long the first job waits. */
+/** Maximum jobs in one commit. This limit bounds how long the first job waits. */
 const GROUP_LIMIT = 128
 const QUEUE_LIMIT = 10_000
 

@@ -36,7 +36,7 @@ export function openMetadata(db: Connection): Metadata {
     `INSERT INTO document (kind, epoch, ver, hash, jws) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (kind) DO UPDATE SET epoch = excluded.epoch, ver = excluded.ver, hash = excluded.hash, jws = excluded.jws`,
   )
-  // Each message from the cloud reads these values, and few messages change them.
+  // The agent reads these values for each message from the cloud, and few messages change them.
   const values = new Map<string, string | undefined>()
   const heads = new Map<string, StoredHead | undefined>()
   const cached = <T>(cache: Map<string, T>, name: string, read: (name: string) => T): T => {

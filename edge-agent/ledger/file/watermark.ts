@@ -5,10 +5,13 @@ import type { Log } from '../../log.ts'
  * The position of the ledger, stored outside the data folder until the next boot. If the ledger is behind its watermark
  * at a start, the ledger was restored. Each claim then needs the cloud until the cloud has detected the restore.
  *
- * The agent writes the watermark after the commit, so it is never ahead of the ledger that wrote it.
+ * The agent writes the watermark after the commit. So only a restored ledger can be behind its watermark.
  */
 export interface Watermark {
-  /** True if the ledger lacks rows that it had before. It was restored, and the cloud has not detected that yet. */
+  /**
+   * True if the ledger lacks rows that it had before: the ledger was restored, and the cloud has not detected the
+   * restore yet.
+   */
   readonly isAhead: boolean
   /** Stores a durable position. Does nothing while `isAhead`. */
   note(position: Position): void
@@ -91,7 +94,8 @@ function isLater(a: Position, b: Position): boolean {
 }
 
 /**
- * True if the ledger has a different row with the watermark's number. Then it was restored and has written rows since.
+ * True if the ledger has a different row with the watermark's number. Then the ledger was restored and has added rows
+ * after the restore.
  */
 function isOtherBranch(stored: Position, at: Position, hashAt: (seq: number) => string | undefined): boolean {
   if (stored.generation !== at.generation) return false

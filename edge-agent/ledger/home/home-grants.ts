@@ -10,14 +10,14 @@ import type { UnresolvedRedemptions } from '../claims/unresolved-redemptions.ts'
  *      │          └ unknown ──▶ unknown ── failed ──▶ returned
  *      └─▶ refused
  *
- * Rights that this ledger delegated as the receipt home. The journal reports them to the cloud, because the other agent
- * may be offline. Call all methods inside a transaction of `commit.ts`.
+ * Rights that this ledger delegated as the receipt home. The journal reports the delegations to the cloud, because the
+ * other agent may be offline. Call all methods inside a transaction of `commit.ts`.
  */
 export interface HomeGrants {
   /**
    * Grants or refuses the request and stores the answer; a repeated request gets the stored answer. Undefined if the id
-   * belongs to another agent, or if its outcome was already reported. `refused`: reason to refuse in place of a
-   * decision.
+   * belongs to another agent, or if its outcome was already reported. `refused`: the reason, if the caller has already
+   * decided to refuse.
    */
   grant(request: GrantRequest, refused?: DenyReason): GrantAnswer | undefined
   /** Applies an outcome report. After `failed` the right is free again; after `unknown` staff decide. */
@@ -48,13 +48,16 @@ export interface ReceivedOutcome {
   agentId: string
   redemptionId: string
   outcome: 'failed' | 'unknown'
-  /** The units that the report is about. */
+  /** The units that the report names. */
   candidates: readonly number[]
   exp: number
   nowMs: number
   /** The report with the signature of the requesting agent, which the cloud verifies. */
   report: string
-  /** True if the report names the current epoch of this home. Then this ledger may have lost the grant in a restore. */
+  /**
+   * True if the report names the current epoch of this home. If this ledger then has no such grant, a restore may have
+   * lost the grant.
+   */
   isOwnEpoch: boolean
 }
 
@@ -136,15 +139,17 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
     noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch }) {
       const known = find.get(redemptionId)
       const back: Evidence = { kind: 'delegation_returned', redemptionId, outcome, report }
-      // The request was lost or is still under way. The home grants nothing under this id from now on.
+      // If the grant is unknown, the request was lost or is still under way. From now on, the home grants nothing under
+      // this id.
       if (!known) {
         store({ redemptionId, agentId, exp }, NO_RIGHTS, 'back')
-        // If this ledger lost the grant in a restore, the cloud still has it and needs the report. Grants of another
-        // home are not reported.
+        // If this ledger lost the grant in a restore, the cloud still has the grant and needs the report. Reports about
+        // an earlier home epoch are not forwarded.
         return isOwnEpoch ? append(nowMs, back) : undefined
       }
       if (known.agent_id !== agentId) return
-      // The cloud frees only units that the report names. So the home ignores a report that lacks a granted unit.
+      // The cloud frees only units that the report names. So the home ignores a report that does not name each granted
+      // unit.
       const { ordinals } = JSON.parse(known.answer) as GrantAnswer
       if (!ordinals.every((ordinal) => candidates.includes(ordinal))) return
       if (outcome === 'unknown' && known.state === 'delegated') {

@@ -7,8 +7,9 @@ import type { Claims } from '../claims/claims.ts'
  *     │                   └───── failed, unknown ──┐
  *     └── abandoned ───────────────────────────────┴─▶ reported to the home until it acknowledges ──▶ deleted
  *
- * Requests of this agent to the receipt home. If the answer to a request is lost, the home has reserved rights that
- * this agent does not use. Only this ledger can report that. Call all methods inside a transaction of `commit.ts`.
+ * Requests of this agent to the receipt home. If the answer to a request is lost, the home may have reserved rights
+ * that this agent does not use. Only this agent can report that the rights are unused. Call all methods inside a
+ * transaction of `commit.ts`.
  */
 export interface StoredHomeRequests {
   /**
@@ -28,7 +29,7 @@ export interface StoredHomeRequests {
   noteOutcome(claimId: string, outcome: Outcome): void
   /** Ids of requests without a claim. */
   openIds(): string[]
-  /** Ends a request without a claim. The agent reports it to the home as `failed`. */
+  /** Ends a request without a claim. The agent then reports the request to the home as `failed`. */
   abandon(redemptionId: string): void
   /**
    * Due outcome reports, oldest first. Skips a `failed` report while another redemption of this ledger uses the right.

@@ -4,7 +4,7 @@ import type { Metadata } from '../file/metadata.ts'
 /**
  * Generation of the cloud. A restored cloud has a new generation and lacks rows and tokens that this agent has (ADR
  * 0019). So the agent rejects older tokens and sends all stored rows again. This resync ends when the cloud has
- * acknowledged them.
+ * acknowledged all of these rows.
  */
 export interface CloudGeneration {
   /** The last accepted signed generation; undefined before the first. */
@@ -26,9 +26,11 @@ export interface CloudGeneration {
   dropTokensBefore(timeS: number): void
   /** The agent rejects tokens that were issued before this time, s since 1970. */
   readonly tokensSince: number
-  /** The current resync: its generation and first row; undefined if all rows are acknowledged. */
+  /**
+   * The current resync: generation of the cloud, and first row to send again. Undefined if all rows are acknowledged.
+   */
   readonly resync: { cloudGeneration: number; oldest: number } | undefined
-  /** Generation of the restored cloud that has acknowledged all rows again; undefined before that. */
+  /** Generation of the restored cloud. Undefined until the cloud has acknowledged all rows again. */
   readonly resynced: number | undefined
 }
 
@@ -64,7 +66,7 @@ export function openCloudGeneration(metadata: Metadata, journal: Journal): Cloud
       if (read(DISTRUSTED) === 1) metadata.set(DISTRUSTED, '0')
       if (generation === known) return
       metadata.set(CURRENT, String(generation))
-      // The first generation that the agent receives is no restore.
+      // The first generation that the agent receives does not mean that the cloud was restored.
       if (known === undefined) return
       metadata.set(TOKENS_SINCE, String(Math.floor(timeMs / 1_000)))
       resendAll()

@@ -28,7 +28,7 @@ export class JournalRows {
       'SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?',
     )
     this.#delete = db.prepare('DELETE FROM journal WHERE seq < ? AND at_ms < ?')
-    // Pruning deletes rows by time. A wrong clock puts the times out of order, so the numbers may have gaps.
+    // Pruning deletes rows by time. If a wrong clock put the times out of order, the numbers may have gaps.
     this.#afterGap = db.prepare<[], { seq: number | null }>(
       'SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)',
     )

@@ -32,8 +32,8 @@ export class Journal {
   }
 
   /**
-   * Adds a row and returns its number. If its event exceeds the limits of the API, a second row informs staff. Call it
-   * inside a transaction.
+   * Adds a row and returns its number. If the event of the row exceeds the limits of the API, a second row informs
+   * staff. Call it inside a transaction.
    */
   append(body: JournalBody): number {
     return this.#append(body, JSON.stringify(body))
@@ -82,7 +82,7 @@ export class Journal {
     return true
   }
 
-  /** Returns rows after number `from`, oldest first. `after`: hash of the row before the first one. */
+  /** Returns rows after number `from`, oldest first. `after`: hash of the row before the first returned row. */
   unsent(limit: number, from = this.#acked): { after: string; rows: JournalRow[] } {
     const rows = this.#rows
       .after(from, limit)
@@ -102,7 +102,9 @@ export class Journal {
     this.#references.renumber(before, this.#head.seq)
   }
 
-  /** Marks all stored rows as unacknowledged. Returns the first row to send. Call it inside a transaction. */
+  /**
+   * Marks all stored rows as unacknowledged. Returns the number of the first row to send. Call it inside a transaction.
+   */
   resendAll(): number {
     this.#setAcked(Math.min(this.#acked, this.#lowestAck()))
     this.#references.resetAcknowledged(this.#acked)
@@ -110,8 +112,8 @@ export class Journal {
   }
 
   /**
-   * Sets the last acknowledged row back to `seq`. Returns false for another chain or pruned rows. Call it inside a
-   * transaction.
+   * Sets the last acknowledged row back to `seq`. Returns false if `hash` belongs to another chain, or if needed rows
+   * were pruned. Call it inside a transaction.
    */
   rewindTo(seq: number, hash: string): boolean {
     if (seq >= this.#acked || this.hashAt(seq) !== hash || seq < this.#lowestAck()) return false
@@ -163,8 +165,8 @@ export class Journal {
   }
 
   /**
-   * Lowest value for `acked`. The next batch contains the hash of row `acked`, so that row must be stored; only 0 needs
-   * no row.
+   * Lowest value for `acked`. The next batch contains the hash of row `acked`, so that row must be stored. If `acked`
+   * is 0, no row is needed.
    */
   #lowestAck(): number {
     const first = this.#rows.oldest()

@@ -1,13 +1,16 @@
 import type { Database as Connection } from 'better-sqlite3'
 
-/** Updates stored row numbers after the journal changed its numbers. Runs inside the journal's transaction. */
+/**
+ * Corrects the row numbers in other tables, after the journal has renumbered its rows or voided acknowledgements. Runs
+ * inside the journal's transaction.
+ */
 export interface RowReferences {
   /**
    * Call it when the rows after `acked` have new numbers, the last of which is `head`. The cloud has all earlier rows.
    */
   renumber(acked: number, head: number): void
   /**
-   * Voids all acknowledgements. The agent sends only rows after `acked` again, so it discards references to earlier
+   * Voids all acknowledgements. The agent sends again only rows after `acked`, so it discards references to earlier
    * rows.
    */
   resetAcknowledged(acked: number): void
@@ -19,7 +22,8 @@ export interface RowReferences {
 export function rowReferences(db: Connection): RowReferences {
   return {
     renumber(acked, head) {
-      // All references get the last new number. Its acknowledgement comes a little after that of the row, never before.
+      // All references get the last new number. The acknowledgement of that row never comes before the acknowledgement
+      // of the referenced row.
       db.prepare("UPDATE mark SET value = ? WHERE name = 'isolated_seq'").run(String(head))
       db.prepare('UPDATE unknown_use SET seq = CASE WHEN seq <= ? THEN 0 ELSE ? END WHERE seq IS NOT NULL').run(
         acked,
