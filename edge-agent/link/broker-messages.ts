@@ -12,8 +12,8 @@ export interface BrokerMessagesParts {
 }
 
 /**
- * Returns a function that passes each broker message to its handler. On a full disk the agent drops the message and
- * logs that; the cloud sends the content again.
+ * Returns a function that passes each broker message to its handler. If the disk is full, the agent logs a warning and
+ * drops the message. The cloud sends the content again.
  */
 export function brokerMessages(parts: BrokerMessagesParts): (topic: string, payload: string) => void {
   const { identity, log } = parts

@@ -49,28 +49,30 @@ export interface CloudConnectionParts {
   key: AgentKey
   ledger: Pick<Ledger, 'metadata' | 'commits' | 'journal' | 'cloudGeneration'>
   log: Log
-  /** URL of the broker, if it differs from the one in the identity file. */
+  /** URL of the broker, if it differs from the URL in the identity file. */
   mqttUrl: string | undefined
-  /** Address for other agents of the store; sent to the cloud with each poll. */
+  /** Address at which other agents of the store reach this agent. The agent sends it to the cloud with each poll. */
   address: string | undefined
-  /** Ids of the configured devices. The agent reports them to the cloud after the login of each connection. */
+  /**
+   * Ids of the configured devices. The agent reports these ids to the cloud each time it has connected and logged in.
+   */
   deviceIds(): readonly string[]
-  /** Returns the retained state, which a console shows. */
+  /** Returns the fields of the state message, which the broker retains and a console shows. */
   describe(): object
   nowMs(): number
   onChange(): void
-  /** Called when the agent refused a document, or the cloud refused a call. */
+  /** Called when the agent refused a document, or when the cloud refused a call. */
   onRefused: ReportRefusal
   /** Called with the ledger part of each login answer. */
   onHandshake(ledger: HandshakeAnswer): void
-  /** Called with each poll: true if the cloud has detected a fork of this ledger. */
+  /** Called after each poll. `isForked` is true if the cloud has detected a fork of this ledger. */
   onForked(isForked: boolean): void
   /** Handles a signed command of the cloud. */
   onCommand(command: string): CommandResult
   storeKeys: StoreKeys
 }
 
-/** Delay before the agent fetches a missing document, ms. The broker may deliver it earlier. */
+/** Delay before the agent fetches a missing document, ms. The broker may deliver the document earlier. */
 const MISSING_MS = 100
 
 /** Creates the connection; `start` begins it. */
@@ -78,7 +80,7 @@ export function openCloudConnection(parts: CloudConnectionParts): CloudConnectio
   return new CloudConnection(parts)
 }
 
-/** Wires the parts of the link, and forwards events between them. */
+/** Creates the parts of the link, and forwards events between these parts. */
 export class CloudConnection implements CloudLink {
   readonly #parts: CloudConnectionParts
   readonly #stopping = new AbortController()
@@ -165,7 +167,7 @@ export class CloudConnection implements CloudLink {
     return this.#sender.whenReported(limitMs)
   }
 
-  /** Resolves after `CALL_MS` even on a slow line, because a person waits. */
+  /** Resolves after `CALL_MS` at the latest, because a person waits. */
   async refreshDocuments(): Promise<void> {
     if (!this.isOnline || !this.#polls.spend()) return
     await Promise.race([this.poll().catch(() => undefined), pause(this.#parts.platform.timers, CALL_MS)])
@@ -216,7 +218,8 @@ export class CloudConnection implements CloudLink {
         onDocument: (document) => this.#onDocument(document),
       }),
       onLost: (why) => {
-        // A closed socket counts at once. The agent decides offline until the next login has succeeded.
+        // When the socket closes, the link goes offline at once. The agent decides offline until the next login has
+        // succeeded.
         if (!this.#stopping.signal.aborted) this.#session.goOffline(`the broker line closed: ${why}`)
       },
     })
@@ -229,7 +232,7 @@ export class CloudConnection implements CloudLink {
       publish: (batch) => this.#broker.publishEvents(batch),
       onPublished: (wasAcknowledged) => this.#broker.noteAcknowledgement(wasAcknowledged),
       report: (batch) => this.#session.call('reportProtectionEvents', { batch }),
-      // A completed resync may need a poll now, because the cloud waits for its confirmation.
+      // When a resync is complete, the agent polls at once, because the cloud waits for the agent's confirmation.
       onChange: () => this.#onProgress(),
       onRefused: (what) => {
         this.#parts.onRefused(what)

@@ -14,7 +14,7 @@ import type { BrokerLine } from './wire/broker-line.ts'
 const FIRST_RETRY_MS = 250
 /** Maximum pause between login attempts, ms (ADR 0017). */
 const LONGEST_RETRY_MS = 15_000
-/** Interval of polls while online, without an announcement, ms. */
+/** Interval of polls while the agent is online and no announcement arrives, ms. */
 const POLL_MS = 15_000
 
 export interface LinkLoopParts {
@@ -58,7 +58,7 @@ export class LinkLoop {
     while (!stopping.aborted) {
       await this.#runLogin().catch((error: unknown) => this.#logFault(error))
       if (stopping.aborted) return
-      // A login that was online resets the backoff.
+      // If this login brought the link online, the backoff starts again.
       if (session.isOnline || this.#wasOnline) delays = newDelays()
       this.#wasOnline = false
       this.#failedAttempts++
@@ -76,7 +76,7 @@ export class LinkLoop {
     const challenge = await renewal.login()
     if (challenge === undefined) return
     await time.request()
-    // The policy names devices, so the agent binds its devices before it fetches documents.
+    // The policy names the agent of each device. So the agent reports its devices before it fetches the policy.
     await bindDevices()
     polls.begin()
     if (!(await documents.fetch('without items'))) return
@@ -130,8 +130,8 @@ export class LinkLoop {
   }
 
   /**
-   * A new key set may start a time epoch. Requests a signed time; then fetches the documents that the old time
-   * rejected.
+   * If a new key set started a time epoch, requests a signed time. Then requests a poll for the documents that the
+   * agent rejected because of the old time.
    */
   async #requestNeededTime(): Promise<void> {
     const { trust, time, polls } = this.#parts

@@ -35,7 +35,8 @@ export class PollRequests {
   }
 
   /**
-   * Requests one poll after `ms`. Calls before that share the poll. It is skipped if `isNeeded` returns false by then.
+   * Requests one poll after `ms`. Calls within that time share the poll. If `isNeeded` then returns false, the poll is
+   * skipped.
    */
   within(ms: number): void {
     if (ms === 0) return this.now()
@@ -50,20 +51,21 @@ export class PollRequests {
     this.#isRequested = false
   }
 
-  /** Spends one poll of the rate limit. Returns false if none is left. */
+  /** Spends one poll of the rate limit. Returns false if no poll is left. */
   spend(): boolean {
     return this.#budget.spend()
   }
 
   /**
-   * Spends one poll of the rate limit, or pauses if none is left. So frequent broker messages cannot flood the cloud.
+   * Spends one poll of the rate limit, or pauses if no poll is left. So frequent broker messages cannot flood the
+   * cloud.
    */
   async spendOrPause(): Promise<void> {
     const { platform, stopping } = this.#parts
     if (!this.spend()) await pause(platform.timers, POLLS.pauseMs, stopping).catch(() => undefined)
   }
 
-  /** Waits `ms`, or until `wake` or the stop of the link. */
+  /** Waits for `ms`. Ends early if `wake` is called or the link stops. */
   async sleep(ms: number): Promise<void> {
     const { platform, stopping } = this.#parts
     const waking = new AbortController()

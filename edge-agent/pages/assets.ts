@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 /** The built scripts of the pages. */
 export interface Assets {
-  /** Hash of all files. It is part of each file's address, so that browsers may cache files for ever. */
+  /** Hash of all files. The hash is part of the address of each file, so that browsers may cache the files for ever. */
   readonly build: string
   /** `file`: for example `browser/station.js`. */
   read(file: string): string | undefined

@@ -20,8 +20,8 @@ import { pageRenderer } from './page-renderer.ts'
 import { recentResults } from './recent-results.ts'
 
 /**
- * What the pages need of an agent. The server renders the pages of station, gate and set-up. They work without the
- * cloud.
+ * What the pages need of an agent. The server renders the pages of station, gate and set-up. These pages work without
+ * the cloud.
  */
 export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery' | 'configFile'> {
   platform: Pick<Platform, 'clock' | 'random'>
@@ -183,7 +183,7 @@ class Pages {
 
   sendAsset(c: Context, build: string, file: string): Response {
     const text = build === this.#assets.build ? this.#assets.read(file) : undefined
-    // A 404 shows the page that its build is outdated.
+    // From a 404 the page learns that its build is outdated.
     return text === undefined ? c.body('', 404, { 'cache-control': 'no-store' }) : c.body(text, 200, FOR_EVER)
   }
 

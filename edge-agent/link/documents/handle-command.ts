@@ -13,7 +13,7 @@ export interface CommandParts {
   clock: Pick<AgentClock, 'now'>
   /** Voids a token for ever. */
   voidToken(nonce: string): void
-  /** Called when a command revoked the agent. `kid`: id of the key that signed it. */
+  /** Called when a command revoked the agent. `kid`: id of the key that signed the command. */
   onRevoked(kid: string): void
 }
 

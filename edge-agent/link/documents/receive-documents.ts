@@ -18,13 +18,13 @@ export interface DocumentReceiverParts {
   platform: Platform
   trust: Trust
   session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
-  /** Address for other agents of the store; sent to the cloud with each poll. */
+  /** Address at which other agents of the store reach this agent. The agent sends it to the cloud with each poll. */
   address: string | undefined
   ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration' | 'metadata'>
   /** True if a gate of this agent uses the items. */
   hasGate(): boolean
   onReceived(): void
-  /** Called with each poll: true if the cloud has detected a fork of this ledger. */
+  /** Called after each poll. `isForked` is true if the cloud has detected a fork of this ledger. */
   onForked(isForked: boolean): void
   onCommand(command: string): unknown
   /** Called for each refused document, and for missing denials. */
@@ -34,7 +34,7 @@ export interface DocumentReceiverParts {
 
 type HeldVersions = Omit<ReturnType<Trust['heldVersions']>, 'items'> & { items?: [number, number] | undefined }
 
-/** Delay of the poll that confirms documents, ms. Documents that arrive within it share one poll. */
+/** Delay of the poll that confirms documents, ms. Documents that arrive within this delay share one poll. */
 const CONFIRM_MS = 100
 /** Maximum pages of one `fetch`. */
 const PAGES_LIMIT = 1_000
@@ -54,7 +54,7 @@ export class DocumentReceiver {
     this.#parts = parts
   }
 
-  /** Passes a document to trust, and reports a refusal. Returns its kind if it was accepted. */
+  /** Passes a document to trust, and reports a refusal. Returns the kind of the document if trust accepted it. */
   receive(document: unknown): string | undefined {
     const result = typeof document === 'string' ? this.#accept(document) : undefined
     if (result && !result.taken && result.why === 'refused')
@@ -127,7 +127,10 @@ export class DocumentReceiver {
     }
   }
 
-  /** Returns the last journal row. Claims that are under way get their row first. Undefined if the disk is full. */
+  /**
+   * Returns the number of the last journal row, after claims that are under way have written their rows. Undefined if
+   * the disk is full.
+   */
   #ledgerEnd(): Promise<number | undefined> {
     const { commits, journal } = this.#parts.ledger
     return commits.durably(() => journal.head.seq).catch(() => undefined)
@@ -135,7 +138,7 @@ export class DocumentReceiver {
 
   /**
    * On a full disk a document cannot be stored, but the following documents must still be applied (P6). Gates need only
-   * items and freshness, which are in memory. The next poll fetches the rest again.
+   * items and freshness, which are in memory. The next poll fetches again the documents that were not stored.
    */
   #accept(document: string): Acceptance | undefined {
     const { trust, ledger, log } = this.#parts

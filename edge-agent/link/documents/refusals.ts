@@ -14,12 +14,14 @@ export interface RefusalsParts {
 
 /** `agent_too_old`: the document needs a later release of the agent. */
 export type RefusalReason = 'refused_document' | 'agent_too_old'
-/** Reports that the agent refused a message of the cloud, or the cloud refused a call. */
+/** Reports that the agent refused a message of the cloud, or that the cloud refused a call. */
 export type ReportRefusal = (what: string, reason?: RefusalReason) => void
 
 const KINDS_LIMIT = 100
 
-/** Groups refusals that differ only in numbers or key ids, because a forger can vary both without limit. */
+/**
+ * Groups refusals that differ only in numbers or key ids, because a forger can vary numbers and key ids without limit.
+ */
 function refusalKind(what: string): string {
   return what
     .slice(0, 300)
@@ -27,7 +29,7 @@ function refusalKind(what: string): string {
     .replace(/\d+/g, '#')
 }
 
-/** Creates a reporter that reports each kind of refusal once, because the same refusal occurs again and again. */
+/** Creates a reporter that reports each kind of refusal once, because the same refusal may occur with each poll. */
 export function refusalReporter({ platform, ledger, storeId, nowMs, log }: RefusalsParts): ReportRefusal {
   const reported = new Set<string>()
   return (what, reason = 'refused_document') => {

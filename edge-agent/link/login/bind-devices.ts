@@ -1,6 +1,8 @@
 import type { CloudSession } from './cloud-session.ts'
 
-/** Reports a heartbeat of each device. The cloud then assigns the device to this agent. */
+/**
+ * Reports a heartbeat of each device. If a device has no agent yet, the cloud then assigns the device to this agent.
+ */
 export async function bindDevices(
   session: Pick<CloudSession, 'call'>,
   deviceIds: readonly string[],

@@ -28,10 +28,11 @@ export interface CloudSessionParts {
   onCommand(command: string): void
 }
 
-/** Limit of one call, ms. It is short because a person waits at the station. */
+/** Time limit of one call, ms. It is short, because a person waits at the station. */
 export const CALL_MS = 3_000
 /**
- * Limit for item pages and event batches, ms. It is long because a line may have only 64 kbit/s, and no person waits.
+ * Time limit for item pages and event batches, ms. It is long, because a line may have only 64 kbit/s and no person
+ * waits.
  */
 const TRANSFER_MS = 120_000
 /** Characters that a line of 64 kbit/s sends in 1 ms. */
@@ -89,7 +90,7 @@ export class CloudSession {
   }
 
   /**
-   * Logs in with `by`, by default with the present key. Returns the challenge for the broker, or undefined if the login
+   * Logs in with `by`, by default with the current key. Returns the challenge for the broker, or undefined if the login
    * failed.
    */
   async login(by?: Signer): Promise<string | undefined> {
@@ -108,7 +109,8 @@ export class CloudSession {
   }
 
   /**
-   * Calls an operation with the access token. Goes offline if there is no answer, or if the token is no longer valid.
+   * Calls an operation with the access token. The link goes offline if there is no answer, or if the token is no longer
+   * valid.
    */
   async call(operation: string, body: object): Promise<CloudAnswer> {
     if (this.#token === undefined) return { kind: 'unreachable' }

@@ -18,7 +18,10 @@ export interface HandshakeAnswer {
   forked: boolean
 }
 
-/** The state of the ledger that the agent sends at each login, and its reaction to the answer (ADR 0017). */
+/**
+ * The state of the ledger that the agent sends at each login, and the reaction of the agent to the cloud's answer (ADR
+ * 0017).
+ */
 export interface LedgerHandshake {
   readonly state: LedgerState
   onAnswer(answer: HandshakeAnswer): void
@@ -46,7 +49,7 @@ export function ledgerHandshake(ledger: Ledger, log: Log): LedgerHandshake {
       get generation() {
         return ledger.generation
       },
-      // Before the first login: the position at the start. Newer rows would hide a rollback.
+      // Until the cloud has answered once, this is the position at the start, because newer rows would hide a rollback.
       get head() {
         return isAnswered ? ledger.journal.head : ledger.openedAt
       },

@@ -45,7 +45,7 @@ export class KeyRenewal {
     const { key } = this.#parts
     const { metadata } = this.#parts.ledger
     const since = metadata.get(KEY_SINCE)
-    // A wrong clock stored a time in the future.
+    // If the stored time is in the future, a wrong clock stored it.
     if (since === undefined || Number(since) > nowMs) this.#noteSince(nowMs)
     return (
       metadata.get(ROTATION_REQUESTED) === '1' ||
@@ -66,8 +66,8 @@ export class KeyRenewal {
     const { session, key } = this.#parts
     const challenge = await session.login()
     if (challenge !== undefined) return challenge
-    // A restored cloud may know only a former key. The agent returns to it only after a successful login: a refusal may
-    // have another reason.
+    // A restored cloud may know only a former key. The agent returns to a former key only after a successful login with
+    // this key, because a refusal may have another reason.
     for (const former of key.former) {
       if (!session.wasRefused) return undefined
       const again = await session.login(former)
@@ -78,7 +78,7 @@ export class KeyRenewal {
     return undefined
   }
 
-  /** Offers a new key to the cloud. Returns true if the agent signs with it from now on. */
+  /** Offers a new key to the cloud. Returns true if the agent signs with the new key from now on. */
   async #offer(): Promise<boolean> {
     const { key, random, session, onRefused } = this.#parts
     key.begin(random)
@@ -86,7 +86,7 @@ export class KeyRenewal {
     if (!pending) return false
     const proof = this.#proof(pending.signer)
     const answer = await session.call('rotateAgentKey', { publicJwk: publicJwk(pending.x), proof })
-    // 401 means that the session ended; it says nothing about the new key.
+    // 401 only means that the session has ended, so the new key may still be valid.
     if (answer.kind === 'refused' && answer.status < 500 && answer.status !== 429 && answer.status !== 401) {
       onRefused(`rotateAgentKey: ${answer.code}`)
       key.discard()
@@ -122,7 +122,7 @@ export class KeyRenewal {
     }
   }
 
-  /** On a full disk the agent continues with the present key and retries later. */
+  /** On a full disk the agent continues with the current key and retries later. */
   #postpone(error: unknown): void {
     if (error instanceof LedgerFailure) throw error
     const { nowMs, log } = this.#parts

@@ -12,7 +12,10 @@ import { messageTimes } from '../../trust/time/message-times.ts'
 
 /** Signs the messages of the agent to the cloud. */
 export interface MessageSigner {
-  /** Signs a challenge of the cloud, for a login or as password for the broker. `by`: default is the current key. */
+  /**
+   * Signs a challenge of the cloud, for a login or as password for the broker. `by`: the signing key; by default the
+   * current key.
+   */
   assertion(challenge: string, nowMs: number, by?: Signer): string
   batch(after: string, rows: readonly JournalRow[], nowMs: number): string
 }
@@ -28,7 +31,7 @@ export interface LedgerState {
   readonly resync?: { cloudGeneration: number; oldest: number } | undefined
 }
 
-/** Signs messages with the key that is current at that moment. */
+/** Signs each message with the key that is current when the message is signed. */
 export function messageSigner(
   identity: Identity,
   view: LedgerState = { generation: identity.generation },

@@ -40,7 +40,7 @@ export function storeKeyLogin({ clock, trust, keys, login }: StoreKeyLoginParts)
       const id = missing()
       if (id === undefined) return
       requested = { id, atMs: clock.elapsed() }
-      // If this login fails, the current one stays valid.
+      // If this login fails, the access token of the last login stays valid.
       await login()
     },
   }

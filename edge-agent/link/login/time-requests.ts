@@ -8,7 +8,7 @@ import { CALL_MS } from './cloud-session.ts'
 /** Requests signed time from the cloud. The answer contains the nonce of the request, so it cannot be an old copy. */
 export interface TimeRequests {
   readonly isDue: boolean
-  /** Requests the time once. After a failure the next poll repeats it. */
+  /** Requests the time once. If the request fails, the agent repeats it with the next poll. */
   request(): Promise<void>
 }
 
@@ -20,12 +20,15 @@ export interface TimeRequestsParts {
   onRefused(what: string): void
 }
 
-/** Interval of time requests while online, ms. Only such an answer can lower a clock that is ahead. */
+/**
+ * Interval of time requests while online, ms. Only the answer to a time request can set back a trusted clock that is
+ * ahead.
+ */
 const REQUEST_EVERY_MS = 10 * 60_000
 /** Delay before the request is repeated, if the answer was doubtful or could not be stored, ms. */
 const REPEAT_AFTER_MS = 60_000
 
-/** Creates the requests. The first one is due at once. */
+/** Creates the requests. The first request is due at once. */
 export function timeRequests({
   platform: { clock, random },
   http,
@@ -57,7 +60,7 @@ export function timeRequests({
         applyTime(time, nonce)
       } catch (error) {
         if (!(error instanceof LedgerFull)) throw error
-        // The agent continues with the time that it stored last.
+        // The agent continues with the last stored time.
         log.warn({}, 'the disk is full: the time was not stored')
         dueIn(REPEAT_AFTER_MS)
       }

@@ -18,22 +18,22 @@ export interface Outbox {
   /** Returns a signed batch of rows after `from`, and the number of its last row. Undefined if there are no rows. */
   next(from: number, nowMs: number): { batch: string; to: number } | undefined
   /**
-   * Applies an acknowledgement. `awaited`: the last row under way. While further acknowledgements are due, the outbox
-   * stores every fourth one only, because each needs a flush to disk. Returns false if signature, ledger or chain is
-   * wrong, or if the cloud was restored since.
+   * Applies an acknowledgement. `awaited`: number of the last row under way. While further acknowledgements are due,
+   * the outbox stores only every fourth acknowledgement, because each needs a flush to disk. Returns false if
+   * signature, ledger or chain is wrong, or if the cloud was restored in the meantime.
    */
   acknowledge(ack: string, awaited?: number): boolean
   /**
    * Applies the cloud's answer to a batch that began after row `from`. If the cloud has fewer rows, an earlier
-   * acknowledgement was false. Then it returns true, and the agent sends those rows again.
+   * acknowledgement was false. In this case, `rewind` returns true, and the agent sends the missing rows again.
    */
   rewind(ack: string, from: number): boolean
 }
 
-/** Maximum characters of the rows in a batch. A single longer row makes its own batch. */
+/** Maximum characters of the rows in a batch. A longer row gets a batch of its own. */
 const BATCH_CHARACTERS = 120_000
 
-/** While further acknowledgements are due, the outbox stores only each fourth one. */
+/** While further acknowledgements are due, the outbox stores only every fourth acknowledgement. */
 const STORE_EVERY = 4
 
 /** Opens the outbox for the unacknowledged rows of this ledger. */
@@ -107,7 +107,7 @@ class JournalOutbox implements Outbox {
     try {
       return this.#parts.ledger.commits.now(() => this.#rewindTo(claims))
     } catch (error) {
-      // The next answer of the cloud has the same content.
+      // The agent retries with the next answer of the cloud, which has the same content.
       if (error instanceof LedgerFull) return false
       throw error
     }
@@ -125,8 +125,8 @@ class JournalOutbox implements Outbox {
   }
 
   /**
-   * Verifies an acknowledgement. Returns undefined if signature or ledger is wrong, or if the cloud was restored since.
-   * A restored cloud may have lost the acknowledged rows.
+   * Verifies an acknowledgement. Returns undefined if signature or ledger is wrong, or if the cloud was restored in the
+   * meantime. A restored cloud may have lost the acknowledged rows.
    */
   #open(ack: string): AckClaims | undefined {
     const { ledger, trust, agentId } = this.#parts
@@ -150,12 +150,12 @@ class JournalOutbox implements Outbox {
   }
 
   /**
-   * Stores the acknowledgement that did not fit on the disk. Without it isolated claims still count against their
+   * Stores the acknowledgement that did not fit on the disk. Until it is stored, isolated claims count against their
    * limit, and unresolved redemptions wait for staff. An agent without new rows gets no later acknowledgement.
    */
   #storeUnstored(): void {
     if (this.#unstoredAck === undefined) return
-    // Undefined if the cloud was restored or the key was revoked since.
+    // Undefined if, in the meantime, the cloud was restored or the key was revoked.
     const claims = this.#open(this.#unstoredAck)
     try {
       if (claims) this.#store(claims)

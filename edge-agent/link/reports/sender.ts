@@ -6,8 +6,9 @@ import { Waiters } from '../wire/waiters.ts'
 import type { Outbox } from './outbox.ts'
 
 /**
- * Sends the batches of the outbox in order, while the cloud is online. It publishes up to three batches at once to the
- * broker. Without a line, or without an acknowledgement in time, it sends single batches over HTTP.
+ * Sends the batches of the outbox in order, while the cloud is online. The sender publishes up to three batches at once
+ * to the broker. If the broker line is closed, or if an acknowledgement is late, the sender sends single batches over
+ * HTTP.
  */
 
 export interface SenderParts {
@@ -16,7 +17,7 @@ export interface SenderParts {
   log: Log
   isOnline(): boolean
   nowMs(): number
-  /** Publishes a batch to the broker. Returns false if that is not possible now. */
+  /** Publishes a batch to the broker. Returns false if the batch cannot be published now. */
   publish(batch: string): boolean
   /** Called when the cloud acknowledged a published batch, or did not acknowledge it in time. */
   onPublished(wasAcknowledged: boolean): void
@@ -28,8 +29,8 @@ export interface SenderParts {
 /** Unacknowledged batches are sent again over HTTP after this time, ms. */
 const RESEND_MS = 5_000
 /**
- * Maximum batches under way, so that the next batch arrives while the cloud stores one. The cloud drops batches beyond
- * four (cloud/messaging/agent-messages).
+ * Maximum batches under way. With several batches under way, the next batch arrives while the cloud still stores the
+ * previous batch. The cloud drops batches beyond four (cloud/messaging/agent-messages).
  */
 const WINDOW = 3
 
@@ -114,7 +115,7 @@ export class Sender {
     }
   }
 
-  /** The broker may lose a batch: after a timeout the agent sends it over HTTP. */
+  /** The broker may lose a batch: after a timeout the agent sends the batch over HTTP. */
   #watch(): void {
     this.#later(() => {
       this.#parts.onPublished(false)
@@ -157,7 +158,7 @@ export class Sender {
     if (this.#published.length > 0) this.#watch()
     onChange()
     this.#waiters.checkAll()
-    // After an acknowledgement without new rows the sender waits, so that it cannot loop.
+    // If the acknowledgement covers no new row, the sender waits before the next batch, so that it cannot loop.
     if (outbox.acked > before) this.#send()
     else if (outbox.waiting > 0) this.#later(() => this.#send())
   }

@@ -31,8 +31,7 @@ const LONGEST_WAIT_MS = 15_000
 /** A line that was open for this time resets the backoff, ms. */
 const STABLE_LINE_MS = 60_000
 /**
- * Rate limit of received messages. A busy store has some tens per second. A long message costs as much as several short
- * ones.
+ * Rate limit of received messages. A busy store has some tens per second. A long message counts as several messages.
  */
 const MESSAGES = { most: 2_000, perSecond: 200, charactersOfOne: 8_192 }
 /** If the broker lost a batch, the agent sends batches over HTTP for this time, ms. */
@@ -44,7 +43,7 @@ interface LineState {
   readonly sinceMs: number
 }
 
-/** A line to one broker. Reconnects after each loss. */
+/** A line to one broker. After a loss, `open` opens the line again. */
 export class BrokerLine {
   readonly #parts: BrokerLineParts
   readonly #messages: Budget

@@ -6,7 +6,7 @@ export interface Budget {
   spend(cost?: number): boolean
 }
 
-/** Creates a full budget of `most`, which is refilled with `perSecond`. */
+/** Creates a full budget of `most`. Each second adds `perSecond`, up to `most`. */
 export function budget(clock: Pick<Clock, 'elapsed'>, most: number, perSecond: number): Budget {
   let left = most
   let atMs = clock.elapsed()

@@ -1,6 +1,6 @@
 import type { Platform, Timers } from '../../../policy/platform.ts'
 
-/** Sends an HTTP request: the real `fetch`, or a simulated network. */
+/** Sends an HTTP request, with the real `fetch` or over a simulated network. */
 export type Fetch = (
   url: string,
   init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; redirect: 'error' },
@@ -22,7 +22,7 @@ export type CloudAnswer =
 export interface CallLimits {
   /** The server counts as offline if nothing arrives for this time, ms. */
   timeoutMs: number
-  /** Limit for the whole call while data arrives, ms. Absent: `timeoutMs` limits the whole call. */
+  /** Time limit for the whole call while data arrives, ms. Absent: `timeoutMs` limits the whole call. */
   totalMs?: number
 }
 

@@ -20,7 +20,7 @@ export interface OperatorName {
   hasPin: boolean
 }
 
-/** Time limit of a request, ms. The agent answers a scan within 10 s plus the time of its decision. */
+/** Time limit of a request, ms. The agent answers a scan within 10 s after its decision. */
 const LIMIT_MS = 20_000
 
 /** Sends a scanned text and waits for the outcome. `byHand`: a person typed the text or pressed a button. */
@@ -59,7 +59,7 @@ export async function call<T>(method: string, path: string, body?: object, more:
     )
     const answer = (await response.json()) as T & { code?: string; error?: string }
     if (response.ok) return { ok: true, body: answer }
-    // The browser is no longer paired. After a reload the agent shows how to pair it.
+    // The browser is no longer paired. After a reload the page shows how to pair the browser.
     if (answer.code === 'unauthenticated') location.reload()
     const { status } = response
     return {

@@ -1,4 +1,4 @@
-/** Finds the element with `data-slot=name`. Scripts set its text, never markup. */
+/** Finds the element with `data-slot=name`. Scripts set only the text of the element, and never markup. */
 export function slot<E extends HTMLElement = HTMLElement>(name: string): E {
   const found = document.querySelector<E>(`[data-slot="${name}"]`)
   if (!found) throw new Error(`this page has no place for ${name}`)
@@ -30,7 +30,7 @@ export function newElement(
   return element
 }
 
-/** Shows a technical message in `place`, or hides `place` if the text is empty. */
+/** Shows a technical message in the element `place`, or hides the element if the text is empty. */
 export function writeTechnical(place: HTMLElement, text: string): void {
   const code = place.querySelector('code')
   if (code) code.textContent = text

@@ -9,7 +9,7 @@ import { readPageContext } from './page-context.ts'
 import { after, now } from './platform.ts'
 import { newElement, slot, write } from './elements.ts'
 
-/** Script of the display at the gate. It accepts no input. */
+/** Script of the display at the gate. The display accepts no input. */
 const context = readPageContext()
 const { deviceId, texts } = context
 const header = openHeader(context)

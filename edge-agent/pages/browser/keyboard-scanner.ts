@@ -1,12 +1,15 @@
 import { typedBurst } from '../model/typed-burst.ts'
 
-/** Receives the scans of a keyboard-wedge scanner, whatever has the focus. Hides its keys from buttons and fields. */
+/**
+ * Receives the scans of a keyboard-wedge scanner, whichever element has the focus. Hides the key presses of the scanner
+ * from buttons and fields.
+ */
 export function listenForScans(onScan: (text: string) => void): void {
   const burst = typedBurst()
   document.addEventListener(
     'keydown',
     (event) => {
-      // Some layouts type an @ with AltGr. Other modifier keys belong to the browser.
+      // Some layouts type an @ with AltGr. Key presses with other modifier keys are shortcuts of the browser.
       const isChord = (event.ctrlKey || event.altKey || event.metaKey) && !event.getModifierState('AltGraph')
       if (isChord || event.isComposing || event.repeat) return
       const field = event.target instanceof HTMLInputElement ? event.target : undefined

@@ -2,8 +2,8 @@ import type { LiveEvent } from '../model/wire.ts'
 import { after, request, every, now } from './platform.ts'
 
 /**
- * Receives the agent's events while the page is open. If the stream breaks, or the agent stays silent and does not
- * answer, opens a new stream after 1, 2, 4, 5, 5 … s.
+ * Receives the agent's events while the page is open. Opens a new stream if the stream breaks, or if no event arrives
+ * and the agent does not answer. Attempts follow after 1, 2, 4, 5, 5 … s.
  */
 export interface LiveParts {
   onEvent(event: LiveEvent): void
@@ -11,7 +11,9 @@ export interface LiveParts {
 }
 
 const LONGEST_WAIT_MS = 5_000
-/** Maximum time between two events of a running agent, ms. After it the page requests the status. */
+/**
+ * Maximum time between two events of a running agent, ms. If no event arrives for longer, the page requests the status.
+ */
 const SILENCE_LIMIT_MS = 40_000
 const ANSWER_MS = 5_000
 const TYPES = ['status', 'result', 'operator'] as const
@@ -62,13 +64,13 @@ export function listen({ onEvent, onLink }: LiveParts): void {
   open()
 }
 
-/** Reloads the page if the browser is no longer paired. The agent then shows how to pair it. */
+/** Reloads the page if the browser is no longer paired. The page then shows how to pair the browser. */
 async function reloadIfUnpaired(): Promise<void> {
   const answer = await request(location.href, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
   if (answer?.status === 401) location.reload()
 }
 
-/** Reloads the page if the agent has another build: it then answers 404 for this script. */
+/** Reloads the page if the agent has another build: the agent then answers 404 for this script. */
 export async function reloadIfOutdated(): Promise<void> {
   const answer = await request(import.meta.url, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
   if (answer?.status === 404) location.reload()

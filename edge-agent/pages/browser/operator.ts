@@ -7,16 +7,21 @@ import { slot, writeOrHide } from './elements.ts'
 /** The operator at this device. The agent stores the session; the page has only the name. */
 export interface Operator {
   readonly isSignedIn: boolean
-  /** Shows the operator; null if none is signed in. A badge or another page may also have changed the operator. */
+  /**
+   * Shows the operator; null if no operator is signed in. A badge or another page may also have changed the operator.
+   */
   setName(name: string | null): void
-  /** Reads the operator again, after the agent was offline. */
+  /** Requests the operator from the agent again, after the connection to the agent was lost. */
   refresh(): Promise<void>
 }
 
-/** Interval of reading the operator, ms. The page shows a session that the agent ended for at most this time. */
+/**
+ * Interval at which the page asks the agent who is signed in, ms. After the agent has ended a session, the page shows
+ * the operator for at most this time.
+ */
 const REFRESH_MS = 30_000
 
-/** Opens the display of the operator. */
+/** Starts to show who is signed in as operator. */
 export function openOperator({ deviceId, texts }: PageContext, startName: string | null): Operator {
   let name = startName
   let cancel: () => void = () => undefined

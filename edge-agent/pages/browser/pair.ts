@@ -30,7 +30,8 @@ function pairByAddress(): void {
 }
 
 /**
- * Opens the page if the browser is paired. Another tab may have paired it; or a link from another site sent no cookie.
+ * Opens the page if the browser is paired. Another tab may have paired it. Or a link on another site opened this page,
+ * so the browser sent no cookie.
  */
 async function openIfPaired(): Promise<void> {
   const answer = await request(wanted, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)

@@ -45,7 +45,7 @@ async function findReader(address: string): Promise<void> {
   slot('llrp-entry').hidden = false
 }
 
-/** Adds the entry in the field to the configuration, or shows its faults. */
+/** Adds the entry in the field to the configuration, or shows the faults of the entry. */
 async function addDevice(form: HTMLFormElement): Promise<void> {
   const [field, status, technical, button] = [
     form.querySelector('textarea'),
@@ -61,7 +61,7 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
   const answer = await call<{ file: string }>('POST', '/v1/setup/devices', { entry })
   status.textContent = answer.ok ? texts.setup.written : texts.setup.failed
   writeTechnical(technical, answer.ok ? '' : answer.error)
-  // The agent would reject a second press, because the deviceId exists now.
+  // After a success the button stays disabled: the deviceId exists now, so the agent would reject a second request.
   button.disabled = answer.ok
 }
 

@@ -47,7 +47,10 @@ export class SignIn {
     void this.#showNames()
   }
 
-  /** True while the agent checks the PIN. The agent sends the sign-in event before its answer. */
+  /**
+   * True while the agent checks the PIN. During this time the sign-in event must not close the dialog: the agent sends
+   * this event before its answer.
+   */
   get isWaiting(): boolean {
     return this.#isWaiting
   }
@@ -129,7 +132,7 @@ export class SignIn {
     this.#isWaiting = true
     const answer = await signIn(deviceId, this.#chosen.operatorId, typed)
     this.#isWaiting = false
-    // The user closed the dialog during the request, so the page does not show the sign-in.
+    // If the user closed the dialog during the request, the page does not show the sign-in.
     if (answer.ok && !this.#dialog.open) return
     if (answer.ok) {
       const then = this.#afterwards

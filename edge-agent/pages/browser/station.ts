@@ -66,7 +66,7 @@ function show(result: PageResult, text?: string): void {
 }
 
 function noteFor(view: ResultView, result: PageResult, text: string | undefined): string {
-  // This page does not have the text of the device's own scanner, so the operator must scan again.
+  // This page does not have the text that the device's own scanner read, so the operator must scan again.
   const badge = view.again === 'approve' && text === undefined ? texts.approveThenScan : ''
   const offline = result.kind === 'decision' && result.answer.offline ? texts.decidedOffline : ''
   return [badge, offline].filter((part) => part !== '').join(' ')
@@ -81,7 +81,7 @@ function againFor(view: ResultView, text: string | undefined): (() => void) | un
 function onEvent(event: LiveEvent): void {
   if (event.type === 'status') return header.setStatus(event.status)
   if (event.deviceId !== deviceId || event.type === 'person') return
-  // During a request, the answer must come first: it may contain the same result.
+  // During a request, postpones results that arrive as events, because the answer may contain the same result.
   if (event.type === 'result') return underWay.size > 0 ? void postponed.push(event.result) : show(event.result)
   operator.setName(event.name)
   if (!signIn.isWaiting) signIn.close()

@@ -1,7 +1,7 @@
 import type { Tone } from '../model/result-view.ts'
 
 /**
- * Inline icons, so that the page loads no font or image. They are decoration: the text beside them has the same
+ * Inline icons, so that the page loads no font or image. The icons are decoration: the text beside an icon has the same
  * meaning.
  */
 const PATHS = {
@@ -21,7 +21,7 @@ const OF_TONE: Record<Tone, Shape> = {
   note: 'info',
 }
 
-/** One icon. `name`: its CSS class. Screen readers skip it. */
+/** One icon. `name`: its CSS class. Screen readers skip the icon. */
 export function Icon({ shape, name }: { shape: Shape; name: string }) {
   return (
     <svg class={`icon icon-${name}`} viewBox="0 0 64 64" aria-hidden="true" focusable="false">
@@ -30,7 +30,7 @@ export function Icon({ shape, name }: { shape: Shape; name: string }) {
   )
 }
 
-/** All icons of the stage. The style sheet shows the one for the tone. */
+/** All icons of the stage. The style sheet shows only the icon for the current tone. */
 export function ToneIcons() {
   return (
     <div class="icons">
@@ -41,7 +41,7 @@ export function ToneIcons() {
   )
 }
 
-/** All icons of the gate page. The style sheet shows the one for the tone. */
+/** All icons of the gate page. The style sheet shows only the icon for the current tone. */
 export function GateIcons() {
   return (
     <div class="icons">

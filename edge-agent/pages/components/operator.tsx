@@ -19,7 +19,10 @@ export function OperatorBar({ name, texts }: { name: string | null; texts: Texts
 
 const DIGITS = ['1', '2', '3', '4', '5', '6', '7', '8', '9']
 
-/** Dialog for name, then PIN. The pad replaces the on-screen keyboard; a physical keyboard works, too. */
+/**
+ * Dialog for name, then PIN. The number pad of the dialog replaces the on-screen keyboard. A physical keyboard works,
+ * too.
+ */
 export function SignIn({ texts }: { texts: Texts }) {
   return (
     <dialog data-slot="sign-in-dialog" aria-labelledby="sign-in-title">

@@ -7,7 +7,7 @@ export interface PairPageProps {
   script: FrameProps['script']
 }
 
-/** Page for unpaired browsers, instead of every other page. One-time links open it, too. */
+/** Page that an unpaired browser gets instead of the requested page. One-time links open this page, too. */
 export function PairPage({ localization, command, script }: PairPageProps) {
   const { pair } = localization.texts
   return (

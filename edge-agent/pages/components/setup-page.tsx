@@ -12,7 +12,7 @@ export interface SetupPageProps {
   attached: readonly AttachedDevice[]
   /** Configuration file that the page can add devices to; undefined if there is none. */
   configFile: string | undefined
-  /** Warning about the agent itself. */
+  /** Warning that the ledger of the agent is untrusted. */
   warning: string | undefined
   /** Why searches for devices failed. */
   notes: readonly string[]
@@ -142,7 +142,10 @@ function LlrpSearch({ texts, isWritable }: { texts: Texts; isWritable: boolean }
   )
 }
 
-/** Suggested entry. Users can edit it if the configuration file is writable, and else only copy it. */
+/**
+ * Suggested configuration entry. Users can edit the entry if the configuration file is writable. Otherwise they can
+ * only copy it.
+ */
 function Entry({ texts, text, isWritable }: { texts: Texts; text: string; isWritable: boolean }) {
   const { setup } = texts
   if (!isWritable) {

@@ -45,7 +45,7 @@ export function Stage({ view, prompt, texts }: { view: StageView; prompt: Device
           {result.advice}
         </p>
         <div class="actions">
-          {/* The script shows this button, because the page can repeat only its own scans. */}
+          {/* The script shows this button only if the page can send the scan again. */}
           <button type="button" class="main" data-slot="again" hidden>
             {again}
           </button>

@@ -1,8 +1,8 @@
 import type { Texts } from '../texts/texts.ts'
 
 /**
- * A message of a driver, the operating system or the configuration check. It is in English, for technicians. `data`:
- * attributes for the page's script.
+ * A message of a driver, the operating system or the configuration check. The message is in English, for technicians.
+ * `data`: attributes for the page's script.
  */
 export function Technical({ texts, text, data }: { texts: Texts; text: string; data?: Record<string, string | true> }) {
   return (

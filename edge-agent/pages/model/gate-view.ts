@@ -31,10 +31,10 @@ export const GATE_LINES = 5
 
 const SECONDS: Record<GateTone, number> = { ready: 0, green: 5, amber: 8, alarm: 20, lost: 0 }
 
-/** Minimum time of an alarm on the display, ms. Paid goods in the same bag must not replace it. */
+/** Minimum time of an alarm on the display, ms. Paid goods in the same bag must not replace the alarm. */
 const ALARM_MINIMUM_MS = 8_000
 
-/** True if a new view may replace the shown one. */
+/** True if a new view may replace the view on the display. */
 export function replaces(next: GateTone, shown: GateTone, shownForMs: number): boolean {
   return shown !== 'alarm' || next === 'alarm' || shownForMs >= ALARM_MINIMUM_MS
 }

@@ -9,7 +9,7 @@ export type Tone = 'granted' | 'refused' | 'staff' | 'unsure' | 'note'
 export interface ResultView {
   tone: Tone
   headline: string
-  /** Text with the number of labels that are still on; '' if none are. */
+  /** What is left: the number of labels that are still on, or the items of an order. '' if nothing is left. */
   left: string
   message: string
   advice: string
@@ -55,7 +55,7 @@ const STATUS_TONES: Record<ItemStatus, Tone> = {
 
 const SECONDS: Record<Tone, number> = { granted: 6, refused: 12, staff: 20, unsure: 30, note: 10 }
 const ALARM_SECONDS = 60
-/** Time of an order on the page, s: staff fetch the goods. */
+/** Time for which the page shows an order, s. Staff fetch the goods in this time. */
 const ORDER_SECONDS = 60
 /** Time in which the shopper can present the next item, s. */
 const COUNTING_SECONDS = 30

@@ -56,7 +56,7 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
   }
 }
 
-/** View without a connection to the agent. It does not show the last status, which may be outdated. */
+/** View without a connection to the agent. The view does not show the last status, which may be outdated. */
 export function lostView(texts: Texts): StatusView {
   return { badges: [{ tone: 'bad', text: texts.lost.what }], banners: [{ tone: 'bad', text: texts.lost.todo }] }
 }
@@ -66,14 +66,14 @@ export function deviceTitle(device: PageDevice, texts: Texts): string {
   return device.name ?? deviceTypeTexts(texts, device.deviceType).name
 }
 
-/** State of a device, with a fix if the agent refuses its requests. */
+/** State of a device, with a fix if the agent refuses requests for the device. */
 export function deviceState(device: Pick<PageDevice, 'deviceId' | 'state'>, texts: Texts): string {
   const fix = registrationFix(device, texts)
   const state = texts.deviceStates[device.state]
   return fix === undefined ? state : `${state}: ${fix}`
 }
 
-/** The driver's message, in English. '' for a device that the agent refuses, because its state has a fix. */
+/** The driver's message, in English. '' for a device that the agent refuses, because `deviceState` shows the fix. */
 export function deviceDetail(device: Pick<PageDevice, 'deviceId' | 'state' | 'detail'>, texts: Texts): string {
   return registrationFix(device, texts) === undefined ? device.detail : ''
 }
@@ -98,7 +98,7 @@ function waiting({ queueDepth, online }: PageStatus, texts: Texts): Badge[] {
 
 function policy({ policyVersion, stage: policyStage, neededRelease }: PageStatus, texts: Texts): Badge {
   if (policyVersion === null) return { tone: 'bad', text: texts.noPolicy }
-  // This agent is too old for newer policies, so its policy counts as stale.
+  // If this agent is too old for the newest policy, the page shows the agent's policy as stale.
   const stage = policyStage === 'fresh' && neededRelease !== null ? 'stale' : policyStage
   const tone = stage === 'fresh' ? 'good' : stage === 'stale' ? 'warn' : 'bad'
   return { tone, text: texts.policy(policyVersion, stage) }
@@ -119,7 +119,7 @@ function doorBadge(device: PageDevice | undefined, texts: Texts): Badge[] {
   return [{ tone, text: texts.doors[device.door] }]
 }
 
-/** Banner until the door is shut. Results on the stage disappear earlier. */
+/** Banner that stays until the door is shut. Results on the stage disappear earlier. */
 function doorBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
   if (device?.door !== 'forced' && device?.door !== 'left_open') return []
   const { what, todo } = texts.alarms[`door_${device.door}`]

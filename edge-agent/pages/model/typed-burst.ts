@@ -1,6 +1,6 @@
 /**
- * A key press. `TypedBurst` distinguishes keyboard-wedge scanners from people by the times of the keys. A scanner types
- * many characters in a few milliseconds, then Enter or Tab.
+ * A key press. `TypedBurst` distinguishes keyboard-wedge scanners from people by the time between key presses. A
+ * scanner types many characters in a few milliseconds, then Enter or Tab.
  */
 export interface TypedKey {
   /** Value of `KeyboardEvent.key`. */
@@ -12,7 +12,7 @@ export interface TypedKey {
 }
 
 export type BurstVerdict =
-  /** Not part of a scan: the browser handles it. */
+  /** Not part of a scan: the browser handles the key. */
   | { do: 'pass' }
   /** Part of a possible scan: the page must hide the key from the browser. */
   | { do: 'hold' }
@@ -28,7 +28,9 @@ const LOOSE_GAP_MS = 200
 const FIELD_GAP_MS = 50
 const SHORTEST = 3
 const SHORTEST_IN_FIELD = 8
-/** Time in which a second Enter after a scan is hidden, ms. Scanners that end with CR and LF send it. */
+/**
+ * Time in which a second Enter after a scan is hidden, ms. Scanners that end a scan with CR and LF send a second Enter.
+ */
 const ECHO_MS = 150
 export const LONGEST_SCAN = 4_096
 

@@ -16,7 +16,7 @@ export interface PageStatus {
   /** Release that the store's policy needs. Null if this agent is new enough. */
   neededRelease: string | null
   clock: 'signed' | 'rtc' | 'home' | 'none'
-  /** Why the ledger is untrusted: revoked, forked, or restored (`put_back`). Null if it is trusted. */
+  /** Why the ledger is untrusted: revoked, forked, or restored (`put_back`). Null if the ledger is trusted. */
   ledgerDoubt: 'revoked' | 'forked' | 'put_back' | null
   devices: PageDevice[]
   /** Devices that an emergency opens, and unreadable inputs. Null without an emergency. */
@@ -59,10 +59,10 @@ export interface PageOrder {
   note?: string
 }
 
-/** Alarms of a device, without a request. */
+/** Alarms that a device raises without a request. */
 export type PageAlarm = 'unexpected_release' | 'door_forced' | 'door_left_open'
 
-/** Why a scan made no request. */
+/** Why a scan led to no decision. */
 export type NotUnderstood =
   | 'unknown_code'
   | 'needs_connection'
@@ -80,7 +80,7 @@ export type PageResult =
   | { kind: 'order'; order: PageOrder }
   | { kind: 'not_understood'; why: NotUnderstood }
 
-/** Light of the gate. Null if the gate showed none: a policy may ignore unknown tags. */
+/** Light of the gate. Null if the gate showed no light: a policy may ignore unknown tags. */
 export type GateLight = 'green' | 'amber' | 'siren' | null
 
 export type LiveEvent =

@@ -1,6 +1,6 @@
 /**
- * Colours, fonts and common elements. Dark by default, light if the browser prefers light. Signal colours are the same
- * in both.
+ * Colours, fonts and common elements. The pages are dark by default, and light if the browser prefers light. Signal
+ * colours are the same in both schemes.
  */
 export const BASE = `
 :root {
