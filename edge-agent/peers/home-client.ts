@@ -12,15 +12,15 @@ export type HomeMessage = Pick<
 >
 
 /**
- * `too many`: the rate limit of the home rejected the call. The home is online, so this agent must not act as isolated.
- * `no home`: one of the two agents has an old policy, so staff decide. Undefined: no valid answer.
+ * `too many`: the rate limit of the home rejected the call. The home is reachable, so this agent must not act as
+ * isolated. `no home`: one of the two agents has an old policy, so staff decide. Undefined: no valid answer.
  */
 export type HomeClientAnswer = HomeGrant | 'too many' | 'no home' | undefined
 
 /** A home that does not answer in this time counts as offline, ms. It is short because a shopper waits. */
 const ANSWER_WITHIN_MS = 1_000
 
-/** Signs calls of the receipt home, and verifies its answers. */
+/** Signs requests to the receipt home, and verifies the answers of the home. */
 export class HomeClient {
   readonly #parts: HomeDependencies
 

@@ -29,8 +29,8 @@ const USED_WITHIN_MS = 5_000
 const TIMERS_LIMIT = 1_000
 
 /**
- * The requests of this agent to the receipt home. The agent stores each request before it sends it. If no claim uses a
- * request within 5 s, the agent reports to the home that the rights are unused.
+ * The requests of this agent to the receipt home. The agent stores each request before it sends the request. If no
+ * claim uses a request within 5 s, the agent reports to the home that the rights are unused.
  */
 export class HomeRequester {
   readonly #parts: HomeDependencies
@@ -58,7 +58,7 @@ export class HomeRequester {
 
   async request(request: RightsRequest): Promise<HomeResult> {
     const at = this.#home()
-    // A due report may free the same rights, so the home must get it first.
+    // A due report may free the same rights, so the home must receive the report first.
     const delivery = at && (await this.#reporter.reportFirst(at.agentId, request.cti))
     if (!at || delivery === 'undelivered') return { unreachable: true }
     if (delivery === 'too many' || delivery === 'no home') return refusedFor(delivery)
@@ -127,7 +127,7 @@ export class HomeRequester {
 
   /**
    * Sends the outcome report to the agent that granted the right, even if the receipt home has moved. If the policy no
-   * longer lists that agent, the report goes to the current home, which may be its successor.
+   * longer lists that agent, the report goes to the current home, which may be the successor of that agent.
    */
   async #report(report: OutcomeReport): Promise<DeliveryResult> {
     const { trust, agentId: self } = this.#parts
@@ -138,8 +138,8 @@ export class HomeRequester {
       storeAgent(trust, policy.home) ?? { agentId: self, url: null }
     if (agentId === self) return 'obsolete'
     if (!url) return 'undelivered'
-    // The home forwards the report to the cloud. The cloud compares it with the grant, so epoch and units must be the
-    // same.
+    // The home forwards the report to the cloud. The cloud compares the report with the grant, so both must name the
+    // same epoch and units.
     const answer = await this.#send(
       { agentId, url, epoch: homeEpoch },
       { redemptionId, cti, rightClass, candidates, all: false, receiptExp, outcome },

@@ -19,7 +19,8 @@ export type HomeReply =
 
 const NOT_HOME: HomeReply = { kind: 'not_home' }
 /**
- * Rate limit per requesting agent. It is far above the shoppers at one agent, and does not slow the lanes of the home.
+ * Rate limit per requesting agent. The limit is far above the requests that shoppers at one agent cause. It is so low
+ * that requests do not slow the lanes of the home.
  */
 const REQUEST_RATE = { perSecond: 20, burst: 60 }
 /**
@@ -33,9 +34,9 @@ const CLOCKS_DIFFER_S = 60
 const ANSWERS_LIMIT = 500
 
 /**
- * The answers of this agent as the receipt home. A repeated request gets the same answer. A new request must have a
- * valid signature, name this home and epoch, and be within the rate limit. Then the home grants the rights or applies
- * the outcome in one transaction.
+ * The answers of this agent as the receipt home. A repeated request gets the same answer. A new request must be
+ * addressed to this agent, have a valid signature and be within the rate limit. A request for rights must also name the
+ * current epoch of this home. In one transaction, the home then grants the rights or applies the outcome.
  */
 export class HomeResponder {
   readonly #parts: HomeDependencies
@@ -63,7 +64,7 @@ export class HomeResponder {
     const reply = this.#answerTo(text)
     this.#underWay.set(text, reply)
     reply
-      // Stores only answers to verified requests, so that invalid ones displace none.
+      // Stores only answers to verified requests, so that invalid requests displace no stored answer.
       .then(({ kind }) => kind === 'answer' && this.#store(text, reply))
       .catch(() => undefined)
       .finally(() => this.#underWay.delete(text))
@@ -86,7 +87,7 @@ export class HomeResponder {
     const isOwnEpoch = this.#isHomeIn(request.homeEpoch)
     // Outcome reports go to the agent that granted the right, even if the receipt home has moved.
     if (request.outcome === undefined && !isOwnEpoch) return NOT_HOME
-    // The rate limit comes after the signature check, so that no agent can use up the limit of another.
+    // The rate limit comes after the signature check, so that no agent can use up the limit of another agent.
     const retryAfterSeconds = (this.#isCurrent(request) ? this.#limit : this.#lateLimit).take(request.iss)
     if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
     const grant = await this.#parts.ledger.commits.durably(() => this.#decide(request, text, isOwnEpoch))
@@ -157,7 +158,7 @@ export class HomeResponder {
   }
 }
 
-/** Reads the unverified issuer; it only selects the keys for the signature check. */
+/** Reads the unverified issuer. The issuer only selects the keys for the signature check. */
 function issuerOf(text: string): string | undefined {
   const { iss } = decodeUnverifiedClaims(text)
   return typeof iss === 'string' ? iss : undefined

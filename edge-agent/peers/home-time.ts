@@ -8,9 +8,9 @@ import type { HomeDependencies } from './home-dependencies.ts'
 import { agentKeys, homeOf } from './store-agents.ts'
 
 /**
- * Time from the receipt home, for an agent without trusted time: it started without a real-time clock and without the
- * cloud (ADR 0015). The clock treats it like the time of a hardware clock. It must not be before the last signed time,
- * and does not raise the high-water mark.
+ * Time from the receipt home, for an agent that started without a real-time clock and without the cloud (ADR 0015). The
+ * clock treats the home's time like the time of a hardware clock. The home's time must not be before the last signed
+ * time, and does not raise the high-water mark.
  */
 export interface HomeTimes {
   /**
@@ -59,7 +59,7 @@ export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }
 
   async function round(): Promise<void> {
     if (isStopped || clock.now().trust !== 'none') return
-    // A full disk cannot store the time; the next round requests it again.
+    // If the disk is full and the time cannot be stored, the next round requests the time again.
     await requestTime().catch(() => undefined)
     if (!isStopped && clock.now().trust === 'none')
       again = platform.timers.after(delays.next().value, () => void round())

@@ -9,8 +9,8 @@ import { homeOf } from './store-agents.ts'
  * The protocol between the agents of a store. The signed policy names the receipt home and the keys of both agents.
  *
  * The requester stores a redemption id and sends a signed request. The home delegates the rights, and gives the same
- * answer to a repeated id. The requester claims the rights and moves the device. If the outcome is not `confirmed`, it
- * sends outcome reports until the home acknowledges.
+ * answer to a repeated id. The requester claims the rights and moves the device. If the outcome is not `confirmed`, the
+ * requester sends an outcome report until the home acknowledges the report.
  */
 export interface Home {
   /** True if another agent with a known address is the receipt home. */
@@ -19,7 +19,7 @@ export interface Home {
   readonly lastAnswerMs: number
   /** Requests rights of a receipt from the home. */
   request(rights: RightsRequest): Promise<HomeResult>
-  /** Sends due outcome reports to the home, and retries until it has them. Never throws. */
+  /** Sends due outcome reports to the home, and retries until the home has acknowledged the reports. Never throws. */
   reportOutcomes(): Promise<void>
   /** As the home: returns the signed answer to a request of another agent. */
   answer(jws: string): Promise<HomeReply>

@@ -6,7 +6,7 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 /** Maximum concurrent requests to one agent. Further notices wait. */
 const AT_ONCE = 8
-/** Maximum waiting notices for one agent. A further one replaces the oldest. */
+/** Maximum waiting notices for one agent. A further notice replaces the oldest notice. */
 const WAITING_LIMIT = 500
 
 export interface NoticeQueueParts {
@@ -20,7 +20,7 @@ export interface NoticeQueueParts {
 
 /**
  * Release notices for one agent. The queue sends the newest notice first, because its shopper leaves now. After an
- * attempt without an answer it pauses with jitter, at most 15 s.
+ * attempt without an answer, the queue pauses with jitter, at most 15 s.
  */
 export class NoticeQueue {
   readonly #parts: NoticeQueueParts
@@ -53,7 +53,7 @@ export class NoticeQueue {
   async #deliver(release: AnnouncedRelease): Promise<void> {
     const { post, log } = this.#parts
     this.#inFlight++
-    // An error here is a defect of this program. It must not stop the queue.
+    // If `post` rejects, this program has a defect. The defect must not stop the queue.
     const result = await post(release).catch((error: unknown) => {
       log.error({ err: error }, 'a release notice could not be sent')
       return 'done' as const

@@ -4,7 +4,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 
 /**
  * Delivers outcome reports to the receipt home. The agent stores each report and retries with pauses of at most 30 s.
- * Until the home has the report, it reserves the unused rights, and rejects cloud tokens for them.
+ * Until the home has the report, the home reserves the unused rights and rejects cloud tokens for these rights.
  */
 export interface OutcomeReporter {
   /** Sends the due reports about this receipt to this home. Call it before a new request. */
@@ -39,7 +39,7 @@ const LONGEST_RETRY_MS = 30_000
 
 const isFinal = (result: DeliveryResult) => result === 'delivered' || result === 'obsolete'
 
-/** Opens the reporter. It retries as long as the agent runs. */
+/** Opens the reporter. The reporter retries as long as the agent runs. */
 export function openOutcomeReporter({
   platform,
   ledger,
@@ -51,7 +51,7 @@ export function openOutcomeReporter({
   let delays = newDelays()
   let retry: Cancel | undefined
   let running = Promise.resolve()
-  /** The next round, which has not started yet. It sends all reports that exist when it starts. */
+  /** The next round, which has not started yet. The round sends all reports that exist when the round starts. */
   let next: Promise<void> | undefined
   let isStopped = false
 
@@ -65,7 +65,7 @@ export function openOutcomeReporter({
     return result
   }
 
-  /** Returns open requests without a timer, such as those of an earlier process. */
+  /** Returns the ids of open requests without a timer, such as requests of an earlier process. */
   const orphaned = () => homeRequests.openIds().filter((redemptionId) => !isWatched(redemptionId))
 
   async function sendAll(): Promise<void> {
@@ -85,7 +85,7 @@ export function openOutcomeReporter({
     retry?.()
     retry = undefined
     if (isStopped) return
-    // On a full disk the reports stay stored, and the next round sends them again.
+    // If the disk is full, the reports stay stored, and the next round sends them again.
     await sendAll().catch(() => undefined)
     if (isStopped) return
     if (homeRequests.hasReports || orphaned().length > 0)

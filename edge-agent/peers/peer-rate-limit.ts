@@ -8,7 +8,7 @@ export interface PeerRateLimit {
   wait(name: string): number
 }
 
-/** Maximum names in memory. A further name replaces the oldest. */
+/** Maximum names in memory. A further name replaces the name that was unused for longest. */
 const NAMES_LIMIT = 1_000
 
 /** Creates a limit of `burst` calls at once, then `perSecond`. */

@@ -44,10 +44,11 @@ export interface ReleaseNoticesParts {
   onNotice(release: AnnouncedRelease, senderId: string): string | undefined
 }
 
-/** An agent that does not answer in this time counts as offline, and its notices wait, ms. */
+/** Time limit for an answer, ms. Notices for an agent that does not answer in this time wait. */
 const ANSWER_WITHIN_MS = 1_000
 /**
- * Rate limit of received notices per agent. It is above the number of releases that the devices of one agent can make.
+ * Rate limit of received notices per agent. The limit is above the number of releases that the devices of one agent can
+ * make.
  */
 const NOTICE_RATE = { perSecond: 20, burst: 60 }
 /** Maximum difference of clocks in a store, s (ADR 0015). */
@@ -87,7 +88,7 @@ export class ReleaseNotices {
       audience: storeId,
     })
     if (!opened.ok) return { kind: 'not_genuine' }
-    // The rate limit comes after the signature check, so that no agent can use up the limit of another.
+    // The rate limit comes after the signature check, so that no agent can use up the limit of another agent.
     const retryAfterSeconds = this.#limit.take(iss)
     if (retryAfterSeconds > 0) return { kind: 'too_many', retryAfterSeconds }
     const notice = ReleaseNotice.safeParse(opened.claims)
@@ -97,7 +98,7 @@ export class ReleaseNotices {
     return why === undefined ? { kind: 'taken' } : { kind: 'refused', why }
   }
 
-  /** Number of notices that no receiver has acknowledged yet. */
+  /** Number of notices without an acknowledgement, counted once for each receiver. */
   get waiting(): number {
     return [...this.#queues.values()].reduce((sum, { size }) => sum + size, 0)
   }
@@ -123,7 +124,7 @@ export class ReleaseNotices {
     return queue
   }
 
-  /** Agents of the store with a gate, except this one. */
+  /** Agents of the store with a gate, except this agent. */
   #agentsWithGates(): string[] {
     const { trust, agentId } = this.#parts
     const owners = (trust.policy?.devices ?? []).flatMap(({ deviceType, revoked, agentId: owner }) =>
@@ -135,7 +136,7 @@ export class ReleaseNotices {
   async #post(agentId: string, release: AnnouncedRelease): Promise<'done' | 'later'> {
     const { trust, clock, fetch, platform } = this.#parts
     const agent = storeAgent(trust, agentId)
-    // The policy no longer lists the receiver, or the gates would ignore the notice because of its age.
+    // Gives up if the policy no longer lists the receiver, or if the gates would ignore the notice because of its age.
     if (!agent || clock.now().nowMs / 1_000 - release.releasedS >= SILENT_SECONDS) return 'done'
     if (agent.url === null) return 'later'
     const answer = await httpClient(`${agent.url}/v1`, fetch, platform).post(

@@ -23,8 +23,8 @@ export interface HomeAddress {
 }
 
 /**
- * Returns the receipt home that the signed policy names. Undefined if it is the cloud, this agent, or an agent without
- * an address.
+ * Returns the receipt home that the signed policy names. Undefined if the receipt home is the cloud, this agent, or an
+ * agent without an address.
  */
 export function homeOf(trust: Pick<Trust, 'policy'>, agentId: string): HomeAddress | undefined {
   const policy = trust.policy?.policy

@@ -7,7 +7,7 @@ const POLL_MS = 100
 const TIMEOUT_MS = 10_000
 const DONE: ReadonlySet<string> = new Set(['ready', 'absent', 'degraded'])
 
-/** Reconnects a device and returns its status. Undefined if the device is not configured here. */
+/** Reconnects a device and returns its status. Undefined if the device is not configured at this agent. */
 export async function checkDevice(
   supervisor: Supervisor,
   platform: Platform,

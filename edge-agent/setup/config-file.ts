@@ -4,7 +4,10 @@ import { readConfig } from '../config.ts'
 export interface ConfigFile {
   /** Name of the file, shown to users. */
   readonly name: string
-  /** Adds a device, which the next start uses. Changes nothing if the result would be invalid. */
+  /**
+   * Adds a device to the file. The agent uses the device after its next start. If the result would be invalid, changes
+   * nothing.
+   */
   add(entry: Readonly<Record<string, unknown>>): AddResult
 }
 

@@ -5,7 +5,7 @@ export interface AttachedDevice {
   name: string
   /** Port or address of the device. */
   at: string
-  /** What the technician must do before the device works. Absent if nothing. */
+  /** What the technician must do before the device works. Absent if the technician need do nothing. */
   fix?: string
   /** Entry for `devices`; the technician fills in the `deviceId`. */
   entry: Record<string, unknown>

@@ -24,7 +24,7 @@ export interface CloudParts extends Stored {
   openLine: OpenMqttLine
   log: Log
   mqttUrl?: string
-  /** Address for other agents of the store, `http://host:port`. */
+  /** Address at which other agents of the store reach this agent, `http://host:port`. */
   address?: string
   devices: Pick<Devices, 'statuses'>
   deviceIds: readonly string[]
@@ -32,7 +32,7 @@ export interface CloudParts extends Stored {
   onChange(): void
 }
 
-/** The parts of the agent that talk to the cloud, not started. */
+/** The parts of the agent that communicate with the cloud. They are not started yet. */
 export interface Cloud {
   readonly key: AgentKey
   readonly link: CloudConnection
@@ -74,7 +74,7 @@ export function connectCloud(parts: CloudParts): Cloud {
   return { key, link, tokenVoider }
 }
 
-/** Returns the retained state, which a console shows. */
+/** Returns the fields of the state message, which the broker retains and a console shows. */
 function describe({ trust, ledger, devices }: CloudParts): object {
   return {
     policyVersion: trust.policy?.ver ?? 0,

@@ -17,8 +17,8 @@ export interface LocalVersions {
 const CONCURRENT_S = 5
 
 /**
- * Returns a refusal if the freshness contradicts the held documents: older version, different content of the same
- * version, or unknown time epoch. `outdated`: the agent holds a document that is newer than the freshness. `keys
+ * Returns a refusal if the freshness contradicts the held documents: an older version, different content of the same
+ * version, or an unknown time epoch. `outdated`: the agent holds a document that is newer than the freshness. `keys
  * pending`: the freshness needs a newer key set.
  */
 export function freshnessConflict(
@@ -26,7 +26,7 @@ export function freshnessConflict(
   local: LocalVersions,
 ): Refusal | 'outdated' | 'keys pending' | undefined {
   const { lowestGeneration: generation } = local
-  // A cloud from before the restore still runs, or two clouds were restored from one backup.
+  // Possible causes: a cloud from before the restore still runs, or two clouds were restored from one backup.
   if (fresh.cloudGeneration < generation)
     return refused(
       `the freshness is from before the restore of the cloud (generation ${fresh.cloudGeneration}, not ${generation})`,
@@ -36,7 +36,8 @@ export function freshnessConflict(
     if (!have) continue
     const order = compareVersions(named, have)
     const signedS = local.signedS(kind)
-    // The cloud signed the freshness before the held document, or at about the same time. That is no rollback.
+    // The cloud signed the freshness before the held document, or at about the same time. So the older version is no
+    // rollback.
     if (order < 0 && signedS !== undefined && fresh.timeMs / 1_000 < signedS + CONCURRENT_S) return 'outdated'
     // Only a restored cloud may name older versions; its generation is higher.
     if (order < 0 && fresh.cloudGeneration <= generation)
@@ -47,7 +48,9 @@ export function freshnessConflict(
   return timeEpochConflict(fresh, local)
 }
 
-/** Compares time epochs. A later epoch is valid only after a key set, which the root signs, has opened it. */
+/**
+ * Compares time epochs. A later epoch is valid only after a key set has begun it, because the root key signs key sets.
+ */
 function timeEpochConflict(
   { timeEpoch, keys }: FreshClaims,
   { timeEpoch: current, head }: LocalVersions,

@@ -30,8 +30,8 @@ export interface FreshnessParts {
 }
 
 /**
- * The newest freshness: which document versions the cloud had at which time. It sets the trusted clock, and shows
- * whether this agent lacks a newer document. If it names the held policy, it confirms that policy.
+ * The newest freshness: which document versions the cloud had at which time. The freshness sets the trusted clock, and
+ * shows whether this agent lacks a newer document. A freshness that names the held policy confirms this policy.
  */
 export class Freshness {
   readonly #parts: FreshnessParts
@@ -47,8 +47,8 @@ export class Freshness {
 
   accept(jws: string): Acceptance {
     const { storeId, ledger, keySet, items } = this.#parts
-    // The freshness may correct a slow clock. So this check omits its times, and the trusted clock validates them
-    // later.
+    // The freshness may correct a slow clock. So this check omits the times of the freshness, and the trusted clock
+    // validates them later.
     const opened = openClaims(jws, DOCUMENT_KINDS.fresh, keySet.keys, storeId, FreshClaims, undefined)
     if (!opened.ok) return opened.refusal
     const { claims: fresh } = opened
@@ -64,8 +64,8 @@ export class Freshness {
   }
 
   /**
-   * The key set that the freshness names. Undefined if key set `claims` revokes its key: a thief must not block that
-   * key set.
+   * The key set that the freshness names. Undefined if key set `claims` revokes the key of the freshness: a thief of
+   * that key must not block the key set.
    */
   keysNamedFor(claims: KeySetClaims): DocumentHead | undefined {
     return revokes(claims.keys, this.#key) ? undefined : this.#claims?.keys
@@ -76,7 +76,7 @@ export class Freshness {
     return this.#claims?.policy
   }
 
-  /** Discards this freshness if the new key set revokes its key. */
+  /** Discards this freshness if the new key set revokes the key that signed it. */
   followKeySet(): void {
     if (this.#claims && this.#parts.keySet.isRevoked(this.#key)) this.#claims = undefined
   }
@@ -94,7 +94,7 @@ export class Freshness {
     if (this.#claims) this.#parts.items?.compareHead(this.#claims.items, this.#claims.timeMs)
   }
 
-  /** True if the freshness names a document that is newer than the held one. */
+  /** True if the freshness names a document that is newer than the held document. */
   get isAhead(): boolean {
     const { keySet, policy, denials, items } = this.#parts
     const [keys, have] = [keySet.head, policy.head]

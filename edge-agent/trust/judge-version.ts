@@ -9,7 +9,7 @@ export const KNOWN = { taken: false, why: 'known' } as const
 
 /**
  * Returns undefined if the version is newer than `have`, the held version. Returns `known` for the held version with
- * the same content, and a refusal otherwise. `named`: the version that the freshness names.
+ * the same content. Otherwise returns a refusal. `named`: the version that the freshness names.
  */
 export function judgeVersion(
   kind: 'keys' | 'policy',
@@ -18,7 +18,8 @@ export function judgeVersion(
   named: DocumentHead | undefined,
 ): Extract<Acceptance, { taken: false }> | undefined {
   const hash = contentHash(claims)
-  // The freshness fixes the content of a version, so documents of different cloud states cannot be mixed.
+  // The hash in the freshness fixes the content of a version, so the agent cannot mix documents of different cloud
+  // states.
   if (named && compareVersions(claims, named) === 0 && hash !== named.hash)
     return refused(`${kind} ${claims.epoch}.${claims.ver} is not the version that the freshness names`)
   if (!have) return undefined

@@ -12,7 +12,10 @@ export interface KeySetExpiryParts {
   log: Log
 }
 
-/** Warning time before the key set expires, s. The merchant needs it to find the holder of the root key (ADR 0014). */
+/**
+ * Warning time before the key set expires, s. The merchant needs this time to find the holder of the root key (ADR
+ * 0014).
+ */
 const ALARM_BEFORE_S = 30 * 86_400
 const DAY_MS = 86_400_000
 const WARNED = 'key_set_warned_ms'

@@ -8,7 +8,7 @@ import { rootRing } from './verify/root-ring.ts'
 
 /**
  * Returns the last accepted policy, for commands that run beside the agent. Undefined before the first policy, or if
- * its signature is invalid. Decisions use `openTrust`, which also checks revoked keys.
+ * the signature of the policy is invalid. Decisions use `openTrust`, which also checks revoked keys.
  */
 export function storedPolicy(
   identity: Pick<Identity, 'rootX' | 'tenant' | 'storeId'>,

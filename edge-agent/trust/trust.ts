@@ -24,9 +24,9 @@ import { openClaims, refused, claimedType, type Acceptance } from './verify/open
 /**
  *   root ─ signs ─▶ key set ─ has the keys of ─▶ policy, freshness, deny list, items, time
  *
- * The signed documents that the agent accepts. A document replaces another only if its signature and store are right
- * and it is newer. The agent uses an accepted document until a newer one replaces it; the time of the last confirmation
- * sets the policy stage (ADR 0016).
+ * The signed documents that the agent accepts. A document replaces the held document only if it is newer, is for this
+ * store or tenant, and has a valid signature. The agent uses an accepted document until a newer document replaces it.
+ * The time of the last confirmation sets the policy stage (ADR 0016).
  *
  * `verify/` opens documents and `time/` has the trusted clock. `revocation/` has denials, revoked keys and the reasons
  * for an untrusted ledger.
@@ -87,12 +87,12 @@ export class Trust {
     return this.#keySet.keys
   }
 
-  /** The accepted policy. Undefined before the first one. */
+  /** The accepted policy. Undefined before the first policy. */
   get policy(): PolicyClaims | undefined {
     return this.#policy.claims
   }
 
-  /** Versions held here, in the form of `fetchSignedDocuments`. */
+  /** Versions of the documents that the agent holds, in the form of `fetchSignedDocuments`. */
   heldVersions(): {
     keys?: [number, number]
     policy?: [number, number]
@@ -131,7 +131,7 @@ export class Trust {
   }
 
   /**
-   * True if this agent became the receipt home after this receipt was issued, and still lacks earlier uses.
+   * True if this agent became the receipt home after this receipt was issued, and does not know all earlier uses yet.
    * `receiptExp` in s.
    */
   isImporting(receiptExp: number): boolean {
@@ -155,7 +155,8 @@ export class Trust {
   }
 
   /**
-   * Describes denials that the freshness names and the agent has lacked for over a minute. Undefined if there are none.
+   * Describes the denials that the freshness names but that the agent has lacked for over a minute. Undefined if there
+   * are none.
    */
   get missingDenials(): string | undefined {
     return this.#denials.missingDetail
@@ -185,7 +186,10 @@ export class Trust {
     return this.#times.isBehind || this.#answers.isPending
   }
 
-  /** Number of the newest denial that revoked a token or receipt. A refund may wait until the agent confirms it. */
+  /**
+   * Number of a deny list entry (see `Denials.lastRevocationSeq`). A refund may wait until the agent confirms that it
+   * has applied this entry.
+   */
   get lastRevocationSeq(): number {
     return this.#denials.lastRevocationSeq
   }

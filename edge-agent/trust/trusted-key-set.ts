@@ -53,7 +53,7 @@ export class TrustedKeySet {
     return this.#parts.ledger.metadata.head('keys')
   }
 
-  /** Time epoch of this key set; 0 before the first. */
+  /** Time epoch of this key set; 0 before the first key set. */
   get timeEpoch(): number {
     return this.#claims?.timeEpoch ?? 0
   }
@@ -96,8 +96,8 @@ export class TrustedKeySet {
   }
 
   /**
-   * Offers a newer key set for the next signed time, if the clock that rejects it has no signed time or an earlier
-   * epoch.
+   * Offers a newer key set that the clock rejects, so that it can verify the next signed time. Does nothing if the
+   * clock has a signed time of the same or a later epoch.
    */
   #offerForTime(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): void {
     const { clock, timeAnswers } = this.#parts

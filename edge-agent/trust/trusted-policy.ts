@@ -15,14 +15,16 @@ export interface PolicyParts {
   keySet: TrustedKeySet
 }
 
-/** The policy in use. It stays valid when its key retires. The agent discards it when its key is revoked. */
+/**
+ * The policy in use. The policy stays valid when its key retires. If its key is revoked, the agent discards the policy.
+ */
 export class TrustedPolicy {
   readonly #parts: PolicyParts
   #claims: PolicyClaims | undefined
   #hash: string | undefined
   /**
-   * True if the key of the stored policy was revoked. A thief may have chosen its content and version, so the agent
-   * ignores both.
+   * True if the key of the stored policy was revoked. A thief of the key may have chosen the content and version of the
+   * policy, so the agent ignores both.
    */
   #isDropped = false
 
@@ -62,9 +64,10 @@ export class TrustedPolicy {
     if (!opened.ok) return opened.refusal
     const known = judgeVersion('policy', opened.claims, this.head, named)
     if (known?.why === 'refused') return known
-    // The held policy, signed with another key. The new copy is stored, because the former key may retire.
+    // If the policy is the held policy, but signed with another key, stores the new copy: the former key may retire.
     if (known && claimedKeyId(jws, DOCUMENT_KINDS.policy) !== this.#storedKey) this.#store(jws, opened.claims)
-    // Without `#claims`, the key of the stored policy is missing in the key set, so the agent uses the new copy.
+    // If `#claims` is undefined, the key of the stored policy is missing in the key set, so the agent uses the new
+    // copy.
     if (known && this.#claims) return known
     this.#replace(jws, opened.claims)
     return { taken: true, kind: 'policy' }
@@ -88,7 +91,7 @@ export class TrustedPolicy {
     commits.now(() => metadata.setDocument('policy', document))
   }
 
-  /** Id of the key that the stored policy names; its signature is not verified here. */
+  /** Id of the key that the stored policy names. The signature of the policy is not verified here. */
   get #storedKey(): string | undefined {
     return claimedKeyId(this.#parts.ledger.metadata.document('policy')?.jws ?? '', DOCUMENT_KINDS.policy)
   }

@@ -9,17 +9,21 @@ import type { AgentClock } from '../time/clock.ts'
 export interface Denials {
   /** Number of the last applied entry; 0 if there is none. */
   readonly seq: number
-  /** Number of the newest entry that revoked a token or receipt since the agent started; 0 if there is none. */
+  /**
+   * Number of the last entry in the newest page that revoked a token or receipt since the agent started; 0 if there is
+   * no such page.
+   */
   readonly lastRevocationSeq: number
   /** Sets the newest entry number, which a freshness names. */
   noteHead(seq: number): void
   /**
-   * Describes entries that the freshness names and the agent has lacked for over a minute. Undefined if there are none.
+   * Describes the entries that the freshness names but that the agent has lacked for over a minute. Undefined if there
+   * are none.
    */
   readonly missingDetail: string | undefined
   /** Applies a verified page. Returns false if its entries are known already, or if there is a gap before the page. */
   apply(page: DenyClaims): boolean
-  /** Makes the agent fetch the whole list again, because its numbers are not trusted. Existing denials stay. */
+  /** Makes the agent fetch the whole list again, because the entry numbers are not trusted. Existing denials stay. */
   reset(): void
 }
 
@@ -62,14 +66,15 @@ export function openDenials(
     get missingDetail() {
       if (sinceMs === undefined) return undefined
       const { nowMs } = clock.now()
-      // Trusted time may have been set back since then.
+      // Trusted time may have been set back after `sinceMs`.
       sinceMs = Math.min(sinceMs, nowMs)
       return nowMs - sinceMs > ARRIVAL_LIMIT_MS
         ? `denials ${seq() + 1} to ${head} are missing for over a minute although the freshness names them`
         : undefined
     },
     apply(page) {
-      // The agent applies pages in order. It fetches a page after a gap again.
+      // The agent applies pages in order. If a page comes after a gap, the agent later fetches the missing pages and
+      // this page again.
       if (page.after > seq() || page.ver <= seq()) return false
       commits.now(() => {
         for (const entry of page.entries) applyEntry(entry)

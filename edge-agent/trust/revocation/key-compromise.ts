@@ -13,13 +13,13 @@ export interface KeyCompromise {
   /** Undoes the effects of newly revoked keys. Call it in the transaction that stores the new key set. */
   onRevoked(revoked: readonly KeyRecord[]): void
   /**
-   * Discards items of a compromised key. They have a separate file, so call it after that transaction and at each
-   * start.
+   * Discards items that a compromised key may have signed. The items have a separate file. So call this method after
+   * the transaction of `onRevoked`, and at each start.
    */
   discardItems(): void
 }
 
-/** Metadata key: `1` until items of a compromised key are discarded. */
+/** Metadata key: `1` until items that a compromised key may have signed are discarded. */
 const ITEMS_UNTRUSTED = 'items_doubted'
 
 export interface KeyCompromiseParts {

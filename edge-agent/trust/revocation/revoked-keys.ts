@@ -7,13 +7,13 @@ export interface RevokedKeys {
   /** Returns the keys; each key that was ever revoked has the state `revoked`. */
   withRevocations(keys: readonly KeyRecord[]): KeyRecord[]
   /**
-   * Stores the revocations of the next key set, and the former set if it has more revocations. Returns the newly
-   * revoked keys. Call it inside the transaction that stores the next key set.
+   * Stores the revocations of the next key set, and the former key set if it revokes keys that the next key set lists
+   * as valid. Returns the newly revoked keys. Call it inside the transaction that stores the next key set.
    */
   replaceKeySet(next: Omit<RevokingKeySet, 'jws'>, former: RevokingKeySet | undefined): KeyRecord[]
   /**
-   * Former signed key sets that revoke keys of the current set, or that have a later time epoch. The agent sends them
-   * to a restored cloud, which has forgotten them.
+   * Former signed key sets that revoke a key which the current set lists as valid, or whose time epoch is later than
+   * that of the current set. The agent sends them to a restored cloud, which has forgotten these revocations.
    */
   readonly reminders: readonly string[]
 }
@@ -34,7 +34,7 @@ interface Revocation {
   timeEpoch: number
 }
 
-/** True if `keys` contains `kid` as revoked. */
+/** True if `keys` contains the key `kid` with the state `revoked`. */
 export function revokes(keys: readonly KeyRecord[], kid: string | undefined): boolean {
   return keys.some((key) => key.kid === kid && key.state === 'revoked')
 }
@@ -42,8 +42,8 @@ export function revokes(keys: readonly KeyRecord[], kid: string | undefined): bo
 const revokedIn = (keys: readonly KeyRecord[]) => keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid)
 
 /**
- * Opens the revocations in this metadata. They stay for ever: a restored cloud may lack them, and the thief still has
- * the key.
+ * Opens the revocations in this metadata. The revocations stay for ever: a restored cloud may lack them, and the thief
+ * still has the key.
  */
 export function revokedKeys(metadata: Metadata): RevokedKeys {
   // Reads only committed state, so a rollback needs no correction here.

@@ -9,11 +9,13 @@ import { DENY_SEQ } from './denials.ts'
  */
 export type UntrustedReason = 'revoked' | 'forked' | 'put_back'
 
-/** Metadata key: trusted time, ms. Until then each claim needs the cloud, because a restored ledger may lack claims. */
+/** Metadata key: trusted time until which each claim needs the cloud, ms. A restored ledger may lack claims. */
 const ONLINE_ONLY = 'online_only_until'
-/** Metadata key: the agent must apply the deny list up to this number, because the list contains the missing claims. */
+/**
+ * Metadata key: number up to which the agent must apply the deny list, because the list contains the missing claims.
+ */
 const REQUIRED_DENY_SEQ = 'denials_awaited'
-/** Metadata key: the ledger is behind its watermark, and the cloud has not detected that yet. */
+/** Metadata key: `1` if the ledger is behind its watermark, and the cloud has not detected the restore yet. */
 const RESTORED = 'restored'
 const FORKED = 'forked'
 const REVOKED = 'revoked'
@@ -39,7 +41,7 @@ export function storeForked(ledger: MetadataStore, isForked: boolean): boolean {
 
 /**
  * Stores that a command signed with this key revoked the agent. Only a new enrolment or the revocation of that key
- * clears it. Returns true if the agent was not revoked before.
+ * clears this state. Returns true if the agent was not revoked before.
  */
 export function storeRevoked(ledger: MetadataStore, kid: string): boolean {
   const before = revokingKeys(ledger.metadata)
@@ -64,7 +66,7 @@ export function isRestored({ metadata, isBehindWatermark }: RestorableLedger): b
   return isBehindWatermark || metadata.getCached(RESTORED) === '1'
 }
 
-/** Stores that this ledger was restored. The watermark does not survive a reboot. */
+/** Stores that this ledger was restored, because the watermark does not survive a reboot. */
 export function storeRestored(ledger: MetadataStore, log: Log): void {
   log.warn(
     {},

@@ -14,26 +14,29 @@ import type { Ledger } from '../../ledger/ledger.ts'
 
 /**
  * The agent's trusted clock. Its sources are signed times, the receipt home and the clock of the machine. The ledger
- * stores its state. Only a new time epoch sets it back.
+ * stores the state of the clock. Only a new time epoch can set the clock back.
  */
 export interface AgentClock {
   /** Trusted time, whole ms, and its source. */
   now(): { nowMs: number; trust: ClockTrust }
   /** Time epoch of the last signed time; -1 before the first. */
   readonly epoch: number
-  /** Applies a signed time and stores it. If the disk is full, it throws and ignores the time. */
+  /** Applies a signed time and stores it. If the disk is full, throws and ignores the time. */
   offer(time: SignedTime): SignedTimeVerdict
   /** Applies the time of the receipt home, ms, if there is no better source. */
   offerHome(ms: number): void
 }
 
-/** Returns the time for the validation of tokens and receipts, s. Without trusted time it is only a lower bound. */
+/**
+ * Returns the time for the validation of tokens and receipts, s. Without trusted time, the returned time is only a
+ * lower bound.
+ */
 export function validationTime(clock: Pick<AgentClock, 'now'>): { now: number; nowIsLowerBound: boolean } {
   const { nowMs, trust } = clock.now()
   return { now: nowMs / 1_000, nowIsLowerBound: trust === 'none' }
 }
 
-/** Returns trusted time, s. Undefined if there is none; then versions alone decide which document is newer. */
+/** Returns trusted time, s. Undefined without trusted time; then versions alone decide which document is newer. */
 export function nowSeconds(clock: Pick<AgentClock, 'now'>): number | undefined {
   const { nowMs, trust } = clock.now()
   return trust === 'none' ? undefined : nowMs / 1_000

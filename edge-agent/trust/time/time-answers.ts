@@ -7,9 +7,9 @@ import { openClaims, refused, type Refusal } from '../verify/open-claims.ts'
 /**
  * Verifies the cloud's answers to time requests of this agent.
  *
- * If the hardware clock is years ahead, each new key set looks expired, so that none could verify the correct time.
- * Therefore the newest of these sets may verify one time answer, if the root signed the set and the answered time is
- * within its validity.
+ * If the hardware clock is years ahead, each new key set looks expired, and no key set could verify the correct time.
+ * Therefore the newest of these sets may verify one time answer. The root must have signed the set, and the answered
+ * time must be within the validity of the set.
  */
 export interface TimeAnswers {
   /** Offers a newer key set that the agent rejected only because of its own clock. */
@@ -27,7 +27,9 @@ export interface TimeAnswers {
 
 export type OpenedTime = { ok: true; claims: TimeClaims; timeEpoch: number } | { ok: false; refusal: Refusal }
 
-/** A freshness may overtake a time answer on the network. The answer may then be older by this time, ms. */
+/**
+ * A freshness may overtake a time answer on the network. Then the time answer may be older by at most this time, ms.
+ */
 const OVERTAKEN_MS = 60_000
 
 /** Returns the refusal for a verdict of the trusted clock, if any. `behindMs`: trusted time minus answered time. */
@@ -37,7 +39,8 @@ export function timeRefusal(
 ): (Refusal & { needsConfirmation: true }) | undefined {
   if (verdict === 'unconfirmed')
     return { ...refused('its time is far ahead of the clock of this agent'), needsConfirmation: true }
-  // The cloud's clock is wrong, or was wrong before. This agent would reject the tokens of the cloud as expired.
+  // If the answer is older by more than OVERTAKEN_MS, the cloud's clock is wrong or was wrong before. This agent would
+  // reject the tokens of the cloud as expired.
   if (verdict === 'ignored' && behindMs > OVERTAKEN_MS)
     return {
       ...refused(`its time is ${Math.round(behindMs / 1_000)} s before an earlier signed time`),

@@ -3,14 +3,14 @@ import type { AgentClock } from './clock.ts'
 /** Document versions that a verified token or receipt names, with its issue time. */
 export interface IssuedVersions {
   readonly policy: number
-  /** Receipts do not name it. */
+  /** Absent for receipts, which name no key set. */
   readonly keys?: number
   readonly issuedS: number
 }
 
 /**
  * Newest document versions that tokens and receipts name. An attacker may withhold documents from the agent, but tokens
- * reach it through shoppers. The versions are in memory only, because the next token names them again.
+ * reach the agent through shoppers. The versions are in memory only, because the next token names them again.
  */
 export interface TokenVersions {
   note(issued: IssuedVersions): void

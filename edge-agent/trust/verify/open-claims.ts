@@ -9,7 +9,7 @@ import { requiredReleaseOf, type RequiredRelease } from './required-release.ts'
  * Verifies signature, kind, audience, times and claims of documents. The callers then compare the versions.
  */
 
-/** Returns the unverified `typ`. It only selects the function that verifies the document. */
+/** Returns the unverified `typ`. The `typ` only selects the function that verifies the document. */
 export function claimedType(jws: string): string {
   try {
     const { typ }: { typ?: unknown } = decodeProtectedHeader(jws)
@@ -48,7 +48,8 @@ export function refused(detail: string): Refusal {
 export type OpenedClaims<T> = { ok: true; claims: T } | { ok: false; refusal: Refusal }
 
 /**
- * Verifies a document of this kind and returns its claims. `now` in seconds; undefined skips the check of its times.
+ * Verifies a document of this kind and returns its claims. `now`: time for the check of the document's times, s. If
+ * undefined, the times are not checked.
  */
 export function openClaims<T extends object>(
   jws: string,
@@ -77,7 +78,7 @@ export function openClaims<T extends object>(
   return { ok: true, claims: opened.claims as T }
 }
 
-/** Verifies a stored document without a check of its times. Returns undefined if the check fails. */
+/** Verifies a stored document, but does not check its times. Returns undefined if the check fails. */
 export function openStoredClaims<T extends object>(
   jws: string,
   kind: DocumentKind,

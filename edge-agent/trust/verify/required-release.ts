@@ -29,7 +29,7 @@ export function requiredReleaseOf(claims: object): RequiredRelease | undefined {
   }
 }
 
-/** Stores the required release, if its policy is newer than the held one. */
+/** Stores the required release, if the policy that requires it is newer than the held policy. */
 export function storeRequiredRelease({ metadata, commits }: MetadataStore, needed: RequiredRelease): void {
   const have = metadata.head('policy')
   if ((have && compareVersions(needed, have) <= 0) || metadata.getCached(REQUIRED_RELEASE) === needed.release) return
