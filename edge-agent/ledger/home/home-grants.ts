@@ -139,8 +139,7 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
     noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch }) {
       const known = find.get(redemptionId)
       const back: Evidence = { kind: 'delegation_returned', redemptionId, outcome, report }
-      // If the grant is unknown, the request was lost or is still under way. From now on, the home grants nothing under
-      // this id.
+      // The request is lost or still under way. From now on, the home grants nothing under this id.
       if (!known) {
         store({ redemptionId, agentId, exp }, NO_RIGHTS, 'back')
         // If this ledger lost the grant in a restore, the cloud still has the grant and needs the report. Reports about
@@ -148,8 +147,7 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
         return isOwnEpoch ? append(nowMs, back) : undefined
       }
       if (known.agent_id !== agentId) return
-      // The cloud frees only units that the report names. So the home ignores a report that does not name each granted
-      // unit.
+      // The cloud frees only units that the report names. So the home ignores a report that lacks a granted unit.
       const { ordinals } = JSON.parse(known.answer) as GrantAnswer
       if (!ordinals.every((ordinal) => candidates.includes(ordinal))) return
       if (outcome === 'unknown' && known.state === 'delegated') {
