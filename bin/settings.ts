@@ -20,11 +20,12 @@ const logLevel = (fallback: LogLevel) =>
     LOG_LEVELS,
     fallback,
   )
+const POSTGRES_PROTOCOLS = ['postgres:', 'postgresql:']
 const databaseUrl = secret(
-  url({ flag: 'database-url', env: 'UNTAG_DATABASE_URL', help: 'Use this PostgreSQL database instead of SQLite' }, [
-    'postgres:',
-    'postgresql:',
-  ]),
+  url(
+    { flag: 'database-url', env: 'UNTAG_DATABASE_URL', help: 'Use this PostgreSQL database instead of SQLite' },
+    POSTGRES_PROTOCOLS,
+  ),
 )
 const pcscdSocket = text(
   { flag: 'pcscd-socket', env: 'PCSCLITE_CSOCK_NAME', help: 'Socket of pcscd, the service for NFC readers' },
@@ -62,6 +63,11 @@ export const CLOUD_OPTIONS = {
   ),
   data: dataDir('var/cloud'),
   databaseUrl,
+  requireMigrated: flag({
+    flag: 'require-migrated',
+    env: 'UNTAG_REQUIRE_MIGRATED',
+    help: 'Do not start if migrations are missing. By default the cloud applies them when it starts',
+  }),
   publicUrl: url({ flag: 'public-url', env: 'UNTAG_PUBLIC_URL', help: 'Origin of the API for clients and QR codes' }, [
     'http:',
     'https:',
@@ -166,6 +172,27 @@ export const RESEAL_OPTIONS = {
     env: 'UNTAG_DROP_OLD_KEYS',
     help: 'Delete the former keys. Older backups of the database become unreadable',
   }),
+  json,
+}
+
+export const MIGRATE_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  json,
+}
+
+export const DATABASE_COPY_OPTIONS = {
+  from: text(
+    { flag: 'from', env: 'UNTAG_COPY_FROM', help: 'Folder of the cloud whose SQLite database is copied' },
+    'DIR',
+    'var/cloud',
+  ),
+  to: secret(
+    url(
+      { flag: 'to', env: 'UNTAG_COPY_TO', help: 'Empty PostgreSQL database that receives the copy' },
+      POSTGRES_PROTOCOLS,
+    ),
+  ),
   json,
 }
 

@@ -6,6 +6,7 @@ import { dumpPostgres, keyNamesOf } from '../backup/postgres-dump.ts'
 import { progressOf } from '../backup/progress.ts'
 import { copyDatabase } from '../backup/sqlite-copy.ts'
 import { assertRestored } from '../backup/unfinished.ts'
+import { assertNotCopied } from '../database-copy/copy-record.ts'
 import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { BACKUP_OPTIONS } from '../settings.ts'
@@ -24,6 +25,7 @@ export async function runBackup({
   json,
 }: Values<typeof BACKUP_OPTIONS>): Promise<void> {
   assertRestored(data)
+  assertNotCopied({ data, databaseUrl })
   const source = join(data, 'cloud.db')
   await assertKnownDatabase({ data, databaseUrl })
   const keys = join(data, 'keys')

@@ -12,6 +12,7 @@ import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { assertRestored } from '../backup/unfinished.ts'
 import { connectionLimits } from '../connection-limits.ts'
+import { assertNotCopied } from '../database-copy/copy-record.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { makeFolder } from '../durable-folder.ts'
 import { explain, listen } from '../http-server.ts'
@@ -61,13 +62,15 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
   }
   try {
     assertRestored(data)
+    assertNotCopied(settings)
     hideFromOthers(data, ['cloud.db'])
     const server = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn })
     stops.push(server.close)
+    const migrations = settings.requireMigrated ? 'require' : 'apply'
     const database = await openDatabase(
       settings.databaseUrl === undefined
-        ? { file: join(data, 'cloud.db') }
-        : { url: settings.databaseUrl, clock: platform.clock },
+        ? { file: join(data, 'cloud.db'), migrations }
+        : { url: settings.databaseUrl, clock: platform.clock, migrations },
       (failure) => {
         log.error(
           { err: failure },

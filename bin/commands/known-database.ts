@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import { inspectPostgres } from '../backup/postgres-dump.ts'
+import { assertNotCopied } from '../database-copy/copy-record.ts'
 import { pathExists } from '../path-access.ts'
 import { realPlatform } from '../platform.ts'
 
@@ -12,12 +13,17 @@ export interface DatabaseLocation {
   databaseUrl: string | undefined
 }
 
-/** Opens the cloud's database for `work`, even while the cloud runs. Creates a missing SQLite file. */
+/**
+ * Opens the cloud's database for `work`, even while the cloud runs. Creates a missing SQLite file. Throws if the SQLite
+ * database was copied to PostgreSQL, unless `isForRestore`.
+ */
 export async function withDatabase<T>(
   { data, databaseUrl }: DatabaseLocation,
   work: (database: Database) => Promise<T>,
+  isForRestore = false,
 ): Promise<T> {
   const file = join(data, 'cloud.db')
+  if (!isForRestore) assertNotCopied({ data, databaseUrl })
   const database = await openDatabase(
     databaseUrl === undefined ? { file } : { url: databaseUrl, clock: realPlatform().clock },
     (failure) => {

@@ -9,18 +9,13 @@ import { checkDump, dropTables, loadPostgres, inspectPostgres } from '../backup/
 import { checkCopy } from '../backup/sqlite-copy.ts'
 import { assertRestored, restoringFolder } from '../backup/unfinished.ts'
 import { counted } from '../counted.ts'
+import { removeCopyRecord } from '../database-copy/copy-record.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { RESTORE_OPTIONS } from '../settings.ts'
-import {
-  assertKnownDatabase,
-  assertNoCloudBelow,
-  withDatabase,
-  withKnownDatabase,
-  type DatabaseLocation,
-} from './known-database.ts'
+import { assertKnownDatabase, assertNoCloudBelow, withDatabase, type DatabaseLocation } from './known-database.ts'
 
 /**
  *   check backup ─▶ copy to DATA/restoring ─▶ check keys ─▶ raise generation ─▶ rename old data ─▶ move new data in
@@ -58,7 +53,9 @@ export async function runRestore(settings: Settings): Promise<void> {
 async function raiseGenerationOnly(settings: Settings): Promise<RestoreSummary> {
   assertRestored(settings.data)
   await assertNoOtherConnections(settings)
-  return withKnownDatabase(settings, () => raiseGeneration(settings, settings.data))
+  const restored = await raiseGeneration(settings, settings.data)
+  if (settings.databaseUrl === undefined) removeCopyRecord(settings.data)
+  return restored
 }
 
 async function fromBackup(settings: Settings, from: string, manifest: Manifest): Promise<RestoreSummary> {
@@ -154,10 +151,14 @@ async function fillPostgres(settings: Settings, url: string, from: string, keyFo
 /** Checks that the keys belong to the database, and raises the generation. */
 async function raiseGeneration(place: DatabaseLocation, keyFolder: string): Promise<RestoreSummary> {
   const platform = realPlatform()
-  return withDatabase(place, async (database) => {
-    const files = await loadKeyFiles(keyFolder, secretFiles, platform.random)
-    return database.write((db) => markRestored(db, files, platform))
-  })
+  return withDatabase(
+    place,
+    async (database) => {
+      const files = await loadKeyFiles(keyFolder, secretFiles, platform.random)
+      return database.write((db) => markRestored(db, files, platform))
+    },
+    true,
+  )
 }
 
 /** Moves the old data to a folder `replaced-…`, then the restored data into the data folder. */
@@ -165,6 +166,7 @@ function swap({ data, databaseUrl }: Settings, staging: string): void {
   const aside = join(data, `replaced-${new Date(realPlatform().clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}`)
   const keys = existsSync(join(staging, 'keys')) ? ['keys'] : []
   const names = databaseUrl === undefined ? [...keys, 'cloud.db-wal', 'cloud.db-shm', 'cloud.db'] : keys
+  if (databaseUrl === undefined) removeCopyRecord(data)
   for (const name of names) {
     const [old, ready] = [join(data, name), join(staging, name)]
     if (existsSync(old)) {

@@ -27,6 +27,8 @@ export type ExclusiveJob = keyof typeof EXCLUSIVE_JOBS
  */
 export interface Database {
   readonly dialect: 'sqlite' | 'postgres'
+  /** Names of the migrations that were applied when it was opened. */
+  readonly migrated: readonly string[]
   /** Reads committed data, outside of any transaction. */
   readonly reads: Db
   /**

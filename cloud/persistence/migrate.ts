@@ -6,8 +6,65 @@ import type { Migration } from './migrations/migration.ts'
 /** In order of application. Never change a released migration; add a new one. */
 const MIGRATIONS: readonly Migration[] = [BASELINE]
 
+/**
+ * Begins the name of a row that `untag database copy` adds while its copy is incomplete. Every version of untag refuses
+ * a database that has a migration which it does not know.
+ */
+export const COPYING = 'copying:'
+
 /** Advisory lock of PostgreSQL that a migration holds. No other program on this database uses this number. */
 const LOCK = 7_201_120
+
+/**
+ * What opening a database does if migrations are missing: `apply` them, or fail, because they are applied by `untag migrate` (`require`).
+ */
+export type MigrationMode = 'apply' | 'require'
+
+/** Migrations are missing, and this process must not apply them. */
+export class MigrationsMissing extends Error {
+  override name = 'MigrationsMissing'
+  constructor(missing: readonly string[]) {
+    super(`the database lacks ${missing.map((name) => `"${name}"`).join(', ')}: run untag migrate first`)
+  }
+}
+
+/**
+ * Applies missing migrations with `migrate`, or throws. Returns their names. An up-to-date database is only read, so
+ * its user then needs no right to create tables.
+ */
+export async function bringUpToDate(
+  db: Db,
+  dialect: 'sqlite' | 'postgres',
+  mode: MigrationMode,
+  migrate: () => Promise<void>,
+): Promise<readonly string[]> {
+  const missing = await missingMigrations(db, dialect)
+  if (missing.length > 0 && mode === 'require') throw new MigrationsMissing(missing)
+  if (missing.length > 0) await migrate()
+  return missing
+}
+
+async function missingMigrations(db: Db, dialect: 'sqlite' | 'postgres'): Promise<readonly string[]> {
+  const table =
+    dialect === 'sqlite'
+      ? sql<{ found: unknown }>`SELECT name AS found FROM sqlite_master WHERE type = 'table' AND name = 'migration'`
+      : sql<{ found: unknown }>`SELECT to_regclass('migration') AS found`
+  const isNew = ((await table.execute(db)).rows[0]?.found ?? null) === null
+  const applied = isNew ? new Set<string>() : await appliedMigrations(db)
+  return MIGRATIONS.map((m) => m.name).filter((name) => !applied.has(name))
+}
+
+/** Names of the applied migrations. Throws if this version does not know one. */
+async function appliedMigrations(db: Db): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ name: string }>`SELECT name FROM migration`.execute(db)
+  const applied = new Set(rows.map((r) => r.name))
+  if ([...applied].some((name) => name.startsWith(COPYING)))
+    throw new Error('the database contains an incomplete copy: run untag database copy again')
+  const unknown = [...applied].find((name) => !MIGRATIONS.some((m) => m.name === name))
+  if (unknown)
+    throw new Error(`the database was made by a newer untag (it has the migration "${unknown}"): upgrade untag`)
+  return applied
+}
 
 /** Applies missing migrations in one SQLite transaction, so that a power cut leaves the old schema or the new one. */
 export async function migrateSqlite(db: Db): Promise<void> {
@@ -33,11 +90,7 @@ export async function migratePostgres(db: Db): Promise<void> {
 
 async function applyMissing(db: Db, dialect: 'sqlite' | 'postgres'): Promise<void> {
   await sql.raw('CREATE TABLE IF NOT EXISTS migration (name text PRIMARY KEY)').execute(db)
-  const { rows } = await sql<{ name: string }>`SELECT name FROM migration`.execute(db)
-  const applied = new Set(rows.map((r) => r.name))
-  const unknown = [...applied].find((name) => !MIGRATIONS.some((m) => m.name === name))
-  if (unknown)
-    throw new Error(`the database was made by a newer untag (it has the migration "${unknown}"): upgrade untag`)
+  const applied = await appliedMigrations(db)
   for (const { name, statements } of MIGRATIONS) {
     if (applied.has(name)) continue
     for (const statement of statements)

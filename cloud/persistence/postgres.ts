@@ -5,7 +5,7 @@ import { assert } from '../../policy/assert.ts'
 import type { Clock } from '../../policy/platform.ts'
 import { DatabaseUnavailable, EXCLUSIVE_JOBS, GATES, type Database, type Db, type WriteScope } from './database.ts'
 import { kyselyOver, type Engine } from './direct-executor.ts'
-import { migratePostgres } from './migrate.ts'
+import { bringUpToDate, migratePostgres, type MigrationMode } from './migrate.ts'
 import { raisePositions, rememberOffset } from './positions.ts'
 import { guardedPool, POOL_LIMITS, type GuardedPool, type PoolLimits } from './postgres-pool.ts'
 import { isPlanOutdated, runTransaction } from './postgres-transaction.ts'
@@ -49,13 +49,18 @@ const TYPES = {
   },
 } as pg.CustomTypesConfig
 
+/** How to use a PostgreSQL database. */
+export interface PostgresPlace {
+  readonly url: string
+  readonly clock: Pick<Clock, 'elapsed'>
+  /** Default: `apply`. */
+  readonly migrations?: MigrationMode
+  readonly limits?: PoolLimits
+}
+
 /** Connects, checks that commits are durable and applies missing migrations. Throws if the server cannot be reached. */
-export async function openPostgres(
-  url: string,
-  onState: OnStorageState,
-  clock: Pick<Clock, 'elapsed'>,
-  limits: PoolLimits = POOL_LIMITS,
-): Promise<Database> {
+export async function openPostgres(place: PostgresPlace, onState: OnStorageState): Promise<Database> {
+  const { url, clock, migrations = 'apply', limits = POOL_LIMITS } = place
   const pool = guardedPool(url, TYPES, stateReporter(onState), limits)
   // Each database has its own adapter: compiled statements hold its offset (positions.ts).
   const engine: Engine = {
@@ -64,8 +69,14 @@ export async function openPostgres(
     dialect: { createIntrospector: (db) => new PostgresIntrospector(db) },
   }
   const reads = kyselyOver(engine, readingFrom(pool))
-  await assertDurable(reads)
-  await runTransaction(pool, engine, { begin: READ_COMMITTED, checkTime: () => undefined }, migratePostgres)
+  const migrate = () =>
+    runTransaction(pool, engine, { begin: READ_COMMITTED, checkTime: () => undefined }, migratePostgres)
+  const migrated = await assertDurable(reads)
+    .then(() => bringUpToDate(reads, 'postgres', migrations, migrate))
+    .catch(async (error: unknown) => {
+      await pool.end()
+      throw error
+    })
   const retry = retryQueue(mayRunAgain)
   async function writeIn<T>(begin: string, work: (tx: Db) => Promise<T>): Promise<T> {
     const endsMs = clock.elapsed() + limits.writeMs
@@ -87,7 +98,7 @@ export async function openPostgres(
       return work(db)
     })
   rememberOffset(reads, await write(raisePositions))
-  return { dialect: 'postgres', reads, write, writeAlone, close: () => pool.end() }
+  return { dialect: 'postgres', migrated, reads, write, writeAlone, close: () => pool.end() }
 }
 
 function readingFrom(pool: GuardedPool): DatabaseConnection {

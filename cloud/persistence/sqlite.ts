@@ -5,7 +5,7 @@ import { assert } from '../../policy/assert.ts'
 import type { Database, Db, StorageFailure } from './database.ts'
 import { kyselyOver, type Engine } from './direct-executor.ts'
 import { groupCommit } from './group-commit.ts'
-import { migrateSqlite } from './migrate.ts'
+import { bringUpToDate, migrateSqlite, type MigrationMode } from './migrate.ts'
 import { raisePositions } from './positions.ts'
 import { reportDiskState, stateReporter, type OnStorageState } from './storage-state.ts'
 
@@ -21,9 +21,11 @@ export async function openSqlite(
   onFailure: (failure: StorageFailure) => void,
   open: OpenConnection = openConnection,
   onState: OnStorageState = () => undefined,
+  migrations: MigrationMode = 'apply',
 ): Promise<Database> {
   const writing = open(file)
-  await migrateSqlite(kyselyOn(writing))
+  const migrating = kyselyOn(writing)
+  const migrated = await bringUpToDate(migrating, 'sqlite', migrations, () => migrateSqlite(migrating))
   const reading = open(file, { readonly: true })
   const tx = kyselyOn(writing)
   const transactions = numberTransactions(writing)
@@ -37,6 +39,7 @@ export async function openSqlite(
     )
   return {
     dialect: 'sqlite',
+    migrated,
     reads: kyselyOn(reading),
     write,
     writeAlone: (_job, work) => write(work),

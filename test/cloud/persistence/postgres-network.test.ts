@@ -32,7 +32,7 @@ describe.skipIf(!has)(
       const url = new URL(server.url)
       url.port = String(network.port)
       states = []
-      database = await openPostgres(url.href, (state) => states.push(state), clock, LIMITS)
+      database = await openPostgres({ url: url.href, clock, limits: LIMITS }, (state) => states.push(state))
       await database.write((db) => sql`create table counted (n int)`.execute(db))
     })
     afterEach(async () => {

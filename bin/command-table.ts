@@ -1,0 +1,223 @@
+import { readOptions, WrongUsage, type Options, type Values } from './options.ts'
+import {
+  API_OPTIONS,
+  BACKUP_OPTIONS,
+  CLOUD_OPTIONS,
+  DATABASE_COPY_OPTIONS,
+  DOCTOR_OPTIONS,
+  EDGE_CREDENTIAL_OPTIONS,
+  EDGE_ENROL_OPTIONS,
+  EDGE_LINK_OPTIONS,
+  EDGE_OPTIONS,
+  EDGE_PAIR_OPTIONS,
+  EDGE_PAIRINGS_OPTIONS,
+  EDGE_ROTATE_KEY_OPTIONS,
+  KEYS_CREATE_OPTIONS,
+  KEYS_LIST_OPTIONS,
+  KEYS_REVOKE_OPTIONS,
+  KEYS_ROTATE_OPTIONS,
+  KEYS_ROLL_OPTIONS,
+  LISTEN_OPTIONS,
+  MIGRATE_OPTIONS,
+  POLICY_EXPLAIN_OPTIONS,
+  RESEAL_OPTIONS,
+  RESTORE_OPTIONS,
+  SIMULATE_NFC_OPTIONS,
+  SIMULATE_OPTIONS,
+  SIMULATE_PSP_OPTIONS,
+  SIMULATE_VENDOR_OPTIONS,
+  SIMULATORS,
+  START_OPTIONS,
+  TRIGGER_OPTIONS,
+  VERIFY_AUDIT_OPTIONS,
+} from './settings.ts'
+
+/** A command of the command line. */
+export interface Command {
+  readonly words: readonly string[]
+  /** Name of the required argument after the command, such as EVENT. */
+  readonly argument?: string
+  readonly does: string
+  readonly options: Options
+  run(args: readonly string[]): Promise<number | void>
+  /** The help of a command whose options depend on its arguments. */
+  help?(args: readonly string[]): Promise<string>
+}
+
+function command<O extends Options>(
+  words: readonly string[],
+  does: string,
+  options: O,
+  run: (settings: Values<O>, words: readonly string[]) => Promise<void>,
+): Command {
+  return { words, does, options, run: (args) => run(readOptions(options, args, process.env), words) }
+}
+
+/** A command with one required argument. */
+function commandWith<O extends Options>(
+  words: readonly string[],
+  argument: string,
+  does: string,
+  options: O,
+  run: (word: string, settings: Values<O>) => Promise<void>,
+): Command {
+  return {
+    words,
+    argument,
+    does,
+    options,
+    run([word, ...args]) {
+      if (word === undefined || word.startsWith('-'))
+        throw new WrongUsage([`${argument} is missing: untag ${words.join(' ')} ${argument}`])
+      return run(word, readOptions(options, args, process.env))
+    },
+  }
+}
+
+/** All commands. The code of a command is loaded when it runs, so that help and usage errors are fast. */
+export const COMMANDS: readonly Command[] = [
+  command(
+    ['start'],
+    'Run cloud, agent and simulated devices on this machine, with sandbox data',
+    START_OPTIONS,
+    async (settings) => (await import('./commands/start.ts')).runStart(settings),
+  ),
+  command(['cloud'], 'Run the cloud: API, decisions and MQTT broker', CLOUD_OPTIONS, async (settings) =>
+    (await import('./commands/cloud.ts')).runCloud(settings),
+  ),
+  command(
+    ['keys', 'create'],
+    'Create an API key, and its account if it is new',
+    KEYS_CREATE_OPTIONS,
+    async (settings) => (await import('./commands/keys.ts')).runKeysCreate(settings),
+  ),
+  command(
+    ['keys', 'list'],
+    'List API keys with their state, without their secrets',
+    KEYS_LIST_OPTIONS,
+    async (settings) => (await import('./commands/keys.ts')).runKeysList(settings),
+  ),
+  command(
+    ['keys', 'roll'],
+    'Replace an API key; the old one stays valid for some hours',
+    KEYS_ROLL_OPTIONS,
+    async (settings) => (await import('./commands/keys.ts')).runKeysRoll(settings),
+  ),
+  command(['keys', 'rotate'], 'Replace a signing key of the cloud', KEYS_ROTATE_OPTIONS, async (settings) =>
+    (await import('./commands/signing-keys.ts')).runKeysRotate(settings),
+  ),
+  command(['keys', 'revoke'], 'Revoke an API key or a signing key at once', KEYS_REVOKE_OPTIONS, async (settings) =>
+    (await import('./commands/keys.ts')).runKeysRevoke(settings),
+  ),
+  command(['verify-audit'], 'Check that the audit log is unchanged', VERIFY_AUDIT_OPTIONS, async (settings) =>
+    (await import('./commands/verify-audit.ts')).runVerifyAudit(settings),
+  ),
+  command(
+    ['reseal'],
+    'Create a new master key and encrypt the secrets in the database with it',
+    RESEAL_OPTIONS,
+    async (settings) => (await import('./commands/reseal.ts')).runReseal(settings),
+  ),
+  command(['migrate'], 'Bring the tables of the database to this version', MIGRATE_OPTIONS, async (settings) =>
+    (await import('./commands/migrate.ts')).runMigrate(settings),
+  ),
+  command(
+    ['database', 'copy'],
+    'Copy the SQLite database of a stopped cloud to PostgreSQL',
+    DATABASE_COPY_OPTIONS,
+    async (settings) => (await import('./commands/database-copy.ts')).runDatabaseCopy(settings),
+  ),
+  command(['backup'], 'Back up the data of the cloud, also while it runs', BACKUP_OPTIONS, async (settings) =>
+    (await import('./commands/backup.ts')).runBackup(settings),
+  ),
+  command(['restore'], 'Restore the data of the cloud from a backup', RESTORE_OPTIONS, async (settings) =>
+    (await import('./commands/restore.ts')).runRestore(settings),
+  ),
+  command(['edge', 'enrol'], 'Enrol the agent of this machine in a store', EDGE_ENROL_OPTIONS, async (settings) =>
+    (await import('./commands/edge.ts')).runEnrol(settings),
+  ),
+  command(
+    ['edge', 'credential'],
+    'Print the credential for programs that use the agent',
+    EDGE_CREDENTIAL_OPTIONS,
+    async (settings) => (await import('./commands/edge-access.ts')).runCredential(settings),
+  ),
+  command(['edge', 'link'], 'Print a one-time link that pairs a browser', EDGE_LINK_OPTIONS, async (settings) =>
+    (await import('./commands/edge-access.ts')).runLink(settings),
+  ),
+  command(['edge', 'pair'], 'Create a credential for one named program', EDGE_PAIR_OPTIONS, async (settings) =>
+    (await import('./commands/edge-access.ts')).runPair(settings),
+  ),
+  command(
+    ['edge', 'pairings'],
+    'List paired programs and browsers, or revoke one',
+    EDGE_PAIRINGS_OPTIONS,
+    async (settings) => (await import('./commands/edge-access.ts')).runPairings(settings),
+  ),
+  command(['edge', 'rotate-key'], 'Let the agent replace its key', EDGE_ROTATE_KEY_OPTIONS, async (settings) =>
+    (await import('./commands/edge.ts')).runRotateKey(settings),
+  ),
+  command(['edge'], 'Run the agent', EDGE_OPTIONS, async (settings) =>
+    (await import('./commands/edge.ts')).runEdge(settings),
+  ),
+  {
+    words: ['api'],
+    does: 'Call an operation of the API: untag api OPERATION --field value',
+    options: API_OPTIONS,
+    run: async (args) => (await import('./commands/api.ts')).runApi(args, process.env),
+    help: async (args) => (await import('./commands/api.ts')).apiHelp(args),
+  },
+  ...SIMULATORS.map((name) =>
+    command(['simulate', name], `Simulate a ${name} device on a TCP port`, SIMULATE_OPTIONS, async (settings) =>
+      (await import('./commands/simulate.ts')).runSimulate(name, settings),
+    ),
+  ),
+  command(['simulate', 'nfc'], 'Simulate pcscd with one NFC reader', SIMULATE_NFC_OPTIONS, async (settings) =>
+    (await import('./commands/simulate-nfc.ts')).runSimulateNfc(settings),
+  ),
+  commandWith(
+    ['simulate', 'replay'],
+    'FILE',
+    'Replay the device’s side of a trace on a TCP port',
+    SIMULATE_OPTIONS,
+    async (file, settings) => (await import('./commands/simulate-readers.ts')).runReplay(file, settings),
+  ),
+  ...(['pos', 'erp'] as const).map((side) =>
+    commandWith(
+      ['simulate', side],
+      'SYSTEM',
+      side === 'pos' ? 'Simulate a till system, such as shopify' : 'Simulate an ERP system, such as odoo',
+      SIMULATE_VENDOR_OPTIONS,
+      async (system, settings) =>
+        (await import('./commands/simulate-vendor.ts')).runSimulateVendor(side, system, settings),
+    ),
+  ),
+  command(['simulate', 'psp'], 'Simulate a payment provider', SIMULATE_PSP_OPTIONS, async (settings) =>
+    (await import('./commands/simulate-psp.ts')).runSimulatePsp(settings),
+  ),
+  command(
+    ['listen'],
+    'Forward events of the account to a URL, such as one on this machine',
+    LISTEN_OPTIONS,
+    async (settings) => (await import('./commands/listen.ts')).runListen(settings),
+  ),
+  commandWith(
+    ['trigger'],
+    'EVENT',
+    'Send a test event to the webhooks registered for it',
+    TRIGGER_OPTIONS,
+    async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings),
+  ),
+  command(
+    ['policy', 'explain'],
+    'Show what the policy of a store decides for a device, and why',
+    POLICY_EXPLAIN_OPTIONS,
+    async (settings) => (await import('./commands/policy-explain.ts')).runPolicyExplain(settings),
+  ),
+  command(
+    ['doctor'],
+    'Check this machine, list its devices and show how to fix faults',
+    DOCTOR_OPTIONS,
+    async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings),
+  ),
+]

@@ -1,0 +1,71 @@
+import { join, resolve } from 'node:path'
+import { progressOf } from '../backup/progress.ts'
+import { assertRestored } from '../backup/unfinished.ts'
+import { counted } from '../counted.ts'
+import { copyDatabase } from '../database-copy/copy.ts'
+import type { ComparedTable } from '../database-copy/compare.ts'
+import { readCopyRecord, writeCopyRecord } from '../database-copy/copy-record.ts'
+import { lockDataDir } from '../data-dir-lock.ts'
+import { WrongUsage, type Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import type { DATABASE_COPY_OPTIONS } from '../settings.ts'
+import { assertKnownDatabase, assertOwnKeyFiles } from './known-database.ts'
+
+/** Copies the SQLite database of a stopped cloud to PostgreSQL. Keys and pictures stay in the data folder. */
+export async function runDatabaseCopy({ from, to, json }: Values<typeof DATABASE_COPY_OPTIONS>): Promise<void> {
+  if (to === undefined)
+    throw new WrongUsage(['--to is needed: the address of an empty PostgreSQL database, such as postgres://HOST/NAME'])
+  await assertKnownDatabase({ data: from, databaseUrl: undefined })
+  assertOwnKeyFiles(from)
+  const lock = lockDataDir(join(from, 'cloud.lock'), `a cloud runs with the data in ${from}: stop it first`)
+  try {
+    assertRestored(from)
+    print(json, from, await copyFrom(from, to))
+  } finally {
+    lock.release()
+  }
+}
+
+function copyFrom(data: string, url: string): Promise<ComparedTable[]> {
+  const known = readCopyRecord(data)
+  let record = known ?? {
+    copyId: Buffer.from(realPlatform().random.bytes(8)).toString('hex'),
+    target: '',
+    isComplete: false,
+  }
+  return copyDatabase({
+    file: join(data, 'cloud.db'),
+    url,
+    begin(target, startedId) {
+      if (startedId !== undefined && startedId !== known?.copyId)
+        throw new Error(
+          'the database contains the incomplete copy of another folder, or one that was given up: choose an empty database',
+        )
+      if (startedId === undefined && known !== undefined && (known.isComplete || known.target !== target))
+        throw new Error(
+          known.isComplete
+            ? `the database in ${data} was already copied to ${known.target}`
+            : `a copy to ${known.target} is incomplete: name the same database, or delete ${join(data, 'copied.json')} to give that copy up`,
+        )
+      record = { ...record, target }
+      writeCopyRecord(data, record)
+      return record.copyId
+    },
+    complete: () => writeCopyRecord(data, { ...record, isComplete: true }),
+    onCopied: progressOf('copied'),
+    onChecked: progressOf('checked'),
+  })
+}
+
+function print(json: boolean, data: string, tables: readonly ComparedTable[]): void {
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0)
+  const counts = tables.map(({ name, rows: n, sha256 }) => ({ table: name, rows: n, sha256 }))
+  process.stderr.write(
+    [
+      `Copied and compared ${counted(rows, 'row')} of ${counted(tables.length, 'table')}. The SQLite database can no longer be used by accident.`,
+      `Keys and pictures stay in ${resolve(data)}. Start the cloud with this folder as --data and the new database as --database-url. For a cloud on another machine, copy keys/ and images/ into its data folder.`,
+      '',
+    ].join('\n'),
+  )
+  process.stdout.write(json ? `${JSON.stringify({ rows, tables: counts })}\n` : `${rows}\n`)
+}

@@ -1,0 +1,34 @@
+import { join } from 'node:path'
+import { assertRestored } from '../backup/unfinished.ts'
+import { counted } from '../counted.ts'
+import { lockDataDir } from '../data-dir-lock.ts'
+import { makeFolder } from '../durable-folder.ts'
+import type { Values } from '../options.ts'
+import type { MIGRATE_OPTIONS } from '../settings.ts'
+import { assertNoCloudBelow, withDatabase } from './known-database.ts'
+
+/**
+ * Applies missing migrations, apart from the start of a cloud. A new database gets its tables. PostgreSQL may be in use
+ * meanwhile; a cloud on SQLite must be stopped, because it knows only the old tables.
+ */
+export async function runMigrate({ data, databaseUrl, json }: Values<typeof MIGRATE_OPTIONS>): Promise<void> {
+  const place = { data, databaseUrl }
+  if (databaseUrl !== undefined) return print(json, await withDatabase(place, async ({ migrated }) => migrated))
+  assertNoCloudBelow(place)
+  makeFolder(data)
+  const lock = lockDataDir(join(data, 'cloud.lock'), `a cloud runs with the data in ${data}: stop it first`)
+  try {
+    assertRestored(data)
+    print(json, await withDatabase(place, async ({ migrated }) => migrated))
+  } finally {
+    lock.release()
+  }
+}
+
+function print(json: boolean, migrated: readonly string[]): void {
+  const text =
+    migrated.length === 0
+      ? 'The database is up to date.'
+      : `Applied ${counted(migrated.length, 'migration')}: ${migrated.join(', ')}.`
+  process.stdout.write(json ? `${JSON.stringify({ migrated })}\n` : `${text}\n`)
+}
