@@ -1,7 +1,7 @@
 import type { Db } from '../persistence/database.ts'
 import { endLogins } from './sessions.ts'
 
-/** Returns the ids of the revoked agents among these. */
+/** Returns the ids in `agentIds` that belong to revoked agents. */
 export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise<string[]> {
   const rows = await db
     .selectFrom('agent')

@@ -66,7 +66,7 @@ export async function assertOwnKeys(db: Db, files: KeyFiles, random: Randomness)
 /** Opens the authority; creates the keys of the installation at the first start. */
 export async function openAuthority(database: Database, files: KeyFiles, platform: Platform): Promise<Authority> {
   const seal = sealer(files.sealingKeys, platform.random)
-  // The clock must not be behind the time of the restore either, because the backup may contain an older signed time.
+  // The clock must also not be behind the time of the restore, because the backup may contain an older signed time.
   const { restoredMs } = await readKeyCounters(database.reads)
   const clock = signingClock(platform.clock, Math.max((await readLastSigned(database.reads)) ?? 0, restoredMs))
   const loader = new KeyLoader({ sealer: seal, platform, clock, root: files.root.signer })

@@ -81,7 +81,7 @@ export async function beginTimeEpoch(db: Db, nowMs: number): Promise<void> {
   await storeLastSigned(db, nowMs)
 }
 
-/** Raises the time epoch to `epoch` if the restored cloud has a lower one. Returns true if it was lower. */
+/** Raises the time epoch to `epoch` if the restored cloud has a lower one. Returns true if it raised the epoch. */
 export async function resumeTimeEpoch(db: Db, epoch: number): Promise<boolean> {
   const { timeEpoch } = await readKeyCounters(db)
   if (epoch <= timeEpoch) return false

@@ -14,7 +14,7 @@ import { applyRows, unappliedKey, type IngestCall } from './apply-rows.ts'
 import { readRow } from './read-row.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
-/** Rows older than this are not retried, ms. */
+/** Age from which the cloud no longer retries a row, ms. */
 const RETRY_FOR_MS = 30 * 86_400_000
 /** Rows per transaction. */
 const PAGE = 500

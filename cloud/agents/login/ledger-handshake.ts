@@ -164,7 +164,7 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
   const detail = 'two copies of one ledger report: each claim needs the cloud until you decide with resolveAgentFork'
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkKey(agent_id, forkMs), detail })
-  // If the other copy is the one that is connected, the command makes that copy synchronise.
+  // If the other copy is connected, the command makes that copy synchronise.
   call.afterCommit(() =>
     call.services.agents.sendCommand({ storeId: store_id, agentId: agent_id }, { command: 'sync' }),
   )

@@ -14,8 +14,8 @@ import { policyOf } from '../store-documents/parsed-policy.ts'
 const GUARD_SECONDS = 60
 
 /**
- * This query has no LIMIT, because SQLite would compile it again for each value of the limit. To compile the query
- * costs five times as much as to read all agents.
+ * This query has no LIMIT, because SQLite would compile it again for each value of the limit. Compiling the query takes
+ * five times as long as reading all agents.
  */
 const agentsOfStore = prepared((db, p: { storeId: string }) =>
   db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId),

@@ -11,8 +11,8 @@ import { recordEvent, type EventScope } from './record-event.ts'
  */
 
 /**
- * `acknowledged_by` of an exception that later evidence resolved. If new evidence contradicts again, the cloud raises
- * the exception again.
+ * `acknowledged_by` of an exception that later evidence resolved. If new evidence brings the contradiction back, the
+ * cloud raises the exception again.
  */
 export const WITHDRAWN = 'later evidence'
 
@@ -46,7 +46,7 @@ export async function raiseException(scope: EventScope, exception: NewException)
 
 /**
  * Raises an exception and counts repetitions. A repetition opens an acknowledged exception again and records an event.
- * It records no event while the exception is open.
+ * While the exception is open, a repetition records no event.
  */
 export async function countException(scope: EventScope, exception: NewException): Promise<void> {
   const row = rowOf(scope, exception)

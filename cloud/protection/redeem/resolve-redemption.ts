@@ -90,7 +90,10 @@ async function ownSubject(
   return own
 }
 
-/** True if staff may resolve the outcome. Throws if staff contradict a known outcome, or resolve it too early. */
+/**
+ * True if staff may resolve the outcome. Throws if a different outcome is already known, or if staff resolve the
+ * outcome too early.
+ */
 function isOpen({ nowMs }: Call, { outcome: known, resolved_by, at_ms }: RedemptionRow, reported: Outcome): boolean {
   if (known === 'confirmed' || resolved_by !== null) {
     if (known !== reported) throw precondition('outcome_known', `the outcome is already known: ${known}`)

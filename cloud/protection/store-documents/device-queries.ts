@@ -25,8 +25,8 @@ export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
 }
 
 /**
- * Maximum number of decommissioned devices in a policy. To agents, devices that were decommissioned earlier are
- * unknown.
+ * Maximum number of decommissioned devices in a policy. Agents do not know devices that were decommissioned earlier,
+ * and reject their requests.
  */
 const DECOMMISSIONED_LIMIT = 50
 
