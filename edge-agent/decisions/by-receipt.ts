@@ -138,7 +138,8 @@ function namesItem(identifiers: ItemIdentifiers): boolean {
 function coveredUnits(claims: ReceiptClaims, identifiers: ItemIdentifiers): number[] | undefined {
   const all = Array.from({ length: claims.units }, (_, n) => n)
   if (!namesItem(identifiers)) return all
-  // A receipt over 32 units has no entries to match a tag with. So all units match, and `unitFacts` requires staff.
+  // A receipt has no entries if it has over 32 units, or if its prices come only from the shopper's app. Then no tag
+  // can be matched: all units count as covered, and `unitFacts` requires staff.
   if (!claims.entries) return all
   const { entries, cti } = claims
   const wanted = namesOf(identifiers).map(([kind, id]) => Buffer.from(receiptEntry(cti, kind, id)))

@@ -39,7 +39,7 @@ export function openToken(
 }
 
 /**
- * As `openToken`. If the key is unknown, an online agent first fetches the newest key set: the cloud may have rotated
+ * Like `openToken`. If the key is unknown, an online agent first fetches the newest key set: the cloud may have rotated
  * its key.
  */
 export async function openWithNewestKeys(

@@ -7,7 +7,8 @@ export interface PickupOrder {
   items: {
     name: string
     quantity: number
-    /** Number of tagged items that are reserved for the order. */ tags: number
+    /** Number of tagged items that are reserved for the order. */
+    tags: number
   }[]
   note?: string
 }

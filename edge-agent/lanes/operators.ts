@@ -92,7 +92,7 @@ export class Operators {
     return found && { operatorId: found.operatorId, name: found.name }
   }
 
-  /** Like `find`, but does not restart the idle time. For scans of shoppers, and for callers that only read. */
+  /** Like `find`, but does not restart the idle time. Use it for scans of shoppers and for callers that only read. */
   peek(session: string | undefined): { operatorId: string; name: string } | undefined {
     const found = this.#activeSession(session)
     return found && { operatorId: found.operatorId, name: found.name }

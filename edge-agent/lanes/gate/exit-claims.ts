@@ -6,9 +6,9 @@ import type { Log } from '../../log.ts'
 import { gateTagOf } from './tags/gate-tag.ts'
 
 /**
- * Claims the exit rights of paid tags that have left, one at a time. Retries every 15 s until 4½ minutes after the exit
- * if the cloud is unreachable, if the right is leased, or if the disk is full. Requests and signals never wait for
- * these claims.
+ * Claims the exit rights of paid tags that have left, one at a time. If a claim may succeed later, retries it every 15
+ * s until 4½ minutes after the exit. Examples are an unreachable cloud, a leased right and a full disk. Requests and
+ * signals never wait for these claims.
  */
 export interface ExitClaims {
   /** Adds a tag to the queue. `leftMs`: trusted time at which the tag left. */
@@ -61,7 +61,7 @@ export function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts)
     const later: Waiting[] = []
     for (let next = waiting.shift(); next && !isStopped; next = waiting.shift()) {
       if (nowMs() - next.leftMs > CLAIM_TIMEOUT_MS || isDone(gateTagOf(next.tag))) continue
-      // If the disk is full, the tag is claimed later.
+      // If the claim throws, the tag is claimed later. A full disk is expected, so it is not logged.
       const became = await claim(next.deviceId, next.tag, next.leftMs).catch((error: unknown) => {
         if (!(error instanceof LedgerFull))
           log.error({ err: error, deviceId: next.deviceId }, 'the exit right of a tag could not be claimed')

@@ -152,7 +152,7 @@ export class GateRequests {
     const authorized: TagEntry[] = []
     let first: AuthorizeAnswer | undefined
     for (const { tag, entry } of nearby) {
-      // The shopper waits. So the loop ends here, and the caller authorizes all remaining units together.
+      // The shopper waits. If the loop takes too long, it ends, and the caller authorizes all remaining units together.
       if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_TIMEOUT_MS) break
       const answer = await authorize({ ...request, identifiers: tagNameOf(tag), isAlreadyOpen: first !== undefined })
       if (!answer.authorized) continue

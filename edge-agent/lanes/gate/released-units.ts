@@ -8,7 +8,7 @@ import { entriesOf, type TagEntry } from './receipt-pass.ts'
 /** One released unit. `tag`: the name from `gateTagOf`, if the tag is known. */
 export interface ReleasedUnit {
   readonly proof: UnitProof
-  /** Trusted ms. */
+  /** End of the release, trusted time, ms. */
   readonly untilMs: number
   readonly tag?: string
 }

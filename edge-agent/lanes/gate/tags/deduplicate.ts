@@ -6,7 +6,10 @@ const WINDOW_MS = 250
 /** Maximum tags in one window. Above it, the filter may pass a repeated read. */
 const LIMIT = 20_000
 
-/** Passes each tag on once per zone and 250 ms. Stores only the reads of the current and the previous window. */
+/**
+ * Filters repeated reads: within 250 ms, a tag is new only once per zone. Stores only the reads of the current and the
+ * previous window.
+ */
 export interface Deduplicator {
   isNew(tag: string, zone: Zone, atMs: number): boolean
   readonly size: number

@@ -34,13 +34,16 @@ export const APPROACH_MS = 5_000
 export const REMEMBERED_MS = 60_000
 /** Gap after which a stationary tag counts as a new approach, ms. */
 export const STATIONARY_GONE_MS = 60_000
-/** If all reads of this period are inside, the tag counts as inside again, ms. */
+/** Period after which a tag counts as inside again if all its reads were inside, ms. */
 const SETTLED_MS = 1_000
 /** While a gate learns: minimum time without a read inside before a tag counts as left, ms. */
 const CALIBRATION_GAP_MS = 300
 /** While a gate learns: number of flickers from which a tag is treated as stationary. */
 const FLICKERS = 8
-/** A stationary tag counts as left after a gap of this multiple of its longest gap, within the bounds below (ms). */
+/**
+ * A stationary tag counts as left after a time without reads inside of this many times its longest gap, within the
+ * bounds below (ms).
+ */
 const GAP_FACTOR = 2.5
 const [SHORTEST_GAP_MS, LONGEST_GAP_MS] = [400, 1_500]
 /** Maximum gap that the gate learns from, ms. In a longer gap the tag was covered or the reader was offline. */
