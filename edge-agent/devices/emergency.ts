@@ -27,7 +27,7 @@ export interface EmergencyParts {
   deviceTypeOf(deviceId: string): DeviceType | undefined
   /** Sends a command to a device and returns at once. */
   command(deviceId: string, command: DeviceCommand): void
-  /** Stores an event later; must return at once. */
+  /** Must return at once, and store the event later. */
   record(event: DeviceRecord): void
   isOnline(): boolean
   onChange(state: EmergencyState | null): void

@@ -24,7 +24,7 @@ export interface ReleaseWatchParts {
   onAnomaly(deviceId: string, anomaly: ReleaseAnomaly, detail: string): void
 }
 
-/** Time after the outcome in which a movement may still follow, ms. */
+/** Time after the outcome of a release in which its movement may still follow, ms. */
 const MOVEMENT_TIMEOUT_MS = 2_000
 /** Maximum time between fall and rise of a contact that bounces, ms. */
 const BOUNCE_MS = 100

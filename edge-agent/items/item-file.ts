@@ -19,7 +19,10 @@ export interface ItemFile {
   /** Stationary tags of a gate; undefined if the gate is new. */
   stationaryTags(gate: string): StoredStationaryTag[] | undefined
   saveStationaryTags(gate: string, tags: readonly StoredStationaryTag[]): void
-  /** Released units that expire after `nowMs` (trusted time), first to expire first (lanes/gate/released-units.ts). */
+  /**
+   * Released units that expire after `nowMs` (trusted time), in the order of their expiry
+   * (lanes/gate/released-units.ts).
+   */
   releases(nowMs: number): StoredRelease[]
   /** Stores these units and deletes expired ones. */
   saveReleases(rows: readonly StoredRelease[], nowMs: number): void

@@ -34,8 +34,8 @@ import { Waiters } from './wire/waiters.ts'
  * Keeps the agent connected to the cloud. While online, the agent polls every 15 s, and also when a broker message
  * requests it. The broker only reduces delays: without it the agent uses HTTP.
  *
- * `login/` authenticates the agent, `documents/` fetches signed documents, `reports/` sends the journal, `wire/` speaks
- * HTTP and MQTT.
+ * `login/` authenticates the agent, and `documents/` fetches signed documents. `reports/` sends the journal, and
+ * `wire/` has the HTTP and MQTT clients.
  */
 
 export interface CloudConnectionParts {
@@ -51,7 +51,10 @@ export interface CloudConnectionParts {
   log: Log
   /** URL of the broker, if it differs from the URL in the identity file. */
   mqttUrl: string | undefined
-  /** Address at which other agents of the store reach this agent. The agent sends it to the cloud with each poll. */
+  /**
+   * Address at which other agents of the store reach this agent. The agent sends this address to the cloud with each
+   * poll.
+   */
   address: string | undefined
   /**
    * Ids of the configured devices. The agent reports these ids to the cloud each time it has connected and logged in.

@@ -57,8 +57,8 @@ export class PollRequests {
   }
 
   /**
-   * Spends one poll of the rate limit, or pauses if no poll is left. So frequent broker messages cannot flood the
-   * cloud.
+   * Spends one poll of the rate limit, or pauses if no poll is left. Therefore broker messages cannot make the agent
+   * flood the cloud with polls.
    */
   async spendOrPause(): Promise<void> {
     const { platform, stopping } = this.#parts

@@ -25,7 +25,7 @@ const NOT_HOME: HomeReply = { kind: 'not_home' }
 const REQUEST_RATE = { perSecond: 20, burst: 60 }
 /**
  * Separate rate limit per agent for requests whose time is not current. Such requests may be replays of an attacker, or
- * come from an agent with a wrong clock. The limit suffices for the shoppers of such an agent.
+ * come from an agent with a wrong clock. The limit suffices for the shoppers of an agent with a wrong clock.
  */
 const LATE_REQUEST_RATE = { perSecond: 5, burst: 20 }
 /** Maximum difference of clocks in a store, s (ADR 0015). */

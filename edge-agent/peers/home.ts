@@ -6,7 +6,8 @@ import { openHomeTimes } from './home-time.ts'
 import { homeOf } from './store-agents.ts'
 
 /**
- * The protocol between the agents of a store. The signed policy names the receipt home and the keys of both agents.
+ * The protocol between the agents of a store. The signed policy names the receipt home and the keys of all agents of
+ * the store.
  *
  * The requester stores a redemption id and sends a signed request. The home delegates the rights, and gives the same
  * answer to a repeated id. The requester claims the rights and moves the device. If the outcome is not `confirmed`, the

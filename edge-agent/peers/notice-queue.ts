@@ -19,8 +19,8 @@ export interface NoticeQueueParts {
 }
 
 /**
- * Release notices for one agent. The queue sends the newest notice first, because its shopper leaves now. After an
- * attempt without an answer, the queue pauses with jitter, at most 15 s.
+ * Release notices for one agent. The queue sends the newest notice first, because the shopper with these goods leaves
+ * now. After an attempt without an answer, the queue pauses with jitter, at most 15 s.
  */
 export class NoticeQueue {
   readonly #parts: NoticeQueueParts

@@ -28,8 +28,8 @@ import { openClaims, refused, claimedType, type Acceptance } from './verify/open
  * store or tenant, and has a valid signature. The agent uses an accepted document until a newer document replaces it.
  * The time of the last confirmation sets the policy stage (ADR 0016).
  *
- * `verify/` opens documents and `time/` has the trusted clock. `revocation/` has denials, revoked keys and the reasons
- * for an untrusted ledger.
+ * `verify/` verifies documents, and `time/` has the trusted clock. `revocation/` has denials, revoked keys and the
+ * reasons for an untrusted ledger.
  */
 
 /** Opens the stored documents and verifies each again. Without `items` the agent requests none. */
@@ -181,7 +181,7 @@ export class Trust {
     return this.#contact.lastContactMs
   }
 
-  /** True if a signed time is needed now: the clock has an earlier epoch, or it rejected a newer key set. */
+  /** True if a signed time is needed now: the clock has an earlier epoch, or the clock rejected a newer key set. */
   get needsSignedTime(): boolean {
     return this.#times.isBehind || this.#answers.isPending
   }

@@ -16,7 +16,7 @@ export interface Commits {
    * share a transaction. So `work` must check before it writes, and must return a refusal instead of throwing.
    */
   durably<T>(work: () => T): Promise<T>
-  /** Runs `work` synchronously in its own transaction. Joins the open transaction if there is one. */
+  /** Runs `work` synchronously: in the open transaction, or in a new transaction if none is open. */
   now<T>(work: () => T): T
   readonly failure: LedgerFailure | undefined
   /** Runs the queued work, then rejects further work. */

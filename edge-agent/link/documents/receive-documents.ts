@@ -18,7 +18,10 @@ export interface DocumentReceiverParts {
   platform: Platform
   trust: Trust
   session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
-  /** Address at which other agents of the store reach this agent. The agent sends it to the cloud with each poll. */
+  /**
+   * Address at which other agents of the store reach this agent. The agent sends this address to the cloud with each
+   * poll.
+   */
   address: string | undefined
   ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration' | 'metadata'>
   /** True if a gate of this agent uses the items. */

@@ -56,7 +56,7 @@ function fault({ what, todo }: Advice): ResultView {
 function show(result: PageResult, text?: string): void {
   const view = resultView(result, texts)
   if (result.kind === 'operator') operator.setName(result.name)
-  // The footer shows the operator.
+  // A sign-in has no view, because the footer shows the operator.
   if (!view) return stage.idle()
   const key = JSON.stringify(result)
   const isSame = key === shown.key && now() - shown.atMs < SAME_RESULT_MS

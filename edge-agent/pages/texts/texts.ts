@@ -50,12 +50,13 @@ export interface Texts {
   doors: Record<NonNullable<PageDevice['door']>, string>
   deviceAway: string
   /**
-   * An emergency opens this device (`opened`) or other devices (`elsewhere`). `lost`: unreadable emergency inputs.
+   * Texts for an emergency that opens this device (`opened`) or other devices (`elsewhere`). `lost`: unreadable
+   * emergency inputs.
    */
   emergency: { opened: string; elsewhere: string; lost(devices: string): string }
   tooOld(release: string): string
   ledgerDoubts: Record<NonNullable<PageStatus['ledgerDoubt']>, string>
-  /** The page has no connection to the agent. */
+  /** Texts for a page without a connection to the agent. */
   lost: Advice
 
   busy: string
@@ -70,7 +71,7 @@ export interface Texts {
   reasons: Record<DenyReason, Advice>
   noReason: string
   notUnderstood: Record<NotUnderstood, Advice>
-  /** The device has read a receipt. The shopper presents the goods next. */
+  /** Texts after the device has read a receipt: the shopper presents the goods next. */
   receiptRead: Advice
   nothingLeft: string
   alarms: Record<PageAlarm, Advice>

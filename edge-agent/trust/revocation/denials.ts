@@ -29,7 +29,7 @@ export interface Denials {
 
 /** Metadata key of the last applied entry number. */
 export const DENY_SEQ = 'deny_seq'
-/** Maximum time from the freshness to the entries that it names, ms. One poll with its downloads is shorter. */
+/** Maximum time from the freshness to the entries that it names, ms. One poll with its downloads takes less time. */
 const ARRIVAL_LIMIT_MS = 60_000
 
 /** Opens the deny list of agent `agentId` in its ledger. */

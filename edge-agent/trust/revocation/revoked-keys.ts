@@ -46,7 +46,7 @@ const revokedIn = (keys: readonly KeyRecord[]) => keys.filter(({ state }) => sta
  * still has the key.
  */
 export function revokedKeys(metadata: Metadata): RevokedKeys {
-  // Reads only committed state, so a rollback needs no correction here.
+  // Reads only committed state, so the values stay correct after a rollback.
   const known = () => JSON.parse(metadata.getCached(REVOKED_KEYS) ?? '[]') as string[]
   const reminders = () => JSON.parse(metadata.getCached(REMINDERS) ?? '[]') as Revocation[]
 

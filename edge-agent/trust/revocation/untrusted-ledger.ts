@@ -75,7 +75,7 @@ export function storeRestored(ledger: MetadataStore, log: Log): void {
   try {
     store(ledger, RESTORED, '1')
   } catch (error) {
-    // Gates must work with a full disk (P6). The watermark keeps the state until the next reboot.
+    // Gates must also work while the disk is full (P6). The watermark keeps the state until the next reboot.
     if (!(error instanceof LedgerFull)) throw error
   }
 }

@@ -37,7 +37,7 @@ export type Acceptance =
   | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'items' | 'time' }
   /** The agent already has the document or a newer one. */
   | { taken: false; why: 'known' }
-  /** `needsConfirmation`: a second signed time may confirm this one. */
+  /** `needsConfirmation`: a second signed time may confirm the refused time. */
   | (Refusal & { needsConfirmation?: true })
 
 /** Creates a refusal with its reason. */
