@@ -24,8 +24,8 @@ const CLOUD_METADATA = [
 ]
 
 /**
- * Metadata keys that depend on the root key. The agent deletes them if the root key has changed, because a thief of the
- * former root key may have revoked good keys or signed a wrong time.
+ * Metadata keys that depend on the root key. The agent deletes them if the root key has changed. A thief of the former
+ * root key may have revoked good keys or signed a wrong time.
  */
 const ROOT_METADATA = ['revoked_kids', 'forgotten_revocations', 'clock']
 

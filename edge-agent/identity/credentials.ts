@@ -18,8 +18,8 @@ export function hashSecret(secret: string): string {
 }
 
 /**
- * Returns the address that pairs a browser. The code is in the fragment, which browsers do not send to the server. So
- * link previews cannot use up the code, and request logs do not contain it.
+ * Returns the address that pairs a browser. The code is in the fragment, which browsers do not send to the server.
+ * Therefore link previews cannot use up the code, and request logs do not contain the code.
  */
 export function pairingUrl(agentUrl: string, code: string): string {
   return `${agentUrl}/pair#${code}`

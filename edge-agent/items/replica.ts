@@ -145,8 +145,8 @@ export class Replica {
     const { ver, base } = this.#at
     if (page.ver <= ver) return 'known'
     if (page.after > ver) return 'gap'
-    // If the floor of this page is below the floor of the first page, the agent must not apply the page. It may contain
-    // items that were removed later, and no further page would remove these items.
+    // If the floor of this page is below the floor of the first page, the agent must not apply the page. The page may
+    // contain items that were removed later, and no further page would remove these items.
     return page.floor < base && ver < base ? 'gap' : undefined
   }
 

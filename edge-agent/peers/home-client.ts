@@ -17,7 +17,7 @@ export type HomeMessage = Pick<
  */
 export type HomeClientAnswer = HomeGrant | 'too many' | 'no home' | undefined
 
-/** A home that does not answer in this time counts as offline, ms. It is short because a shopper waits. */
+/** Time limit for an answer of the home, ms. The limit is short, because a shopper waits. */
 const ANSWER_WITHIN_MS = 1_000
 
 /** Signs requests to the receipt home, and verifies the answers of the home. */

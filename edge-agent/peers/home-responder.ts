@@ -19,8 +19,8 @@ export type HomeReply =
 
 const NOT_HOME: HomeReply = { kind: 'not_home' }
 /**
- * Rate limit per requesting agent. The limit is far above the requests that shoppers at one agent cause. It is so low
- * that requests do not slow the lanes of the home.
+ * Rate limit per requesting agent. The limit is far above the requests that shoppers at one agent cause. The limit is
+ * also so low that requests do not slow the lanes of the home.
  */
 const REQUEST_RATE = { perSecond: 20, burst: 60 }
 /**

@@ -139,7 +139,7 @@ export class Trust {
     return move !== undefined && this.#denials.seq < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
   }
 
-  /** Returns the policy stage. It depends on the time since the last confirmation of the policy. */
+  /** Returns the policy stage. The stage depends on the time since the last confirmation of the policy. */
   stage(): PolicyStage {
     const { nowMs } = this.#clock.now()
     const { keysEndS } = this

@@ -12,8 +12,8 @@ export interface ReceiptRight {
 }
 
 /**
- * Used rights of receipts, one row per use. A row means that a token of this agent used the right, that this receipt
- * home delegated the right, or that the cloud reported a use.
+ * Used rights of receipts, one row per use. A use is a redemption of a token at this agent, a delegation by this
+ * receipt home, or a use that the cloud reported.
  */
 export class RedeemedRights {
   readonly #select

@@ -1,7 +1,7 @@
 import Sqlite, { type Database as Connection } from 'better-sqlite3'
 import { assert } from '../../../policy/assert.ts'
 
-/** SQLite database of the agent. It stores claims, journal rows and accepted documents. */
+/** SQLite database of the agent. The database stores claims, journal rows and accepted documents. */
 
 /** Increases with each schema change after the first release. */
 const SCHEMA_VERSION = 1

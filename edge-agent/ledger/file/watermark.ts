@@ -5,7 +5,7 @@ import type { Log } from '../../log.ts'
  * The position of the ledger, stored outside the data folder until the next boot. If the ledger is behind its watermark
  * at a start, the ledger was restored. Each claim then needs the cloud until the cloud has detected the restore.
  *
- * The agent writes the watermark after the commit. So only a restored ledger can be behind its watermark.
+ * The agent writes the watermark after the commit. Therefore only a restored ledger can be behind its watermark.
  */
 export interface Watermark {
   /**

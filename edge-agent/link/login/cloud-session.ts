@@ -28,11 +28,11 @@ export interface CloudSessionParts {
   onCommand(command: string): void
 }
 
-/** Time limit of one call, ms. It is short, because a person waits at the station. */
+/** Time limit of one call, ms. The limit is short, because a person waits at the station. */
 export const CALL_MS = 3_000
 /**
- * Time limit for item pages and event batches, ms. It is long, because a line may have only 64 kbit/s and no person
- * waits.
+ * Time limit for item pages and event batches, ms. The limit is long, because a line may have only 64 kbit/s and no
+ * person waits.
  */
 const TRANSFER_MS = 120_000
 /** Characters that a line of 64 kbit/s sends in 1 ms. */

@@ -7,7 +7,7 @@ import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
 
 /**
  * The line to the broker, which is not trusted. A broker that closes lines, floods them or drops messages must not cut
- * the agent off from the cloud. So the agent closes a line that floods, and waits before it opens the next.
+ * the agent off from the cloud. So the agent closes a line that floods, and waits before it opens the next line.
  */
 
 export interface BrokerLineParts {

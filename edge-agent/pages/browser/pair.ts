@@ -4,8 +4,8 @@ import { request, every } from './platform.ts'
 import { slot, write } from './elements.ts'
 
 /**
- * Script of the page for unpaired browsers. It sends the code of a one-time link `/pair#CODE` to the agent, then opens
- * the requested page.
+ * Script of the page for unpaired browsers. The script sends the code of a one-time link `/pair#CODE` to the agent,
+ * then opens the requested page.
  */
 const { texts } = readPageContext()
 const POLL_MS = 3_000
@@ -15,7 +15,7 @@ const wanted = location.pathname === '/pair' ? `/station${location.search}` : lo
 
 async function pair(code: string): Promise<void> {
   write('pair-status', texts.busy)
-  // The request uses up the link. So it must finish even if the user leaves this page.
+  // The request uses up the link. So the request must finish even if the user leaves this page.
   const answer = await call('POST', '/v1/pair', { code }, { keepalive: true })
   if (answer.ok) return location.replace(wanted)
   write('pair-status', answer.status === 403 ? texts.pair.wrong : texts.requestFailed[answer.fault].what)

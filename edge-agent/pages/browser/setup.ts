@@ -5,7 +5,8 @@ import { readPageContext } from './page-context.ts'
 import { slot, write, writeTechnical } from './elements.ts'
 
 /**
- * Script of the set-up page. It checks devices, finds a reader at an address and adds devices to the configuration.
+ * Script of the set-up page. The script checks devices, finds a reader at an address and adds devices to the
+ * configuration.
  */
 const { texts } = readPageContext()
 

@@ -15,8 +15,8 @@ import { slot } from './elements.ts'
 import { openStage } from './stage.ts'
 
 /**
- * Script of the station page. It sends scans, typed codes and button presses with POST /v1/scan and shows the results.
- * Results of the device's own scanner arrive as events.
+ * Script of the station page. The script sends scans, typed codes and button presses with POST /v1/scan, and shows the
+ * results. Results of the device's own scanner arrive as events.
  */
 const context = readPageContext()
 const { deviceId, texts } = context

@@ -12,8 +12,9 @@ export interface RevokedKeys {
    */
   replaceKeySet(next: Omit<RevokingKeySet, 'jws'>, former: RevokingKeySet | undefined): KeyRecord[]
   /**
-   * Former signed key sets that revoke a key which the current set lists as valid, or whose time epoch is later than
-   * that of the current set. The agent sends them to a restored cloud, which has forgotten these revocations.
+   * Former signed key sets that revoke a key which the current key set lists as valid. Former key sets with a later
+   * time epoch than the current key set are also included. The agent sends all of them to a restored cloud, which has
+   * forgotten them.
    */
   readonly reminders: readonly string[]
 }
