@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
  *   run.ts ──▶ server (core 0) ◀── HTTP ── load (core 1)
  *
  * Each program of a bench has its own process, so that the client takes no CPU time from the server. On a machine with
- * two cores and `taskset`, each process is bound to its core. The bench itself only waits.
+ * two cores and `taskset`, each process is bound to its core. The bench itself only waits for results.
  */
 export interface Program {
   request<A>(question: object): Promise<A>
@@ -18,7 +18,7 @@ export const CORES = { server: 0, load: 1, any: undefined } as const
 
 export const canPin = cpus().length >= 2 && spawnSync('taskset', ['-c', '0', 'true']).status === 0
 
-/** Node.js option of `untag` (bin/untag.js). The compared programs get it too. */
+/** Node.js option of `untag` (bin/untag.js). The compared programs get this option too. */
 const AS_STARTED = '--max-semi-space-size=4'
 
 /** Starts a compiled program of this folder. The program must call `answerBench`. */
@@ -39,7 +39,7 @@ export function startProgram(file: string, core: number | undefined, args: reado
     child.once('error', ({ message }) => reject(new Error(`${file}: ${message}`)))
     child.once('exit', (code) => reject(new Error(`${file} has ended (${code ?? 'by a signal'})`)))
   })
-  // The next request reports a crash. An exit after `stop` is no error.
+  // If the program has crashed, the next request reports it. An exit after `stop` is no error.
   ended.catch(() => undefined)
   const next = () => new Promise<unknown>((resolve) => child.once('message', resolve))
 
@@ -65,7 +65,7 @@ function extraFlags(file: string): string[] {
   return wanted !== undefined && file.includes(wanted) ? ['--cpu-prof', '--cpu-prof-dir=var/bench/profiles'] : []
 }
 
-/** Time limit for an orderly stop, ms. The program then exits, because its parent no longer waits. */
+/** Time limit for an orderly stop, ms. After this limit the program exits, because its parent no longer waits. */
 const STOP_LIMIT_MS = 30_000
 
 /** For the child process: reports that it is ready. Answers requests in order until the bench disconnects. */

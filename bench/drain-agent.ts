@@ -22,7 +22,7 @@ export interface Drained {
   rows: number
   /** Time from when the agent is online to when the last acknowledgement is on its disk, µs. */
   us: number
-  /** Time before that, ms: start, login, signed time, documents, MQTT connection. */
+  /** Time that start, login, signed time, documents and MQTT connection take before these rows are sent, ms. */
   greetingMs: number
   hasBroker: boolean
 }

@@ -52,7 +52,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
   const agent = await startProgram('drain-agent.js', CORES.load, [join(folder, 'agent')])
   try {
     note(`creating ${2 * releasesOfAll * ROWS_OF_RELEASE} journal rows`)
-    // Each agent has a separate store, because agents of one store also receive each release of a peer.
+    // Agents of one store also receive each release of a peer, so each agent has a separate store.
     const first = await openShop(running, call, platform, releasesOfAll, 'one')
     const second = await openShop(running, call, platform, releasesOfAll, 'two')
     const { identity, messages } = await enrolFirst(running, first, platform)
@@ -144,7 +144,7 @@ async function ingest(call: Call, login: string, batch: string): Promise<void> {
   if (accepted !== BATCH_LIMIT) throw new Error(`${String(accepted)} of ${BATCH_LIMIT} rows were taken`)
 }
 
-/** Lets an agent release receipts offline, then send its journal. Each slice repeats this. */
+/** Lets an agent release receipts offline, then send its journal. Each slice repeats both. */
 class Drainer {
   readonly #agent: Program
   readonly #shop: Shop

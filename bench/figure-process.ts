@@ -12,7 +12,7 @@ export interface FigureRequest {
 export type FigureReply =
   | { readonly result: Result }
   | { readonly error: Error }
-  /** Why the figure cannot run on this machine. */
+  /** Reason why the figure cannot run on this machine. */
   | { readonly unavailable: string }
 
 /** Time limit of a figure, ms. In full mode a figure first inserts a million rows. */

@@ -15,7 +15,7 @@ function fail(error: unknown): void {
 }
 
 process.on('uncaughtException', fail)
-// The run was interrupted. Programs of the figure exit in the same way.
+// Runs if the bench was interrupted. The programs of the figure exit in the same way.
 process.on('disconnect', () => process.exit(1))
 
 try {

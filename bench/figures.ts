@@ -1,6 +1,6 @@
 import type { Figure } from './figure.ts'
 
-/** All figures by name, in the order of a run. Only the process that runs a figure loads it. */
+/** All figures by name, in the order of a run. A figure is imported only by the process that runs it. */
 const FIGURES: Readonly<Record<string, () => Promise<Figure>>> = {
   'verify-token': async () => (await import('./verify-token.ts')).verifyToken,
   'verify-and-redeem': async () => (await import('./verify-and-redeem.ts')).verifyAndRedeem,

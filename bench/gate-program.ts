@@ -14,8 +14,8 @@ import { memoryOf, type Memory } from './memory-of.ts'
 import { LEDGER } from './tokens.ts'
 
 /**
- * Requests to a program with the gates of one agent. Replica, ledger and journal are on the disk; the readers run in
- * another thread.
+ * Requests to a program with the gates of one agent. Replica, ledger and journal are on the disk. The simulated readers
+ * run in another thread.
  */
 export type GateQuestion =
   | { ask: 'load'; items: number }

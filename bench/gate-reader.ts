@@ -9,7 +9,7 @@ export interface ReaderOptions {
   gates: number
   /** Reads per second and gate, without the reads of tags that leave. */
   readsPerSecond: number
-  /** Number of stationary items near each gate. `firstItem` is the number of the first one. */
+  /** Number of stationary items near each gate. `firstItem` is the number of the first item. */
   stationary: number
   firstItem: number
   /** Interval at which one item leaves through one of the gates, ms. */
@@ -22,7 +22,7 @@ export interface ReaderReport {
   gate: number
   reads: Omit<TagRead, 'seenAtMs'>[]
   sentNs: bigint
-  /** EPC of the tag that this report reads outside for the first time, if any. */
+  /** EPC of a tag that the outside antenna reads for the first time in this report, if any. */
   leaving: string | undefined
 }
 
@@ -70,7 +70,7 @@ function run({ gates, readsPerSecond, stationary, firstItem, leavesEveryMs, forM
       clearInterval(timer)
       return parentPort?.postMessage('done', [])
     }
-    // Sends all reports that are due, because a busy machine may have delayed the timer.
+    // A busy machine may have delayed the timer, so all reports that are due are sent.
     for (; reports * REPORT_MS <= elapsedMs(); reports++) for (let gate = 0; gate < gates; gate++) report(gate)
   }, REPORT_MS / 2)
 }

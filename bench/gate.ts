@@ -7,7 +7,7 @@ import type { Memory } from './memory-of.ts'
 
 const GATES = 4
 const READS_PER_SECOND = 1_500
-/** Targets. A person walks through a gate in less than a second. */
+/** Targets. The agent must decide while a person walks through the gate, which takes less than a second. */
 const P99_MS = 25
 const RSS_MB = 200
 

@@ -55,7 +55,7 @@ export function httpContender({
   }
 }
 
-/** Runs `work`, then stops all programs that it passed to `keep`, the last one first, also after an error. */
+/** Runs `work`, then stops all programs that `work` passed to `keep`, in reverse order and also after an error. */
 export async function withPrograms<T>(
   work: (keep: (program: Promise<Program>) => Promise<Program>) => Promise<T>,
 ): Promise<T> {

@@ -74,8 +74,8 @@ function open(port: number): Promise<Socket> {
 }
 
 /**
- * Returns a function that sends a request and resolves with the whole response. Call it again only after that.
- * Responses need a Content-Length.
+ * Returns a function that sends a request and resolves with the whole response. Wait for that response before the next
+ * call. Responses need a Content-Length.
  */
 function exchanger(socket: Socket): (request: Buffer) => Promise<string> {
   let received = ''

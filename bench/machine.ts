@@ -20,8 +20,8 @@ export interface Machine {
 }
 
 /**
- * Magic numbers of file systems (statfs(2)). In memory a durable commit costs nothing, so figures from there have no
- * meaning.
+ * Magic numbers of file systems (statfs(2)). On a file system in memory a durable commit costs nothing, so such figures
+ * have no meaning.
  */
 const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   0xef53: 'ext',

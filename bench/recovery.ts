@@ -16,7 +16,7 @@ const READER = 'Bench reader 00 00'
 interface Thing {
   readonly name: string
   readonly entry: Record<string, unknown>
-  /** Simulates the other end of a link. */
+  /** Simulates the device at the other end of a link. */
   serve(platform: Platform): (link: ByteLink) => Promise<void>
 }
 

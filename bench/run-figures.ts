@@ -22,8 +22,8 @@ export interface Run {
   readonly mode: Mode
   measure(name: string): Promise<Result>
   /**
-   * Stores the results so far, after each figure. Also called before the first figure, so that an unwritable file ends
-   * the run early.
+   * Called after each figure to store the results so far. Also called before the first figure, so that an unwritable
+   * file ends the run early.
    */
   keep(outcome: Outcome): void
   /** Writes to stdout. */
@@ -63,7 +63,7 @@ export async function runFigures({ names, mode, measure, keep, say, warn }: Run)
   return { figures, failures, skipped }
 }
 
-/** Throws if a row was not measured. Otherwise JSON would contain null. */
+/** Throws if a row was not measured. JSON would otherwise contain null. */
 function checked(result: Result): Result {
   if (result.rows.length === 0) throw new Error('the figure has no rows')
   const missing = result.rows.find(({ microseconds }) => !Number.isFinite(microseconds))

@@ -18,7 +18,7 @@ const NAMES = {
   peer: 'llrpjs: one message decoded (fewer steps)',
 }
 
-/** Length of a chunk of the stream, bytes. Messages may continue in the next chunk. */
+/** Length of a chunk of the stream, bytes. A message may continue in the next chunk. */
 const CHUNK_BYTES = 65_536
 /** Reads of one tag on its way through the gate, mixed with reads of other tags. */
 const READS_OF_ONE = 20
@@ -61,7 +61,7 @@ function stream(epcs: readonly string[]): Uint8Array {
 
 function asPeopleWalk(epcs: readonly string[], reads: number): string[] {
   const group = READS_OF_ONE * TOGETHER
-  // Tags that pass together are unrelated items, so they are not neighbours in memory either.
+  // Tags that pass the gate together belong to unrelated items, so they are not neighbours in memory either.
   return Array.from(
     { length: reads },
     (_, i) => epcs[((Math.floor(i / group) * TOGETHER + (i % TOGETHER)) * 7_919) % epcs.length] ?? '',
@@ -71,7 +71,7 @@ function asPeopleWalk(epcs: readonly string[], reads: number): string[] {
 async function run({ mode, random }: Bench): Promise<Result> {
   const { items, reads, peerReads, rounds, warmUps } = SIZES[mode]
   const epcs = epcsOfShop(items)
-  // Copies of the EPC texts as keys, because in an agent the keys do not come from the codec.
+  // The keys are copies of the EPC texts, because in an agent the keys do not come from the codec.
   const statuses = new Map<string, ItemStatus>(
     epcs.map((epc, i) => [`${epc}`, ITEM_STATUSES[i % ITEM_STATUSES.length] ?? 'sellable']),
   )

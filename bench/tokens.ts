@@ -20,7 +20,7 @@ export interface TokenSource {
   make(count: number): string[]
 }
 
-/** Uses of the other keys in the key set. An agent typically has two keys of each use. */
+/** Purposes of the other keys in the key set. An agent typically has two keys of each purpose. */
 const OTHER_USES = ['token', 'receipt', 'receipt', 'policy', 'policy', 'freshness', 'freshness'] as const
 
 const ISS = 'acc_01KANX6Y7C3V9Q2M8R5T4W6Z1B.live'

@@ -20,7 +20,8 @@ const NAMES = {
   alone: 'openAuthorization + claim, one by one',
 }
 /**
- * Targets: minimum ratio to the bare rate with many claims in flight, and maximum ratio to the bare cost one by one.
+ * Targets: minimum ratio to the bare rate with many claims at the same time, and maximum ratio to the bare cost with
+ * one claim at a time.
  */
 const SHARE = 0.7
 const LIMIT = 1.5

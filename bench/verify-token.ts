@@ -11,7 +11,10 @@ const JOSE = 'jose jwtVerify (fewer checks)'
 
 /** Maximum ratio of the cost of the strict verification to that of the signature alone. */
 const LIMIT = 1.3
-/** `warmUps`: unmeasured rounds, in which Node.js compiles the code. The bare contender has almost no code. */
+/**
+ * `warmUps`: unmeasured rounds, in which Node.js compiles the code. Without them the strict verification would seem too
+ * slow, because the bare contender has almost no code.
+ */
 const SIZES = {
   full: { tokens: 500, rounds: 25, warmUps: 3 },
   quick: { tokens: 500, rounds: 9, warmUps: 3 },

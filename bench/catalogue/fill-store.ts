@@ -24,7 +24,7 @@ export async function addStore(database: Database, tenant: Tenant, platform: Pla
 
 /**
  * Inserts the products `from` to `to - 1` (`benchProduct`) directly into the catalogue, because a million API calls
- * take longer than the bench. `onProgress` receives the number of inserted products.
+ * would take longer than the bench. `onProgress` receives the number of inserted products.
  */
 export async function fillStore(
   database: Database,

@@ -68,7 +68,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
   }
 }
 
-/** Cells by column. The type forces a value here for each new column of the template. */
+/** Cells by column. TypeScript requires a value here for each new column of the template. */
 function cellsOf(number: number): Record<Column, string | number> {
   const { price, ...product } = benchProduct(number)
   return {

@@ -16,7 +16,10 @@ const SHARE = 0.6
 /** Minimum ratio of the cloud's rate to that of Vendure. */
 const TIMES = 5
 
-/** `warmUps`: unmeasured rounds, in which Node.js compiles the code. The cloud has more code than a bare route. */
+/**
+ * `warmUps`: unmeasured rounds, in which Node.js compiles the code. Without them the cloud would seem too slow, because
+ * it has more code than a bare route.
+ */
 const SIZES = {
   full: { requests: 2_000, rounds: 9, warmUps: 3 },
   quick: { requests: 500, rounds: 3, warmUps: 3 },

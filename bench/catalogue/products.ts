@@ -66,7 +66,7 @@ const ENDINGS = [
 ]
 const CATEGORIES = ['getraenke', 'lebensmittel', 'drogerie', 'kosmetik', 'spielwaren'] as const
 
-/** Returns the product with this number, from 0. Ten million numbers give different products. */
+/** Returns the product with this number, from 0. The first ten million numbers give different products. */
 export function benchProduct(number: number): BenchProduct {
   const thing = wordOf(STEMS, THINGS, number % 97)
   const kind = wordOf(BEGINNINGS, THINGS, (number * 31) % 89).toLowerCase()
@@ -92,7 +92,7 @@ function capital(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1)
 }
 
-/** An EAN-13 with a valid check digit. No sandbox product has it. */
+/** An EAN-13 with a valid check digit. No product of the sandbox has such an EAN. */
 function eanOf(number: number): string {
   const digits = `49999${String(number).padStart(7, '0')}`
   const sum = [...digits].reduce((total, digit, i) => total + Number(digit) * (i % 2 === 0 ? 1 : 3), 0)

@@ -17,7 +17,7 @@ export function searchBody(take: number): string {
   return JSON.stringify({ query: SEARCH, variables: { take } })
 }
 
-/** Query for one product by its id, from 1. */
+/** Query for one product by its id. Ids start at 1. */
 export function productBody(id: number): string {
   return JSON.stringify({ query: PRODUCT, variables: { id: String(id) } })
 }

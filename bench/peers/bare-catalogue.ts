@@ -50,7 +50,7 @@ function fill(products: readonly BareProduct[]): void {
   total = products.length
 }
 
-/** Rows of one event-loop turn share a commit. The responses wait for that commit. */
+/** Rows that are inserted in the same turn of the event loop share a commit. Their responses wait for that commit. */
 let waiting: { row: BareRow; done: () => void }[] = []
 const commit = db.transaction((rows: { row: BareRow }[]) => {
   for (const { row } of rows) insert.run(row)

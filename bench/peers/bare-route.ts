@@ -42,7 +42,7 @@ function singleInsert(on: Connection): (row: Row) => Promise<void> | void {
   return (row) => void statement.run(...row)
 }
 
-/** Rows of one event-loop turn share a commit. The responses wait for that commit. */
+/** Rows that are inserted in the same turn of the event loop share a commit. Their responses wait for that commit. */
 function groupedInsert(on: Connection): (row: Row) => Promise<void> {
   const statement = on.prepare(INSERT)
   let waiting: { row: Row; done: () => void }[] = []

@@ -22,7 +22,7 @@ export interface BareCall {
   ask<R extends object>(statement: Statement, values: readonly unknown[]): Promise<R[]>
 }
 
-/** The route responds with status 409. The bare routes have no detailed reasons. */
+/** The route responds with status 409. The bare routes send no detailed reason. */
 export class Refused extends Error {
   override name = 'Refused'
 }

@@ -19,7 +19,7 @@ interface At {
   readonly server: PreparedShops
   readonly shop: Shop
   readonly connections: number
-  /** Number of the first request. The numbers from here on are unused by earlier requests. */
+  /** Number of the first request. No earlier request used this number or a higher one. */
   readonly first: number
 }
 
@@ -72,7 +72,7 @@ export const OPERATIONS: readonly Operation[] = [
   },
 ]
 
-/** Number of concurrent requests, and of the accounts that send them. */
+/** Number of accounts that send requests at the same time, and of their connections. */
 export interface Load {
   readonly name: string
   readonly accounts: number

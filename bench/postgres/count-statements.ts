@@ -1,6 +1,8 @@
 import pg from 'pg'
 
-/** Counts of what this process sent to PostgreSQL. `pg` waits for each response, so a statement is a round trip. */
+/**
+ * Counts of what this process sent to PostgreSQL. `pg` waits for each response, so each statement is one round trip.
+ */
 export interface StatementCounts {
   statements: number
   transactions: number

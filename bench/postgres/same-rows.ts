@@ -3,16 +3,19 @@ import { assert } from '../../policy/assert.ts'
 import type { Program } from '../child.ts'
 import { OPERATIONS, shopsContender, type Engine, type Load, type Operation } from './contender.ts'
 
-/** Tables of counters. The comparison skips them: the bare routes append rows, and the cloud updates rows in place. */
+/**
+ * Tables of counters. The comparison skips these tables, because the bare routes append rows to them and the cloud
+ * updates their rows.
+ */
 const COUNTERS = /^(?:added_|store_day|product_count)/
 const ONE: Load = { name: 'one', accounts: 1, connections: 1 }
 /**
- * Maximum attempts. The first request also creates the account's keys, and a job may add a row, so the comparison is
- * repeated.
+ * Maximum attempts. The first request also creates the account's keys, and a job of the cloud may add a row, so the
+ * comparison is repeated.
  */
 const TRIES = 4
 
-/** Throws if a bare operation adds other numbers of rows than the cloud. */
+/** Throws if a bare operation adds a different number of rows than the cloud. */
 export async function assertSameRows(client: Program, bare: Engine, cloud: Engine): Promise<void> {
   for (const operation of OPERATIONS) {
     for (let tries = 1; ; tries++) {

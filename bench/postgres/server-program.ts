@@ -17,8 +17,8 @@ if (!server) throw new Error('there is no PostgreSQL: install the package postgr
 const { url, stop } = server
 
 /**
- * Chooses a folder beside the figure's data, so that all are on one disk. As root, the server runs as another user
- * without access there. It then uses the system's temporary folder.
+ * Chooses a folder beside the figure's data, so that all are on one disk. If the bench runs as root, the server runs as
+ * another user, who may not open that folder. Then the server uses the system's temporary folder.
  */
 function placeIn(parent: string): PostgresPlace {
   if (serverUser() !== undefined) return {}

@@ -8,8 +8,8 @@
  *   verifyProtectedItem   CALLER · FACTS · GRANT
  *   purchase              CALLER · CHECK_IN   CALLER · BASKET · START_CHECKOUT   CALLER · UNPAID · PAY
  *
- * Rows are passed as JSON with the names of the columns. Counters of a store are appended (`added_products`,
- * `added_to_day`), and a job would sum them up. With a single row per counter, all writes of a store would wait for
+ * Rows are passed as JSON with the names of the columns. Counters of a store are appended as rows (`added_products`,
+ * `added_to_day`), and a job would sum them up. If each counter had a single row, all writes of a store would wait for
  * each other.
  */
 export interface Statement {

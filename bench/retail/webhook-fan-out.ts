@@ -9,7 +9,7 @@ import { benchProduct } from '../catalogue/products.ts'
 import type { DeliveryTimes, ReceiverQuestion } from './webhook-receiver.ts'
 
 const NAMES = { healthy: 'all answer', troubled: 'one hangs, one is slow' }
-/** Maximum factor by which the p99 of healthy receivers may rise. */
+/** Limit of the p99 of healthy receivers, as a factor of their p99 without troubled receivers. */
 const LIMIT = 1.2
 
 /** An account has at most 100 webhooks. */
@@ -19,7 +19,9 @@ const SIZES = {
   smoke: { accounts: 2, perAccount: 3, events: 1, rounds: 1, warmUps: 0 },
 } satisfies Sizes
 
-/** Measures whether a hung and a slow receiver delay healthy ones, with one event in every account at once. */
+/**
+ * Measures whether a hung and a slow receiver delay healthy receivers, when each account has an event at the same time.
+ */
 export const webhookFanOut: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, random, note }: Bench): Promise<Result> {
