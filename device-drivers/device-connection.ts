@@ -23,11 +23,11 @@ export interface DeviceStatus {
   readonly since: number
   /** For a person: the reason for the state, or the device's description when it is ready. */
   readonly detail: string
-  /** Result of the last identification. Kept while the device is disconnected. */
+  /** Result of the last identification. It stays available while the device is disconnected. */
   readonly identity?: DeviceIdentity
 }
 
-/** One device that the supervisor reconnects until `stop`. */
+/** One device. The supervisor reconnects it until `stop` is called. */
 export interface DeviceConnection {
   readonly status: DeviceStatus
   execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
@@ -49,7 +49,7 @@ export interface ConnectionOptions {
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 const IDENTIFY_WITHIN_MS = 5_000
-/** If the device was `ready` for longer than this time, the next retry delay is `FIRST_RETRY_MS`, ms. */
+/** After the device was `ready` for longer than this time, the retry delay starts again at `FIRST_RETRY_MS`, ms. */
 const STEADY_AFTER_MS = 15_000
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
@@ -73,7 +73,7 @@ export function maintainConnection(options: ConnectionOptions): DeviceConnection
     options.onState(status)
   }
 
-  /** Runs one connection; resolves when it ends. */
+  /** Connects once and resolves when the connection ends. */
   async function runConnection(signal: AbortSignal): Promise<void> {
     enter('opening', 'opening the link')
     await device.connect(signal, (detail) => enter('absent', detail))
@@ -119,8 +119,8 @@ export function maintainConnection(options: ConnectionOptions): DeviceConnection
       return status
     },
     async execute(command, signal) {
-      // The device accepts signals and emergency commands in any state but `stopped`. It stores them, and writes them
-      // after a reconnect.
+      // The device accepts signals and emergency commands in any state but `stopped`. Later it writes them, after a
+      // reconnect.
       if (status.state === 'ready' || (command.kind !== 'release' && status.state !== 'stopped'))
         return device.execute(command, signal)
       return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)

@@ -29,7 +29,7 @@ export interface Supervisor {
   readonly statuses: readonly DeviceStatus[]
   /** Null if no device with this id is configured. */
   status(deviceId: string): DeviceStatus | null
-  /** Never rejects. If the device is not ready, the result is `failed` and nothing was commanded. */
+  /** Never rejects. If the device is not ready, the result is `failed` and the device received no command. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
   /** Closes the device's connection and reconnects at once. Returns false if the id is unknown. */
   restart(deviceId: string): boolean
@@ -51,7 +51,7 @@ export function supervise(options: SupervisorOptions): Supervisor {
       try {
         options.onListenerError?.(error)
       } catch {
-        // Ignores an error of the error listener: no other code could receive it.
+        // Ignores the error of the error listener, because no other code could receive this error.
       }
     }
     try {

@@ -13,14 +13,14 @@ export interface Capabilities {
   readonly passage: boolean
   /** How the agent learns that a tag left the field; undefined for a device that reads no tags. */
   readonly departures: Departures | undefined
-  /** Antennas by the direction that they face. Undefined if reads do not distinguish inside from outside. */
+  /** Antennas by the side that they face. Undefined if the reads do not show whether a tag is inside or outside. */
   readonly antennas: AntennaSides | undefined
   readonly siren: SirenCapability | undefined
   /** `deviceId` of the device that receives this device's reads and scans; undefined for a separate device. */
   readonly feeds: string | undefined
-  /** True if only staff present cards at this reader: each card signs its operator in. */
+  /** True if only staff use this reader: each card signs its operator in. */
   readonly staffCards: boolean
-  /** Minimum signal of a tag, dBm; undefined accepts every tag. Gates do not use this limit. */
+  /** Minimum signal of a tag, dBm; undefined accepts every tag. Gates ignore this limit. */
   readonly minimumRssiDbm: number | undefined
   /** The wired input of a fire panel or emergency switch; undefined if the device has none. */
   readonly emergency: Pick<EmergencyInput, 'wiring' | 'silenceSirens'> | undefined

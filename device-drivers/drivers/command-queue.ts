@@ -1,7 +1,7 @@
 import { result } from './device.ts'
 import type { CommandResult } from './device.ts'
 
-/** A running command. Its outcome may be known before it has finished. Neither promise rejects. */
+/** A running command. The outcome may be known before the command has finished. Neither promise rejects. */
 export interface RunningCommand {
   readonly outcome: Promise<CommandResult>
   readonly finished: Promise<unknown>

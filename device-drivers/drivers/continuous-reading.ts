@@ -12,7 +12,7 @@ export interface ContinuousReading {
   noteActivity(): void
   /** Stops reading, so that a command can be sent. Resolves with true if the reader confirms the stop. */
   suspend(): Promise<boolean>
-  /** Ends one `suspend`. Reading restarts when all have ended. */
+  /** Ends one `suspend`. Reading restarts after a `resume` for each `suspend`. */
   resume(): Promise<void>
 }
 
@@ -20,14 +20,14 @@ export interface ContinuousReadingOptions {
   readonly platform: Platform
   /** Time without data after which reading is restarted, ms. */
   readonly quietMs: number
-  /** True if the reader reads already; else reading starts with the first `resume`. */
+  /** True if the reader already sends tags; otherwise reading starts with the first `resume`. */
   readonly isReading?: boolean
   /** Ends the reading. */
   readonly over: AbortSignal
   stop(): Promise<ExchangeAnswer<unknown>>
   /**
-   * Starts reading. If the start needs several commands, call `isWanted` before the last one: a `suspend` may have come
-   * meanwhile.
+   * Starts reading. If the start needs several commands, call `isWanted` before the last one, because a `suspend` may
+   * have been called meanwhile.
    */
   start(isWanted: () => boolean): Promise<unknown>
   /** Called when three stop commands in a row had no answer. */
@@ -37,7 +37,7 @@ export interface ContinuousReadingOptions {
 const CHECK_EVERY_MS = 250
 const MAX_MISSED = 3
 
-/** Starts to watch the reader. */
+/** Starts the watch that keeps a reader in continuous mode. */
 export function startContinuousReading({
   platform,
   quietMs,

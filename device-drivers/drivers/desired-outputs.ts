@@ -15,7 +15,7 @@ export interface OutputOptions {
   /** Name of an output in the settings, such as `output` or `gpo`. */
   readonly setting: string
   readonly platform: Platform
-  /** Writes to the device if it is connected. Never rejects. */
+  /** Writes the state if the device is connected. Never rejects. */
   write(output: number, on: boolean): Promise<WriteAnswer>
 }
 
@@ -81,23 +81,26 @@ export class DesiredOutputs {
     return writeResult(await this.#hold.set(open), 'while the emergency lasts')
   }
 
-  /** True while an emergency holds the releasing output open; then the end of a pulse leaves it on. */
+  /** True while an emergency holds the releasing output open. Then the output stays on after a pulse. */
   get isHeldOpen(): boolean {
     return this.#hold.isOpen === true
   }
 
-  /** Desired state of each output. Omits the releasing output while it must keep its present state. */
+  /** Desired state of each output. Leaves out the releasing output while this output must keep its present state. */
   desired(): Map<number, boolean> {
     return this.#outputsNow(this.#pulses > 0 || this.#hold.isOpen === true)
   }
 
-  /** States that a new connection writes. They never switch the releasing output on for a pulse. */
+  /**
+   * States that the driver writes after a connect. They never switch the releasing output on for a pulse that was
+   * running before.
+   */
   atConnect(): Map<number, boolean> {
     return this.#outputsNow(this.#hold.isOpen === true)
   }
 
   /**
-   * Outputs to switch off when the agent stops. Omits a releasing output that an emergency holds open, or may hold
+   * Outputs to switch off when the agent stops. Leaves out a releasing output that an emergency holds open, or may hold
    * open.
    */
   toSwitchOff(): number[] {

@@ -25,7 +25,7 @@ export interface DeviceCommandsOptions {
   onClosing?(): void
   /** Switches all reachable outputs off, after the last release. Ends when `signal` aborts. */
   switchOff(signal: AbortSignal): Promise<unknown> | undefined
-  /** Leaves the link and stops all timers. */
+  /** Disconnects from the link and stops all timers. */
   dispose(): void
 }
 
@@ -46,7 +46,7 @@ export class DeviceCommands {
 
   constructor(options: DeviceCommandsOptions) {
     this.#options = options
-    // Each waiting command adds a listener; the queue bounds their number.
+    // Each waiting command adds a listener. Their number is limited by the queue.
     setMaxListeners(0, this.#closing.signal)
   }
 

@@ -1,9 +1,9 @@
 import type { AnyLink } from '../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks, ProtocolClient } from '../transports/shared-links.ts'
 
-/** The connection of one device to its link. `linkDevice` and `restClient` make it for their drivers. */
+/** The connection of one device to its link. Drivers get it from `linkDevice` or `restClient`. */
 export interface DeviceLink<S extends ProtocolClient> {
-  /** Null before `connect`, and after the link was lost or left. */
+  /** Null before `connect`, after `leave`, and after the link was lost. */
   readonly member: Membership<S> | null
   /** Leaves the current link and joins again. Retries until `signal` aborts, and reports each failure. */
   connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<Membership<S>>
@@ -17,7 +17,7 @@ export interface DeviceLink<S extends ProtocolClient> {
 const LOST = 'the link was lost'
 
 /**
- * Makes the connection of a device; `connect` joins the link. `onLost` is called for a lost link, but not after
+ * Makes the connection of a device; `connect` joins the link. `onLost` is called when the link is lost, but not after
  * `leave`.
  */
 export function deviceLink<S extends ProtocolClient>(

@@ -7,11 +7,11 @@ export type DeviceCommand =
    * devices that write to it (EAS bit, kill).
    */
   | { readonly kind: 'release'; readonly tag?: TagName }
-  /** Switches a siren or lamp for some seconds; 0 means off now. Never waits for a release. */
+  /** Switches a siren or lamp for some seconds; 0 means off now. It does not wait for a running release. */
   | { readonly kind: 'signal'; readonly signal: Signal; readonly seconds: number }
   /**
    * Sets the state of an emergency until the next such command. `open`: the main output stays on. `silent`: the siren
-   * stays off. The device accepts it in any state, and keeps it over reconnects and releases.
+   * stays off. The device accepts this command in any state, and keeps the state over reconnects and releases.
    */
   | { readonly kind: 'emergency'; readonly open: boolean; readonly silent: boolean }
 
@@ -88,13 +88,13 @@ export type DoorState = 'shut' | 'open' | 'forced' | 'left_open'
 export type DeviceEvent =
   /** Tags in the field, in the order of the reader's report; at most 1,000 in one event. */
   | { readonly type: 'tags'; readonly reads: readonly TagRead[] }
-  /** A tag has left, at readers that report presence (PC/SC, pads). */
+  /** A tag has left. Only readers that report presence send this event (PC/SC, pads). */
   | { readonly type: 'tag_gone'; readonly tag: TagName }
   /** A code was read; `symbology` only if the scanner reports it. */
   | { readonly type: 'scan'; readonly text: string; readonly symbology?: string }
   /** A person passed: the passage input rose. */
   | { readonly type: 'passage' }
-  /** A people counter saw a person enter or leave; `out` also causes a `passage`. */
+  /** A people counter saw a person enter or leave; With direction `out` the device also emits a `passage`. */
   | { readonly type: 'person'; readonly direction: 'in' | 'out' }
   /** A watched input changed. */
   | { readonly type: 'input'; readonly input: number; readonly on: boolean }

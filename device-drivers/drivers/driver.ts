@@ -23,7 +23,7 @@ export interface DeviceSettings {
 export interface ExclusiveResource {
   /** Name of the setting that uses the resource, such as `siren.output`. */
   readonly setting: string
-  /** Equal for two uses of the same resource. */
+  /** Two uses of the same resource have equal keys. */
   readonly key: string
 }
 
@@ -39,7 +39,7 @@ export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodTyp
   exclusiveResources(settings: Settings): readonly ExclusiveResource[]
   /** Capabilities of a device with these settings. */
   capabilities(settings: Settings): Capabilities
-  /** Makes the device; it opens nothing before `connect`. */
+  /** Makes the device, which opens nothing before `connect`. */
   open(settings: Settings, links: SharedLinks, platform: Platform): ProtectionDevice
 }
 

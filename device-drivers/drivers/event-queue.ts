@@ -102,7 +102,7 @@ export class EventQueue {
     this.#wake()
   }
 
-  /** Puts an emergency first and removes an older one. A flood of tags must not delay or drop it. */
+  /** Puts an emergency event first and removes an older emergency event. A flood of tags must not delay or drop it. */
   #pushFirst(event: DeviceEvent): void {
     this.#waiting = [event, ...this.#waiting.filter(({ type }) => type !== 'emergency')]
     this.#wake()

@@ -20,7 +20,7 @@ export interface HoldOpenOptions {
   readonly timers: Timers
   /** True if the output must keep its state until the first `set`. */
   readonly waits: boolean
-  /** True while a release has the output on; the end of the release switches it off. */
+  /** True while a release has switched the output on. The end of the release switches it off. */
   isPulsing(): boolean
   /** Never rejects. */
   write(on: boolean): Promise<WriteAnswer>
@@ -30,7 +30,7 @@ export interface HoldOpenOptions {
 const REPEAT_MS = 1_000
 const DONE: WriteAnswer = { kind: 'answered' }
 
-/** Makes the holder; it writes nothing before the first `set`. */
+/** Makes the `HoldOpen` of an output. It writes nothing before the first `set`. */
 export function holdOpen({ timers, waits, isPulsing, write }: HoldOpenOptions): HoldOpen {
   let isOpen: boolean | undefined = waits ? undefined : false
   let generation = 0

@@ -56,7 +56,7 @@ class IngestReader implements ProtectionDevice {
   }
 
   async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
-    // Keeps the link after a silence: the reader posts to the same address again, so no read is lost.
+    // Keeps the link after a silence. The reader posts to the same address again, so no read is lost.
     if (this.#line.member) return
     if (!this.#isClockSet) {
       // Assumes that the reader's clock agrees with this machine's, until the reader's timestamps show a difference.
@@ -66,7 +66,8 @@ class IngestReader implements ProtectionDevice {
     await this.#line.connect(signal, onFailure)
   }
 
-  // The agent cannot send requests to the reader. It waits only if the reader was silent for `silentAfterSeconds`.
+  // The agent cannot send requests to the reader. If the reader was silent for `silentAfterSeconds`, the agent waits
+  // for the next post.
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
     while (this.#silentMs() >= this.#silenceMs) {
       await pause(this.#platform.timers, CHECK_EVERY_MS, signal).catch(() => {

@@ -176,7 +176,7 @@ class ImpinjDevice implements ProtectionDevice {
     if (event) this.#queue.put(event)
   }
 
-  /** Reads the emergency input now and then once a second. Rejects if the reader does not report its level. */
+  /** Reads the emergency input at once, then every second. Rejects if the reader does not report its level. */
   async #watchEmergency(current: Session): Promise<void> {
     if (!this.#settings.emergency) return
     const { input } = this.#settings.emergency

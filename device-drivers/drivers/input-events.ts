@@ -10,7 +10,7 @@ export interface InputChange {
 
 const OLD_AFTER_MS = 2_000
 
-/** The events of an input change. Changes older than 2 s cause no events. */
+/** Returns the events of an input change. Changes older than 2 s cause no events. */
 export function inputEvents({ input, on, ageMs }: InputChange, passageInput: number | undefined): DeviceEvent[] {
   if (ageMs > OLD_AFTER_MS) return []
   const change: DeviceEvent = { type: 'input', input, on }

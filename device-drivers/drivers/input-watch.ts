@@ -6,7 +6,7 @@ export type Reading =
   | { readonly kind: 'read'; isOn(input: number): boolean }
   /** The answer was lost or refused. */
   | { readonly kind: 'missed' }
-  /** The session is over; no more readings follow. */
+  /** The session has ended, so no more readings follow. */
   | { readonly kind: 'over' }
 
 /** Polls the inputs of one device. */
@@ -24,7 +24,7 @@ export interface WatchOptions {
   read(): Promise<ReadonlyMap<number, boolean> | null>
   /** Pause between two rounds, ms. */
   readonly pollMs: number
-  /** States that `identify` read; `onChange` reports later changes. */
+  /** States that `identify` has read. Later changes are passed to `onChange`. */
   readonly initial: ReadonlyMap<number, boolean>
   /** Ends the polling. */
   readonly signal: AbortSignal

@@ -16,7 +16,7 @@ export interface LevelWatchOptions {
 const READ_EVERY_MS = 1_000
 const MAX_MISSED = 3
 
-/** Reads the level of an input every second until `over`. */
+/** Reads the level of an input every second until `over` aborts. */
 export async function watchLevel({ timers, over, read, onLevel, onUnresponsive }: LevelWatchOptions): Promise<void> {
   for (let missed = 0; missed < MAX_MISSED;) {
     await pause(timers, READ_EVERY_MS, over).catch(() => {})

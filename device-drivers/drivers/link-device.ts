@@ -21,8 +21,8 @@ export interface LinkSession<S extends ProtocolClient> {
   /** Call this function when the device has answered. */
   markResponsive(): void
   /**
-   * Call this function when the device does not answer. It ends the session. It also ends the link if no other device
-   * on the link answers.
+   * Call this function when the device does not answer. The session then ends. The link also ends if no other device on
+   * the link answers.
    */
   markUnresponsive(detail: string): void
   /** Ends the session for another reason. */
@@ -49,7 +49,10 @@ export interface LinkDeviceOptions<S extends ProtocolClient> {
   signal?(signal: Signal, seconds: number): Promise<CommandResult>
   /** Applies the state of an emergency. Undefined for a device without outputs. */
   emergency?(open: boolean, silent: boolean): Promise<CommandResult>
-  /** Switches outputs off, after the last release. `session` is null if the device is not connected. */
+  /**
+   * Called by `close` after the last release has ended. Switches the outputs off. `session` is null if the device is
+   * not connected.
+   */
   switchOff?(session: LinkSession<S> | null): Promise<void>
   /** Called at the end of `close`, before the events end. */
   stopped?(): void

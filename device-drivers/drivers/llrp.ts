@@ -49,7 +49,7 @@ interface Connection {
   readonly access: TagAccess
   /** Null until the reader is configured. */
   reader: ReaderCapabilities | null
-  /** True once the reader has its settings. From then on the driver may write single outputs. */
+  /** True once the reader has its settings. From then on the driver may write outputs one by one. */
   isConfigured: boolean
 }
 
@@ -160,7 +160,7 @@ class LlrpDevice implements ProtectionDevice {
     if (event) this.#queue.put(event)
   }
 
-  /** Reads the emergency input now and then once a second. Rejects if the reader does not report its level. */
+  /** Reads the emergency input at once, then every second. Rejects if the reader does not report its level. */
   async #watchEmergency({ conversation }: Connection): Promise<void> {
     if (!this.#settings.emergency) return
     const { input } = this.#settings.emergency
@@ -268,7 +268,7 @@ class LlrpDevice implements ProtectionDevice {
     if (!current?.isConfigured) return
     const requestOptions = { timeoutMs: CLOSE_WITHIN_MS, signal }
     const { conversation } = current
-    // Sends all messages at once: a slow reader then receives them even if its answers are late.
+    // Sends all messages at once, so that a slow reader receives each of them even if its answers are late.
     await Promise.all([
       ...this.#outputs
         .toSwitchOff()

@@ -168,7 +168,7 @@ class ModbusDevice implements ProtectionDevice {
   async #writeDesired(member: Membership<ModbusBus>, { board }: ModbusSession, signal: AbortSignal): Promise<void> {
     for (const output of this.#outputs.atConnect().keys()) {
       if (signal.aborted) throw signal.reason as Error
-      // Reads the desired state just before the write. A signal that starts later is written after this write.
+      // Reads the desired state just before the write. A signal that starts meanwhile is written later.
       const on = this.#outputs.atConnect().get(output) === true
       const answer = await board.writeCoil(output, on)
       if (answer.kind !== 'answered') throw misfit(member, this.#settings, answer, `output ${output}`)

@@ -134,10 +134,11 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
         [OSDP_REPLY.ack, OSDP_REPLY.outputStatus],
         `output ${this.#output}`,
       )
-    // From here on `#send` works. A signal that starts during the loop is sent after the loop's current command.
+    // From here on `#send` can be called. A signal that starts during the loop is sent after the loop's current
+    // command.
     this.#dialogue = dialogue
     for (const name of this.#signals.due().keys()) {
-      // Reads the state just before the write: it may have changed while another signal was written.
+      // Reads the remaining time just before the write, because it may have changed while another signal was written.
       const command = signalCommand(this.#settings, name, this.#signals.due().get(name) ?? 0)
       if (command) await expectReply(dialogue, command, [OSDP_REPLY.ack, OSDP_REPLY.outputStatus], `the ${name}`)
     }
@@ -213,7 +214,7 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   }
 
   #onCard({ bits, hex }: OsdpCard): void {
-    // Only a number of whole bytes can be a UID. An installer has programmed the others.
+    // Only a number of whole bytes can be a UID. Other card numbers are programmed by installers.
     if (this.#settings.cards === 'scans' || bits % 8 !== 0) this.queue.put({ type: 'scan', text: hex })
     else this.queue.put({ type: 'tags', reads: [{ tag: { tagUid: hex }, seenAtMs: this.platform.clock.elapsed() }] })
   }

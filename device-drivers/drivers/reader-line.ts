@@ -38,7 +38,7 @@ export function readerLine<Frame>({
   }
 }
 
-/** Returns the frame of an answer during identification. Without an answer, ends the session and throws. */
+/** Returns the frame of an answer during identification. If there is no answer, ends the session and throws. */
 export function frameOrThrow<Frame>(
   answer: ExchangeAnswer<Frame>,
   session: LinkSession<Exchange<Frame>>,

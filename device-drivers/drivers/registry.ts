@@ -17,7 +17,8 @@ import { thingMagicDriver } from './thingmagic.ts'
 import { m100Driver } from './uhf-m100.ts'
 import { zebraIotcDriver } from './zebra-iotc.ts'
 
-// Add a new driver to both tables. `test/device-drivers/driver-parts.test.ts` lists its other parts.
+// Add a new driver to `DeviceEntry` and to `DRIVERS`. `test/device-drivers/driver-parts.test.ts` lists the other parts
+// of a driver.
 
 /** One entry of `devices` in the agent's configuration. */
 export const DeviceEntry = z.discriminatedUnion('driver', [

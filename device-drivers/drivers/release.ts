@@ -23,11 +23,11 @@ export type SwitchOutput = (
  * One release. The agent waits until the confirm input is 0, writes ON once, waits for the end of the pulse, and writes
  * OFF. It watches the input from ON until 1 s after OFF.
  *
- * If the input changed, the outcome is `confirmed`. If it did not change and an answer was lost, the outcome is
- * `unknown`. Otherwise it is `failed`. Without a confirm input, the device's answer to ON decides.
+ * If the input changed, the outcome is `confirmed`. If the input did not change, the outcome is `unknown` after a lost
+ * answer, and otherwise `failed`. Without a confirm input, the device's answer to ON decides.
  */
 export interface ReleaseOptions {
-  /** Switches the output. A device with its own timer may end ON by itself after `pulseMs`. */
+  /** Switches the output. If the device has its own timer, it may end ON after `pulseMs`. */
   readonly switchOutput: SwitchOutput
   readonly inputs: InputWatch
   readonly clock: Clock
@@ -42,13 +42,13 @@ export interface ReleaseOptions {
   readonly endInput?: number | undefined
   /** Input wired to the output itself; it must be off within 1 s after OFF. */
   readonly feedbackInput?: number | undefined
-  /** After it aborts, no pulse begins, and a running pulse ends at once. */
+  /** After `signal` aborts, no pulse begins, and a running pulse ends at once. */
   readonly signal: AbortSignal
   /** Aborts when the connection ends. */
   readonly over: AbortSignal
-  /** True while an emergency holds the output open: the end of the pulse leaves it on. */
+  /** True while an emergency holds the output open. Then the output stays on after the pulse. */
   isHeldOpen(): boolean
-  /** Called before ON; the returned function is called after OFF. */
+  /** Called before ON. It returns a function that is called after OFF. */
   onPulse(): () => void
   /** Called if the output may still be on. */
   onFault(detail: string): void
@@ -97,7 +97,7 @@ async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal):
     if (reading.kind === 'missed') missed = true
     else if (reading.isOn(input)) return 'changed'
     const now = o.clock.elapsed()
-    // The agent or the bus stalled, so the whole movement may have happened between two reads.
+    // The agent or the board was slow, so the whole movement may have happened between two reads.
     if (o.deviceEnds && now - lastReadAt >= o.pulseMs) missed = true
     lastReadAt = now
   }
@@ -116,7 +116,7 @@ async function pulse(o: ReleaseOptions, ended: AbortSignal): Promise<void> {
   limit.done()
 }
 
-/** Reports a fault if the output is still on after OFF. A deactivator would stay armed, or a lock open. */
+/** Reports a fault if the output is still on after OFF. Otherwise a deactivator would stay armed, or a lock open. */
 async function verifyOff(o: ReleaseOptions, input: number): Promise<void> {
   const limit = deadline(o.timers, CONFIRM_WITHIN_MS, o.over)
   try {

@@ -3,8 +3,8 @@ import type { Clock } from '../../policy/platform.ts'
 const MAX_REMEMBERED = 32
 
 /**
- * Makes a function that returns true for a text that it accepted less than `withinMs` ago. Presentation scanners read a
- * code again and again while it is in view.
+ * Makes a function that returns true if it has accepted the same text less than `withinMs` ago. Presentation scanners
+ * read a code again and again while it is in view.
  */
 export function repeatFilter(clock: Clock, withinMs: number): (text: string) => boolean {
   const seen = new Map<string, number>()

@@ -109,7 +109,7 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
     platform,
     queue,
     protocol,
-    // A scanner answers no requests. Until the first scan the agent only knows that the link is open.
+    // A scanner answers no requests, so until the first scan the agent only knows that the link is open.
     begin: async () => ({ description: `scanner at ${linkKey(settings.link)}` }),
     stopped: noise.stop,
   })

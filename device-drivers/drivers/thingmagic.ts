@@ -153,7 +153,8 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     await requestOrThrow(START_READING, 'to read')
     async function start(): Promise<void> {
       const answer = await request(START_READING)
-      // After a short power failure the module has lost its settings and refuses; the next session sets them again.
+      // After a short power failure the module has lost its settings and refuses to start. The next session sets them
+      // again.
       if (answer.kind === 'answered' && answer.frame.status !== 0) {
         session.end(`the reader does not read any more: ${statusText(answer.frame.status ?? 0)}`)
       }
@@ -225,8 +226,8 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
   }
 
   /**
-   * Writes the level of a pin. Suspends reading, because a module that reads accepts no other command. Does not resume
-   * it.
+   * Writes the level of a pin. Suspends reading, because a module that reads accepts no other command. The caller must
+   * start it again.
    */
   async #writePin({ reading, request }: Reader, pin: number, on: boolean): Promise<SwitchAnswer> {
     const answer = (await reading.suspend()) ? await request(setOutput(pin, on)) : NOT_CONNECTED
@@ -235,7 +236,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     return { kind: 'refused', detail: statusText(answer.frame.status ?? 0), outputMayHaveMoved: false }
   }
 
-  /** Switches a signal on for `ms`, or off with 0. A timer of the agent switches it off. */
+  /** Switches a signal on for `ms`, or off with 0. A timer of the agent ends the signal. */
   async #write(signal: Signal, ms: number): Promise<SwitchAnswer> {
     this.#offTimers.get(signal)?.()
     this.#offTimers.delete(signal)
@@ -254,7 +255,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     return answer
   }
 
-  /** Switches a pin off before the agent stops. Retries at once, because no later session can do it. */
+  /** Switches a pin off before the agent stops. Repeats a failed write at once, because no later session can do it. */
   async #switchOffForGood(reader: Reader, pin: number | undefined): Promise<void> {
     if (pin === undefined) return
     for (let tries = 0; tries < MAX_OFF_TRIES; tries++)

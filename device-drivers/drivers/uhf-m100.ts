@@ -44,7 +44,7 @@ type Line = Exchange<M100Frame>
 const LONGEST_EPC_DIGITS = 62
 
 const MAX_POLLS = 65_535
-/** Time without data after which polling is restarted, ms. A poll without a tag takes about 10 ms. */
+/** Time without data after which polling is restarted, ms. A poll that finds no tag takes about 10 ms. */
 const QUIET_MS = 500
 
 const printable = (bytes: Uint8Array): string =>

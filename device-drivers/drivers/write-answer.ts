@@ -11,7 +11,10 @@ export type WriteAnswer =
 /** Result for a siren that an emergency keeps off. */
 export const SILENCED = result('failed', false, 'silenced', 'an emergency keeps the siren off')
 
-/** Makes the result of a write that the agent repeats. `until` is a text that says how long the agent repeats it. */
+/**
+ * Makes the result of a write that the agent repeats. `until` is a text for a person: how long the agent repeats the
+ * write.
+ */
 export function writeResult(answer: WriteAnswer, until: string): CommandResult {
   if (answer.kind === 'answered') return result('confirmed', true, 'acknowledged')
   if (answer.kind === 'refused') return result('failed', true, 'refused', answer.detail)

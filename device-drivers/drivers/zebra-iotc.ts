@@ -41,8 +41,8 @@ import {
 const CHECK_EVERY_MS = 3_000
 const MAX_MISSED = 2
 /**
- * Number of consecutive status answers with an inactive radio that end the session. A reader that reads may report one
- * between two rounds.
+ * Number of consecutive status answers with an inactive radio that end the session. A reader that reads may report an
+ * inactive radio between two rounds.
  */
 const MAX_INACTIVE = 3
 const NOT_CONNECTED = 'the reader is not connected'
@@ -214,7 +214,7 @@ class ZebraDevice implements ProtectionDevice {
     const utcUs = utcUsOf(status['systemTime'])
     if (utcUs !== null) this.#clock.set({ utcUs })
     for (const output of this.#outputs.atConnect().keys()) {
-      // Reads the desired state just before the write. A signal that starts later is written after this write.
+      // Reads the desired state just before the write. A signal that starts meanwhile is written later.
       const on = this.#outputs.atConnect().get(output) === true
       await this.#expectAnswer(`output ${output}`, this.#setGpo(current, output, on))
     }

@@ -5,7 +5,7 @@ export interface Codec<Frame> {
   encode(frame: Frame): Uint8Array
 }
 
-/** Bytes that belong to no frame. */
+/** Bytes that are part of no frame. */
 export interface Noise {
   readonly bytes: number
   readonly detail: string
@@ -15,7 +15,7 @@ export interface Noise {
 export interface ResyncingCodec<Frame> extends Codec<Frame> {
   /**
    * Call this function when no byte arrived for the longest gap that the protocol allows within a frame. Returns the
-   * frames that silence completes.
+   * frames that are complete because of the silence.
    */
   silence(): Frame[]
   /** Returns the bytes discarded since the last call, or null. */

@@ -6,8 +6,8 @@ export interface FrameShape<Frame> {
   /** Maximum length of a frame, bytes. */
   readonly maxLength: number
   /**
-   * Reads a frame at `start`. Returns the frame and its length, `more` while it is incomplete, or `none` if no frame
-   * begins there. `last`: no more bytes of this frame will arrive.
+   * Reads a frame at `start`. Returns the frame and its length, `more` while the frame is incomplete, or `none` if no
+   * frame begins there. `last` means that no more bytes of this frame will arrive.
    */
   read(bytes: Uint8Array, start: number, last: boolean): { frame: Frame; length: number } | 'more' | 'none'
 }
@@ -21,8 +21,8 @@ export interface Framer<Frame> {
 }
 
 /**
- * Finds frames by trying every byte as a start. After an invalid frame it continues with the next byte, because the
- * invalid length may cover a valid frame. It buffers less than one frame, and its work for each byte is bounded.
+ * Finds frames by trying every byte as a start. After an invalid frame the search continues with the next byte, because
+ * the invalid length may cover a valid frame. It buffers less than one frame, and the work for each byte is bounded.
  */
 export function slidingFramer<Frame>(shape: FrameShape<Frame>): Framer<Frame> {
   let held: Uint8Array = new Uint8Array(0)

@@ -1,6 +1,7 @@
 /**
- * A two-way stream of bytes to a device: a serial line, a TCP connection or two ends in memory. Drivers work alike on
- * all of them. After a link has ended, the factory makes a new one, so each connection starts without old state.
+ * A two-way stream of bytes to a device: a serial line, a TCP connection or two ends in memory. Drivers work in the
+ * same way on all three. After a link has ended, the factory makes a new link, so that each connection starts without
+ * old state.
  */
 export interface ByteLink {
   /**
@@ -9,13 +10,13 @@ export interface ByteLink {
    */
   readonly bytes: AsyncIterable<Uint8Array>
   /**
-   * Resolves when the transport has accepted the bytes. Rejects when the link is gone or `signal` aborts first. The
-   * device may then have received some or all of the bytes.
+   * Resolves when the transport has accepted the bytes. Rejects when the link is gone or `signal` aborts first. In
+   * these cases the device may have received some or all of the bytes.
    */
   write(bytes: Uint8Array, signal: AbortSignal): Promise<void>
   /**
-   * Closes the transport. Discards unsent bytes if the transport can, because the device must not execute an old
-   * command later. With `flush`, still sends them until `flush` aborts. Idempotent, never rejects.
+   * Closes the transport. If the transport can, discards unsent bytes, because the device must not execute an old
+   * command later. With `flush`, sends unsent bytes until `flush` aborts. Idempotent, never rejects.
    */
   close(flush?: AbortSignal): Promise<void>
 }

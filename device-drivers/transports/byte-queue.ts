@@ -12,7 +12,7 @@ export interface ByteQueue {
 const MAX_CHUNKS = 1_024
 const MAX_WRITERS = 64
 
-/** Makes a queue of at most `limit` bytes. An empty queue accepts one larger chunk. */
+/** Makes a queue of at most `limit` bytes. If the queue is empty, it accepts one larger chunk. */
 export function byteQueue(limit: number): ByteQueue {
   const chunks: Uint8Array[] = []
   let size = 0

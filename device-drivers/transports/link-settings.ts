@@ -48,7 +48,7 @@ export type LinkSettings = z.infer<typeof LinkSettings>
 /** Default path of pcscd's socket. */
 export const PCSCD_SOCKET = '/run/pcscd/pcscd.comm'
 
-/** Packages that reach the smart-card service of Windows and macOS. The agent tries them in this order. */
+/** Packages for the smart-card service of Windows and macOS. The agent tries them in this order. */
 export const PCSC_PACKAGES = ['pcsc-mini', 'nfc-pcsc'] as const
 export type PcscPackage = (typeof PCSC_PACKAGES)[number]
 

@@ -8,7 +8,9 @@ const MAX_UNREAD_BYTES = 65_536
 export interface MemoryPair {
   readonly near: ByteLink
   readonly far: ByteLink
-  /** Breaks the link, like a pulled plug. Bytes in transit are lost, and both ends throw a fault. */
+  /**
+   * Breaks the link, like a pulled plug. Bytes that were sent and not yet read are lost, and both ends throw a fault.
+   */
   cut(): void
 }
 

@@ -5,7 +5,7 @@ import type { MemoryPair } from './memory.ts'
 
 /** Connects the agent's ingest endpoint with drivers: one in-memory link for each device name. */
 export interface PushPort {
-  /** Opens the driver's end. A new link replaces the old one. */
+  /** Opens the driver's end. A new link replaces the old link of this name. */
   open(name: string, signal: AbortSignal): Promise<ByteLink>
   /**
    * Sends bytes to the driver, and waits while its queue is full. Resolves with false if no driver has opened this

@@ -19,9 +19,9 @@ function readable(port: UnixPort): Promise<void> {
 }
 
 /**
- * Makes a read fail when the port was unplugged. Such a port reads 0 bytes, and serialport 13 (bindings-cpp 13,
- * `unix-read`) then retries without end. This can hide the loss, and use a whole core and much memory
- * (serialport/bindings-cpp pull request 164). It happened at 42 of 150 measured hang-ups of a PTY. Call this function
+ * Makes a read fail when the port was unplugged. An unplugged port reads 0 bytes, and serialport 13 (bindings-cpp 13,
+ * `unix-read`) then retries without end. These retries can hide the loss, and use a whole core and much memory
+ * (serialport/bindings-cpp pull request 164). They happened at 42 of 150 measured hang-ups of a PTY. Call `endOnHangup`
  * after opening and before the first read.
  */
 export function endOnHangup(serial: SerialPort): void {

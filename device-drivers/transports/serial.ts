@@ -7,7 +7,7 @@ import { endOnHangup } from './serial-hangup.ts'
 
 /** Settings of a serial line; both sides must use equal settings. */
 export interface SerialLine {
-  /** Prefer /dev/serial/by-id/…: this name does not depend on the USB socket. */
+  /** Prefer a path in /dev/serial/by-id/, because it does not depend on the USB socket. */
   readonly path: string
   /** Bits per second. */
   readonly baudRate: number

@@ -47,9 +47,7 @@ interface Session {
   readonly link: ByteLink
   readonly lost: Promise<string>
   readonly members: Set<{ silent: boolean }>
-  /**
-   * Ends the session. With `inOrder`, the last bytes, such as the OFF of an output, are sent before the link closes.
-   */
+  /** Ends the session. With `inOrder`, the link closes after the last bytes were sent, such as the OFF of an output. */
   end(reason: string, inOrder?: boolean): void
 }
 
@@ -71,7 +69,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
   return new SharedLinks(open, platform)
 }
 
-/** Opens each link once, whatever the number of its devices. */
+/** Opens each link once, for all devices on it. */
 export class SharedLinks {
   readonly #open: OpenLink
   readonly #platform: Platform
@@ -109,7 +107,7 @@ export class SharedLinks {
     for (let isRetry = false; ; isRetry = true) {
       if (signal.aborted) throw signal.reason as Error
       if (entry.session) return this.#enter<S>(entry, entry.session)
-      // The link opened, and ended before this device could use it.
+      // The link was opened, but ended before this device could use it.
       if (isRetry) {
         onFailure(entry.endReason)
         await pause(this.#platform.timers, entry.delays.next().value, signal)
@@ -211,7 +209,8 @@ export class SharedLinks {
     const member = { silent: false }
     session.members.add(member)
     return {
-      // `join` checked that the entry belongs to this protocol object, which made the client.
+      // The protocol object of this entry made the client, and `join` checked that the caller passed the same protocol
+      // object.
       client: session.client as S,
       lost: session.lost,
       markResponsive: () => {

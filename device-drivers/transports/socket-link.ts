@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { LinkFault } from './byte-link.ts'
 import type { ByteLink } from './byte-link.ts'
 
-/** Maximum unsent bytes; beyond it, the device counts as not reading. */
+/** Maximum unsent bytes. With more, the device counts as not reading. */
 const MAX_UNSENT_BYTES = 65_536
 
 /** A TCP socket of Node, with Node's internal flag that makes `destroy` send a reset. */
@@ -12,7 +12,10 @@ type TcpSocket = Socket & { resetAndClosing?: boolean }
 export interface SocketLinkOptions {
   /** Name of the peer in faults. */
   readonly address: string
-  /** The TCP connection under the socket, which `close` resets. Undefined for a local socket. */
+  /**
+   * The TCP connection that carries the socket. `close` resets this connection. Undefined for a local socket, which has
+   * none.
+   */
   readonly tcp?: TcpSocket
   /** Converts a socket error into a fault. */
   explain(error: NodeJS.ErrnoException): LinkFault
@@ -28,7 +31,7 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
     resolveClosed = resolve
   })
   socket.once('close', resolveClosed)
-  // A socket may fail while no call is pending. `bytes` throws the error later.
+  // A socket may fail while no call is pending. A later read of `bytes` throws the error.
   socket.on('error', () => {})
 
   async function* read(): AsyncGenerator<Uint8Array, void> {
@@ -48,12 +51,12 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
    */
   function giveUp(): void {
     const destroy = () => {
-      // Has the effect of `resetAndDestroy`. That function would end the process if the TLS socket above this
-      // connection is destroyed.
+      // These lines do what `resetAndDestroy` does. If the TLS socket above this connection is destroyed,
+      // `resetAndDestroy` would end the process.
       if (tcp) tcp.resetAndClosing = true
       socket.destroy()
     }
-    // While the socket sends its FIN, a reset is impossible; it is possible after the event `finish`.
+    // While the socket sends its FIN, a reset is impossible. After the event `finish` it is possible.
     const isEnding = socket.writableEnded && socket.writableLength === 0 && !socket.writableFinished
     if (!isEnding) return destroy()
     socket.once('finish', destroy)
@@ -63,7 +66,7 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
   function closeInOrder(flush: AbortSignal): void {
     flush.addEventListener('abort', giveUp, { once: true })
     socket.once('close', () => flush.removeEventListener('abort', giveUp))
-    // The peer sends its FIN after it has received all bytes. Its data until then is discarded.
+    // The peer sends its FIN after it has received all bytes. The data that it sends until then is discarded.
     socket.resume()
     onWritten = () => void (unwritten === 0 && !socket.destroyed && socket.end())
     onWritten()

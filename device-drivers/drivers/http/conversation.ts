@@ -14,8 +14,8 @@ export interface HttpRequest {
   /** Cancels the request before it is sent; a sent request waits for its answer. */
   readonly signal?: AbortSignal
   /**
-   * Receives the body of a 2xx response in chunks. The request then ends as `answered` when the headers arrive. From
-   * then on the connection carries only this stream.
+   * Receives the body of a 2xx response in chunks. The request then ends as `answered` when the headers arrive. After
+   * that the connection carries only this stream.
    */
   readonly onData?: (data: Uint8Array) => void
 }
@@ -136,7 +136,7 @@ export class HttpConversation implements ProtocolClient {
         done()
       }
       this.#open = { request, settle: answered, status: 0, headers: new Map(), body: [], size: 0, isStream: false }
-      // Ends the connection. Otherwise a late response would be taken for the answer to the next request.
+      // Ends the connection, because a late response would otherwise be taken for the answer to the next request.
       const late = () => this.end(`no answer within ${request.timeoutMs} ms`)
       limit.signal.addEventListener('abort', late, { once: true })
       this.#link

@@ -30,15 +30,16 @@ export interface DataStreamOptions {
 /** Maximum size of one event. An event has some hundred bytes; with tag memory, some thousand. */
 const MAX_EVENT_BYTES = 65_536
 
-/** The reader's event stream, on its own connection. */
+/** The reader's event stream, which has its own connection. */
 export interface DataStream {
   /**
-   * Resolves when the reader has accepted the stream request; otherwise rejects. Ends `session` when the stream ends.
+   * Resolves when the reader has accepted the stream request; otherwise rejects. When the stream ends, the session ends
+   * too.
    */
   open(session: Session, signal: AbortSignal): Promise<void>
 }
 
-/** Makes the stream; it opens nothing yet. */
+/** Makes the stream. It opens no connection before `open`. */
 export function dataStream(options: DataStreamOptions): DataStream {
   const { link, links, platform, timeoutMs, silenceMs } = options
   const { clock, timers } = platform

@@ -101,7 +101,7 @@ export async function setUpReader({
       [404],
     )
   }
-  // 409 means that nothing was running.
+  // Status 409 means that nothing was running.
   await requestOrThrow('stopping what it does', { method: 'POST', path: IMPINJ_PATHS.stop }, [409])
   const { preset } = settings
   if (preset === undefined)

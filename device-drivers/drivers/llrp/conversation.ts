@@ -83,7 +83,7 @@ export class LlrpConversation implements ProtocolClient {
     this.#platform = platform
     this.#listener = listener
     this.#timers = platform.timers
-    // Each pending request adds a listener; MAX_PENDING bounds their number.
+    // Each pending request adds a listener, and there are at most MAX_PENDING requests.
     setMaxListeners(0, this.#over.signal)
     this.#lastReceivedAt = platform.clock.elapsed()
     void this.#listen()
@@ -125,7 +125,7 @@ export class LlrpConversation implements ProtocolClient {
     if (!this.#over.signal.aborted) void this.#write(encodeMessage(make(this.#newId())), this.#over.signal)
   }
 
-  /** Ends the connection when `ms` milliseconds pass without a message. Replaces an earlier limit. */
+  /** Ends the connection when `ms` milliseconds pass without a message. A second call replaces the limit. */
   expectMessageWithin(ms: number): void {
     this.#stopWatch()
     if (this.#over.signal.aborted) return

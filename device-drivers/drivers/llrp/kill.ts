@@ -15,8 +15,8 @@ const RESULTS: Readonly<Record<number, string>> = {
 }
 
 /**
- * Kills one tag for ever; `password` has 8 hex digits. Once the reader has the order, the outcome is `unknown` until
- * the tag answers: the tag may be dead and its report lost. Never rejects.
+ * Kills one tag for ever; `password` has 8 hex digits. Once the reader has received the command, the outcome is
+ * `unknown` until the tag answers: the tag may be dead and its report lost. Never rejects.
  */
 export async function killTag(
   access: TagAccess,

@@ -12,7 +12,7 @@ export interface PulseOptions {
   /** Ends the pulse early. */
   readonly signal: AbortSignal
   write(on: boolean): Promise<WriteAnswer>
-  /** True while an emergency holds the output open: the end of the pulse leaves it on. */
+  /** True while an emergency holds the output open. Then the output stays on after the pulse. */
   isHeldOpen(): boolean
   /** Sets the desired state of the output to on, until the returned function is called. */
   onPulse(): Cancel

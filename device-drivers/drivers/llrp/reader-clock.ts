@@ -15,10 +15,10 @@ export interface ReaderClock {
 }
 
 /**
- * Rule by which late timestamps prove that the reader's clock is behind. If the clock is behind, all timestamps are
- * late by the same time. Other causes change the lateness by more than these bounds. It shrinks while a reader replays
- * old reads, and grows while reads wait in the reader. Some readers send in batches, so the rule compares only the
- * least late read of each window.
+ * Rule by which late timestamps prove that the reader's clock is behind. If that clock is behind, all timestamps are
+ * late by the same time. Other causes change the lateness by more than these bounds. While a reader replays old reads,
+ * the lateness shrinks. While reads wait in the reader, it grows. Some readers send in batches, so the rule compares
+ * only the least late read of each window.
  */
 interface DriftRule {
   /** Minimum duration of a window, from its first read, ms. */
@@ -26,7 +26,7 @@ interface DriftRule {
   /** Number of consecutive windows whose minimum lateness must agree within `withinMs`. */
   readonly windows: number
   readonly withinMs: number
-  /** Alternatively, one window is enough if the lateness of all its reads agrees within this time, ms. */
+  /** One window is enough if the lateness of all its reads agrees within this time, ms. */
   readonly allWithinMs: number
 }
 const RULES: readonly DriftRule[] = [
@@ -64,7 +64,10 @@ const beginWatch = (rule: DriftRule, leastLateness: readonly number[] = []): Dri
   leastLateness,
 })
 
-/** Adds one lateness to the watch. Returns how far the reader's clock is behind, ms; 0 if this is not proved. */
+/**
+ * Adds the lateness of one read to the watch. Returns how far the reader's clock is behind, ms; 0 if this is not
+ * proved.
+ */
 function behindMs(watch: DriftWatch, lateMs: number, now: number): number {
   const { windowMs, windows, withinMs, allWithinMs } = watch.rule
   if (watch.count++ === 0) watch.from = now

@@ -25,7 +25,7 @@ export type OperationResult = Parameter<(typeof RESULTS)[number]>
 
 /** Result of operations on one tag. */
 export type AccessAnswer =
-  /** The results, in the order of the operations. The reader may omit the last ones. */
+  /** The results, in the order of the operations. The last results may be missing. */
   | { readonly kind: 'results'; readonly results: readonly OperationResult[] }
   /** The reader did not execute the operations. */
   | { readonly kind: 'notExecuted'; readonly result: CommandResult }
@@ -91,7 +91,7 @@ function resultsIn(
   return null
 }
 
-/** Makes the tag operations of a connection. While one runs, it replaces `listener.onReport`. */
+/** Makes the tag operations of a connection. While an operation runs, `listener.onReport` is replaced. */
 export function tagAccess(
   conversation: LlrpConversation,
   listener: LlrpListener,
@@ -105,8 +105,8 @@ export function tagAccess(
   }
 
   /**
-   * Deletes the AccessSpec. If the reader may still have it, ends the connection, because each new connection deletes
-   * all AccessSpecs.
+   * Deletes the AccessSpec. If the reader may still have the AccessSpec, ends the connection, because each new
+   * connection deletes all AccessSpecs.
    */
   async function remove(isCarriedOut: boolean): Promise<void> {
     const deleted = await conversation.request(

@@ -6,7 +6,7 @@ import { readSpans } from './inputs.ts'
 import type { DesiredOutputs } from '../desired-outputs.ts'
 
 /**
- * Interval at which the agent reads the outputs, ms. For a board without inputs, only these reads show that the board
+ * Interval at which the agent reads the outputs, ms. If the board has no inputs, only these reads show that the board
  * is alive.
  */
 const AUDIT_EVERY_MS = 1_000
@@ -14,7 +14,10 @@ const AUDIT_EVERY_MS = 1_000
 export interface UncertainOptions {
   readonly board: Board
   readonly outputs: DesiredOutputs
-  /** The releasing output. The audit may switch it off. It switches it on only while an emergency holds it open. */
+  /**
+   * The releasing output. The audit may switch this output off, but switches it on only while an emergency holds it
+   * open.
+   */
   readonly release: number | undefined
   /** Outputs whose last write was lost or refused. */
   readonly uncertain: Set<number>
@@ -29,7 +32,7 @@ export interface AuditOptions extends UncertainOptions {
   onFault(detail: string): void
 }
 
-/** Maximum of `skipped`, s. */
+/** Maximum time between two audits of a board that cannot report its outputs, s. */
 const MAX_SKIPPED = 64
 
 type AuditResult = 'compared' | 'unable' | 'silent'
@@ -68,15 +71,15 @@ export async function writeUncertain({ board, outputs, release, uncertain }: Unc
 
 /**
  * Compares the outputs with their desired states every second, and corrects them. A board that lost power no longer
- * sounds the siren; a lost OFF leaves a lock open. Each round also repeats lost and refused writes, because some boards
- * cannot report their outputs.
+ * sounds the siren, and after a lost OFF a lock stays open. Each round also repeats lost and refused writes, because
+ * some boards cannot report their outputs.
  */
 export async function auditOutputs(options: AuditOptions): Promise<void> {
   const { signal, timers, alone } = options
   let isUnable = false
   let everyNth = alone ? 1 : 0
-  // Seconds until the next audit of a board that has never reported its outputs; doubles each time. A board that
-  // ignores Read Coils blocks the bus until each request times out.
+  // Seconds until the next audit of a board that has never reported its outputs. This time doubles after each audit. A
+  // board that ignores Read Coils blocks the bus until each request times out.
   let skipped = 1
   for (let left = 1; ;) {
     await pause(timers, AUDIT_EVERY_MS, signal).catch(() => {})

@@ -19,7 +19,7 @@ export interface BeamOptions {
 const WITHIN_MS = 2_000
 const BLOCKED_MS = 30_000
 
-/** Makes a counter. It ignores a beam that is already broken at the start. */
+/** Makes a counter. A beam that is already broken at the start does not count. */
 export function beamCounter({ platform, onPerson, onBlocked }: BeamOptions): BeamCounter {
   const { clock, timers } = platform
   const broken = new Map<Beam, boolean>()

@@ -19,7 +19,7 @@ export interface BusRequest {
   readonly timeoutMs: number
   /** Commands are sent before polls, so that polls do not delay a siren or the end of a pulse. */
   readonly lane: Lane
-  /** Cancels a request that waits; has no effect after the first byte was sent. */
+  /** Cancels a waiting request. After the first byte was sent, it has no effect. */
   readonly signal?: AbortSignal
   /** Called before the first byte is passed to the link. */
   readonly onSend?: () => void
@@ -32,7 +32,7 @@ export type BusAnswer =
 
 export type FailedAnswer = Exclude<BusAnswer, { kind: 'answered' }>
 
-/** All boards on one link. Requests wait in a queue; the bus sends one at a time. */
+/** All boards on one link. Requests wait in a queue, because the bus sends one at a time. */
 export interface ModbusBus extends ProtocolClient {
   /** Never rejects. */
   request(request: BusRequest): Promise<BusAnswer>

@@ -6,7 +6,7 @@ import { beamCounter } from './beams.ts'
 import type { Beam } from './beams.ts'
 import type { ModbusSettings } from './settings.ts'
 
-/** Converts the inputs of one board into events, over all connections. */
+/** Converts the inputs of one board into events. Exists as long as the device, over all connections. */
 export interface Sensors {
   /** The inputs to poll. */
   readonly watched: readonly number[]
@@ -25,7 +25,7 @@ export interface SensorOptions {
   readonly settings: ModbusSettings
   readonly platform: Platform
   emit(event: DeviceEvent): void
-  /** Switches the siren on for some seconds; 0 for off. */
+  /** Switches the siren on for some seconds, or off with 0. */
   siren(seconds: number): void
 }
 

@@ -16,7 +16,7 @@ export interface ModbusSession extends Session {
   readonly uncertain: Set<number>
 }
 
-/** Begins a session with the board of `settings`. It ends when the board stops answering. */
+/** Begins a session with the board of `settings`. The session ends when the board stops answering. */
 export function beginSession(member: Membership<ModbusBus>, settings: ModbusSettings): ModbusSession {
   const session = openSession()
   const board = boardOn(member.client, settings.unit, settings.requestTimeoutMs, (detail) => {
@@ -26,7 +26,7 @@ export function beginSession(member: Membership<ModbusBus>, settings: ModbusSett
   return { ...session, board, inputs: null, uncertain: new Set() }
 }
 
-/** Makes the error of a failed identification. Also marks the board as responsive or unresponsive on its link. */
+/** Makes the error of a failed identification. Also tells the board's link whether the board answered. */
 export function misfit(
   member: Membership<ModbusBus>,
   settings: ModbusSettings,

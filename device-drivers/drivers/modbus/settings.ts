@@ -127,7 +127,7 @@ export function framingOf(settings: {
   return settings.framing ?? ('tcp' in settings.link ? 'tcp' : 'rtu')
 }
 
-/** Framing and line settings, which all devices on one link must share. */
+/** Framing and line settings. All devices on one link must have the same. */
 export function linkUseOf(settings: ModbusSettings): string {
   return `Modbus ${framingOf(settings).toUpperCase()}, ${linkMode(settings.link)}`
 }
@@ -153,7 +153,7 @@ export function exclusiveResourcesOf(settings: ModbusSettings): ExclusiveResourc
   return [...release, ...signals]
 }
 
-/** The board releases by its output, if the settings name one. A people counter also reports passages. */
+/** If the settings name an output, the board releases by this output. A people counter also reports passages. */
 export function modbusCapabilities(settings: ModbusSettings): Capabilities {
   return {
     releases: settings.output === undefined ? 'nothing' : 'output',

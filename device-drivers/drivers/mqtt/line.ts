@@ -91,8 +91,8 @@ export class MqttLine implements ProtocolClient {
    * Success does not mean that a subscriber received the message.
    */
   async publish(topic: string, payload: string): Promise<Published | false> {
-    // With QoS 1 a broker would store the message for an offline reader. The reader would open a barrier after its
-    // reconnect.
+    // With QoS 1 a broker would store the message for an offline reader. After its reconnect the reader would then open
+    // a barrier too late.
     const message = this.#send({
       cmd: 'publish',
       topic,

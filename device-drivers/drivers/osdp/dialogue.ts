@@ -85,7 +85,7 @@ export class Dialogue {
     return answer
   }
 
-  /** Uses the secure channel from the next command on. A plain answer then ends the dialogue. */
+  /** Uses the secure channel from the next command on. After that, an unsecured answer ends the dialogue. */
   secure(next: SecureChannel): void {
     this.#channel = next
   }
@@ -137,7 +137,8 @@ export class Dialogue {
       const repeats = sent !== null
       const next = () => (sent ??= this.#numbered(command, options.security))
       const answer: ExchangeAnswer<OsdpFrame> = await this.#o.line.request({
-        // Numbers and seals the command just before it is sent. A cancelled command must leave no gap in the numbers.
+        // Numbers and seals the command just before it is sent. If the command is cancelled before, the numbers have no
+        // gap.
         get frame() {
           return next()
         },

@@ -9,7 +9,7 @@ export type OsdpLine = Exchange<OsdpFrame>
 
 /** Minimum quiet time between two frames, ms: two characters at 9600 baud (SIA OSDP 2.2, 5.7). */
 const GAP_MS = 2
-/** Quiet time after a lost answer, ms. A device that answers late has finished by then. */
+/** Quiet time after a lost answer, ms. After this time, a late answer has ended too. */
 const QUARANTINE_MS = 50
 
 /** One protocol object, so that devices can share a line. */
@@ -21,7 +21,7 @@ export const OSDP_LINE: LinkProtocol<OsdpLine> = {
         codec: osdpCodec(),
         gapMs: GAP_MS,
         quarantineMs: QUARANTINE_MS,
-        // Commands here are no noise: many RS-485 adapters receive the frames that they send.
+        // A received command is no noise, because many RS-485 adapters receive the frames that they send.
         onStray: (frame) => (frame.reply ? { bytes: frame.data.length, detail: 'a reply to no open command' } : null),
       },
       link,

@@ -94,11 +94,11 @@ export function exclusiveResourcesOf(settings: OsdpSettings): ExclusiveResource[
     sounder && 'output' in sounder ? [{ setting: 'siren.output', key: `output ${sounder.output} of ${at}` }] : []
   const release =
     settings.output === undefined ? [] : [{ setting: 'output', key: `output ${settings.output} of ${at}` }]
-  // Two devices with one address would use each other's sequence numbers.
+  // Two devices with one address would disturb each other's sequence numbers.
   return [{ setting: 'address', key: at }, ...release, ...siren]
 }
 
-/** The device releases by its output, if the settings name one. Cards count as tags. */
+/** If the settings name an output, the device releases by this output. Cards count as tags. */
 export function osdpCapabilities(settings: OsdpSettings): Capabilities {
   return {
     releases: settings.output === undefined ? 'nothing' : 'output',

@@ -11,7 +11,7 @@ export interface WatchDeviceOptions {
   readonly pollMs: number
   /** Ends the polling. */
   readonly over: AbortSignal
-  /** The releasing output. `isOn`: true while a pulse or an emergency may have switched it on. */
+  /** The releasing output. `isOn` returns true while a pulse or an emergency may have switched the output on. */
   readonly release: { readonly output: number; isOn(): boolean } | null
   /** Called for each card; two reads of a card cause two calls. */
   onCard(card: OsdpCard): void
@@ -26,7 +26,7 @@ const CHECK_EVERY_MS = 2_000
 
 const STATES = ['its housing is open or its sensor says so (tamper)', 'its power fails'] as const
 
-/** Polls a device until `over`. The device reports cards and tampering only in the answers. */
+/** Polls a device until `over` aborts. The device reports cards and tampering only in the answers. */
 export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
   const { clock, timers } = o.platform
   const reported = [0, 0]
@@ -51,7 +51,7 @@ export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
   async function requestIfSupported(code: number): Promise<OsdpAnswer | null> {
     if (refused.has(code)) return null
     const answer = await o.dialogue.send(osdpCommand(code), { lane: 'poll' })
-    // Some devices lack this command, so the agent does not send it again.
+    // Some devices lack this command, so the agent sends it only once.
     if (answer.kind === 'nak') refused.add(code)
     return answer
   }

@@ -36,7 +36,7 @@ async function retryWhileShared<T>(timers: Timers, over: AbortSignal, request: (
   }
 }
 
-/** Ignores a refusal: the card or its reader is gone, and the next reader table also shows this. */
+/** Ignores a refusal, because the card or its reader is gone. The next reader table also shows this. */
 async function ignoreRefusal(request: Promise<unknown>): Promise<void> {
   try {
     await request

@@ -28,7 +28,7 @@ export class PcscRefusal extends Error {
   }
 }
 
-/** The connection is over; the message has the reason. */
+/** The connection has ended. The message says why. */
 export class ConversationOver extends Error {
   override name = 'ConversationOver'
 }
@@ -112,7 +112,10 @@ export class Pcscd implements ProtocolClient {
     this.#context = (await this.request('establishContext', { scope: SCOPE_SYSTEM })).body.context ?? 0
   }
 
-  /** Sends a request. Rejects with `PcscRefusal` if pcscd does not return success. Only `transmit` has `data`. */
+  /**
+   * Sends a request. Rejects with `PcscRefusal` if pcscd does not return success. Only `transmit` sends or returns
+   * `data`.
+   */
   async request(
     command: PcscCommand,
     body: PcscBody,
@@ -134,7 +137,7 @@ export class Pcscd implements ProtocolClient {
    *
    * pcscd answers `waitReaderStateChange` with the table of readers. Later it sends one message: at a change, or after
    * `stopWaitingReaderStateChange`. pcscd 2.5 may send this message before or within the table. This table may
-   * therefore be wrong, and the caller reads the table again.
+   * therefore be wrong, so the caller must read the table again.
    */
   async untilChange(known: readonly ReaderState[], wake: AbortSignal): Promise<void> {
     this.#sendRequest('waitReaderStateChange')
@@ -152,7 +155,7 @@ export class Pcscd implements ProtocolClient {
     )
   }
 
-  /** The context of `negotiate`. */
+  /** The context that `negotiate` opened. */
   get context(): number {
     return this.#context
   }
@@ -210,7 +213,7 @@ export class Pcscd implements ProtocolClient {
     )
   }
 
-  // Does not wait for the write: the time limit of the answer detects a pcscd that reads nothing.
+  // Does not wait for the write. If pcscd reads nothing, the time limit of the answer expires.
   #write(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
     this.#link.write(encodeRequest(command, body, data), never).catch((error: Error) => this.#onLinkEnd(error.message))
   }

@@ -11,7 +11,7 @@ import { PcscRefusal } from './pcscd.ts'
 /** The tag on the reader, or why it has no usable UID. */
 export type SeenTag = { readonly uid: string; readonly technology?: TagTechnology } | { readonly refused: string }
 
-/** Reads the UID. Rejects if the reader cannot report it. */
+/** Reads the UID. Rejects if the reader cannot read the UID. */
 export async function readTag(card: Card, atr: Uint8Array): Promise<SeenTag> {
   const technology = tagTechnology(atr)
   const answer = splitAnswer(await card.transmit(GET_UID))

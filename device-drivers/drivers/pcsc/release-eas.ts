@@ -14,7 +14,7 @@ import type { Card } from './card.ts'
 const lost = (why: string) => result('unknown', true, 'answer_lost', why)
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Sends a frame to the tag. Returns its answer, null if no complete answer came, or the refusal of the reader. */
+/** Sends a frame to the tag. Returns the tag's answer, null if no complete answer came, or the reader's refusal. */
 async function exchange(
   card: Card,
   frame: Uint8Array,
@@ -40,7 +40,7 @@ async function resetEas(card: Card, uid: string): Promise<CommandResult> {
   const exchanged = await exchange(card, easFrame('reset', uid)).catch((error: unknown) => lost(text(error)))
   if ('outcome' in exchanged) return exchanged
   if ('refused' in exchanged) {
-    // If the tag's EAS bit is off, the reader may have refused the command after the tag had received it.
+    // If the tag's EAS bit is off, the tag may have received the command before the reader refused.
     const why = `the reader: ${exchanged.refused}`
     return (await isEasOn(card, uid)) === false ? lost(why) : result('failed', true, 'refused', why)
   }
@@ -54,7 +54,8 @@ async function resetEas(card: Card, uid: string): Promise<CommandResult> {
 
 /**
  * Switches the EAS bit of an ICODE SLI tag off, in a transparent session of the reader. The outcome is `confirmed` if
- * the tag answers and no longer sends its EAS sequence. Sends the command once. Rejects only before that command.
+ * the tag answers and no longer sends its EAS sequence. Sends the command to the tag once. Rejects only if this command
+ * was not sent.
  */
 export async function releaseEas(card: Card, uid: string, signal: AbortSignal): Promise<CommandResult> {
   const start = transparentAnswer(await card.transmit(START_SESSION))

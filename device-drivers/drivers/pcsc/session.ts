@@ -9,9 +9,9 @@ import type { TagWatch } from './tag-watch.ts'
 
 /** A task for the card on the reader. `resolve` is called exactly once. */
 export interface Job {
-  /** Returns why the task is impossible with the present tag; null if it is possible. */
+  /** Returns why the present tag cannot have this task; null if it can. */
   precheck(): CommandResult | null
-  /** May reject only before it has sent a command to the tag. */
+  /** Rejects only if no command was sent to the tag. */
   run(card: Card): Promise<CommandResult>
   resolve(known: CommandResult): void
 }
@@ -37,8 +37,8 @@ interface SessionParts {
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /**
- * Begins a session. One loop uses the connection, so no locks are needed. It reads the table of readers and a new card,
- * then runs the next job or waits for a change. A new job ends the wait.
+ * Begins a session. One loop uses the connection, so no locks are needed. The loop reads the table of readers and a new
+ * card, then runs the next job or waits for a change. A new job ends the wait.
  */
 export function beginSession({ pcscd, reader, tags, timers }: SessionParts): Session {
   const ending = new AbortController()

@@ -21,7 +21,7 @@ export interface TagWatch {
   readonly present: PresentTag | null
   /** Applies a reader state, and reads a new card. Rejects when the connection is over. */
   update(pcscd: Pcscd, state: ReaderState, over: AbortSignal): Promise<void>
-  /** Makes the next `update` read the card again. The same tag causes no event. */
+  /** Makes the next `update` read the card again. If the tag is the same, `update` emits no event. */
   invalidate(): void
   /** Call this function when the reader is gone. It emits `tag_gone`. */
   gone(): void

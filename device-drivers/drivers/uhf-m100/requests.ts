@@ -2,15 +2,15 @@ import type { M100Frame } from '../../protocols/uhf-m100/frame.ts'
 import { M100, NO_TAG, refusalOf } from '../../protocols/uhf-m100/messages.ts'
 import type { Exchange, ExchangeAnswer } from '../exchange.ts'
 
-/** Sends a command. `pollMany` has no answer; the reader sends tags instead. */
+/** Sends a command. `pollMany` has no answer, because the reader sends tags instead. */
 export type SendM100 = (
   frame: M100Frame,
   options?: { signal?: AbortSignal; onSend?: () => void },
 ) => Promise<ExchangeAnswer<M100Frame>>
 
 /**
- * True if `frame` answers `command`: it has the same code, or is a refusal. A refusal "no tag" comes from a running
- * poll, and no refusal answers `stop`.
+ * True if `frame` answers `command`: it has the same code, or is a refusal. A refusal "no tag" belongs to a running
+ * poll. A refusal never answers `stop`.
  */
 export function isM100Answer(frame: M100Frame, command: number): boolean {
   if (frame.type !== 'answer') return false

@@ -21,7 +21,7 @@ export interface ZebraCommands {
 
 const MAX_WAITING = 64
 
-/** Makes the client. It sends each command once. */
+/** Makes the client, which sends each command once. */
 export function zebraCommands(
   line: MqttLine,
   topics: ZebraTopics,
@@ -59,8 +59,8 @@ export function zebraCommands(
         const late = () => {
           settle(id, { kind: 'lost', possiblySent: true, detail: `no answer to ${command} within ${timeoutMs} ms` })
           // Without an acknowledgement the command may still wait in a queue, and the reader may execute it too late.
-          // Ending the connection discards it. After an acknowledgement the connection stays open for the other
-          // devices.
+          // Therefore the connection ends, which discards the command. After an acknowledgement the connection stays
+          // open for the other devices.
           if (!published || !published.isAcknowledged())
             line.end(`the broker did not acknowledge ${command} within ${timeoutMs} ms`)
         }

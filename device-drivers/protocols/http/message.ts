@@ -63,7 +63,7 @@ export class HttpParser {
     return pieces
   }
 
-  /** Call this function when the peer has closed the connection. It ends a response without a length. */
+  /** Call this function when the peer has closed the connection. A response without a length is then complete. */
   end(): HttpPiece[] {
     const pieces: HttpPiece[] = []
     if (this.#state === 'until-close') this.#finish(pieces)
@@ -191,7 +191,8 @@ export function encodeRequest(request: {
 }
 
 /**
- * Encodes a response. Without `body` it encodes only the head of a chunked response; `encodeChunk` encodes the chunks.
+ * Encodes a response. Without `body`, encodes only the head of a chunked response. Its chunks are encoded by
+ * `encodeChunk`.
  */
 export function encodeResponse(status: number, headers: Readonly<Record<string, string>>, body?: string): Uint8Array {
   const bytes = text.encode(body ?? '')

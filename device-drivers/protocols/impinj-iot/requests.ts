@@ -1,8 +1,8 @@
 import { objectOf } from '../tag-sighting.ts'
 
 /**
- * Requests of the Impinj IoT device interface. Source: the reader's OpenAPI document 1.7.0. It lacks the inputs (GPI);
- * their source is Impinj's published programs for the R700.
+ * Requests of the Impinj IoT device interface. Source: the reader's OpenAPI document 1.7.0. That document lacks the
+ * inputs (GPI), which are taken from Impinj's published programs for the R700.
  */
 
 /** Base path. */
@@ -70,8 +70,8 @@ export function gpoRequest(outputs: Iterable<readonly [number, boolean]>): objec
 }
 
 /**
- * The body of `gpis` that enables events of these inputs; `now` is the present configuration. If the reader lacks an
- * input, returns it as `missing`.
+ * The body of `gpis` that enables events of these inputs. `now` is the present configuration. If the reader lacks an
+ * input, that input is returned as `missing`.
  */
 export function gpiRequest(
   now: Record<string, unknown>,

@@ -31,7 +31,7 @@ export type Mapper = (body: unknown) => Mapped
 
 type Step = string | '*'
 
-/** Form of a path such as `a.b[*].c`: field names with dots; `[*]` is each item of a list. */
+/** Form of a path such as `a.b[*].c`: field names with dots between them. `[*]` is each item of a list. */
 export const PATH = /^(?:\$|[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64}|\[\*\]){0,15}$/
 
 /** Maximum reads of one body; further reads count as `strange`. */

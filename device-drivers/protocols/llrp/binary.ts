@@ -171,7 +171,7 @@ function writeElement(
   for (const param of params) writeParameter(param, writer)
 }
 
-/** Encodes a message with its header. Throws `RangeError` if it does not fit the table. */
+/** Encodes a message with its header. Throws `RangeError` if the message does not fit the table. */
 export function encodeMessage(outgoing: Message | UnknownMessage): Uint8Array {
   const row = outgoing.name === 'unknown' ? null : MESSAGE_ROWS.get(outgoing.name as MessageName)
   const type = outgoing.name === 'unknown' ? outgoing.type : (row?.type ?? 0)

@@ -21,7 +21,7 @@ export interface FieldValues {
   u96: string
   /** Any number of bits: their count, and whole bytes as upper-case hex, padded with zeros. */
   bits: Bits
-  /** The bytes up to the end of the element. */
+  /** All bytes up to the end of the element. */
   rest: Uint8Array
 }
 
@@ -39,12 +39,12 @@ export class Malformed extends Error {
   override name = 'Malformed'
 }
 
-/** A reading position; it never passes `end`. */
+/** A reading position, which never passes `end`. */
 export interface Cursor {
   readonly bytes: Uint8Array
   at: number
   readonly end: number
-  /** Bits already read of the byte at `at`. */
+  /** Number of bits that were already read from the byte at `at`. */
   bit: number
 }
 
@@ -208,7 +208,7 @@ export function writeField<K extends keyof FieldValues>(kind: K, writer: Writer,
 
 const WIDTHS: Partial<Record<FieldKind, number>> = { u8: 1, s8: 1, r8: 1, u16: 2, s16: 2, u32: 4, u64: 8, u96: 12 }
 
-/** Minimum bytes of the fields; exact if none has a variable length. */
+/** Minimum bytes of the fields. If all lengths are fixed, this is the exact number. */
 export function leastLength(kinds: readonly FieldKind[]): number {
   let length = 0
   let bit = 0

@@ -20,7 +20,9 @@ export const HEADER_BYTES = 10
 export const VERSION = 1
 /** Maximum length of a message, bytes. A report of 1,000 tags with all fields has about 100 KB. */
 export const MAX_MESSAGE_BYTES = 262_144
-/** Maximum length while the codec resynchronises, bytes: it bounds the cost of a wrong start. */
+/**
+ * Maximum length of a message while the codec resynchronises, bytes. It limits how many bytes a wrong start can cost.
+ */
 const MAX_LENGTH_WHILE_LOST = 16_384
 
 const word = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
@@ -84,8 +86,9 @@ function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): 
  * Finds messages in a stream without start marks. TCP loses no bytes, so a correct version and length are enough to
  * accept a header. If a header or its parameters are invalid, the codec resynchronises: it tries every byte as a start.
  * It then accepts only a known type, a length of at most 16 KiB that fits the type, and parameters that end exactly
- * with the body. It buffers less than one message, and examines each byte at most 16,384 times. LLRP has no checksum,
- * so one fault stays undetected: a message that lacks bytes in its last field takes them from the next message.
+ * with the body. The codec buffers less than one message, and examines each byte at most 16,384 times. LLRP has no
+ * checksum, so one fault stays undetected: a message that lacks bytes in its last field takes them from the next
+ * message.
  */
 export function llrpCodec(): ResyncingCodec<LlrpFrame> {
   return new LlrpCodec()
@@ -100,7 +103,7 @@ class LlrpCodec implements ResyncingCodec<LlrpFrame> {
 
   push(chunk: Uint8Array): LlrpFrame[] {
     if (this.#filled === 0) return this.#scan(chunk, chunk.length, false)
-    // Copies only the missing bytes of the message; the rest of the chunk is scanned in place.
+    // Copies only the missing bytes of the message. The rest of the chunk is not copied.
     const lacks =
       this.#filled < 6 || this.#isLost
         ? chunk.length

@@ -1,8 +1,8 @@
 import type { Layout } from './layout.ts'
 
 // LLRP 1.0.1, chapters 16 and 17 (binary encoding), with the standard's names. A type below 128 has the short form (TV:
-// one byte of type, fixed length). Other types have 16 bits of type and 16 bits of length (TLV). The codec does not
-// change unknown parameters.
+// one byte of type, fixed length). Other types have 16 bits of type and 16 bits of length (TLV). The codec leaves
+// unknown parameters unchanged.
 
 const STATUS = { FieldError: '?', ParameterError: '?' } as const
 

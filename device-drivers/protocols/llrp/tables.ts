@@ -11,7 +11,7 @@ export interface Row<Name extends string> {
   readonly type: number
   readonly fields: readonly (readonly [name: string, kind: FieldKind])[]
   readonly params: ReadonlyMap<string, Count>
-  /** Minimum bytes of the fields; exact if `isFixed`. */
+  /** Minimum bytes of the fields. If `isFixed`, this is the exact number. */
   readonly fieldBytes: number
   /** True if no field has a variable length. */
   readonly isFixed: boolean

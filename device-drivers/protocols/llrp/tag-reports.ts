@@ -83,7 +83,10 @@ function epcData(bytes: Uint8Array, at: number, end: number): string | null {
     : null
 }
 
-/** Reads one TagReportData from `start` to `end`; null if it has no EPC, `malformed` if its parts do not fit. */
+/**
+ * Reads one TagReportData from `start` to `end`. Returns null if it has no EPC, and `malformed` if its parts do not
+ * fit.
+ */
 function sightingIn(bytes: Uint8Array, start: number, end: number): TagSighting | null | 'malformed' {
   let epc: string | null = null
   let antenna: number | undefined

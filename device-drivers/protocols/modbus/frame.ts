@@ -1,6 +1,6 @@
 /** A protocol data unit with its addressing, for RTU and TCP. */
 export interface ModbusFrame {
-  /** Number that an answer repeats; Modbus TCP only, 0 in RTU. */
+  /** Number that the answer repeats. Always 0 in RTU. */
   readonly transaction: number
   /** Address of the board on its bus, 0…255. */
   readonly unit: number

@@ -13,17 +13,17 @@ export interface ModbusMessage {
    * Bits as 0 or 1, registers as 0…65535. An answer has whole bytes, so it may have up to 7 bits more than requested.
    */
   readonly values: readonly number[]
-  /** Only in `writeSingleCoil`: duration of a pulse that the board ends, in 100 ms (see `FLASH_COILS`). */
+  /** Only in `writeSingleCoil`: duration of a pulse that the board ends, in units of 100 ms (see `FLASH_COILS`). */
   readonly flash?: number
 }
 
 /**
  * First address of the pulse command of relay boards of Waveshare and compatible boards. Write Single Coil at this
- * address plus the coil's number switches the coil on for a time. The value is this time in 100 ms (Waveshare wiki,
- * Modbus RTU Relay: `01 05 02 00 00 07 8D B0`).
+ * address plus the coil's number switches the coil on for a time. The value is this time in units of 100 ms (Waveshare
+ * wiki, Modbus RTU Relay: `01 05 02 00 00 07 8D B0`).
  */
 export const FLASH_COILS = 0x0200
-/** Longest pulse of this command, in 100 ms. */
+/** Longest pulse of this command, in units of 100 ms. */
 export const LONGEST_FLASH = 0x7fff
 
 /** An exception; `exception` is a key of `MODBUS_EXCEPTIONS`. */
@@ -87,8 +87,8 @@ export function encodeRefusal(refusal: ModbusRefusal): Uint8Array {
 }
 
 /**
- * Length of the protocol data unit that begins at `at`, bytes. `more` while its first bytes are missing, `unknown` for
- * an unsupported function code.
+ * Length of the protocol data unit that begins at `at`, bytes. Returns `more` while its first bytes are missing, and
+ * `unknown` for an unsupported function code.
  */
 export function pduLength(direction: Direction, bytes: Uint8Array, at: number): number | 'more' | 'unknown' {
   const code = bytes[at]
@@ -149,7 +149,7 @@ export function decodeAnswer(pdu: Uint8Array): ModbusMessage | ModbusRefusal | n
 
 /**
  * True if `answer` can belong to `request`. RTU frames have no transaction number, so all fields that the answer
- * repeats must be equal. The late answer to an earlier request must not fit.
+ * repeats must be equal. A late answer to an earlier request must not count as the answer.
  */
 export function answers(answer: ModbusMessage | ModbusRefusal, request: ModbusMessage): boolean {
   const f = MODBUS_FUNCTIONS[request.name]

@@ -92,7 +92,7 @@ function assertPacket(packet: Packet): asserts packet is MqttPacket {
 
 const isId = (id: number) => id >= 1 && id <= MAX_ID
 
-/** Reads one packet at a time: with more bytes, mqtt-packet takes a missing field from the next packet. */
+/** Passes one packet at a time to mqtt-packet, which would take a missing field from the next packet. */
 function packetReader(): (bytes: Buffer) => MqttPacket {
   const reader = parser({ protocolVersion: 4 })
   let read: Packet | undefined
@@ -119,7 +119,9 @@ export function mqttCodec(): MqttCodec {
   let held = 0
   let fault: string | null = null
 
-  /** Appends bytes to the buffer. A full buffer doubles, because copying it for each small chunk would be slow. */
+  /**
+   * Appends bytes to the buffer. A full buffer doubles its size, so that the bytes are not copied for each small chunk.
+   */
   function append(bytes: Uint8Array): void {
     if (held + bytes.length > buffer.length) {
       const grown = Buffer.allocUnsafe(Math.max(held * 2, held + bytes.length))

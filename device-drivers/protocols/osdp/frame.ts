@@ -7,7 +7,7 @@ import type { FrameShape } from '../sliding-framer.ts'
  *
  *     [FF] 53 | address | length 2 | control | [security block] | code | data | [MAC 4] | CRC 2 or checksum 1
  *
- * The address of a reply has its highest bit set. The length counts everything from 53 on. Control: sequence number (2
+ * The address of a reply has its highest bit set. The length counts all bytes from 53 on. Control: sequence number (2
  * bits), 04 CRC, 08 security block.
  */
 export interface OsdpFrame {
@@ -30,7 +30,7 @@ export interface OsdpFrame {
 export type OsdpCheck = 'crc' | 'checksum'
 
 export const EVERYBODY = 0x7f
-/** First security block type with a MAC. */
+/** Lowest type of a security block that has a MAC. */
 export const FIRST_WITH_MAC = 0x15
 
 const BEGIN = 0x53
@@ -67,7 +67,7 @@ export function osdpChecksum(bytes: Uint8Array, start = 0, end = bytes.length): 
 
 const checkLength = (check: OsdpCheck): number => (check === 'crc' ? 2 : 1)
 
-/** Encodes a frame without MAC and check; its length field counts both. The MAC is computed from these bytes. */
+/** Encodes a frame without MAC and check. The length field in it counts both. The MAC is computed from these bytes. */
 export function osdpBody(frame: OsdpFrame): Uint8Array {
   const { security, data } = frame
   const block = security ? [security.length + 1, ...security] : []
@@ -140,8 +140,8 @@ const SHAPE: FrameShape<OsdpFrame> = {
 }
 
 /**
- * Makes a codec. It decodes both directions, because all devices on an RS-485 line receive all frames, often also their
- * own.
+ * Makes a codec. The codec decodes both directions, because a device on an RS-485 line receives all frames, often also
+ * those that it sent.
  */
 export function osdpCodec(): ResyncingCodec<OsdpFrame> {
   const framer = slidingFramer(SHAPE)

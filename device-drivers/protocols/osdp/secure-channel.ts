@@ -5,7 +5,7 @@ import type { OsdpFrame } from './frame.ts'
 
 /**
  * The secure channel of OSDP v2 (SIA OSDP 2.2, Annex D) with AES-128. The session keys depend on the device's base key
- * (SCBK) and a random number of the panel. Each side proves its key by a cryptogram. From then on each frame has a MAC
+ * (SCBK) and a random number of the panel. Each side proves its key by a cryptogram. After that, each frame has a MAC
  * that depends on the frame before it.
  *
  *     panel                                       device
@@ -85,8 +85,8 @@ function padded(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * The MAC of `bytes`; `before` is the previous MAC. Encrypts in CBC mode with the first key, and the last block with
- * the second key. Pads an incomplete block.
+ * The MAC of `bytes`; `before` is the previous MAC. Encrypts the blocks in CBC mode with the first key, but the last
+ * block with the second key. An incomplete block is padded.
  */
 export function osdpMac({ mac1, mac2 }: SessionKeys, before: Uint8Array, bytes: Uint8Array): Uint8Array {
   const blocks = bytes.length > 0 && bytes.length % BLOCK === 0 ? bytes : padded(bytes)
@@ -111,11 +111,11 @@ export function decryptData({ enc }: SessionKeys, before: Uint8Array, data: Uint
   return plain[end] === END_OF_DATA ? plain.slice(0, end) : null
 }
 
-/** A session after the handshake. Each side has one, and must pass each frame to it exactly once and in order. */
+/** A session after the handshake. Each side has a session, and must pass each frame to it exactly once and in order. */
 export interface SecureChannel {
   /** Adds security block, encryption and MAC to a plain frame. */
   seal(frame: OsdpFrame): OsdpFrame
-  /** Returns the plain frame. Null if its MAC or data is invalid; then the session is unchanged. */
+  /** Returns the plain frame. If its MAC or data is invalid, returns null and leaves the session unchanged. */
   open(frame: OsdpFrame): OsdpFrame | null
 }
 

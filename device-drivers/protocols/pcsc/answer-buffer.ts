@@ -1,6 +1,6 @@
 /** Buffers bytes from pcscd until the pending answer is complete. */
 export interface AnswerBuffer {
-  /** Adds bytes. Returns false if they exceed the limit, which means that the peer uses another protocol. */
+  /** Adds bytes. Returns false if too many bytes are buffered, which means that the peer uses another protocol. */
   push(chunk: Uint8Array): boolean
   /** Removes and returns the next `length` bytes. Returns null while they are incomplete. */
   take(length: number): Uint8Array | null

@@ -1,6 +1,6 @@
 import type { TagTechnology } from '../../../policy/vocabulary.ts'
 
-/** Answer to reset. Contactless cards have none, so the reader makes one. */
+/** Answer to reset. Contactless cards send no ATR, so the reader makes one. */
 export interface Atr {
   readonly historical: Uint8Array
   /** True if the check byte is right, or the protocols need none. */
@@ -19,7 +19,7 @@ export function parseAtr(bytes: Uint8Array): Atr | null {
   const protocols: number[] = []
   let at = 2
   for (let y: number | null = t0 >> 4; y !== null;) {
-    // Skips TA, TB and TC. TD follows, which lists the next interface bytes.
+    // Skips TA, TB and TC. The next byte is TD, which lists the interface bytes that follow.
     at += (y & 1) + ((y >> 1) & 1) + ((y >> 2) & 1)
     if ((y & 8) === 0) break
     const td = bytes[at++]
@@ -39,7 +39,7 @@ export function parseAtr(bytes: Uint8Array): Atr | null {
 
 /**
  * The numbers of a storage card (PC/SC part 3, supplement for contactless cards): SS for its standard and part, NN for
- * its chip. Null for other cards.
+ * its chip. Returns null for other cards.
  */
 export function storageCard(atr: Atr): { readonly standard: number; readonly chip: number } | null {
   const [category, tag, length, ...rest] = atr.historical
@@ -87,7 +87,7 @@ export function tagTechnology(bytes: Uint8Array): TagTechnology | undefined {
   const storage = storageCard(atr)
   if (storage) {
     const standard = STANDARDS[storage.standard]
-    // Ignores the chip number if the standard is NfcV or NfcB, because all listed chips have ISO 14443 A.
+    // If the standard is NfcV or NfcB, ignores the chip number, because all listed chips have ISO 14443 A.
     return standard === 'NfcV' || standard === 'NfcB' ? standard : (CHIPS[storage.chip] ?? standard)
   }
   // ISO 14443-4 cards: 3B 8n 80 01, then the card's historical bytes.

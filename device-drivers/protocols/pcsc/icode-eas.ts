@@ -43,7 +43,10 @@ const ERRORS: Record<number, string> = {
   0x13: 'the tag could not write',
 }
 
-/** The result of a tag; `refused` is null if it executed the command. Null if the frame is no answer of a tag. */
+/**
+ * The result of a tag. `refused` is null if the tag executed the command. Returns null if the frame is no answer of a
+ * tag.
+ */
 export function tagAnswer(frame: Uint8Array): { readonly refused: string | null } | null {
   const [flags, code] = frame
   if (flags === undefined) return null

@@ -2,9 +2,9 @@ import { assert } from '../../../policy/assert.ts'
 
 /**
  * Messages between pcscd and its clients: pcsc-lite `src/winscard_msg.h`, protocols 4:4 (pcsc-lite 1.8.24, 2018) and
- * 4:5 (2.3.0, 2024). These messages are equal in both. A request is a header {size of the body, command} and a body. An
- * answer is the same body with filled fields, without a header: the client must know the request. Both are C structs in
- * the machine's byte order.
+ * 4:5 (2.3.0, 2024). These messages are the same in both protocols. A request is a header {size of the body, command}
+ * and a body. An answer has no header, so the client must know its request. Its body is the body of the request with
+ * filled fields. Requests and answers are C structs in the machine's byte order.
  */
 export const PCSC_COMMANDS = {
   establishContext: 0x01,
@@ -26,7 +26,7 @@ export type PcscCommand = keyof typeof PCSC_COMMANDS
 export const NAME_BYTES = 128
 /** Bytes of `{size, command}` before each request. */
 export const HEADER_BYTES = 8
-/** Maximum bytes of a short APDU: 255 bytes, header and status. */
+/** Maximum length of a short APDU, bytes: 255 bytes of data, and room for header and status. */
 export const MAX_APDU_BYTES = 264
 
 const HANDLE = ['card', 'rv'] as const

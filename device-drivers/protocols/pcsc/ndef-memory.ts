@@ -4,7 +4,10 @@ export interface MemoryRead {
   readonly length: number
 }
 
-/** Yields each read and receives its bytes, or null if they are unreadable. Returns the message or null. */
+/**
+ * Yields each read and receives the bytes, or null if they are unreadable. Returns the message, or null if there is
+ * none.
+ */
 export type NdefRead = Generator<MemoryRead, Uint8Array | null, Uint8Array | null>
 
 /**
@@ -35,7 +38,7 @@ const TYPE5: Layout = { first: 0, step: 1, each: 4 }
 /**
  * Finds the NDEF message of an NFC Forum Type 2 (NTAG, Ultralight) or Type 5 (ISO 15693) tag: a capability container
  * {E1, version, size of the data / 8, access}, then blocks {tag, length, value}. It never reads beyond the size in the
- * container. Some tags would then stop answering, and others would continue at the first page.
+ * container. Beyond it, some tags stop answering, and others continue at the first page.
  */
 function* readMessage({ first, step, each }: Layout): NdefRead {
   const held: number[] = []

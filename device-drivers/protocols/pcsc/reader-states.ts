@@ -22,7 +22,7 @@ const ABSENT = 0x02
 export interface ReaderState {
   /** Made by pcscd: product name, serial number if USB has one, numbers of the reader and the slot. */
   readonly name: string
-  /** Rises at each arrival and removal of a card; 16 bits. */
+  /** Increases at each arrival and removal of a card. 16 bits. */
   readonly eventCounter: number
   readonly cardPresent: boolean
   /** Empty without a card, and for a card that does not answer. */
@@ -40,7 +40,7 @@ export function decodeReaderStates(bytes: Uint8Array): ReaderState[] {
     const name = nameAt(bytes, at)
     if (name === '') continue
     const cardPresent = (view.getUint32(at + 132, LITTLE) & PRESENT) !== 0
-    // pcscd reports an impossible length while the card is starting.
+    // While the card is starting, pcscd reports an impossible length.
     const atrLength = view.getUint32(at + 176, LITTLE)
     const atr =
       cardPresent && atrLength <= MAX_ATR_BYTES ? bytes.slice(at + 140, at + 140 + atrLength) : new Uint8Array(0)

@@ -26,7 +26,7 @@ export function transceive(frame: Uint8Array): Uint8Array {
 
 /** Result of a transparent command. */
 export type TransparentAnswer =
-  /** The reader executed the command; `frame` is the tag's answer, if one was requested. */
+  /** The reader executed the command. `frame` is the tag's answer, if one was requested. */
   | { readonly kind: 'done'; readonly frame: Uint8Array | null }
   /** The reader sent the frame and received no complete answer. */
   | { readonly kind: 'no_answer' }
@@ -45,7 +45,8 @@ function* objects(bytes: Uint8Array): Generator<{ tag: number; value: Uint8Array
 }
 
 /**
- * Interprets a status (hex). 6400 and 6401: reader or tag did not respond. 63xx and 6Fxx: undefined. 62xx: a warning.
+ * Interprets a status (hex): 6400 and 6401 mean that reader or tag did not respond, 63xx and 6Fxx are undefined, 62xx
+ * is a warning.
  */
 function verdict(status: number): 'good' | 'no_answer' | 'refused' {
   const kind = status >> 8
@@ -56,7 +57,7 @@ function verdict(status: number): 'good' | 'no_answer' | 'refused' {
 /** Decodes the answer: status 9000 and a list of objects. Object C0 holds the number of a faulty object and its status. */
 export function transparentAnswer(bytes: Uint8Array): TransparentAnswer {
   const answer = splitAnswer(bytes)
-  // Some readers report the tag's status in this outer status.
+  // Some readers report the tag's status in this status of the whole answer.
   const outer = answer === null ? 'no_answer' : verdict(answer.status)
   if (answer === null || outer === 'no_answer') return { kind: 'no_answer' }
   if (outer === 'refused') return { kind: 'refused', status: answer.status }

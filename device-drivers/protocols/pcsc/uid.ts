@@ -13,9 +13,9 @@ const RANDOM = 0x08
 const LENGTHS: ReadonlySet<number> = new Set([4, 7, 8, 10])
 
 /**
- * Converts a reader's UID to upper-case hex in its printed order. Some readers return ISO 15693 UIDs in the order of
- * transmission, last byte first. Rejects invalid lengths, blank UIDs and random 4-byte UIDs (08…). Phones and some
- * cards show a new random UID each time, so it cannot identify an item.
+ * Converts a reader's UID to upper-case hex in its printed order. Some readers return ISO 15693 UIDs last byte first,
+ * as they are transmitted. Rejects invalid lengths, blank UIDs and random 4-byte UIDs (08…). Phones and some cards show
+ * a new random UID each time, so such a UID cannot identify an item.
  */
 export function readUid(bytes: Uint8Array, technology: TagTechnology | undefined): ReadUid {
   if (!LENGTHS.has(bytes.length)) return { refused: `a UID of ${bytes.length} bytes` }
@@ -25,7 +25,7 @@ export function readUid(bytes: Uint8Array, technology: TagTechnology | undefined
     if (bytes.length !== 8) return { refused: `an ISO 15693 UID of ${bytes.length} bytes` }
     const [isFirst, isLast] = [bytes[0] === ISO15693, bytes[7] === ISO15693]
     if (!isFirst && !isLast) return { refused: `an ISO 15693 UID without E0: ${hex(bytes)}` }
-    // One UID in 256 has E0 at both ends; then the maker's number decides.
+    // One UID in 256 has E0 at both ends. In that case the maker's number decides.
     const isReversed = isFirst && isLast ? !MAKERS.has(bytes[1]) && MAKERS.has(bytes[6]) : isLast
     return { uid: hex(isReversed ? bytes.toReversed() : bytes) }
   }

@@ -7,7 +7,10 @@ export interface LineOptions {
   readonly suffix: ScannerSuffix
   /** True if each text is between STX (02) and ETX (03); bytes outside are noise. */
   readonly stx: boolean
-  /** True for scanners without a suffix: silence ends a line. False: silence discards an incomplete line. */
+  /**
+   * True for scanners without a suffix: a line ends when the scanner is silent. If false, an incomplete line is
+   * discarded when the scanner is silent.
+   */
   readonly silenceEndsLine: boolean
 }
 
@@ -36,7 +39,7 @@ const SUFFIX_BYTES: Record<ScannerSuffix, readonly number[]> = {
   TAB: [TAB],
 }
 
-/** Not removed: GS separates the fields of a GS1 element string. */
+/** This character is not removed, because GS separates the fields of a GS1 element string. */
 const GS = '\u001d'
 
 function withoutControls(text: string): string {
@@ -51,7 +54,7 @@ export function lineCodec(options: LineOptions): ResyncingCodec<string> {
 /** Finds the lines of one scanner. */
 class LineCodec implements ResyncingCodec<string> {
   readonly #options: LineOptions
-  /** Size of the buffer; one more byte for CRLF, because the CR is buffered until the LF. */
+  /** Size of the buffer. It has room for one more byte, because the CR of CRLF is buffered until the LF. */
   readonly #room: number
   readonly #buffer: Uint8Array
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })

@@ -21,8 +21,8 @@ export type Symbology =
   | 'maxicode'
 
 /**
- * By letter: the default name, and the names for modifiers with another name. Scanners send UPC-A and UPC-E as 13
- * digits.
+ * By letter: the default name, then the names for those modifiers that have another name. Scanners send UPC-A and UPC-E
+ * as 13 digits.
  */
 const AIM: Readonly<Record<string, readonly [Symbology, Readonly<Record<string, Symbology>>?]>> = {
   A: ['code-39'],

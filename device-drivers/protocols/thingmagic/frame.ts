@@ -42,8 +42,8 @@ const COMMAND_EXTRA = 5
 const REPLY_EXTRA = 7
 
 /**
- * The modules' CRC of the bytes from `start` up to `end`. It is CRC-CCITT with start FFFFh, but shifts the data in at
- * the low end.
+ * The modules' CRC of the bytes from `start` up to `end`. It is CRC-CCITT with start FFFFh, except that the data is
+ * shifted in at the low end.
  */
 export function thingMagicCrc(bytes: Uint8Array, start = 0, end = bytes.length): number {
   let crc = 0xffff

@@ -47,9 +47,9 @@ export function thingMagicCommand(opcode: number, data: readonly number[] = []):
 
 const GEN2 = 0x05
 
-/** Selects Gen2 tags; `START_READING` also selects them. */
+/** Selects Gen2 tags. `START_READING` also selects them. */
 export const USE_GEN2 = thingMagicCommand(THINGMAGIC.setProtocol, [0, GEN2])
-/** Makes the module report every read of a tag, not only the first. */
+/** Commands the module to report every read of a tag, not only the first. */
 export const REPORT_EVERY_READ = thingMagicCommand(THINGMAGIC.setOption, [0x01, 0x0c, 0x00])
 
 /** Bits of the metadata flags, in the order of the metadata. */

@@ -13,7 +13,7 @@ export const M100 = {
   setPower: 0xb6,
   getPower: 0xb7,
   changeEas: 0xe3,
-  /** No command: the code of an answer that refuses a command. */
+  /** The code of an answer that refuses a command. It is no command itself. */
   refusal: 0xff,
 } as const
 
@@ -39,7 +39,10 @@ const REFUSALS: Readonly<Record<number, string>> = {
   0x20: 'no free channel',
 }
 
-/** Kinds of access, by the high half byte of the code. The low half byte is the Gen2 error code of the tag. */
+/**
+ * Kinds of access that a tag refused, by the high half byte of the code. The low half byte is the Gen2 error code of
+ * the tag.
+ */
 const TAG_REFUSALS: Readonly<Record<number, string>> = {
   0xa0: 'read',
   0xb0: 'write',
@@ -74,7 +77,7 @@ export function setPower(dbm: number): M100Frame {
 /** Selects the tag for the next kill or EAS command, by its whole EPC in hex. Does not affect polls. */
 export function selectTag(epc: string): M100Frame {
   const mask = bytesOfHex(epc)
-  // Target S0, action 0, bank 1 (EPC), from bit 20h after CRC and PC; not truncated.
+  // Target S0, action 0, bank 1 (EPC), from bit 20h (after CRC and PC), not truncated.
   return m100Command(M100.setSelect, [0x01, 0, 0, 0, 0x20, mask.length * 8, 0, ...mask])
 }
 
@@ -109,8 +112,8 @@ export function refusalOf({ type, command, parameters }: M100Frame): number | nu
 }
 
 /**
- * The EPC in the answer to a kill or EAS command. The answer has the length of PC and EPC, PC (2 bytes), EPC, state.
- * Null if malformed.
+ * The EPC in the answer to a kill or EAS command. The answer consists of the length of PC and EPC, PC (2 bytes), EPC,
+ * and state. Null if malformed.
  */
 export function tagOfAnswer({ parameters }: M100Frame): string | null {
   const length = parameters[0] ?? 0

@@ -53,19 +53,19 @@ export function zebraResponse(value: unknown): ZebraResponse | null {
 /** The tags of one message of the data topic. */
 export interface ZebraTags {
   readonly sightings: readonly TagSighting[]
-  /** Number of items that are no valid events or tags. */
+  /** Number of items in the message that are no valid events or tags. */
   readonly strange: number
 }
 
 /** Maximum tags of one message; readers send at most 256 KB. */
 const MAX_TAGS = 5_000
 
-/** Memory banks other than the EPC, whose content is no tag id. */
+/** Memory banks other than the EPC. Their content is no tag id. */
 const OTHER_BANKS: ReadonlySet<unknown> = new Set(['tid', 'user', 'reserved'])
 
 /**
  * Reads the tags of an event or a list of events. Depending on the firmware, the data of an event is one tag, a list of
- * tags, or has the list `tagData`. Ignores barcodes and events without tags.
+ * tags, or an object with the list `tagData`. Ignores barcodes and events without tags.
  */
 export function zebraTags(value: unknown): ZebraTags {
   const sightings: TagSighting[] = []

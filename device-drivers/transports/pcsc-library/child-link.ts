@@ -5,7 +5,10 @@ import type { ByteLink } from '../byte-link.ts'
 /** Starts the process that loads a PC/SC package, with pipes for stdin, stdout and stderr. */
 export type StartPcscChild = () => ChildProcess
 
-/** The process writes this line to stderr when the package works. Any other line is an error message. */
+/**
+ * The process writes this line to stderr when the package works. Any other line that it writes there is an error
+ * message.
+ */
 export const READY = 'ready'
 
 const MAX_UNSENT_BYTES = 65_536
@@ -66,7 +69,7 @@ export async function openPcscChild(start: StartPcscChild, signal: AbortSignal):
       for await (const chunk of stdout?.iterator({ destroyOnReturn: false }) ?? [])
         if (!closed) yield chunk as Uint8Array
     } catch {
-      // Ignores the error, because `exited` resolves with the reason.
+      // Ignores the error, because `exited` will resolve with the reason.
     }
     const reason = await exited
     if (!closed) throw new LinkFault('lost', reason)

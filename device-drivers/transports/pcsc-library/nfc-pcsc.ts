@@ -34,7 +34,7 @@ interface NfcReader {
 
 const MAX_ANSWER_BYTES = 258
 
-/** The message of the previous error contains the PC/SC code: `… error: …(0x80100069)`. */
+/** The property `previous` of the error has a message with the PC/SC code: `… error: …(0x80100069)`. */
 function smartCardError(error: unknown): SmartCardError {
   const { message, previous } = error as Error & { previous?: Error }
   const text = previous?.message ?? message
@@ -57,7 +57,7 @@ function connectedCard(reader: NfcReader, protocol: number): ConnectedCard {
     begin: () => Promise.resolve(),
     end: () => Promise.resolve(),
     async transmit(apdu) {
-      // The card was removed. The package would throw an error without a code.
+      // The card was removed. In this case the package would throw an error without a code.
       if (!reader.card) throw new SmartCardError(rv.REMOVED, 'the card was taken away')
       return withSmartCardError(() => reader.transmit(Buffer.from(apdu), MAX_ANSWER_BYTES))
     },
@@ -90,13 +90,13 @@ export function nfcPcscCards(nfcPcsc: NfcPcsc): SmartCards {
   nfc.on('error', failed)
   nfc.on('reader', (reader) => {
     const { name } = reader
-    // The package takes ISO 15693 tags for ISO 14443 tags, so the driver requests the UID itself.
+    // The package treats ISO 15693 tags as ISO 14443 tags, so the driver requests the UID itself.
     reader.autoProcessing = false
     readers.set(name, reader)
     table.set(name, false, cards)
     reader.on('card', ({ atr }) => table.setAtr(name, table.set(name, true, ++cards), Uint8Array.from(atr ?? [])))
     reader.on('card.off', () => void table.set(name, false, ++cards))
-    // Ignored: a reader also emits this event when it is unplugged. `nfc` reports the end of the service.
+    // Ignores the error, because a reader also emits it when it is unplugged. If the service ends, `nfc` reports that.
     reader.on('error', () => {})
     reader.on('end', () => {
       readers.delete(name)

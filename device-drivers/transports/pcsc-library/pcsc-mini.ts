@@ -105,7 +105,8 @@ export function pcscMiniCards(pcsc: PcscMini): SmartCards {
     try {
       return await reader.connect(SHARED)
     } catch (error) {
-      // The package allows four connections, and never frees one that it failed to end. Ending the process frees them.
+      // The package allows four connections. If it fails to end a connection, it never frees that one, until its
+      // process ends.
       if (codeOf(error) === 'TooManyCardConnections') end('pcsc-mini has no place for another connection')
       throw smartCardError(error)
     }
@@ -120,8 +121,8 @@ export function pcscMiniCards(pcsc: PcscMini): SmartCards {
       await withSmartCardError(card.disconnect(LEAVE))
       table.setAtr(name, eventCounter, atr)
     } catch {
-      // Ignores the error: the card has gone, or another program uses it exclusively. The next change of state calls
-      // this function again.
+      // Ignores the error, because the card has gone or another program uses it exclusively. At the next change of
+      // state this function is called again.
     }
   }
 

@@ -4,11 +4,13 @@ import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
 /** The machine's smart-card readers, as a native PC/SC package reports them. */
 export interface SmartCards {
   readonly readers: readonly ReaderState[]
-  /** Sets the listener that is called after each change of `readers`. There is one listener. */
+  /** Sets the listener that is called after each change of `readers`. A later call replaces the listener. */
   onChange(listener: () => void): void
   /** Connects to the card on a reader, shared with other programs. Rejects with `SmartCardError`. */
   connect(reader: string): Promise<ConnectedCard>
-  /** Resolves with the reason when the package reports no more changes. The caller must then restart its process. */
+  /**
+   * Resolves with the reason when the package will report no more changes. The caller must then restart its process.
+   */
   readonly ended: Promise<string>
 }
 
@@ -39,16 +41,18 @@ export class SmartCardError extends Error {
 export interface ReaderTable {
   readonly readers: readonly ReaderState[]
   onChange(listener: () => void): void
-  /** Sets the presence of a card. Each card must have another `mark`. Returns the event counter of this card. */
+  /**
+   * Sets the presence of a card. Each new card must have a different `mark`. Returns the event counter of this card.
+   */
   set(name: string, cardPresent: boolean, mark: number): number
-  /** Sets the ATR of the card with this event counter. No effect if another card is on the reader now. */
+  /** Sets the ATR of the card with this event counter. Does nothing if another card is on the reader now. */
   setAtr(name: string, eventCounter: number, atr: Uint8Array): void
   remove(name: string): void
 }
 
 const COUNTER_MASK = 0xffff
 
-/** Makes an empty table. It ignores more than 16 readers, the maximum of pcscd's protocol. */
+/** Makes an empty table. It holds 16 readers, the maximum of pcscd's protocol, and ignores further ones. */
 export function readerTable(): ReaderTable {
   const rows = new Map<string, ReaderState & { readonly mark: number }>()
   let changes = 0
