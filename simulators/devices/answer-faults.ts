@@ -3,7 +3,7 @@ import type { Timers } from '../../policy/platform.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import type { Fault } from './faults.ts'
 
-/** One answer with its faults. */
+/** One answer of a simulated device, and the faults of this answer. */
 export interface FaultyAnswer {
   readonly link: ByteLink
   readonly timers: Timers

@@ -23,9 +23,9 @@ export interface FaultLimits {
   readonly functions?: readonly number[]
   /** Only for this unit. */
   readonly unit?: number
-  /** Number of matching requests without the fault before it begins. */
+  /** Number of matching requests that pass before the fault begins. */
   readonly after?: number
-  /** Number of requests with the fault after that. */
+  /** Number of requests that then get the fault. */
   readonly times?: number
 }
 

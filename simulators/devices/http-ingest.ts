@@ -6,7 +6,7 @@ export type PushFormat = 'keonn' | 'impinj'
 export interface PushingReaderOptions {
   readonly platform: Platform
   readonly format: PushFormat
-  /** Posts a body. If it returns false, the reader posts the body again later. Must not reject. */
+  /** Posts a body. If `post` returns false, the reader posts the body again later. Must not reject. */
   post(body: string): Promise<boolean>
   /** Idle time after which an empty batch is posted, as Impinj readers do; default never. */
   readonly lingerMs?: number
@@ -29,7 +29,7 @@ interface Read {
   readonly atMs: number
 }
 
-/** Pause after each request, ms. The reader posts all reads of a pause together (wiki.keonn.com, HTTP service). */
+/** Pause after each request, ms. The reader posts all reads of one pause together (wiki.keonn.com, HTTP service). */
 const BATCH_MS = 100
 const RETRY_MS = 1_000
 const MAX_WAITING = 10_000

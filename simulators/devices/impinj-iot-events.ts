@@ -16,7 +16,7 @@ export class ImpinjEvents {
     keepAliveIntervalSeconds: 30,
   }
   #cancelKeepalive: Cancel = () => {}
-  /** True while the reader must send nothing. */
+  /** True while the reader must not send anything. */
   isMute = false
 
   constructor(timers: Timers) {

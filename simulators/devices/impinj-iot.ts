@@ -168,7 +168,7 @@ export class ImpinjReader {
     return this.#setReading(false)
   }
 
-  /** Sets the error of its clock, ms. */
+  /** Sets the error of the reader's clock, ms. */
   setClock(offset: number): void {
     this.#offsetMs = offset
   }

@@ -25,7 +25,7 @@ export interface CrowdOptions {
   readonly onWalk?: (walk: Walk) => void
 }
 
-/** The tags of a shop, some of them too near to the gate, and people who carry tags through the gate. */
+/** The tags of a shop, and people who carry tags through the gate. Some tags of the shop are too near to the gate. */
 export interface Crowd {
   readonly epcs: readonly string[]
   /** Sends one person through; resolves when the person is gone. */

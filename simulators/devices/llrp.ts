@@ -69,7 +69,7 @@ export class LlrpReader {
   readonly #clock: Clock
   readonly #timers: Timers
   readonly #can: Abilities
-  /** The `functions` of a fault are message types. */
+  /** The `functions` of a fault are LLRP message types. */
   readonly faults = faultSwitches()
   /** Every write of an output, also without a change, oldest first; the last 10,000. */
   readonly writes: OutputChange[] = []
@@ -154,7 +154,7 @@ export class LlrpReader {
       this.#reportEvent(parameter('ReaderExceptionEvent', { Message: text }))
   }
 
-  /** Sets the error of its clock, ms. */
+  /** Sets the error of the reader's clock, ms. */
   setClock(ms: number): void {
     this.#aheadMs = ms
   }
@@ -169,7 +169,7 @@ export class LlrpReader {
     this.#isHung = on
   }
 
-  /** Restarts the reader. It loses all state, switches its outputs off, and accepts no connection for `bootMs`. */
+  /** Restarts the reader, which loses all state, switches its outputs off, and refuses connections for `bootMs`. */
   readonly reboot = (): void => {
     this.#stopKeepalive()
     this.#state.gpos.forEach((on, gpo) => on && this.#setOutput(gpo, false))
@@ -204,11 +204,11 @@ export class LlrpReader {
     try {
       for await (const chunk of link.bytes) {
         if (this.#isHung) continue
-        // Handles requests one after the other, even if an answer is delayed.
+        // Handles requests one after the other, even if the answer to one is delayed.
         for (const frame of codec.push(chunk)) order = order.then(() => this.#onFrame(me, frame))
       }
     } catch {
-      // Ignored: a broken link is like a lost network.
+      // Ignores the error, because a broken link is like a lost network.
     } finally {
       if (this.#client === me) this.#client = null
       await link.close()

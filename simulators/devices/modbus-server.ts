@@ -52,7 +52,7 @@ export async function serveModbus(options: ModbusServerOptions): Promise<void> {
     await answerWithFaults({ link, timers, hits, bytes }, framing === 'rtu' ? -1 : 0)
   }
 
-  // Answers keep the order of the requests, even if one is delayed.
+  // Answers keep the order of the requests, even if one answer is delayed.
   function take(frames: readonly ModbusFrame[]): void {
     for (const frame of frames) order = order.then(() => serveOne(frame))
   }
@@ -64,7 +64,7 @@ export async function serveModbus(options: ModbusServerOptions): Promise<void> {
       if (codec.held > 0) cancelSilence = timers.after(SILENCE_MS, () => take(codec.silence()))
     }
   } catch {
-    // Ignored: a broken link is like an unplugged board.
+    // Ignores the error, because a broken link is like an unplugged board.
   } finally {
     cancelSilence()
     await link.close()

@@ -83,7 +83,7 @@ export class RelayBoard {
     if (input < SIZE) this.#inputs[input] = on
   }
 
-  /** Fixes the state of an input, as if it were stuck; null ends this. */
+  /** Fixes the state of an input, as if it were stuck. With null, the input is free again. */
   stick(input: number, on: boolean | null): void {
     if (on === null) this.#stuck.delete(input)
     else this.#stuck.set(input, on)
@@ -120,7 +120,7 @@ export class RelayBoard {
     for (const lock of this.#locks) {
       if (lock.coil !== coil) continue
       const delayMs = on ? lock.openMs : lock.closeMs
-      // Uses no timer: on a busy machine the next read could come before the timer fires.
+      // With a delay of 0 no timer is used, because on a busy machine the next read could come before the timer fires.
       if (delayMs === 0) this.#inputs[lock.input] = on
       else
         this.#options.platform.timers.after(

@@ -86,7 +86,7 @@ export function mqttBroker(): MqttBroker {
           if (reading.fault !== null) return
         }
       } catch {
-        // Ignored: a broken link is like an unplugged client.
+        // Ignores the error, because a broken link is like an unplugged client.
       } finally {
         clients.delete(link)
         await link.close()

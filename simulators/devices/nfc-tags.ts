@@ -4,7 +4,7 @@ import { hex, unhex } from '../../device-drivers/protocols/pcsc/hex.ts'
 /** A card or tag, as a reader presents it: its ATR and its answers to commands. */
 export interface NfcTag {
   readonly atr: Uint8Array
-  /** Returns the answer with its status; null if the reader returns nothing. */
+  /** Returns the answer with its status. Returns null if the reader returns nothing. */
   answer(apdu: Uint8Array): Uint8Array | null
   /** Called when the reader switches its field off and on. */
   reset?(): void
@@ -139,7 +139,7 @@ export interface IcodeOptions {
   readonly transparent?: boolean
   /** True if the tag refuses to change its EAS bit (error 12). */
   readonly locked?: boolean
-  /** True if the reader reports a silent tag by the status of the whole answer, as some readers do. */
+  /** True if the reader reports a silent tag by the status of its whole answer, as some readers do. */
   readonly reportsOutside?: boolean
   /** Fault of the command that resets the bit. */
   readonly resetFault?: 'no-answer-done' | 'no-answer-undone' | 'says-done-undone' | 'silent'

@@ -18,7 +18,7 @@ export type HandshakeReply = { readonly code: number; readonly data: Uint8Array;
 /** The device's side of the handshake. */
 export interface DeviceChannel {
   challenge(security: Uint8Array, panelRandom: Uint8Array, key: Uint8Array | null): HandshakeReply
-  /** Checks the panel's proof. On success, frames after the reply use the channel. */
+  /** Checks the panel's proof. If the proof is right, the frames after the reply use the channel. */
   prove(cryptogram: Uint8Array): HandshakeReply
   /** The secure channel; null before the handshake. */
   readonly channel: SecureChannel | null

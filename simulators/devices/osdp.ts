@@ -15,7 +15,10 @@ export interface OsdpDeviceOptions {
   readonly address?: number
   /** The device's own base key, 16 bytes; null if it has only the default key. */
   readonly key?: Uint8Array | null
-  /** True if the device also accepts the default key. By default it does so only without an own key. */
+  /**
+   * True if the device also accepts the default key. By default, it accepts the default key only if it has no key of
+   * its own.
+   */
   readonly installMode?: boolean
   /** Default: output 0 opens a lock, and input 0 turns on 30 ms later. */
   readonly locks?: readonly LockModel[]
@@ -58,7 +61,7 @@ export class OsdpDevice {
   readonly #address: number
   readonly #locks: readonly LockModel[]
   readonly #codec = osdpCodec()
-  /** The `functions` of a fault are command codes; an `exception` is a NAK code. */
+  /** The `functions` of a fault are command codes. Its `exception` is a NAK code. */
   readonly faults = faultSwitches()
   readonly #handshake: DeviceChannel
   readonly outputs = Array.from({ length: SIZE }, () => false)
@@ -186,7 +189,7 @@ export class OsdpDevice {
       for await (const chunk of link.bytes)
         for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
-      // Ignored: a broken link is like an unplugged device.
+      // Ignores the error, because a broken link is like an unplugged device.
     } finally {
       await link.close()
     }
@@ -210,7 +213,7 @@ export class OsdpDevice {
     return Uint8Array.from(states, Number)
   }
 
-  /** Returns the plain frame, or a NAK code. */
+  /** Returns the plain frame, or the code of the NAK to send. */
   #opened(frame: OsdpFrame): OsdpFrame | number {
     if (!frame.mac)
       return PLAIN.has(frame.code) || (this.#key === null && !this.#handshake.channel)

@@ -8,13 +8,13 @@ import type { NfcTag } from './nfc-tags.ts'
 
 export interface PcscdOptions {
   readonly platform: Platform
-  /** Minor version of protocol 4 that it uses; default 4. */
+  /** Minor version of protocol 4 that the simulated pcscd uses; default 4. */
   readonly minor?: number
-  /** The lowest minor version that it accepts; default `minor`. */
+  /** Lowest minor version that the simulated pcscd accepts; default `minor`. */
   readonly oldest?: number
   /**
-   * Offset within the table, bytes. If readers change when a client begins to wait, the change message is sent at this
-   * offset, as pcscd 2.5 may do.
+   * Offset in the table of readers, bytes. If readers change when a client begins to wait, the change message is
+   * inserted at this offset, as pcscd 2.5 may do.
    */
   readonly changeAt?: number
 }
@@ -29,8 +29,8 @@ export interface PcscdFaults {
   /** Called after a client has requested to wait, before the table is sent. */
   race: (() => void) | null
   /**
-   * Called after a client has read the table, before it requests to wait. The client receives no message about a change
-   * that this function makes.
+   * Called after a client has read the table, before it requests to wait. If this function changes a reader, the client
+   * receives no message about the change.
    */
   unseen: (() => void) | null
   /** True while cards start and have no ATR yet. */
@@ -151,7 +151,7 @@ export class PcscdSimulator {
         }
       }
     } catch {
-      // Ignored: the client is gone.
+      // Ignores the error, because the client is gone.
     } finally {
       this.#clients.delete(client)
       await link.close()
@@ -234,7 +234,7 @@ export class PcscdSimulator {
       race?.()
       return
     }
-    // Sends the table as it was before the change. The change message is inserted into it.
+    // Sends the table as it was before the change, with the change message inserted.
     const before = this.#table()
     await client.send(before.subarray(0, this.#options.changeAt))
     race()

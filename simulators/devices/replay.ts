@@ -14,7 +14,7 @@ export interface Replay {
   serve(link: ByteLink): Promise<void>
 }
 
-/** Time that the replay waits for missing bytes of the driver, ms. */
+/** Time that the replay waits for the missing bytes of a request, ms. */
 const REQUEST_TIMEOUT_MS = 1_000
 const NEVER_ABORTED = new AbortController().signal
 
@@ -28,8 +28,8 @@ function connectionsIn(records: readonly TraceRecord[]): TraceRecord[][] {
 }
 
 /**
- * Replays the device's side of a trace. It sends each answer after the same number of received bytes as in the trace,
- * with the same delay. So it also works for drivers on slower or virtual clocks.
+ * Replays the device's side of a trace. It sends each answer as soon as it has received the same number of bytes as in
+ * the trace, with the same delay. Therefore it also works for drivers on slower or virtual clocks.
  */
 export function replay(trace: string, { clock, timers }: Platform): Replay {
   const connections = connectionsIn(readTrace(trace))

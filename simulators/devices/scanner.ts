@@ -9,13 +9,13 @@ export interface ScannerSimulatorOptions {
   readonly suffix?: ScannerSuffix
   /** True if STX and ETX enclose each text; default false. */
   readonly stx?: boolean
-  /** Size of the chunks, bytes, as on a slow serial line; default: one chunk. */
+  /** Size of the chunks in which a text is sent, bytes, as on a slow serial line; default: one chunk. */
   readonly chunkBytes?: number
 }
 
 /** A simulated code scanner; all connected clients receive its scans. */
 export interface ScannerSimulator {
-  /** Scans a code. `aim` is a symbology identifier that is sent before it, such as `]Q1`. */
+  /** Scans a code. `aim` is a symbology identifier that is sent before the text, such as `]Q1`. */
   scan(text: string, aim?: string): Promise<void>
   /** Sends an incomplete line. */
   halfLine(text: string): Promise<void>
@@ -67,7 +67,7 @@ export function scannerSimulator(options: ScannerSimulatorOptions): ScannerSimul
         // A scanner ignores input; reading only detects that the client is gone.
         for await (const _ of link.bytes) continue
       } catch {
-        // Ignored: the client is gone.
+        // Ignores the error, because the client is gone.
       } finally {
         links.delete(link)
         await link.close()

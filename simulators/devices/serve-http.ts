@@ -79,7 +79,7 @@ export async function serveHttp(
       if (parser.fault !== null) return
     }
   } catch {
-    // Ignored: a broken link is like an unplugged device.
+    // Ignores the error, because a broken link is like an unplugged device.
   } finally {
     await link.close()
   }

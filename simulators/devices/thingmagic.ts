@@ -38,7 +38,7 @@ export class ThingMagicReader {
   readonly #roundMs: number
   readonly #bootLoader: boolean
   readonly #codec = thingMagicCodec('reader')
-  /** The `functions` of a fault are opcodes; an `exception` is a status. */
+  /** The `functions` of a fault are opcodes. Its `exception` is a status. */
   readonly faults = faultSwitches()
   readonly #tags = new Map<string, SimulatedTag>()
   readonly #links = new Set<ByteLink>()
@@ -149,7 +149,7 @@ export class ThingMagicReader {
       for await (const chunk of link.bytes)
         for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
-      // Ignored: a broken link is like an unplugged reader.
+      // Ignores the error, because a broken link is like an unplugged reader.
     } finally {
       this.#links.delete(link)
       await link.close()

@@ -127,7 +127,7 @@ export class M100Pad {
     this.#tags.delete(epc)
   }
 
-  /** State of a tag, also after it was taken away. */
+  /** State of a tag, even if it was taken away. */
   tag(epc: string): { readonly alive: boolean; readonly eas: boolean } | null {
     return this.#tags.get(epc) ?? this.#taken.get(epc) ?? null
   }
@@ -156,7 +156,7 @@ export class M100Pad {
       for await (const chunk of link.bytes)
         for (const frame of codec.push(chunk)) order = order.then(() => this.#serveOne(link, frame))
     } catch {
-      // Ignored: a broken link is like an unplugged pad.
+      // Ignores the error, because a broken link is like an unplugged pad.
     } finally {
       this.#links.delete(link)
       await link.close()

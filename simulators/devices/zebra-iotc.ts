@@ -6,7 +6,7 @@ import type { MessageBus } from './mqtt-broker.ts'
 export interface ZebraReaderOptions {
   readonly platform: Platform
   readonly bus: MessageBus
-  /** Base of its topics; default `zebra/FX9600F0F4B5`. */
+  /** Base of the reader's topics; default `zebra/FX9600F0F4B5`. */
   readonly base?: string
   onChange?(change: { gpo: number; on: boolean }): void
 }
@@ -17,7 +17,7 @@ const MAX_BUFFERED = 10_000
 const ZONE_MS = -6 * 3_600_000
 const ZONE = '-0600'
 
-/** Makes a reader with four outputs on a bus. */
+/** Makes a reader with four outputs that is connected to a message bus. */
 export function zebraReader(options: ZebraReaderOptions): ZebraReader {
   return new ZebraReader(options)
 }
@@ -56,7 +56,7 @@ export class ZebraReader {
     if (this.#isReading) this.#publish(epcs.map((epc) => this.#event(epc)))
   }
 
-  /** Cuts the network if `on`. Otherwise restores it and sends the buffered messages. */
+  /** With true, cuts the network. With false, restores the network and sends the buffered messages. */
   disconnect(on: boolean): void {
     this.#isDisconnected = on
     if (!on) for (const text of this.#buffered.splice(0)) this.#bus.publish(this.#topics.data, text)
@@ -81,7 +81,7 @@ export class ZebraReader {
     this.#isReading = false
   }
 
-  /** Sets the error of its clock, ms. */
+  /** Sets the error of the reader's clock, ms. */
   setClock(offset: number): void {
     this.#offsetMs = offset
   }

@@ -120,7 +120,7 @@ class OdooApi implements VendorApi {
     return model === 'sale.order' ? this.#orders : undefined
   }
 
-  /** Returns the result, or the name of an exception. */
+  /** Returns the result of the method, or the name of an exception. */
   #execute(
     model: string,
     method: string,

@@ -15,7 +15,7 @@ export function lightspeedSystem(options: VendorOptions = {}): Promise<Simulated
     credentials: (baseUrl) => ({ baseUrl, domainPrefix: 'hafenkante', accessToken: TOKEN, ...LIGHTSPEED_WRITING }),
     isAuthorized: ({ headers }) => headers['authorization'] === `Bearer ${TOKEN}`,
     unauthorized: { status: 401, body: { error: 'Unauthorized', message: 'Not authorized' } },
-    // A past date, so that clients wait only a moment.
+    // A date in the past, so that clients wait only a moment.
     rateLimited: {
       status: 429,
       body: { error: 'Too Many Requests', message: 'Rate limiting enforced' },

@@ -154,7 +154,7 @@ class SquareApi implements VendorApi {
     return { status: 200, body: { payment } }
   }
 
-  /** Lists payments of exactly the requested amount, one on each page. */
+  /** Lists only payments of exactly the requested amount, one on each page. */
   #listPayments(query: URLSearchParams): VendorAnswer {
     if (query.get('location_id') !== LOCATION)
       return refused('INVALID_VALUE', 'The location is unknown.', 'location_id')

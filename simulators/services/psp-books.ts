@@ -16,10 +16,7 @@ import { STRIPE } from './psps/stripe.ts'
 import { SUMUP } from './psps/sumup.ts'
 import { WORLDLINE } from './psps/worldline.ts'
 
-/**
- * The sessions and refunds of a simulated payment service provider, without real money. The file of each dialect names
- * its public documentation. All requests with one idempotency key are executed once and receive the same answer.
- */
+/** The protocols of the providers. The file of each protocol names its public documentation. */
 const DIALECTS = {
   custom: CUSTOM,
   stripe: STRIPE,
@@ -47,6 +44,10 @@ export function pspBooks(options: PspBooksOptions): PspBooks {
   return new PspBooks(options)
 }
 
+/**
+ * The sessions and refunds of one simulated payment service provider. No real money moves. All requests with one
+ * idempotency key are executed once and receive the same answer.
+ */
 export class PspBooks {
   readonly #options: PspBooksOptions
   readonly #dialect: PspDialect
@@ -130,7 +131,7 @@ export class PspBooks {
     return this.#dialect.notificationOf(session, this.#desk)
   }
 
-  /** A forged notification which says that an open session is paid. It is signed with a wrong secret. */
+  /** A forged notification which says that an open session is paid. The notification is signed with a wrong secret. */
   forge(sessionId: string): PspNotification | undefined {
     const session = this.#sessionOf(sessionId)
     const paid: SimulatedSession = { ...session, status: 'paid', paidCent: session.amountCent }

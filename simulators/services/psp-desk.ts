@@ -37,8 +37,8 @@ export interface PspAnswer {
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * True if a lost answer causes no unresolved payment, such as the answer to a token request. `hangAfterwards` does
-   * not apply to it.
+   * True if a lost answer to this request causes no unresolved payment, for example the answer to a token request.
+   * `hangAfterwards` then has no effect.
    */
   readonly isQuick?: boolean
 }
@@ -84,7 +84,7 @@ export interface PspDialect {
   readonly example: { readonly apiKey: string; readonly secret: string }
   /** Header of idempotency keys; undefined if the provider has none. */
   readonly keyHeader?: string
-  /** Lifetime of idempotency keys, ms; undefined: for ever. */
+  /** Lifetime of idempotency keys, ms. Undefined if they never expire. */
   readonly keyLifeMs?: number
   /** The settings for `configurePSP`. */
   configOf(desk: PspDesk): Record<string, string>

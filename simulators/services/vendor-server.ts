@@ -14,7 +14,7 @@ export interface SimulatedVendor {
   readonly requests: readonly VendorRequest[]
   /** Faults of the next requests; each request removes the first. */
   readonly faults: VendorFaultName[]
-  /** Called before each answer. A returned fault replaces the answer. */
+  /** Called before each answer. If it returns a fault, this fault replaces the answer. */
   gate: ((request: VendorRequest) => VendorFaultName | undefined) | undefined
   /** Records that clients wrote. */
   readonly written: { kind: string; key: string; record: Record<string, unknown> }[]
@@ -38,8 +38,8 @@ export interface VendorAnswer {
 }
 
 /**
- * `garbage`: status 200 with a page that is no JSON. `reset`: no answer. `lost_write`: executes a write without an
- * answer; other requests work.
+ * `garbage`: status 200 with a page that is no JSON. `reset`: no answer. `lost_write`: executes each write, but does
+ * not answer it; other requests get their answer.
  */
 export const VENDOR_FAULTS = ['rate_limit', 'unavailable', 'unauthorized', 'garbage', 'reset', 'lost_write'] as const
 export type VendorFaultName = (typeof VENDOR_FAULTS)[number]

@@ -1,7 +1,7 @@
 import { all, first } from '../../../device-drivers/protocols/llrp/elements.ts'
 import type { Message, Parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
 
-/** Configuration and activity of a reader; a reboot makes a new one. */
+/** Configuration and activity of a reader. A reboot makes a new `ReaderState`. */
 export interface ReaderState {
   /** ROSpecs by id; the simulated reader accepts one. */
   readonly roSpecs: Map<number, RoSpecState>

@@ -46,7 +46,7 @@ function error(status: number, error_code: string, message: string): PspAnswer {
   return { status, body: { correlation_id: 'c', error_code, error_messages: [message] } }
 }
 
-/** Payment sessions without a page yet. */
+/** Payment sessions for which no page was created yet. */
 const begun = new WeakMap<PspDesk['sessions'], Map<string, Partial<Wish>>>()
 
 function begunAt(desk: PspDesk): Map<string, Partial<Wish>> {
