@@ -88,8 +88,8 @@ async function prove(
   const { clock } = realPlatform()
   const controller = new AbortController()
   const stop = () => controller.abort()
-  // Stays registered: a terminal and npm both send Ctrl-C, and a second signal would end the process before it stores
-  // results.
+  // The listener stays registered. The terminal and npm both send Ctrl-C, and without a listener the second signal
+  // would end the process before it stores results.
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
   try {

@@ -39,7 +39,7 @@ export async function agentRound(store: FaultStore, point: FaultPoint, name: str
       async () => !store.agent.isRunning || (await store.status())?.devices.every((d) => d.state === 'ready'),
     )
   await ask()
-  // System calls of the sync with the cloud may fail as well.
+  // Waits for the sync with the cloud, because the fault may hit its system calls too.
   await until(
     'an empty outbox',
     async () => !store.agent.isRunning || (await store.status())?.queueDepth === 0,
@@ -64,7 +64,7 @@ export async function agentRound(store: FaultStore, point: FaultPoint, name: str
         events: Event[]
       }
     ).events
-  // The agent stores an outcome up to a second after the fault.
+  // The agent may store an outcome up to a second after the fault.
   await until('an outcome', async () => (await eventsOf()).some(isOutcome), REPORTED_WITHIN_MS).catch(() => undefined)
   const events = await eventsOf()
   const lost = [...reportedIds].filter((id) => !events.some((e) => e.eventId === id))
@@ -83,7 +83,7 @@ interface Event {
 
 const isOutcome = ({ type }: Event) => type === 'protection.action.completed' || type === 'protection.action.failed'
 
-/** Starts the agent again each time it ends because of the fault. Returns true if the agent had ended. */
+/** Starts the agent again each time it ends because of the fault. Returns true if the agent ended at least once. */
 async function bringUp(store: FaultStore): Promise<boolean> {
   let hadEnded = false
   for (;;) {

@@ -2,7 +2,7 @@ import type { Injection } from './strace.ts'
 
 /** System calls that fail, and the log file of strace. */
 export interface FaultPoint {
-  /** `working`: the calls fail in a running process. `starting`: they fail from the first call of a new process on. */
+  /** `working`: the calls of a running process fail. `starting`: the calls fail from the start of a new process. */
   mode: 'starting' | 'working'
   injections: readonly Injection[]
   log: string

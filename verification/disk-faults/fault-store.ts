@@ -68,7 +68,7 @@ export type DeviceType = (typeof DEVICE_TYPES)[number]
 export type TraceOf = (part: string, folder: string) => TraceOptions | undefined
 
 const ASK_WITHIN_MS = 20_000
-/** A lock whose contact confirms at once. */
+/** A lock whose contact confirms each pulse at once. */
 const LOCK = { coil: 0, input: 0, openMs: 0, closeMs: 0 }
 
 /** Starts a cloud and an enrolled agent with empty data folders. */
@@ -236,7 +236,7 @@ export async function until<T>(what: string, ask: () => Promise<T | false | unde
   }
 }
 
-/** Searches an EAN with a tag and a price that needs no staff, because a sandbox catalogue has no fixed order. */
+/** Searches for an EAN with a tag and a price that needs no staff. The catalogue of a sandbox has no fixed order. */
 export async function taggedProduct(call: FaultStore['call'], storeId: string): Promise<string> {
   const { products } = (await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as {
     products: { ean: string; price: number; tagged: boolean }[]

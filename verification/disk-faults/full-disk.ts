@@ -16,7 +16,7 @@ export interface FullDiskResult {
   violations: string[]
 }
 
-/** From the first call on, each write fails because the disk is full. */
+/** Each write fails from now on, because the disk is full. */
 const NO_ROOM = [{ calls: 'pwrite64', fault: 'error=ENOSPC', when: '1+' }]
 const BACK_WITHIN_MS = 20_000
 
@@ -55,7 +55,7 @@ async function fillAgent(store: FaultStore, violations: string[]): Promise<FullD
   if (pulsesWhileFull > 0) violations.push('a lock opened although the claim could not be written')
   await full.detach()
   const from = Date.now()
-  // On a slow machine the contact may be too late. That attempt counts as failed, and the right stays free.
+  // On a slow machine the contact may confirm too late. That attempt counts as failed, and the right stays free.
   let failed = 0
   const isConfirmed = async () => {
     const outcome = (await ask())?.body['outcome']

@@ -8,7 +8,10 @@ export interface InjectedFault {
   disarm(): Promise<boolean>
 }
 
-/** Injects the fault into a running process, or starts a process with it. Such a start may fail. */
+/**
+ * Injects the fault into a running process, or starts a process with it. If a process is started with the fault, the
+ * start may fail.
+ */
 export async function injectFault(
   point: FaultPoint,
   running: () => UntagProcess,

@@ -40,7 +40,7 @@ export interface TraceOptions {
 }
 
 const inject = ({ calls, fault, when }: Injection) => ['-e', `inject=${calls}:${fault}:when=${when}`]
-/** Strace reports the end of a process only for the signals in this filter. */
+/** Strace reports the end of a process by a signal only if this filter names the signal. */
 const FATAL = 'signal=SIGKILL,SIGABRT,SIGSEGV,SIGBUS,SIGTERM'
 /** More than the longest write of untag, bytes. */
 const LONGEST_TEXT = 8_388_608
@@ -71,16 +71,16 @@ export function spawnTraced(
 }
 
 const ENDED = /\+\+\+ (?:exited with \d+|killed by \w+)[^+]*\+\+\+\n$/
-/** Time limit for strace to write the end of its log, ms. */
+/** Time limit within which strace must write the end of its log, ms. */
 const TRACE_END_LIMIT_MS = 20_000
 
-/** Resolves when the log shows the end of the last thread. */
+/** Resolves when the log contains the end of the last thread. */
 export async function traceEnded(log: string): Promise<void> {
   const end = Date.now() + TRACE_END_LIMIT_MS
   let size = -1
   for (;;) {
     const now = statSync(log).size
-    // The main thread ends last, so the log is complete after its line.
+    // The main thread ends last, so after its line the log is complete.
     if (now === size && ENDED.test(tailOf(log))) return
     if (Date.now() > end) throw new Error(`strace did not end: ${tailOf(log)}`)
     size = now
@@ -145,7 +145,7 @@ export async function attachFault(pid: number, log: string, injections: readonly
     async detach() {
       if (tracer.exitCode !== null || tracer.signalCode !== null) return
       tracer.kill('SIGINT')
-      // If the program ends now, strace may wait for ever for one of its threads. SIGKILL also detaches strace.
+      // If the program ends now, strace may wait for ever for a thread of the program. SIGKILL also detaches it.
       const late = setTimeout(() => tracer.kill('SIGKILL'), LET_GO_WITHIN_MS)
       await once(tracer, 'exit')
       clearTimeout(late)

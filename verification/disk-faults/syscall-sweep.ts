@@ -5,8 +5,8 @@ import { cloudRound, prepareCloudRound } from './cloud-round.ts'
 import { boardsReady, openFaultStore, type FaultStore } from './fault-store.ts'
 
 /**
- * Options of a sweep. Run n makes the n-th system call fail. A sweep ends with the first run that makes fewer than n
- * calls. After each run all guarantees must hold.
+ * Options of a sweep. In run n, the n-th system call fails. A sweep ends at the first run with fewer than n calls.
+ * After each run all guarantees must hold.
  */
 export interface SweepOptions {
   /** Runs only these points. By default, the sweep covers all calls. */
@@ -29,9 +29,9 @@ export interface SweepPoint extends SweepKind {
 
 export interface SweepResult {
   runs: number
-  /** Runs in which strace made the call fail. */
+  /** Number of runs in which strace made the call fail. */
   hit: number
-  /** Runs in which the process ended by itself, as it must after an I/O error. */
+  /** Number of runs in which the process ended by itself, as it must after an I/O error. */
   ended: number
   /** Number of calls that could fail, by kind of run. */
   reached: Record<string, number>
@@ -40,7 +40,7 @@ export interface SweepResult {
 
 type SweepPart = 'agent' | 'cloud'
 
-/** strace replaces the call, so the disk gets no byte. A short write must therefore return 0. */
+/** strace replaces the call, so no byte reaches the disk. A short write must therefore report 0 bytes. */
 const FAULTS = {
   'flush fails': { calls: 'fsync,fdatasync', fault: 'error=EIO' },
   'disk full': { calls: 'pwrite64', fault: 'error=ENOSPC' },
@@ -96,7 +96,8 @@ export async function syscallSweep({
 }
 
 /**
- * Makes the first call fail, then the second, until a run makes fewer calls. Returns the number of calls that failed.
+ * Makes the first call fail, then the second, and so on, until a run makes fewer calls. Returns the number of calls
+ * that failed.
  */
 async function untilNone(
   kind: SweepKind,

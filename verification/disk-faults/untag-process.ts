@@ -11,7 +11,7 @@ export interface UntagProcess {
   /** Fields of the line `ready {…}` that the program prints. */
   readonly ready: Record<string, string>
   readonly child: ChildProcess
-  /** Output on stderr so far; only the last 100,000 characters are kept. */
+  /** Output on stderr so far. Only the last 100,000 characters are available. */
   stderr(): string
   readonly isRunning: boolean
   /** Sends SIGTERM and waits until the process has ended; kills it after 20 s. */
@@ -28,7 +28,7 @@ const ROOT = ((folder: string): string => (existsSync(join(folder, 'package.json
 )
 const COMMAND = join(ROOT, 'bin', 'untag.js')
 const LONGEST_KEPT = 100_000
-/** Time limit for the start of a process, ms. Afterwards the process is killed. */
+/** Time limit for the start of a process, ms. After this time the process is killed. */
 const READY_WITHIN_MS = 60_000
 /** Time limit for an orderly stop, ms. */
 const STOP_WITHIN_MS = 20_000

@@ -18,14 +18,14 @@ import type { Step } from './steps.ts'
 /** A fault and the request that shows it. */
 export type FaultWithRequest = Fault & { readonly request: string }
 
-/** A step with its valid request. `fault` is set if an earlier request for its setup showed a fault. */
+/** A step with its valid request. `fault` is set if a request that prepared the step showed a fault. */
 export interface Prepared {
   readonly base: Json
   readonly authorization: string | undefined
   readonly isGenuine: boolean
   /** Request for a page, instead of an operation. */
   readonly page: HttpRequest | undefined
-  /** Random numbers for the step. Each repetition draws the same ones. */
+  /** Random numbers for the step. If the step is repeated, these numbers are the same. */
   readonly chance: Chance
   readonly fault: FaultWithRequest | undefined
 }
@@ -37,7 +37,7 @@ export interface Driver {
   readonly statuses: ReadonlyMap<number, number>
   /** Hash of all answers so far. */
   hash(): string
-  /** Makes each party list its own data, so that the run knows their ids. */
+  /** Each party lists its own data, so that the run knows the ids of all parties. */
   warmUp(): Promise<void>
   pass(ms: number): Promise<void>
   prepare(step: Step): Promise<Prepared>
@@ -244,7 +244,7 @@ class FuzzDriver implements Driver {
     const foreign = own.one(hidden)
     const nobodys = `${prefix}_${'7'.repeat(26)}`
     const unknown = await plain(replaced(base, path, nobodys))
-    // The operation only stores the text, such as the name of an operator. It looks up no id.
+    // The operation only stores the text, such as the name of an operator. It does not search for an id.
     const isRecorded = unknown.reply.status < 300 && operation?.changes === true
     if (unknown.fault || isRecorded) return unknown.fault
     const known = await plain(replaced(base, path, foreign))

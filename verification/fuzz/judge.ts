@@ -38,7 +38,7 @@ export interface Exchange {
   readonly as: KeyKind
   /** Undefined for administrators and callers without a key. */
   readonly party: Party | undefined
-  /** False if no key has this Authorization header. */
+  /** False if the Authorization header belongs to no key. */
   readonly isGenuine: boolean
   /** Name of an added field that the schema does not allow. */
   readonly unknownField: string | undefined
@@ -74,7 +74,7 @@ export function judge(exchange: Exchange, findings: Findings): Fault[] {
     found('server-error', `${reply.status} ${reply.text.slice(0, 300)}\n${errors.join('\n')}`)
   else {
     if (exchange.operation) checkForm(exchange, found)
-    // A preflight request executes nothing.
+    // A preflight request executes no operation.
     if (isDone && exchange.sent.method !== 'OPTIONS') checkAdmission(exchange, found)
   }
   checkSecrecy(exchange, findings, found)

@@ -12,7 +12,9 @@ import { serveCloud } from './scene/served-cloud.ts'
 /** A fault with the seed and the number of requests that repeat it. */
 export interface Failure extends Fault {
   readonly seed: number
-  /** Requests sent before the fault was found. A run with this number repeats it. */
+  /**
+   * Number of requests that were sent before the fault was found. A run with this number of requests repeats the fault.
+   */
   readonly requests: number
   readonly who: string
   readonly operation: string
@@ -85,7 +87,7 @@ export async function runFuzz(accounts: TestAccounts, database: Database, option
   }
 }
 
-/** Runs one step. For a fault, searches the smallest request that shows it. */
+/** Runs one step. If it shows a fault, searches for the smallest request that shows the same fault. */
 async function tryStep(driver: Driver, step: Step): Promise<(Fault & { request: string }) | undefined> {
   const prepared = await driver.prepare(step)
   if (prepared.fault) return prepared.fault

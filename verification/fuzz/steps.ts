@@ -36,9 +36,9 @@ const STYLES: readonly [Style, number][] = [
   ['page', 0.04],
 ]
 const KINDS: readonly KeyKind[] = ['secret', 'bound', 'publishable', 'admin', 'agent', 'anyone']
-/** Probability that a step picks an operation without a success so far. */
+/** Probability that a step picks an operation that has not succeeded so far. */
 const UNTRIED = 0.4
-/** Probability that such a step uses a party with the highest package. */
+/** Probability that the step then uses a party with the highest package. */
 const ABLE = 0.8
 
 /** Picks the next step of a run. */
@@ -75,7 +75,7 @@ function pickKind(chance: Chance, { callers }: Operation, { agent }: Party, styl
   return may.length > 0 ? chance.one(may) : 'secret'
 }
 
-/** Kind of caller that the cloud sees for this key. */
+/** Kind of caller that the cloud recognises by this key. */
 export function callerKind(as: KeyKind): CallerKind {
   return as === 'bound' ? 'secret' : as
 }

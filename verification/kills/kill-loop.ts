@@ -22,7 +22,10 @@ export const STEPS = [
 ] as const
 export type Step = (typeof STEPS)[number]
 
-/** Victims in turn, by the database of the cloud. With PostgreSQL the loop also kills the database server. */
+/**
+ * The processes to kill, one after the other, by the database of the cloud. With PostgreSQL the loop also kills the
+ * database server.
+ */
 export const VICTIMS = {
   sqlite: ['agent', 'cloud', 'agent', 'both'],
   postgres: ['database', 'cloud', 'all', 'agent'],
@@ -33,9 +36,9 @@ export type Victim = (typeof VICTIMS)[DatabaseKind][number]
 export interface Kill {
   victim: Victim
   step: Step
-  /** True for a token that was issued before the kill, false for a receipt. */
+  /** True if the release uses a token that was issued before the kill. False if it uses a receipt. */
   withToken: boolean
-  /** Cuts the network before the kill. Only for the agent: a cloud without a network gets no requests. */
+  /** Cuts the network before the kill. Used only for the agent, because a cloud without a network gets no requests. */
   offline: boolean
 }
 
@@ -43,7 +46,7 @@ export interface Release {
   /** Name for failure messages. */
   name: string
   withToken: boolean
-  /** True if `prepare` or `interrupt` cuts the network. The loop restores it after the last request. */
+  /** True if `prepare` or `interrupt` cuts the network. After the last request the loop restores the network. */
   offline: boolean
   /** Runs before the first request. */
   prepare?(): Promise<void>
@@ -54,13 +57,13 @@ export interface Release {
 export interface KillLoop {
   /** Runs a release with one kill and returns the violations. */
   round(kill: Kill): Promise<string[]>
-  /** Runs one release with `interrupt`, which must leave agent and cloud running. Returns the violations. */
+  /** Runs one release with `interrupt`. Afterwards agent and cloud must be running. Returns the violations. */
   release(how: Release): Promise<string[]>
   /** Starts an agent that has ended, and waits until it drives its boards. */
   restartAgent(): Promise<void>
-  /** After all events have reached the cloud, checks that none is lost and no right is used twice. */
+  /** After all events have reached the cloud, checks that no event is lost and no right is used twice. */
   audit(): Promise<string[]>
-  /** Checks the database files. Call it after the store has stopped. */
+  /** Checks the database files. Call `checkFiles` after the store has stopped. */
   checkFiles(): Promise<string[]>
 }
 
@@ -75,15 +78,15 @@ export interface KillLoopParts {
   random: Randomness
 }
 
-/** Typical duration of a release, ms. A kill `at any time` falls within it. */
+/** Typical duration of a release, ms. A kill `at any time` falls into this time. */
 const RELEASE_MS = 150
-/** Time limit for starts and connections, ms. It suffices under load. */
+/** Time limit for starts and connections, ms. It is long enough for a busy machine. */
 const UP_WITHIN_MS = 60_000
 const TRIES = 3
 
 /**
- * The n-th kill of a run, n from 0. The victim changes with each kill, the step with every fourth. After all steps,
- * token and receipt change places.
+ * Describes kill number n of a run. n starts at 0. The victim changes at each kill, and the step at every fourth kill.
+ * After all steps, token and receipt are exchanged.
  */
 export function killNumber(n: number, database: DatabaseKind = 'sqlite'): Kill {
   const victim = VICTIMS[database][n % 4] ?? 'agent'
@@ -159,7 +162,7 @@ class Kills implements KillLoop {
     if (pulses > 1) wrong.push(`${name}: ${pulses} releases on one right of ${transactionId}`)
     const reason = String(again?.['reason'])
     const isUsedUp = ['already_redeemed', 'manual_assistance_required'].includes(reason)
-    // Either the right is used, or staff must check whether the device moved.
+    // In other cases the right is used, or staff must check whether the device moved.
     if (again?.['authorized'] === true ? again['outcome'] !== 'confirmed' : !isUsedUp)
       wrong.push(`${name}: the repeated request returned ${JSON.stringify(again)} after ${JSON.stringify(first)}`)
     return wrong
@@ -191,8 +194,8 @@ class Kills implements KillLoop {
           e['purchaseId'] === transactionId &&
           ['protection.action.completed', 'protection.action.failed'].includes(String(e['type'])),
       )
-      // Each right needs exactly one redemption that has not failed. Without exactly one pulse its outcome must be
-      // `unknown`.
+      // Each right needs exactly one redemption that has not failed. If the device did not make exactly one pulse, the
+      // outcome must be `unknown`.
       const redeemed = tried.filter((e) => e['outcome'] !== 'failed')
       const as = tried.map((e) => [e['outcome'], e['reason']].filter((each) => each !== undefined).join(' ')).join(', ')
       if (redeemed.length !== 1) wrong.push(`${transactionId} was redeemed ${redeemed.length} times (${as})`)
@@ -269,8 +272,8 @@ class Kills implements KillLoop {
   }
 
   /**
-   * Repeats the request while its outcome is `failed`. On a busy machine a board may lose its connection; then nothing
-   * moved and a retry succeeds.
+   * Repeats the request while its outcome is `failed`. On a busy machine a board may lose its connection. Then the
+   * device has not moved, and a retry succeeds.
    */
   async #authorizeAgain(body: Fields): Promise<Fields | undefined> {
     let answer = await this.#authorize(body)
@@ -297,7 +300,7 @@ class Kills implements KillLoop {
       if (step === 'at the report to the cloud') void answered.then(() => (this.#store.wire.onAgentData = done))
       if (step === 'at any time')
         void pause(this.#platform.timers, (this.#random.bytes(1)[0] ?? 0) % RELEASE_MS).then(done)
-      // A step may not occur, such as a call to the cloud while offline. Then this ends the wait.
+      // The wait also ends if the step does not occur, such as a call to the cloud while offline.
       void answered.then(() => pause(this.#platform.timers, RELEASE_MS)).then(done)
     })
   }

@@ -9,7 +9,7 @@ import { watchedBoard, type WatchedBoard } from './watched-board.ts'
 
 export interface KillsResult {
   kills: number
-  /** Violations; those of a kill start with its number. */
+  /** Violations. If a kill caused the violation, the text starts with the number of the kill. */
   violations: string[]
 }
 
@@ -94,8 +94,8 @@ function killIn(
 }
 
 /**
- * Runs the work and the audit, then stops the store and checks its files. Returns all violations, such as a process
- * that does not restart.
+ * Runs `work` and the audit, then stops the store and checks its files. Returns all violations, such as a process that
+ * does not restart.
  */
 export async function runAndAudit(
   store: StoreProcesses,

@@ -15,18 +15,18 @@ export interface PostgresServer {
   /** Stops the server without a checkpoint, as a power cut does. It stays down. */
   kill(): Promise<void>
   /**
-   * Starts a standby from a copy of this server. Afterwards this server acknowledges a commit only after the standby
+   * Starts a standby from a copy of this server. From then on, this server acknowledges a commit only after the standby
    * has flushed it.
    */
   startStandby(): Promise<Standby>
-  /** Returns damage in tables and indexes. */
+  /** Returns descriptions of damaged tables and indexes. */
   damage(): Promise<string[]>
   stop(): Promise<void>
 }
 
 /** A server that replicates a primary and accepts only reads. */
 export interface Standby extends PostgresServer {
-  /** Makes the standby a primary. Resolves when it accepts writes. */
+  /** Makes the standby a primary. Resolves when the new primary accepts writes. */
   promote(): Promise<void>
 }
 
@@ -75,8 +75,8 @@ function newPlace(bin: string, existingDir?: string): Place {
 async function serverIn(place: Place): Promise<PostgresServer> {
   const { bin, dir, data, as } = place
   const port = await unusedPort()
-  // A test must find commits that are acknowledged before they are flushed. The server's own flush, every 200 ms, would
-  // hide them.
+  // The tests must detect commits that are acknowledged before they are flushed. The server's own flush every 200 ms
+  // would hide such commits.
   const lazy = ['-c', 'wal_writer_delay=10s', '-c', 'wal_writer_flush_after=1GB']
   const where = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', dir]
   const options = [...where, '-c', 'max_connections=200', ...lazy]

@@ -8,11 +8,11 @@ export interface RunningProcess {
   /** Fields of the line that starts with `ready `. */
   ready: Record<string, string>
   readonly child: ChildProcess
-  /** The last lines of stdout, without the ready line. */
+  /** The last lines of stdout, except the ready line. */
   readonly lines: readonly string[]
   /** Writes a line to stdin. Needs `stdin: 'pipe'`. */
   writeLine(line: string): void
-  /** Output on stderr so far; only the last 100,000 characters are kept. */
+  /** Output on stderr so far. Only the last 100,000 characters are available. */
   stderr(): string
   /** Kills the process at once, as a power cut would. */
   kill(): Promise<void>
@@ -25,7 +25,7 @@ export interface RunningProcess {
 /** Environment and stdin of a process. */
 export interface ProcessEnvironment {
   env?: NodeJS.ProcessEnv
-  /** Command that receives the command line of the process as its last arguments and executes it. */
+  /** Command that starts the process. It gets the command line of the process as its last arguments. */
   through?: readonly string[]
   stdin?: 'ignore' | 'pipe'
 }

@@ -10,7 +10,8 @@ import { eventually, type StoreProcesses } from './store-processes.ts'
 
 /**
  * System calls at which the sweep kills the agent during a release: at its first call of one kind, then at its second,
- * and so on. After a restart the agent gets the request again. No kill may cause a second release or lose an event.
+ * and so on. After a restart the agent gets the request a second time. No kill may cause a second release, and no kill
+ * may lose an event.
  */
 export const CUT_CALLS = ['pwrite64', 'fsync', 'write', 'writev', 'read', 'epoll_pwait'] as const
 
@@ -24,13 +25,19 @@ export interface SweepOptions {
   root: string
   /** One of `CUT_CALLS`. */
   call: string
-  /** Kills at the first call, the second, up to this number. Ends earlier if a release makes fewer calls. */
+  /**
+   * Kills at the first call, then at the second, and so on up to this number. Ends earlier if a release makes fewer
+   * calls.
+   */
   upTo: number
   signal: AbortSignal
   onCut(n: number): void
 }
 
-/** Wait after the answer for the agent to end, ms. If it still runs then, the release made fewer calls. */
+/**
+ * Time after the answer in which a killed agent ends, ms. If it still runs after this time, the release made fewer
+ * calls.
+ */
 const DIES_WITHIN_MS = 400
 
 /** Returns why the sweep cannot run here, or undefined if it can. */
@@ -42,7 +49,10 @@ export function whySweepCannotRun(): string | undefined {
   return tried.status === 0 ? undefined : `strace does not work here: ${tried.stderr.trim().split('\n')[0]}`
 }
 
-/** Kills releases at each call of one kind, first online, then offline. Every second release uses a token. */
+/**
+ * Kills releases at each call of one kind, first online, then offline. Every second release uses a token instead of a
+ * receipt.
+ */
 export function sweepRedeem({ root, call, upTo, signal, onCut }: SweepOptions): Promise<SweepResult> {
   return withStore(root, {}, async (store, board) => {
     const loop = killLoop({ store, board, platform: realPlatform(), random: seededRandom(1) })
@@ -98,7 +108,7 @@ async function cutAt({ store, loop, call, n, offline }: Cut): Promise<{ wrong: s
   return { wrong, isCut }
 }
 
-/** Attaches strace. From then on, the n-th such call of a thread kills the process. */
+/** Attaches strace. After that, the n-th call of this kind in a thread kills the process. */
 async function killAt({ child }: RunningProcess, call: string, n: number): Promise<{ detach(): Promise<void> }> {
   const args = [
     '-f',

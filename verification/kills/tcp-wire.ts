@@ -4,12 +4,12 @@ import { realPlatform } from '../../bin/platform.ts'
 
 /** TCP proxy between agent and cloud. */
 export interface TcpWire {
-  /** Port at which the agent reaches the cloud. */
+  /** Port at which the agent reaches the cloud by HTTP. */
   readonly httpPort: number
   readonly mqttPort: number
   cut(): void
   restore(): void
-  /** Delays all data in both directions, ms. */
+  /** Delays all data in both directions by `ms`. */
   delay(ms: number): void
   /** Called for all data that the agent sends to the cloud. */
   onAgentData: () => void
@@ -20,7 +20,7 @@ interface Forward {
   port: number
   cut(): void
   restore(): void
-  /** Delays all data in both directions, ms. */
+  /** Delays all data in both directions by `ms`. */
   delay(ms: number): void
   close(): void
 }
@@ -71,7 +71,7 @@ async function forwardTo(
   }
 }
 
-/** Creates the proxy. The cloud may start later on these ports. */
+/** Creates the proxy. The cloud may start on these ports later. */
 export async function newTcpWire(ports: { http: number; mqtt: number }, host = '127.0.0.1'): Promise<TcpWire> {
   const onIncoming = () => wire.onAgentData()
   const forwards = [

@@ -6,9 +6,9 @@ import { serveTcp } from '../../simulators/devices/serve.ts'
 export interface WatchedBoard {
   /** host:port */
   readonly address: string
-  /** Number of times that the output was switched on. Default: output 0. */
+  /** Number of times that the output was switched on; default: output 0. */
   pulses(coil?: number): number
-  /** Called as soon as an output changes. */
+  /** Called as soon as an output has changed. */
   onChange: (coil: number, on: boolean) => void
   close(): Promise<void>
 }

@@ -51,7 +51,7 @@ export const SOME_CALLS: readonly SweepPoint[] = [
   ...points('cloud', 'working', 'write is short', 9),
 ]
 
-/** Makes each disk call fail once, by kind of run and of failure. The short size tests a sample. */
+/** Makes each disk call fail once, by kind of run and of failure. In the short size, only a sample fails. */
 export const failingCalls: ProofPart = {
   name: 'failing-calls',
   title:
@@ -67,7 +67,7 @@ export const failingCalls: ProofPart = {
       signal,
       onProgress: (_, at) => onProgress(0, at),
     })
-    // A stopped chunk stores no result, so a later run repeats it.
+    // A stopped chunk stores no result, so a later run repeats the chunk.
     signal.throwIfAborted()
     onProgress(count)
     return {

@@ -23,8 +23,8 @@ export interface Chunk {
 }
 
 /**
- * One kind of test in independent chunks. The runner stores the result of each chunk, so a stopped run continues with
- * the next.
+ * One kind of test in independent chunks. The runner stores the result of each chunk. A run that was stopped therefore
+ * continues with the next chunk.
  */
 export interface ProofPart {
   readonly name: string
@@ -35,11 +35,11 @@ export interface ProofPart {
   readonly of: Readonly<Record<Size, number>>
   /** Maximum number of tests in a chunk. */
   readonly chunk: Readonly<Record<Size, number>>
-  /** `by side`: chunks may run in parallel. `alone`: a chunk uses the whole machine or measures the disk. */
+  /** `by side`: chunks may run in parallel. `alone`: each chunk needs the whole machine, or measures the disk. */
   readonly concurrency: 'by side' | 'alone'
   /** Returns why the part cannot run on this machine, or undefined if it can. */
   whyImpossible?(): string | undefined
-  /** True if an earlier result is still for the same tests; the catalogue may have changed. */
+  /** True if an earlier result belongs to the same tests, because the catalogue may have changed since then. */
   isSameList?(found: ChunkResult, chunk: Pick<Chunk, 'from'>): boolean
   run(chunk: Chunk): Promise<ChunkResult>
 }

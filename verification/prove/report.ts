@@ -9,12 +9,12 @@ export interface Report {
   parts: SizedResult[]
 }
 
-/** Result of a part in one size. */
+/** Result of a part, with the size of the proof. */
 export type SizedResult = PartResult & { size: Size }
 
 /**
- * Selects a run for each part. It is the run with the most tests, but an older run never replaces a run with
- * violations.
+ * Selects the result to show for each part: the result with the most tests. If a result has violations, no older result
+ * replaces it.
  */
 export function furthest(reports: readonly [Report, ...Report[]]): Report {
   const sorted = reports.toSorted((a, b) => (a.at < b.at ? 1 : -1)) as [Report, ...Report[]]
@@ -60,7 +60,7 @@ function resultOf({ name, skipped, of }: PartResult, { violations, done }: Sum):
   return done === of ? good : `${good} so far, ${Math.floor((100 * done) / of)} %`
 }
 
-/** A run that continued after a code change has several commits. */
+/** If a run continued after a code change, it has several commits. */
 function commitsOf({ commits, done }: Sum): string {
   const all = Object.entries(commits)
   return all
@@ -104,8 +104,8 @@ export function mutantsTable({ parts }: Report): string {
 const TABLES: Readonly<Record<string, (report: Report) => string>> = { figures: figuresTable, bugs: mutantsTable }
 
 /**
- * Replaces the tables of the page between `<!-- prove:NAME -->` and `<!-- /prove:NAME -->`. Throws if a mark is
- * missing.
+ * Replaces the tables of the page between `<!-- prove:NAME -->` and `<!-- /prove:NAME -->`. Throws if a comment of such
+ * a pair is missing.
  */
 export function withTables(page: string, report: Report): string {
   return Object.entries(TABLES).reduce((text, [name, table]) => {

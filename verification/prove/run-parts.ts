@@ -23,15 +23,15 @@ export interface ProofContext {
   commit: string
   /** Description of this machine. */
   machine: string
-  /** Reuses complete results of earlier code if they have no violations; repeats the others. */
+  /** Reuses complete results of earlier code without violations, and repeats all others. */
   reusesEarlierCode: boolean
-  /** Results of earlier runs, on this or another machine. Reused only with `reusesEarlierCode`. */
+  /** Results of earlier runs, on this or another machine. They are used only with `reusesEarlierCode`. */
   earlierResults: readonly (PartResult & { size: Size })[]
 }
 
 export interface RunOptions extends ProofContext {
   parts: readonly ProofPart[]
-  /** True if the code on disk still has the hash `build`. A build may replace it during a run. */
+  /** True if the code on disk still has the hash `build`. A build during the run may change that code. */
   isBuildUnchanged(): boolean
   /** Number of parallel chunks. */
   jobs: number
@@ -53,7 +53,10 @@ export interface Progress {
   end(proven: PartResult): void
 }
 
-/** Runs the parts in order and continues stopped ones. If the signal aborts, rejects; finished chunks stay stored. */
+/**
+ * Runs the parts in order and continues stopped ones. If the signal aborts, rejects, but the results of finished chunks
+ * stay stored.
+ */
 export async function runParts(options: RunOptions): Promise<PartResult[]> {
   const all: PartResult[] = []
   for (const part of options.parts) {
@@ -65,7 +68,9 @@ export async function runParts(options: RunOptions): Promise<PartResult[]> {
   return all
 }
 
-/** Loads the valid results of a part, from this run and earlier ones. There may be none. */
+/**
+ * Loads the valid results of a part, from this run and earlier ones. Returns a result without chunks if there are none.
+ */
 export function loadResult(part: ProofPart, place: ProofContext): PartResult {
   const skipped = part.whyImpossible?.()
   const { name, title, unit } = part
@@ -148,7 +153,8 @@ async function runPart(part: ProofPart, options: RunOptions): Promise<void> {
       show()
     }
   }
-  // Waits for all open chunks, then throws the error of a failed one. A violation is no error.
+  // Waits for all running chunks. If a chunk failed with an error, throws this error. A violation is no error in this
+  // sense.
   const ends = await Promise.allSettled(
     Array.from({ length: part.concurrency === 'by side' ? Math.max(1, Math.min(jobs, waiting.length)) : 1 }, worker),
   )

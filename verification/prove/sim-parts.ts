@@ -38,7 +38,7 @@ async function sim<T>(
     })
     signal.removeEventListener('abort', stop)
     signal.throwIfAborted()
-    // Exit code 0: no violation; 1: a violation; others: the simulation could not run.
+    // Exit code 0 means no violation, 1 a violation. With any other code the simulation could not run.
     if (code !== 0 && code !== 1) throw new Error(`sim ${args.join(' ')} ended with ${code}:\n${err}`)
     return JSON.parse(readFileSync(file, 'utf8')) as T
   } finally {
@@ -73,7 +73,7 @@ export const safety = (root: string): ProofPart => ({
   run: (chunk) => runSeeds(root, chunk, []),
 })
 
-/** Runs with longer faults; the store must recover after the last one. */
+/** Runs with longer faults. After the last fault, the store must recover. */
 export const liveness = (root: string): ProofPart => ({
   name: 'liveness',
   title: 'Simulated runs with longer faults; everything must recover within half an hour',

@@ -24,7 +24,7 @@ export interface StoredChunk extends ChunkResult {
 /** Totals over all chunks. */
 export interface Sum {
   done: number
-  /** Sum of the durations of all chunks, s. Parallel chunks count fully. */
+  /** Sum of the durations of all chunks, s. The durations of parallel chunks are added up. */
   seconds: number
   violations: string[]
   figures: Record<string, number>

@@ -53,7 +53,7 @@ async function hunt(bug: FuzzMutant, requests: number): Promise<{ isFound: boole
   child.stdout.on('data', (chunk: Buffer) => void (out += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => void (err += chunk.toString()))
   const [code] = (await once(child, 'close')) as [number | null]
-  // The mutant does not fit the code, or the process crashed. Neither counts as found.
+  // The mutant does not fit the code, or the process crashed. In both cases the mutant does not count as found.
   if (code !== 0 && code !== 1) return { isFound: false, line: `ended with ${code}: ${err.trim()}` }
   const [first = ''] = out.split('\n')
   const [, seed, after] = /--seed (\d+) --requests (\d+)$/m.exec(out) ?? []

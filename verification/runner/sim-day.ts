@@ -27,7 +27,10 @@ export interface DayRecord {
   alarmsOfThieves: number
   decisions: number
   offlineDecisions: number
-  /** Offline decisions about receipts: how many were compared with the policy, and how many were stricter. */
+  /**
+   * Number of offline decisions about receipts that were compared with the policy, and how many of these were stricter
+   * than the policy.
+   */
   offline: { compared: number; stricter: number }
   decisionMs: { p50: number; p99: number }
   journalRows: number

@@ -71,7 +71,8 @@ class Campaign {
     const { first, seeds, liveness, faults } = this.#many
     const step = this.#workers
     const last = first + seeds - 1
-    // A run that ends its process counts as failed. A new process continues with the next seed of this worker.
+    // A run that ends its process counts as failed. After it, a new process continues with the next seed of this
+    // worker.
     for (let seed = first + worker; seed <= last;) {
       const rest = Math.floor((last - seed) / step) + 1
       const end = await runWorker({ first: seed, seeds: rest, step, liveness, untilFirst: false, faults }, (ran) =>
@@ -92,7 +93,7 @@ class Campaign {
     this.#cpu[worker] = ran.cpuSeconds
     if (ran.violation) this.#fail(ran.seed, ran.violation.invariant, ran.violation.detail)
     if (ran.isNondeterministic) this.#fail(ran.seed, 'determinism', 'the second run differed')
-    // Tells `npm run prove` the progress, if that started this process.
+    // If `npm run prove` started this process, reports the progress to it.
     process.send?.({ done: this.#done })
     if (this.#isShown)
       process.stderr.write(

@@ -14,7 +14,10 @@ export interface MutantOptions {
   readonly json: string | undefined
 }
 
-/** Result of the mutants in the JSON file. Seeds start at 1, so `seed` is also the number of runs. */
+/**
+ * Result of the mutants in the JSON file. Seeds start at 1, so `seed` is also the number of runs until the mutant was
+ * found.
+ */
 export interface MutantsRecord {
   kind: 'bugs'
   bugs: { name: string; caughtBy: 'safety' | 'liveness' | null; seed: number | null; invariant: string | null }[]

@@ -9,8 +9,8 @@ import type { Fault } from '../simulation/faults/fault-kinds.ts'
 import { renderPlainly } from '../../bin/plain-pages.ts'
 
 /**
- * Options of a worker process. Seeds run in separate processes, so a crash, a hang or a mutant affects only one. The
- * worker prints a JSON line per run.
+ * Options of a worker process. Seeds run in separate processes, so that a crash, a hang or a mutant affects only one
+ * process. The worker prints a JSON line per run.
  */
 export interface WorkerOptions {
   readonly first: number
@@ -29,7 +29,7 @@ export interface WorkerSeedResult {
   readonly seed: number
   readonly steps: number
   readonly virtualMs: number
-  /** True if a second run of the same seed differed. */
+  /** True if a second run of the same seed gave another result. */
   readonly isNondeterministic: boolean
   readonly ranTwice: boolean
   readonly violation?: { readonly invariant: string; readonly detail: string }
@@ -40,7 +40,7 @@ export interface WorkerSeedResult {
 /** How a worker ended. `why` is undefined if it finished its seeds. */
 export interface WorkerEnd {
   readonly why: string | undefined
-  /** Seed that ran at the end. */
+  /** Seed of the last run. */
   readonly seed: number
 }
 

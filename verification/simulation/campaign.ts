@@ -6,12 +6,12 @@ import type { Fault } from './faults/fault-kinds.ts'
 export interface CampaignOptions {
   firstSeed: number
   seeds: number
-  /** Distance between two seeds (default 1), for several processes that share the seeds. */
+  /** Distance between two seeds (default 1). Several processes can thus share the seeds. */
   step?: number
   liveness: boolean
   /** Every n-th run is repeated and must give the same hash; 0 repeats none. */
   twiceEvery: number
-  /** Stop after the first failed run. */
+  /** True to stop after the first failed run. */
   untilFirst: boolean
   /** Faults for all runs; they replace the drawn ones. */
   faults?: readonly Fault[] | undefined
@@ -55,7 +55,9 @@ export async function campaign(shops: Shops, options: CampaignOptions): Promise<
   return { seeds: count, ranTwice, steps, virtualMs, failed, nondeterministic }
 }
 
-/** Removes faults one by one while the seed still violates the same invariant. Returns the last failing run. */
+/**
+ * Removes faults one by one, as long as the seed still violates the same invariant. Returns the last run that failed.
+ */
 export async function fewestFaults(
   shops: Shops,
   failed: SeedResult,

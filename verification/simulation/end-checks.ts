@@ -10,7 +10,7 @@ import type { LedgerOracle } from './oracles/ledger-oracle.ts'
 import type { MoneyOracle } from './oracles/money-oracle.ts'
 import type { Receiver } from './nodes/receiver.ts'
 
-/** Parts that the checks at the end of a run read. */
+/** What the checks after a run read. */
 export interface EndParts {
   core: Core
   cloud: CloudNode
@@ -18,14 +18,16 @@ export interface EndParts {
   ledgers: ReadonlyMap<string, LedgerOracle>
   people: Pick<Customers, 'paid' | 'cancelled' | 'resold' | 'reportedEvents'>
   receiver: Receiver
-  /** Only in a live shop. */
+  /** Undefined in a sandbox, in which no money moves. */
   money: MoneyOracle | undefined
   shop: Shop
 }
 
 /** Accepted delay of a webhook, ms. */
 const LATE_MS = 60_000
-/** Accepted error of an agent's clock, ms. A larger error makes new tokens appear to be in the future. */
+/**
+ * Accepted error of an agent's clock, ms. With a larger error, the issue times of new tokens would be in the future.
+ */
 const CLOCK_MS = 5_000
 
 const PURCHASE_ID = /pur_\w+/g
@@ -100,7 +102,7 @@ export function isForked({ disk }: CloudNode): boolean {
   )
 }
 
-/** True if the cloud requires an agent to decide online only, after a rollback. */
+/** True if the cloud requires that an agent decides only online, because its ledger was rolled back. */
 export function isAgentOnlineOnly({ disk }: CloudNode, nowMs: number): boolean {
   return (
     disk.reading

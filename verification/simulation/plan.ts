@@ -8,7 +8,7 @@ export interface Plan {
   readonly faults: readonly Fault[]
   /** Number of agents that customers use. */
   readonly agents: number
-  /** Number of enrolled agents. A lying agent is the third. */
+  /** Number of enrolled agents. If an agent lies, it is the third one. */
   readonly enrolled: number
   readonly pace: Pace
   /** Draws visit times and the phases at the end. */
@@ -17,12 +17,12 @@ export interface Plan {
   readonly provider: (typeof PSP_NAMES)[number] | undefined
 }
 
-/** Draws the plan of a run. `faults` replaces the drawn faults. */
+/** Draws the plan of a run. If `faults` is given, it replaces the drawn faults. */
 export function drawPlan(chance: Chance, liveness: boolean, faults: readonly Fault[] = drawFaults(chance)): Plan {
   const has = (kind: Fault) => faults.includes(kind)
   const isShared = chance.happens(0.7) || has('home') || has('moves') || has('liar')
   const isLarge = chance.happens(has('home') ? 0.4 : 0.1)
-  // With a lying agent, the third agent is the liar.
+  // If an agent lies, it is the third one.
   const agents = isShared ? (isLarge && !has('liar') ? 3 : 2) : 1
   const pace = drawPace(chance, liveness)
   return {

@@ -17,8 +17,8 @@ const UNTRUSTED_LEDGER_MS = 12 * MINUTE_MS
 
 /**
  * The phases of a run: warm-up, visits with faults, recovery, checks, and a purchase without faults. Half of the runs
- * without liveness end after the visits. A run also ends if a forked ledger needs staff. The first violation ends a
- * run.
+ * without longer faults end after the visits. A run also ends if a forked ledger needs staff. A run also ends at the
+ * first violation.
  */
 export class RunPhases {
   readonly #simulation: Simulation
@@ -64,11 +64,11 @@ export class RunPhases {
           .finally(() => void inside--)
       })
     }
-    // Stops early when the shop is empty.
+    // Stops earlier if no customer is left.
     await this.#runFor(pace.arrivalWithinMs + pace.longestVisitMs, () => inside === 0)
   }
 
-  /** Ends all faults. Then everything must recover, and a purchase must succeed. */
+  /** Ends all faults. After that, everything must recover, and a purchase must succeed. */
   async #end(injector: FaultInjector): Promise<void> {
     const { core, restarts, copies, emergencies } = this.#simulation
     injector.heal()
@@ -81,7 +81,7 @@ export class RunPhases {
       nextCheckMs = this.#clock.nowMs + POLL_MS
       return this.#isLeftForked() || this.#unsettledReason() === undefined
     })
-    // A forked ledger does not recover without staff.
+    // Without staff, a forked ledger does not recover.
     const isLeft = this.#isOver() || this.#isLeftForked()
     const why = isLeft ? undefined : this.#unsettledReason()
     if (why !== undefined) core.violate('liveness', `half an hour after the last fault: ${why}`)
@@ -90,7 +90,7 @@ export class RunPhases {
     if (!isLeft && !this.#isOver()) await this.#probe()
   }
 
-  /** True if a ledger is forked and no simulated staff will resolve it. */
+  /** True if a ledger is forked and no simulated staff will resolve the fork. */
   #isLeftForked(): boolean {
     return this.#simulation.copies.underWay === undefined && isForked(this.#simulation.cloud)
   }
@@ -106,7 +106,7 @@ export class RunPhases {
     const { core, cloud, people, plan, isClockWrong } = this.#simulation
     // The cloud checks its clock twice a minute and signs nothing for a minute after a clock change.
     if (isClockWrong) await this.#runFor(2 * MINUTE_MS)
-    // A recently restored agent needs the cloud. Half of the runs wait until it decides alone again.
+    // A recently restored agent needs the cloud. Half of the runs wait until the agent decides alone again.
     if (plan.chance.happens(0.5))
       await this.#runFor(UNTRUSTED_LEDGER_MS, () => !isAgentOnlineOnly(cloud, this.#clock.nowMs))
     let answer: { works: string | undefined } | undefined

@@ -31,9 +31,9 @@ import type { Core } from './virtual/core.ts'
 import { newLan, type Lan } from './virtual/lan.ts'
 import { newWire, type Wire } from './virtual/wire.ts'
 
-/** Factor for the crash probability at a device command, where a crash does most harm. */
+/** Factor for the probability of a crash at a device command, where a crash does the most harm. */
 const DEVICE_MOVE_WEIGHT = 10
-/** Faults with which customers repeat requests at both agents. */
+/** With these faults, customers repeat requests at both agents. */
 const FAULTS_WITH_REPEATED_REQUESTS: ReadonlySet<Fault> = new Set<Fault>([
   'home',
   'restore',
@@ -174,7 +174,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
         this.#delegations.committed(connection)
         this.liar?.cloudCommitted(connection)
       },
-      // The cloud repeats work that the disk did not store.
+      // Work that the disk did not store is repeated by the cloud.
       onDiskFault: () => this.restarts.countDisturbance(),
       onAnswer: this.answers.answered,
       onEnded: () => this.restarts.restartAfterEnd('cloud', () => this.startCloud()),

@@ -13,7 +13,10 @@ import { answerIn, documentsIn, newTally, type Promises } from './promises.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import type { DiskEvent } from './disk-log.ts'
 
-/** The journal at the end of the recording. The journal of an earlier disk must be a prefix of it. */
+/**
+ * The journal at the end of the recording. On the disk of an earlier power cut, the journal must be a prefix of this
+ * one.
+ */
 interface Reference {
   hashes: string[]
   bodies: JournalBody[]
@@ -25,7 +28,7 @@ interface Reference {
   claimsAfter: string[]
 }
 
-/** Modbus TCP: write a single coil, number 0, on. */
+/** Modbus TCP request that switches coil 0 on. */
 const COIL_ON = /^..\0\0\0\x06.\x05\0\0\xff\0/s
 const HAVE = /"have":\{(?:"keys":\[(\d+),(\d+)\],)?(?:"policy":\[(\d+),(\d+)\],)?"deny":\[0,(\d+)\]/
 const NEW_KEY = /"publicJwk":\{[^}]*"x":"([\w-]{43})"/
@@ -146,7 +149,10 @@ class AgentPromises implements Promises {
     return wrong
   }
 
-  /** Starts the ledger after the cut. Each open claim must become `unknown` once, and a used right must stay used. */
+  /**
+   * Starts the ledger after the power cut. Each open claim must become `unknown` once, and each used right must stay
+   * used.
+   */
   #checkStart(file: string, { ledgerId, storeId }: Identity): string[] {
     const wrong: string[] = []
     const ledger = openLedger({

@@ -29,16 +29,16 @@ interface Head {
   ver: number
 }
 
-/** Every tenth checked state also gets a check of the audit chains and of the foreign keys. */
+/** For every tenth disk, the check includes the audit chains and the foreign keys. */
 const FOLLOW_EVERY = 10
-/** Each state gets a check of this many newest guarantees, and of a sample of the older ones. */
+/** For each disk, this number of newest guarantees is checked, and a sample of the older ones. */
 const SAMPLE_SIZE = 6
 const SINGLE_TOKENS: ReadonlySet<string> = new Set(['pauth+jwt'])
 
 /**
  * Checks the guarantees of the cloud on a disk after a power cut. Stored answers are unchanged (P5), acknowledged
- * events exist (P3), and issued tokens exist. Published versions never decrease, and the key files open the sealed
- * values.
+ * events exist (P3), and issued tokens exist. Published versions never decrease, and the key files can still open the
+ * sealed values.
  *
  * @param last The cloud's folder at the end of the recording.
  */
@@ -178,7 +178,7 @@ class CloudPromises implements Promises {
     return wrong
   }
 
-  /** Checks that root key and sealing key are unchanged, if the database holds sealed values. */
+  /** Checks that root key and sealing key are unchanged, if the database has sealed values. */
   async #checkKeyFiles(folder: string, db: Connection): Promise<string[]> {
     const sealed =
       db
@@ -242,10 +242,10 @@ async function readReference(folder: string): Promise<Reference> {
   const { random } = realPlatform()
   const { root, sealingKeys } = await loadKeyFiles(folder, secretFiles, random)
   const { isCurrent, open } = sealer(sealingKeys, random)
-  // The database holds answers with tokens sealed (cloud/operations/response-sealer.ts); the recording holds plain
-  // text.
+  // In the database, answers with tokens are sealed (cloud/operations/response-sealer.ts). The recording has their
+  // plain text.
   const plainText = (body: string) => (isCurrent(body) ? open(body, 'idempotency').toString() : body)
-  // Leaves out texts that two requests received: the check could not tell these requests apart.
+  // If two requests received the same text, leaves it out, because the check could not distinguish these requests.
   const times = new Map<string, number>()
   for (const { body } of rows) times.set(plainText(body), (times.get(plainText(body)) ?? 0) + 1)
   return {

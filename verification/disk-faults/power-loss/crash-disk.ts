@@ -11,13 +11,13 @@ import type { DiskEvent } from './disk-log.ts'
 export interface CrashDisk {
   /** Applies the next recorded event. */
   apply(event: DiskEvent): void
-  /** True if unflushed changes exist, so that a power cut can leave different disks. */
+  /** True if there are unflushed changes. A power cut can then leave different disks. */
   readonly isPending: boolean
   /** File content by path after a power cut; undefined for a folder. */
   after(loss: Loss, chance: Chance): ReadonlyMap<string, Buffer | undefined>
 }
 
-/** Fate of unflushed writes: all lost, all written, each at random, or at random with one torn write. */
+/** What happens to unflushed writes: all lost, all written, each at random, or at random with one torn write. */
 export const LOSSES = ['none', 'all', 'some', 'torn'] as const
 export type Loss = (typeof LOSSES)[number]
 
@@ -32,7 +32,7 @@ interface File {
   flushed: Buffer
   size: number
   pending: Change[]
-  /** File size as the process sees it, for appended writes. */
+  /** File size that the process sees. Appended writes start there. */
   end: number
 }
 

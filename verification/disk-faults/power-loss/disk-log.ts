@@ -10,7 +10,7 @@ export type DiskEvent =
   | { kind: 'truncate'; file: number; size: number }
   | { kind: 'sync'; file: number }
   | { kind: 'sync-folder'; path: string }
-  /** Output to a socket or a standard stream. From this event on, the receiver may rely on it. */
+  /** Output to a socket or a standard stream. After this event, the receiver may rely on the output. */
   | { kind: 'output'; part: string; to: string; text: string }
 
 /** System calls that strace records for `readDiskLogs`. */
@@ -35,7 +35,7 @@ export function readDiskLogs(folder: string, logs: readonly PartLog[]): DiskEven
   return calls.flatMap(({ part, call }) => reader.eventsOf(part, call))
 }
 
-/** Shared memory of the SQLite index. It needs no flush, because SQLite rebuilds the file after a crash. */
+/** Shared memory of the SQLite index. It needs no flush, because SQLite rebuilds it after a crash. */
 const SHARED_MEMORY_FILE = /-shm$/
 
 interface Reader {
@@ -132,7 +132,7 @@ class LogReader implements Reader {
           bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result),
         },
       ]
-    // A plain write continues at the end of the previous one. Only secret-files.ts uses it, for new files.
+    // A write without a position continues at the end of the previous one. Only secret-files.ts uses it, for new files.
     if (call.name === 'write')
       return [{ kind: 'write', file, at: -1, bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result) }]
     throw new Error(`${call.name} on ${path} is not supported`)

@@ -46,7 +46,10 @@ export interface Violation {
 }
 
 const PARTS = ['edge', 'cloud'] as const
-/** Share of the states for each disk. The agent gets more, because checking its disk takes less time. */
+/**
+ * Share of the states that are checked on each disk. The agent's share is larger, because a check of its disk takes
+ * less time.
+ */
 const SHARE = { edge: 0.7, cloud: 0.3 }
 const MOST_VIOLATIONS = 50
 const MOST_KEPT = 3
@@ -78,7 +81,7 @@ export async function powerLoss({
   const onState = async () => {
     if (result.states % PROGRESS_EVERY > 0) return
     onProgress?.(result.states, states)
-    // Yields to the event loop so that signals arrive: the check itself has no asynchronous work.
+    // Yields to the event loop so that signals arrive, because the check has no asynchronous work.
     await turn()
     signal?.throwIfAborted()
   }
@@ -153,7 +156,7 @@ async function replay({ part, events, promises, states, seed, folder, result, on
     else disk.apply(event)
     if (moments[next] !== i) continue
     next++
-    // Spreads the states evenly over all moments.
+    // Spreads the states evenly over all possible power cuts.
     const wanted = Math.floor((next * states) / moments.length) - checked
     const losses = lossesAt(disk, wanted, hash32(`${seed}/${part}/${i}`))
     for (const [k, loss] of losses.entries()) {
@@ -178,13 +181,19 @@ async function replay({ part, events, promises, states, seed, folder, result, on
   result.moments += moments.length
 }
 
-/** Indexes of the last event before each disk change. At this point most guarantees apply to the unchanged disk. */
+/**
+ * Indexes of the last event before each disk change. At this event, the largest number of guarantees applies to the
+ * unchanged disk.
+ */
 function momentsOf(events: readonly DiskEvent[]): number[] {
   const changes = events.flatMap((event, i) => (event.kind === 'output' ? [] : [i]))
   return changes.map((_, n) => (changes[n + 1] ?? events.length) - 1)
 }
 
-/** Kinds of loss to simulate at this moment. Without pending changes there is only one possible disk. */
+/**
+ * Kinds of loss to simulate for a power cut after this event. If no changes are pending, there is only one possible
+ * disk.
+ */
 function lossesAt(disk: CrashDisk, wanted: number, start: number): Loss[] {
   if (wanted <= 0) return []
   if (!disk.isPending) return ['none']

@@ -5,7 +5,7 @@ import type { DiskEvent } from './disk-log.ts'
 export interface Promises {
   /** Subfolder of the recorded folder. */
   readonly folder: 'cloud' | 'edge'
-  /** Records an output. A disk after a later power cut must support it. */
+  /** Records an output. A disk after a later power cut must agree with the output. */
   addOutput(output: Extract<DiskEvent, { kind: 'output' }>): void
   /** Number of guarantees of each kind. */
   readonly counts: Readonly<Record<string, number>>
@@ -28,7 +28,7 @@ export function documentsIn(text: string): { typ: string; kid: string; claims: R
       const { typ = '', kid = '' } = decodeProtectedHeader(jws)
       return [{ typ, kid, claims: decodeJwt(jws) }]
     } catch {
-      // One write call can end within a document.
+      // A write call can end in the middle of a document.
       return []
     }
   })

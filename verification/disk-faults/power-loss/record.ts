@@ -82,7 +82,7 @@ async function trade(store: FaultStore, from: number, to: number): Promise<void>
   await Promise.all(Array.from({ length: AT_ONCE }, shopper))
 }
 
-/** Buys UNITS units and requests one release more, half of the purchases by token and half by receipt. */
+/** Buys UNITS units and requests one release more than these, half of the purchases by token and half by receipt. */
 async function release(store: FaultStore, n: number): Promise<void> {
   const { purchaseId, receipt } = await store.buy(`p${n}`, UNITS)
   const deviceId = store.devices.pos_deactivator
@@ -94,7 +94,7 @@ async function release(store: FaultStore, n: number): Promise<void> {
     await store.authorize({ ...request, ...(typeof token === 'string' ? { token } : { receipt }) })
 }
 
-/** Runs one release at a lock that does not move, and repeats it at a lock that does. */
+/** Requests a release at a lock that does not move, and repeats it at a lock that moves. */
 async function failOnce(store: FaultStore): Promise<void> {
   const { receipt } = await store.buy('failing', 2)
   const request = { deviceId: store.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt }

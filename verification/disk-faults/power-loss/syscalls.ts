@@ -11,7 +11,7 @@ export interface Syscall {
   texts: Buffer[]
   /** The arguments as strace prints them, without the texts. */
   plain: string
-  /** Return value. Calls with a negative one are left out. */
+  /** Return value. Calls with a negative return value are left out. */
   result: number
 }
 
@@ -20,8 +20,8 @@ const UNFINISHED = ' <unfinished ...>'
 const RESUMED = /^<\.\.\. \w+ resumed>(.*)$/s
 
 /**
- * Reads the calls of a log in the order of their effects. A file write or flush takes effect at its end. An output
- * takes effect at its start, because the receiver may already have it.
+ * Reads the calls of a log in the order of their effects. A write to a file, or its flush, takes effect when the call
+ * ends. An output takes effect when the call starts, because the receiver may already have the output.
  */
 export function readSyscalls(log: string): Syscall[] {
   const calls: Syscall[] = []
@@ -66,7 +66,8 @@ function parseCall(text: string, at: number): Syscall | undefined {
   const [, name = '', args = '', result = '-1'] = CALL.exec(text) ?? []
   if (name === '') return undefined
   const texts: Buffer[] = []
-  // Strace writes data in hex, so texts contain no quotation marks. Every second piece is a text.
+  // Strace writes data in hex, so texts contain no quotation marks. In the split line, every second piece is therefore
+  // a text.
   const pieces = args.split('"')
   for (let i = 1; i < pieces.length; i += 2) texts.push(Buffer.from((pieces[i] ?? '').replaceAll('\\x', ''), 'hex'))
   const plain = pieces.filter((_, i) => i % 2 === 0).join('"')

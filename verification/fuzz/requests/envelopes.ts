@@ -6,7 +6,7 @@ import { API, type Json, type HttpRequest } from '../scene/served-cloud.ts'
 
 const BOUNDARY = 'untag-fuzz-boundary'
 const JSON_TYPE = 'application/json'
-/** Operations that wait for a thread: they hash a PIN or read an image. */
+/** Operations that wait for a thread, because they hash a PIN or read an image. */
 const SLOW = new Set(['registerOperator', 'uploadImageToProduct'])
 
 /** The HTTP request that the documentation of the operation describes. */
@@ -106,7 +106,7 @@ export function wildEnvelope(chance: Chance, good: HttpRequest, operation: Opera
   return { ...good, headers: { ...good.headers, accept } }
 }
 
-/** An Authorization header that no key has. Some are close to a real one. */
+/** An Authorization header that belongs to no key. Some of these headers are close to a real one. */
 export function wrongAuthorization(chance: Chance, genuine: string): string {
   const last = genuine.endsWith('a') ? 'b' : 'a'
   return chance.one([

@@ -8,7 +8,8 @@ import { RECEIVER } from '../scene/merchant-systems.ts'
 import { day, inTime, known, storeOf, type Scene } from '../scene/scene.ts'
 
 /**
- * Creates things that other requests name by id. A maker returns the id, or undefined if the party may not create it.
+ * Creates things that other requests name by id. Each maker returns the id, or undefined if the party may not create
+ * the thing.
  */
 
 type Maker = (scene: Scene) => Promise<string | undefined>
@@ -235,7 +236,7 @@ export function alarm(scene: Scene, type = 'protection.exception.raised'): Json 
   return { type, eventId, occurredAt: inTime(scene, -1_000), storeId: firstStore(scene), reason: 'gate_alarm' }
 }
 
-/** A grant for a paid purchase. Undefined if device, purchase or grant is missing. */
+/** The nonce and device of a grant for a paid purchase. Undefined if device, purchase or grant is missing. */
 export async function grant(scene: Scene): Promise<{ nonce: string; deviceId: string } | undefined> {
   const answer = await scene.call('fetchDevices', { storeId: firstStore(scene) })
   const devices = (answer?.['devices'] ?? []) as Json[]

@@ -16,7 +16,8 @@ const NAMES = [
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 /**
- * Request for a page, a document or a notification that needs no key. Names in its path are known, cut off or hostile.
+ * Request for a page, a document or a notification that needs no key. Names in its path are known, shortened or
+ * hostile.
  */
 export function pageRequest(scene: Scene): HttpRequest {
   const { chance } = scene

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { CHARACTERS, isClosed, schemaOf, valuesOf } from './schemas.ts'
 import type { Json } from '../scene/served-cloud.ts'
 
-/** Changes to a valid request. */
+/** Change to a valid request. */
 export interface Plan {
   /** Fields of the schema with allowed values. */
   readonly extras: readonly { readonly field: string; readonly value: unknown }[]
@@ -129,7 +129,7 @@ export const ONE_UNKNOWN: fc.Arbitrary<Plan> = fc
 
 const plans = new WeakMap<z.ZodType, fc.Arbitrary<Plan>>()
 
-/** Plans for requests with this schema. fast-check shrinks them to no change. */
+/** Makes plans for requests with this schema. fast-check shrinks a plan until it changes nothing. */
 export function plansFor(request: z.ZodType): fc.Arbitrary<Plan> {
   const made = plans.get(request) ?? makePlans(request)
   plans.set(request, made)

@@ -113,7 +113,10 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
   },
 }
 
-/** Replaces the agent's key by one that nobody keeps. The old key stays valid until the first use of the new one. */
+/**
+ * Replaces the agent's key by a new key that is then discarded. The old key stays valid until the first use of the new
+ * key.
+ */
 function rotation(scene: Scene): Json {
   const { agent } = scene.party
   const { x, secret } = newKey(scene.served.platform.random)

@@ -11,8 +11,8 @@ export function prefixOf(text: unknown): string | undefined {
 }
 
 /**
- * Ids in a text, without request ids and account ids. Request ids are new in each answer, and the test and live parties
- * of an account share its id.
+ * Ids in a text, except request ids and account ids. Each answer has a new request id, and the test and live parties of
+ * an account have the same account id.
  */
 export function idsIn(text: string): string[] {
   return (text.match(ID) ?? []).filter((id) => !/^(?:req|acc)_/.test(id))
@@ -27,7 +27,7 @@ export interface Findings {
   learn(party: string, answer: Json): void
   /** Stores a text under a name, as if it came from an answer. */
   add(party: string, name: string, value: string): void
-  /** Records that this party sent these ids, so later answers may contain them. */
+  /** Records that this party sent these ids, so that later answers to this party may contain them. */
   name(party: string, ids: readonly string[]): void
   hasNamed(party: string, id: string): boolean
   /** The newest texts of a party. Ids are stored by prefix (`pur`), other texts by field name (`receiptToken`). */
@@ -68,7 +68,7 @@ export function newFindings(open: ReadonlySet<string> = new Set()): Findings {
   }
 
   function own(party: string, id: string, prefix: string): void {
-    // The party sent this id before any answer contained it, so nobody owns it.
+    // The party sent this id before any answer contained it, so the id belongs to no party.
     if (named.has(`${party} ${id}`) && !owners.has(id)) return
     parties.add(party)
     if (!owners.has(id)) owners.set(id, party)

@@ -14,7 +14,7 @@ export interface Scene {
   readonly served: ServedCloud
   readonly accounts: TestAccounts
   readonly findings: Findings
-  /** Calls an operation that the request needs first. Returns undefined if the status is not 2xx. */
+  /** Calls an operation that the request needs first. If the status is not 2xx, returns undefined. */
   call(operation: string, body: Json, as?: KeyKind): Promise<Json | undefined>
   /** A short text with the canary of the party. */
   text(): string

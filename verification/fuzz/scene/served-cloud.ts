@@ -92,7 +92,7 @@ export async function serveCloud(
     },
   })
 
-  /** Waits for `work`. Moves virtual time only if the event loop brings no result. */
+  /** Waits for `work`. Moves virtual time only if the event loop alone brings no result. */
   async function settled<T>(work: Promise<T>, isSlow = false): Promise<T> {
     let isDone = false
     const done = () => void (isDone = true)
@@ -118,7 +118,7 @@ export async function serveCloud(
       return { status: response.status, headers: response.headers, text, json: objectOf(text) }
     },
     async pass(ms) {
-      // As after a sleep of the machine, each overdue job runs once.
+      // Each overdue job runs once, as after a sleep of the machine.
       platform.sleep(Math.max(0, ms - 1_000))
       await platform.advance(Math.min(ms, 1_000))
     },

@@ -29,9 +29,9 @@ export interface TestAccounts {
   readonly keyFiles: KeyFiles
   readonly parties: readonly Party[]
   readonly adminKey: string
-  /** Every party may see this id, because all audit logs contain it. */
+  /** Every party may see the id of this key, because all audit logs contain it. */
   readonly adminKeyId: string
-  /** A live store of a fourth account, for changes by administrators. */
+  /** A live store of a fourth account, which administrators change. */
   readonly spare: { readonly storeId: string; readonly accountId: string; readonly registrationKey: string }
   readonly startMs: number
 }

@@ -19,7 +19,7 @@ import { shoppers, type Shoppers } from './shoppers.ts'
 import { newTally } from './tally.ts'
 import type { Shopper } from './timetable.ts'
 
-/** Number of additional goods, so that the shelves never become empty. */
+/** Number of goods beyond the demand of the shoppers, so that the shelves never become empty. */
 const SPARE_GOODS = 50
 
 /** Cloud, three agents, goods and oracles of a store day. Nothing runs yet. */
@@ -77,7 +77,7 @@ export class DayStore {
     this.end = this.#newEnd()
   }
 
-  /** The agent of the detacher loses power. */
+  /** Cuts the power of the detacher's agent. */
   cutPower(): void {
     this.#powerCuts++
     this.detacher.crash({ powerCut: true })

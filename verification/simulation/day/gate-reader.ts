@@ -5,9 +5,9 @@ import type { Scheduler } from '../virtual/scheduler.ts'
 
 /** UHF reader of the gate: one antenna reads inside the shop, another one outside. */
 export interface GateReader {
-  /** Replaces the real drivers. The reader sends its reads to the current process. */
+  /** Replaces the supervisor with the real drivers. The reader sends its reads to the current process. */
   readonly supervisor: Actuators['supervisor']
-  /** A shopper carries these tags through the gate. Resolves when the shopper is through. */
+  /** Carries these tags through the gate, as a shopper does. Resolves when the shopper is through. */
   carry(epcs: readonly string[], way: 'in' | 'out'): Promise<void>
 }
 

@@ -9,11 +9,11 @@ export interface Good {
   readonly price: number
 }
 
-/** Category that self-service may not release. */
+/** Category that self-service devices may not release. */
 export const LOCKED_CATEGORY = 'schmuck'
-/** Brand that only staff release. */
+/** Brand that only staff may release. */
 export const STAFF_BRAND = 'Luxus'
-/** Lowest price that only staff release, EUR. */
+/** Price from which only staff may release, EUR. */
 export const STAFF_FROM_PRICE = 100
 
 /** True if the policy of the day requires staff for this product. */

@@ -3,7 +3,7 @@ import type { DayStore } from './day-store.ts'
 import { LOCKED_CATEGORY, STAFF_BRAND, STAFF_FROM_PRICE } from './goods.ts'
 
 const GOODS_IN_CALL = 500
-/** Rules for category, brand and price. Each applies to some goods of the day. */
+/** Rules of the policy for category, brand and price. Each rule applies to some goods of the day. */
 const DAY_RULES = {
   allowedActionsByCategory: {
     '*': {
@@ -15,7 +15,7 @@ const DAY_RULES = {
   },
   requiresStaffForBrand: [STAFF_BRAND],
   requiresManualOverrideAboveValue: STAFF_FROM_PRICE,
-  // High, because one operator works all day.
+  // The limit is high, because one operator works all day.
   operatorOverridesPerHour: 1_000,
 }
 
@@ -33,6 +33,6 @@ export async function prepareStore({ system, stock, station, shop }: DayStore): 
   }
   const { policy } = await must('fetchProtectionPolicy', { storeId })
   await must('updateProtectionPolicy', { storeId, policy: { ...(policy as Json), ...DAY_RULES } })
-  // The station is the receipt home, so that it honours receipts during the network outage.
+  // The station is the receipt home, because it must accept receipts during the network outage.
   await must('moveReceiptHome', { storeId, home: station.identity.agentId })
 }

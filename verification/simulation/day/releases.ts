@@ -3,7 +3,7 @@ import type { Core } from '../virtual/core.ts'
 import type { LedgerOracle } from '../oracles/ledger-oracle.ts'
 import type { Tally } from './tally.ts'
 
-/** Counts the released units in these ledgers. */
+/** Counts the units that were released according to these ledgers. */
 export function unitsReleasedBy(ledgers: ReadonlyMap<string, LedgerOracle>): number {
   let released = 0
   for (const { rows } of ledgers.values()) {

@@ -41,13 +41,16 @@ export interface DayResult {
   readonly unitsReleased: number
   /** Number of rows in the three journals. */
   readonly journalRows: number
-  /** Offline answers to receipts that were compared with the policy, and the number of stricter ones. */
+  /**
+   * Number of offline answers to receipts that were compared with the policy, and how many of these were stricter than
+   * the policy.
+   */
   readonly offline: { readonly compared: number; readonly stricter: number }
   readonly lines: readonly string[]
 }
 
 const MINUTE_MS = 60_000
-/** Midnight after the shop was created, in local time (Berlin, one hour ahead of UTC). */
+/** The first midnight after the creation of the shop, in local time (Berlin, one hour ahead of UTC). */
 const MIDNIGHT_MS = Date.UTC(2026, 10, 20, 23)
 const HOUR_MS = 60 * MINUTE_MS
 const OPENS_MS = MIDNIGHT_MS + WHOLE_DAY.opensHour * HOUR_MS
@@ -120,7 +123,7 @@ class Day {
     const { cloud, agents } = this.#store
     await this.#until('the cloud starts', cloud.start(), MINUTE_MS)
     for (const node of agents) {
-      // The machines were off at night.
+      // The machines were off during the night.
       node.machine.reboot()
       node.start()
     }

@@ -13,7 +13,7 @@ import type { Shopper } from './timetable.ts'
 
 /**
  * Shoppers of a store day. They take goods and pay, release the tags at the station or the detacher, and leave through
- * the gate. Thieves go to the gate without paying; some shoppers bring goods back. Shoppers repeat a request without an
+ * the gate. Thieves go to the gate without paying. Some shoppers bring goods back. Shoppers repeat a request without an
  * answer.
  */
 export interface Shoppers {
@@ -42,11 +42,17 @@ interface Bag {
 }
 
 const SECOND_MS = 1_000
-/** Attempts of a shopper and the pause between them, ms. A shopper without success after that is a violation. */
+/**
+ * Attempts of a shopper and the pause between them, ms. A shopper who has no success after these attempts is a
+ * violation.
+ */
 const PATIENCE = { tries: 40, pauseMs: 15 * SECOND_MS }
 /** Failed attempts at the detacher after which shoppers go to the station. */
 const DETACHER_TRIES = 3
-/** Time limit for the alarm of a tag in the journal, ms, including the gate's own requests (gate-journal.ts). */
+/**
+ * Time limit for the journal row of an alarm after a tag passed, ms. It includes the gate's own requests
+ * (gate-journal.ts).
+ */
 const ALARM_WITHIN_MS = 3 * SECOND_MS
 
 /** Creates the shoppers of the day. */
@@ -165,8 +171,8 @@ class DayShoppers implements Shoppers {
   }
 
   /**
-   * Releases unit by unit with the receipt. Returns the number of unreleased tags. Leases of a detacher without power
-   * end after minutes.
+   * Releases unit by unit with the receipt. Returns the number of unreleased tags. After a power cut of the detacher,
+   * its leases end only after minutes.
    */
   async #atStation({ receipt }: Bag, units: number): Promise<number> {
     let left = units
@@ -189,7 +195,8 @@ class DayShoppers implements Shoppers {
 
   /** Releases tag by tag with tokens from the phone. Returns the number of unreleased tags. */
   async #atDetacher({ goods: bag }: Bag): Promise<number> {
-    // Items that need staff come first. The station releases as many units as are left, whatever their tags.
+    // Items that need staff come first. The number of items that are left is passed to the station, which then releases
+    // as many units, whatever their tags.
     const left = bag.toSorted((a, b) => Number(needsStaff(b)) - Number(needsStaff(a))).map(({ epc }) => epc)
     for (let failed = 0; failed < DETACHER_TRIES && left.length > 0;) {
       const verified = await this.#merchant.call('verifyProtectedItem', {

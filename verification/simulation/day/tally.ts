@@ -20,7 +20,7 @@ export interface Tally {
   unanswered: number
   /** CPU time of the process from request to answer, ms. */
   readonly decisionMs: number[]
-  /** Last alarm of each tag: true time, ms, and detail from the gate. */
+  /** Last alarm of each tag: its true time, ms, and the detail that the gate reported. */
   readonly alarms: Map<string, { atMs: number; detail: string }>
   alarmsOfThieves: number
   /** Called for each durable row. */

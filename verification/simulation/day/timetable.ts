@@ -20,7 +20,7 @@ const HOUR_MS = 60 * MINUTE_MS
 
 /** Hours of a whole day: 9:00 to 20:00 in the store's own time. */
 export const WHOLE_DAY = { opensHour: 9, hours: 11 } as const
-/** Time before closing after which no shopper enters, ms. */
+/** Time before closing from which no shopper enters, ms. */
 const LAST_ENTRY_MS = 20 * MINUTE_MS
 
 /** Outages of the day, ms after opening. */
@@ -48,9 +48,9 @@ export function dayPlan(hours: number): DayPlan {
   }
 }
 
-/** Relative number of shoppers in each part of the day. Most come at noon and after work. */
+/** Relative number of shoppers in each part of the day. Most of them come at noon and after work. */
 const BUSY = [3, 4, 5, 9, 10, 6, 5, 6, 10, 11, 6]
-/** Shares of all shoppers. */
+/** Shares among all shoppers. */
 const SHARES = { thief: 0.02, declined: 0.02, changesMind: 0.01, returns: 0.03, showsReceipt: 0.2, station: 0.5 }
 
 /** Draws all shoppers of the day, in the order in which they enter. */

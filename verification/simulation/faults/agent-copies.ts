@@ -7,10 +7,10 @@ import type { Merchant } from '../nodes/merchant.ts'
 import type { Chance } from '../virtual/chance.ts'
 
 /**
- * Runs two agents with one ledger, as after staff set up a spare machine from a disk image. untag does not promise
- * single use for rights that both agents use alone. The cloud must notice the fork. Then both agents need the cloud for
- * each claim. At the end staff remove the copy and call `resolveAgentFork`. If the copy changed the key, staff re-enrol
- * the original.
+ * Runs two agents with one ledger. This happens if staff set up a spare machine from a disk image. untag does not
+ * promise single use for rights that both agents use without the cloud. The cloud must notice the fork. After that,
+ * both agents need the cloud for each claim. At the end staff remove the copy and call `resolveAgentFork`. If the copy
+ * changed the key, staff re-enrol the original.
  */
 export interface AgentCopies {
   /** Starts a copy of this agent beside it. */
@@ -35,7 +35,7 @@ export interface CopiesParts {
    * `isThere` returns true.
    */
   install(node: AgentNode, name: string, files: string, isThere: () => boolean): AgentNode
-  /** Called after the removal of a machine. Its redemptions never reach the cloud. */
+  /** Called after a machine was removed. Its redemptions never reach the cloud. */
   onRemoved(name: string): void
 }
 
@@ -47,9 +47,9 @@ interface Pair {
 const CHECK_EVERY_MS = 5_000
 /** Time limit for the cloud to notice the fork, ms. */
 const NOTICED_WITHIN_MS = 10 * 60_000
-/** Time limit for an agent to get online, ms: a little more than its longest retry pause. */
+/** Time limit for an agent to get online, ms. It is a little longer than the agent's longest retry pause. */
 const ONLINE_WITHIN_MS = 2 * 60_000
-/** Time until all earlier messages have arrived, ms. The slowest takes 300,000 ms. */
+/** Time in which all earlier messages arrive, ms. The slowest message takes 300,000 ms. */
 const QUIET_MS = 6 * 60_000
 
 /** Creates the copies of a run. */
@@ -158,7 +158,7 @@ class CopiedAgents implements AgentCopies {
       () => this.#isForked(agentId) || this.#firstDifference(both) === undefined,
     )
     const at = this.#firstDifference(both)
-    // If one of the two has changed the key, the cloud rejects the other one.
+    // If one of the two agents has changed the key, the cloud rejects the other agent.
     const isShutOut = (node: AgentNode) =>
       this.#until(ONLINE_WITHIN_MS, () => node.agent?.link.isOnline === true).then((isOnline) => !isOnline)
     const isOriginalOut = await isShutOut(original)
@@ -175,7 +175,7 @@ class CopiedAgents implements AgentCopies {
       return this.#removeCopy(copy)
     }
     this.#removeCopy(copy)
-    // Messages of the copy may still arrive and mark the fork again.
+    // Messages of the copy may still arrive, after which the cloud marks the fork again.
     for (const from = this.#core.scheduler.nowMs; this.#core.scheduler.nowMs - from < QUIET_MS;) {
       if (this.#isForked(agentId)) await this.#manager.call('resolveAgentFork', { agentId, decision: 'trust' })
       await this.#core.scheduler.pause(CHECK_EVERY_MS)

@@ -10,13 +10,14 @@ import type { LedgerOracle } from '../oracles/ledger-oracle.ts'
 import type { Receiver } from '../nodes/receiver.ts'
 
 /**
- * Backups of the cloud. A restore loses what only the cloud knew since the backup: P3 and P5 hold up to the backup.
- * Agents report their own rows again. Until then the restored cloud must not grant a right that an agent used (I9).
+ * Backups of the cloud. A restore loses all data that only the cloud received since the backup, so P3 and P5 hold only
+ * up to the backup. Agents report their rows again. Until they have done that, the restored cloud must not grant a
+ * right that an agent used (I9).
  */
 export interface Backups {
-  /** Makes a backup of the cloud. The returned function restores it. */
+  /** Makes a backup of the cloud. The returned function restores this backup. */
   make(): () => void
-  /** Copies the disk of an agent. The returned function restores the copy. */
+  /** Copies the disk of an agent. The returned function restores this copy. */
   copyAgent(node: AgentNode): () => void
   /** Called when the cloud has granted a token. */
   granted(db: Connection, nonce: string): void
@@ -35,7 +36,7 @@ export interface BackupsParts {
   receiver: Receiver
   homes: ReceiptHomeOracle
   ledgers: ReadonlyMap<string, LedgerOracle>
-  /** True if the cloud's clock has faults in this run. Then I9 is not checked. */
+  /** True if the cloud's clock has faults in this run, so that I9 is not checked. */
   isClockWrong: boolean
 }
 

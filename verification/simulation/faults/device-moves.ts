@@ -8,14 +8,14 @@ import type { Chance } from '../virtual/chance.ts'
 
 /**
  * Moves a device from one agent to another while customers use it. The manager assigns the device by `updateDevice`,
- * which revokes its tokens. Staff move the cable before or after that and restart both agents.
+ * which revokes its tokens. Staff move the cable before or after this assignment, and restart both agents.
  */
 export interface DeviceMoves {
   /** Current configuration of this agent. */
   configOf(node: Pick<AgentNode, 'name'>): AgentConfig
-  /** The agent with this device; undefined for a device that never moves. */
+  /** The agent that has this device. Undefined for a device that never moves. */
   holderOf(deviceId: string): AgentNode | undefined
-  /** Moves a random device. Does nothing while another device moves. */
+  /** Moves a random device. If another move is still unfinished, does nothing. */
   move(): void
   /** Describes an unfinished move; undefined if each device is at its agent. */
   readonly underWay: string | undefined
@@ -31,7 +31,7 @@ export interface DeviceMovesParts {
 
 const REPEAT_ASSIGNMENT_MS = 10_000
 
-/** Creates the moves of a run. It needs at least two agents. */
+/** Creates the moves of a run. The run needs at least two agents. */
 export function deviceMoves(parts: DeviceMovesParts): DeviceMoves {
   return new Moves(parts)
 }
@@ -107,7 +107,7 @@ class Moves implements DeviceMoves {
     return place !== undefined && !place.isMoving && place.agentId === this.holderOf(deviceId)?.identity.agentId
   }
 
-  /** Assigns a device again if a restored cloud still names its former agent. */
+  /** Assigns a device again if a cloud was restored and still names the device's former agent. */
   async #repeatAssignments(): Promise<void> {
     for (;;) {
       for (const deviceId of this.#plugged.keys()) {

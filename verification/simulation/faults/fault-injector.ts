@@ -25,7 +25,7 @@ class ScheduledFaults implements FaultInjector {
   readonly #keys: KeyChanges
   #isOver = false
   #isBackedUp = false
-  /** At most one rollback per run: two within minutes would be a fork. */
+  /** At most one rollback per run, because two within minutes would be a fork. */
   #isRolledBack = false
   #isEnrolled = false
   readonly #inject: Record<Fault, () => void>
@@ -64,13 +64,13 @@ class ScheduledFaults implements FaultInjector {
       moves: () => this.#targets.moves?.move(),
       liar: () => this.#targets.liar?.lie(),
       emergency: this.#makeEmergency,
-      // Only agents with devices: the third agent has none.
+      // Copies only an agent with devices. The third agent has none.
       copy: () => this.#targets.copies.make(this.#chance.one(this.#targets.agents.slice(0, 2))),
       keys: () => (this.#chance.happens(0.6) ? this.#keys.rotateSigningKey() : this.#keys.rotateAgentKey()),
       rollback: this.#makeRollback,
       home: this.#makeHome,
     }
-    // Processes die at effects only in runs with crash faults.
+    // Processes die at commits and answers only in runs with crash faults.
     if (this.#kinds.includes('agent-crash') || this.#kinds.includes('cloud-crash'))
       this.#targets.core.crashRate = this.#chance.one([0, 0.001, 0.01])
     if (this.#kinds.length > 0) this.#next()
@@ -253,7 +253,7 @@ class ScheduledFaults implements FaultInjector {
     const move = (home: string) => void this.#targets.manager.call('moveReceiptHome', { storeId, home }, { tries: 3 })
     const to = this.#chance.one(this.#targets.agents)
     if (this.#chance.happens(0.3)) return move(this.#chance.one([to.identity.agentId, 'cloud']))
-    // The former home is offline during the move. The new home goes offline soon after it.
+    // The former home is offline during the move. The new home is disconnected soon after the move.
     const from = this.#targets.agents.find((agent) => agent !== to) ?? to
     this.#note(`the home moves to ${to.name} while ${from.name} is disconnected`)
     from.wire.cut()

@@ -1,6 +1,6 @@
 import type { Chance } from '../virtual/chance.ts'
 
-/** All kinds of faults. A seed draws none, some or all common ones, so that rare combinations occur. */
+/** All kinds of faults. A seed draws none, some or all of the common faults, so that rare combinations occur. */
 export const FAULTS = [
   'weather',
   'partition',
@@ -75,14 +75,14 @@ const NEVER_TOGETHER: readonly (readonly Fault[])[] = [
 
 /** Share of runs with a rare fault. */
 const RARE_SHARE = 0.4
-/** Share of runs with a rare fault that also have a second one. */
+/** Share of the runs with a rare fault that also have a second rare fault. */
 const SECOND_RARE_SHARE = 0.3
 
 /** Draws the faults of a seed. */
 export function drawFaults(chance: Chance): Fault[] {
   const drawn = drawHonestFaults(chance)
   const isLiar = chance.fork(LIAR).happens(LIAR_SHARE) && !drawn.some((kind) => NEVER_WITH_LIAR.has(kind))
-  // An agent and its copy would both drive the gate.
+  // A copied agent and its copy would both drive the gate.
   const hasPanel = chance.fork(EMERGENCY).happens(EMERGENCY_SHARE) && !drawn.includes('copy')
   return [...drawn, ...(isLiar ? [LIAR] : []), ...(hasPanel ? [EMERGENCY] : [])]
 }

@@ -29,16 +29,16 @@ export interface FaultTargets {
   shop: Shop
   actuators: Actuators
   receiver: Receiver
-  /** Only in a live shop. */
+  /** Undefined in a sandbox. */
   provider: Provider | undefined
   enrolments: ReEnrolments
   copies: AgentCopies
   moves: DeviceMoves | undefined
   liar: LyingAgent | undefined
-  /** Only with the fault `emergency`. */
+  /** Undefined without the fault `emergency`. */
   emergencies: Emergencies | undefined
   backups: Backups
-  /** Earlier answers of the cloud. */
+  /** The recorded answers of the cloud. */
   answers: AnswerOracle
   /** Restarts ended processes. */
   restarts: Restarts

@@ -22,8 +22,8 @@ export interface LiarFacts {
 }
 
 /**
- * Forges rows that only an honest agent may send. They contain real ids from the cloud, because an attacker may have
- * seen them.
+ * Forges rows that only an honest agent may send. The rows contain real ids from the cloud, because an attacker may
+ * have seen these ids.
  */
 export interface ForgedRows {
   /** The next forged row; undefined if the cloud has no suitable data yet. */
@@ -40,12 +40,15 @@ interface Unit {
   ordinal: number
 }
 
-/** Number of newest rows that are used, because forgeries with old receipts have no effect. */
+/** Number of newest rows of the cloud that forgeries use, because forgeries with old receipts have no effect. */
 const NEWEST = 6
-/** Maximum number of rights that the liar delegates as a former home. Each one blocks the right for a shopper. */
+/**
+ * Maximum number of rights that the liar delegates as a former home. Each of these delegations blocks a right of a
+ * shopper.
+ */
 const OWN_DELEGATIONS_LIMIT = 6
 
-/** Creates the forged rows of one agent. `facts` is read anew for each row. */
+/** Creates the forged rows of one agent. Calls `facts` for each row. */
 export function forgedRows(chance: Chance, facts: () => LiarFacts): ForgedRows {
   return new DrawnForgeries(chance, facts)
 }

@@ -18,12 +18,12 @@ export interface KeyChanges {
 }
 
 /**
- * Maximum number of key changes per agent after a backup. An agent stores its last three keys, and a restored cloud
- * must accept one of them.
+ * Maximum number of key changes per agent since the last backup. An agent stores its last three keys, and a restored
+ * cloud must accept one of them.
  */
 const CHANGES_PER_BACKUP = 2
 
-/** Creates the key changes of a run. After a revocation, stored answers with tokens are invalid. */
+/** Creates the key changes of a run. If a signing key is revoked, stored answers with tokens become invalid. */
 export function keyChanges(
   { core, cloud, agents, answers }: Pick<FaultTargets, 'core' | 'cloud' | 'agents' | 'answers'>,
   chance: Chance,

@@ -19,7 +19,7 @@ import type { Chance } from '../virtual/chance.ts'
 
 /**
  * An agent that is enrolled and signs correctly, but reports false data about other agents. It replaces the real agent
- * of this identity. It knows all ids in the cloud and can publish to every topic of the broker.
+ * that has this identity. It knows all ids that the cloud knows, and can publish to every topic of the broker.
  */
 export interface LyingAgent {
   /**
@@ -55,7 +55,7 @@ const ANSWER_WITHIN_MS = 5_000
 const ACKNOWLEDGES = 0.3
 /** Maximum number of forged messages in a run. */
 const LIES_LIMIT = 200
-/** Maximum number of kept acknowledgements. */
+/** Maximum number of acknowledgements that the liar keeps. */
 const ACKS_KEPT = 200
 
 /** Creates the lying agent of a run. */
@@ -156,7 +156,7 @@ class SimulatedLiar implements LyingAgent {
     if (had !== undefined && acked > had)
       this.#core.violate('I16', `${node.name} treats row ${acked} as acknowledged, but the cloud has ${had}`)
     const head = db.prepare<[], { seq: number | null }>('SELECT MAX(seq) AS seq FROM journal').get()?.seq ?? 0
-    // Prefers an acknowledgement for a row that the agent has and the cloud may lack.
+    // Prefers the acknowledgement of a row that the agent has and the cloud may not have.
     const fitting = this.#acks.findLast(({ seq }) => seq > acked && seq <= head)
     if (fitting && this.#chance.happens(ACKNOWLEDGES))
       this.#core.scheduler.after(1, () => this.#publish(to, 'ack', fitting.text))
@@ -197,7 +197,7 @@ class SimulatedLiar implements LyingAgent {
     if (typeof accessToken === 'string') this.#token = accessToken
   }
 
-  /** Sends one forged row that continues the liar's ledger in the cloud. */
+  /** Sends one forged row, as the next row of the liar's ledger in the cloud. */
   async #report(db: Connection): Promise<void> {
     const head = db
       .prepare<[string], { generation: number; last_seq: number; head_hash: string }>(

@@ -2,7 +2,7 @@ import type { Fault } from '../faults/fault-kinds.ts'
 import { change, type Mutant } from './mutant.ts'
 
 const FILE = 'edge-agent/devices/emergency.js'
-/** Set here, because few seeds draw a fire panel. */
+/** The faults for these mutants. They are set here, because few seeds draw a fire panel. */
 const EMERGENCY_FAULTS: readonly Fault[] = ['emergency', 'agent-crash', 'agent-disk', 'partition', 'restart']
 
 /** Mutants of the emergency input, which opens exits without the ledger. */

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutant.ts'
 
-/** Hooks for node:module that apply a mutant while a file is loaded. Files on disk do not change. */
+/** Hooks for node:module that apply a mutant while a file is loaded. The files on disk stay unchanged. */
 let active: { bug: Mutant; base: string } | undefined
 
 /** Receives the mutant. `base`: URL of the build folder. */

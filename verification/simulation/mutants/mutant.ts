@@ -9,9 +9,9 @@ export interface Mutant {
   /** The error as one sentence, for reports. */
   readonly what: string
   readonly changes: readonly Change[]
-  /** True if only liveness runs, with longer faults, find it. */
+  /** True if only liveness runs, which have longer faults, find the mutant. */
   readonly liveness?: true
-  /** Faults to inject instead of drawn ones, because few seeds draw rare faults. */
+  /** Faults to inject instead of the drawn faults, because few seeds draw rare faults. */
   readonly faults?: readonly Fault[]
 }
 

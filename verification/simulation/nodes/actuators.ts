@@ -7,7 +7,7 @@ import type { Process } from '../virtual/machine.ts'
 import type { Scheduler } from '../virtual/scheduler.ts'
 import type { Trace } from '../virtual/trace.ts'
 
-/** Simulated locks, detachers and gates of a shop. They survive the processes of their agents. */
+/** Simulated locks, detachers and gates of a shop. They keep their state when the process of their agent ends. */
 export interface Actuators {
   /** Creates the simulated device supervisor for one process of an agent. */
   supervisor(agent: string, process: Process): (options: SupervisorOptions) => Supervisor
@@ -19,13 +19,13 @@ export interface ActuatorParts {
   scheduler: Scheduler
   chance: Chance
   trace: Trace
-  /** Called when a device receives a release command. The process may die here. */
+  /** Called when a device receives a release command. The agent's process may die in this call. */
   onRelease(agent: string, deviceId: string): void
   /** Fire panel, in runs that have one. */
   emergencies?: Pick<Emergencies, 'connect' | 'outputHeld'>
 }
 
-/** Outcome of a command and its duration, ms. An abort by the caller makes the outcome `unknown`. */
+/** Outcome of a command and its duration, ms. If the caller aborts, the outcome is `unknown`. */
 interface Ending {
   afterMs: number
   outcome: CommandResult

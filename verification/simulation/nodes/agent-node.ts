@@ -30,15 +30,18 @@ export interface AgentNode {
   crash(how: { powerCut: boolean }): void
   stop(): Promise<void>
   /**
-   * Stops the agent and replaces its disk by an old copy. Returns true if the agent was running: then its watermark is
-   * newer than the copy.
+   * Stops the agent and replaces its disk by an old copy. Returns true if the agent was running. In that case its
+   * watermark is newer than the copy.
    */
   restore(copy: string): boolean
   /** Stops the agent and re-enrols it under a new identity (`untag edge enrol --replace`). */
   replace(next: Identity, documents: readonly string[]): void
-  /** True if the agent has had signed time for some seconds, so that its newest rows have correct dates. */
+  /** True if the agent has had signed time for some seconds, so that the times of its newest rows are correct. */
   readonly hasRecentCloudTime: boolean
-  /** The process may die here, around an effect outside such as a commit. `weight` multiplies the probability. */
+  /**
+   * Called around an outside effect such as a commit. The process may die in this call. `weight` multiplies the
+   * probability.
+   */
   maybeDie(where: string, weight?: number): void
 }
 
@@ -59,12 +62,12 @@ export interface AgentNodeParts {
   onCommit?: DiskWatcher['afterCommit']
   onStart?(node: AgentNode): void
   onEnded?(): void
-  /** Called after the ledger continues under another identity. */
+  /** Called after the ledger was continued under another identity. */
   onReplaced?(): void
 }
 
 export const LEDGER = 'ledger.db'
-/** Replica of the items. If it is lost, the agent fetches it again. */
+/** Replica of the items. If the replica is lost, the agent fetches it again. */
 export const ITEMS = 'items.db'
 
 /** Creates a machine with the files of an enrolled agent. The agent does not run yet. */
@@ -85,7 +88,9 @@ class SimulatedAgent implements AgentNode {
   #isRestored = false
   #served: AgentServer | undefined
   #inTouchSinceMs: number | undefined = Number.NEGATIVE_INFINITY
-  /** Process that received signed time. If it ends before a commit, its successor has no signed time. */
+  /**
+   * The process that received signed time. If this process ends before a commit, the next process has no signed time.
+   */
   #timeReceivedBy: Process | undefined
   #identity: Identity
   readonly disk: Disk
@@ -100,7 +105,7 @@ class SimulatedAgent implements AgentNode {
     const watcher: DiskWatcher = {
       beforeCommit: () => this.maybeDie('before a commit'),
       afterCommit: (connection) => {
-        // Checks the trust, because the agent rejects signed time if the key was revoked.
+        // Checks the trust of the clock, because the agent rejects signed time whose key was revoked.
         if (this.#timeReceivedBy?.isAlive && this.#agent?.clock.now().trust === 'signed')
           this.#inTouchSinceMs ??= this.#parts.core.scheduler.nowMs
         this.#parts.onCommit?.(connection)
@@ -179,7 +184,7 @@ class SimulatedAgent implements AgentNode {
       platform: process.platform,
       dataDir: this.disk.folder,
       identity: this.#identity,
-      // The identity file is replaced as a whole, so a crash leaves the old or the new one.
+      // The identity file is replaced as a whole, so after a crash the file has the old or the new identity.
       keepIdentity: (changed) => void (this.#identity = changed),
       secretFiles: {
         read: (file) => this.#secrets.get(file),
@@ -216,7 +221,7 @@ class SimulatedAgent implements AgentNode {
         if (process.isAlive) this.crash({ powerCut: false })
       },
     })
-    // The process may have died during its start.
+    // The process may have died while it started.
     if (!process.isAlive) return
     this.#agent = started
     if (started.ledger.isBehindWatermark && !this.#isRestored)
@@ -228,7 +233,7 @@ class SimulatedAgent implements AgentNode {
     const ran = this.machine.isUp
     this.crash({ powerCut: false })
     this.disk.restore(copy)
-    // The copy lacks the newest key. Removing all keys is the worst case.
+    // The newest key is missing in the copy. The worst case is that all keys are missing, so all are removed.
     this.#secrets.clear()
     this.#isRestored = true
     this.#inTouchSinceMs = undefined

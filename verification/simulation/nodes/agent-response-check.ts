@@ -36,7 +36,7 @@ export function responseFault({ method, path, status, headers, text }: AgentResp
     if (type !== expected) return `content-type is ${type}, not ${expected}`
     return isJson ? mismatch(operation.response, text) : undefined
   }
-  // Answers of pages are not checked here, except JSON errors.
+  // Answers of pages are checked only if they are JSON errors.
   return status < 400 || !isJson ? undefined : faultIn(status, text, operation)
 }
 

@@ -13,7 +13,7 @@ export interface AgentServer {
   close(): Promise<void>
 }
 
-/** Serves an agent without sockets. The first request creates the application, because most runs never need it. */
+/** Serves an agent without sockets. The application is created at the first request, because most runs need none. */
 export function serveAgent(name: string, agent: Agent, log: Log): AgentServer {
   const underWay = new Set<Promise<SimResponse>>()
   let app: Hono | undefined

@@ -72,7 +72,7 @@ class SimulatedCloud implements CloudNode {
   readonly #onEnded: CloudNodeParts['onEnded']
   readonly #chance: Chance
   #running: CloudNode['running']
-  /** True if the disk is a restored copy and the database does not record the restore yet. */
+  /** True if the disk is a restored copy and the restore is not recorded in the database yet. */
   #isRestored = false
   #generation = 1
   readonly disk: Disk
@@ -209,7 +209,8 @@ class SimulatedCloud implements CloudNode {
     const line = (level: string) => (fields: Record<string, unknown>, message: string) => {
       if (!process.isAlive) return
       this.#core.trace.add('cloud', `${level}: ${message}`)
-      // Logged errors of a simulated disk fault are expected. Every other logged error is a violation.
+      // If a simulated disk fault caused an error in the log, the error is expected. Every other logged error is a
+      // violation.
       const { err } = fields as { err?: { name?: string; code?: string; stack?: string } }
       const isDisk =
         err?.name === 'StorageFailure' || err?.code === 'SQLITE_FULL' || err?.code?.startsWith('SQLITE_IOERR')
@@ -219,7 +220,7 @@ class SimulatedCloud implements CloudNode {
     return { info: () => undefined, warn: line('warn'), error: line('error') }
   }
 
-  /** Discards requests of a dead process. */
+  /** Drops outgoing requests of a dead process. */
   #outgoingOf(process: Process): OutgoingHttp {
     return {
       send: (request, signal) =>

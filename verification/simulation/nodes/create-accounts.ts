@@ -73,7 +73,7 @@ async function storeOf(cloud: CloudNode, until: RunUntilDone, key: string): Prom
   return stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? stores[0]?.storeId ?? ''
 }
 
-/** Removes products that runs do not use. Each run would copy, check and sync them. */
+/** Removes products that runs do not use. Without this, each run would copy, check and sync these products. */
 async function trimSandbox({ running }: CloudNode): Promise<void> {
   await running?.database.write(async (db) => {
     await db.deleteFrom('protected_item').execute()

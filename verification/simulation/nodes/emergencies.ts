@@ -7,8 +7,8 @@ import type { Core } from '../virtual/core.ts'
 import type { Process } from '../virtual/machine.ts'
 
 /**
- * A fire panel at the gate, and the state of the outputs. Both survive the processes of the agent. An oracle compares
- * the outputs with the panel.
+ * A fire panel at the gate, and the state of the outputs. Both keep their state when the process of the agent ends. An
+ * oracle compares the outputs with the panel.
  */
 export interface Emergencies {
   /** Adds the panel to the configuration of an agent. */
@@ -32,7 +32,7 @@ const INPUT = { input: 7, wiring: 'normally_closed' } as const
 const REPORT_MS = 100
 /** Time limit for the agent to open or lock the way out, ms. */
 const WITHIN_MS = 1_000
-/** Tolerance for the drift of clocks, ms. */
+/** Tolerance for clocks that drift, ms. */
 const DRIFT_MS = 100
 
 interface Connected {
@@ -40,7 +40,7 @@ interface Connected {
   options: SupervisorOptions
 }
 
-/** Creates the fire panel of a run. It is not pressed. */
+/** Creates the fire panel of a run. At first the panel is not pressed. */
 export function emergencies(core: Core, devices: { readonly gate: string; readonly station: string }): Emergencies {
   return new FirePanel(core, devices)
 }
@@ -78,7 +78,7 @@ class FirePanel implements Emergencies {
     const entries = config.devices.map((device) => {
       if (capabilitiesOf(device).releases !== 'output') return device
       if (device.deviceId === this.#devices.gate) return { ...device, emergency: INPUT, opensInEmergency: true }
-      // A deliberate configuration error: the agent must not open a deactivator in an emergency.
+      // A deliberate configuration error, because the agent must not open a deactivator in an emergency.
       return { ...device, opensInEmergency: device.deviceId === this.#devices.station }
     })
     const checked = readConfig(JSON.stringify({ devices: entries }))
@@ -150,7 +150,7 @@ class FirePanel implements Emergencies {
     })
   }
 
-  /** Checks the gate after the time limit, if panel and process have not changed since. */
+  /** Checks the gate after the time limit, unless panel or process have changed meanwhile. */
   #expectSoon(): void {
     const [mine, to] = [this.#version, this.#reader]
     const isLost = this.#unpluggedMs !== undefined

@@ -41,7 +41,7 @@ export interface Shop {
     readonly alone: string
   }
   readonly products: readonly { readonly ean: string; readonly price: number }[]
-  /** True if shoppers pay through a provider. In the sandbox no money moves. */
+  /** True if shoppers pay through a payment provider. In the sandbox no money moves. */
   readonly isLive: boolean
   /** Operator who may check baskets before payment. */
   readonly operatorId: string
@@ -138,7 +138,7 @@ export async function makeShop(
   }
 }
 
-/** Core without faults: any violation throws. */
+/** Core without faults. Any violation throws. */
 function coreOf(folder: string): Core {
   const chance = chanceOf(SHOP_SEED)
   const clock = scheduler(SHOP_CREATED_MS, chance.fork('scheduler'))
@@ -229,7 +229,7 @@ interface NewAgent {
   folder: string
 }
 
-/** Runs a new agent until it has its replica, so that runs need not fetch it. */
+/** Runs a new agent until it has its replica, so that simulated runs need not fetch the replica. */
 async function runOnce({ core, cloud, until, name, identity, config, folder }: NewAgent): Promise<void> {
   const node = agentNode({
     core,
@@ -280,7 +280,7 @@ async function enrolAt(
   )
   if (!enrolled.ok) throw new Error(enrolled.why)
   mkdirSync(join(folder, name))
-  // Uses the platform of the cloud for the first clock reading; the agent's machine boots later.
+  // Reads the clock of the cloud's platform for the first clock reading, because the agent's machine boots later.
   storeFirstDocuments(join(folder, name, LEDGER), enrolled.identity, enrolled.documents, platform)
   return enrolled.identity
 }

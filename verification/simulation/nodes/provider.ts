@@ -10,8 +10,8 @@ import type { Chance } from '../virtual/chance.ts'
 
 /**
  * The payment provider of a live shop. Its books (simulators/services/psp-books.ts) never fail, so they show the true
- * state of the money. Requests of the cloud may fail. Notifications to the cloud may get lost or arrive late, twice or
- * reordered.
+ * state of the money. Requests of the cloud to the provider may fail. Notifications to the cloud may be lost, or arrive
+ * late, twice or reordered.
  */
 export interface Provider {
   readonly name: PspName
@@ -21,7 +21,7 @@ export interface Provider {
   readonly wire: Wire
   /** Probability of a failure, 0 to 1. */
   failureRate: number
-  /** Ends all faults of the provider. Banks may still return refunds. */
+  /** Ends all faults of the provider. Afterwards, banks may still return refunds. */
   heal(): void
   /** Completes or cancels the payment of this page. Returns false if the page does not exist. */
   act(url: string, what: 'paid' | 'cancelled', amountCent?: number): boolean
@@ -31,9 +31,9 @@ const ORIGIN = 'http://psp.sim'
 /** Delays before a notification is sent again, ms. Real providers retry for days. */
 const NOTIFICATION_RETRY_MS = [10_000, 30_000, 120_000, 300_000, 600_000, 600_000, 1_200_000, 1_800_000]
 const ANSWER_WITHIN_MS = 10_000
-/** Share of notifications that are never sent, so that the cloud must query the provider. */
+/** Share of notifications that are never sent, so that the cloud must query the provider itself. */
 const LOST_NOTIFICATION_SHARE = 0.1
-/** Share of refunds that the bank returns, and the delay, ms. In reality this takes days, but a run is short. */
+/** Share of refunds that the bank returns, and the delay, ms. In reality the return takes days, but a run is short. */
 const BOUNCED_REFUND_SHARE = 0.3
 const BOUNCE_MS = { from: 1_000, to: 90_000 }
 
@@ -100,7 +100,7 @@ class SimulatedProvider implements Provider {
     const id = url.startsWith(`${ORIGIN}/pay/`) ? url.slice(`${ORIGIN}/pay/`.length) : ''
     const session = this.books.sessions.get(id)
     if (!session) return false
-    // A page that is paid or cancelled does not change again.
+    // The state of a page that was paid or cancelled does not change again.
     if (session.status !== 'open') return true
     const notification = this.books.end(id, what, amountCent)
     this.#core.trace.add('provider', `${id.slice(-12)} ${what}`)

@@ -8,21 +8,24 @@ export interface Receiver {
   failureRate: number
   /** Ids of all received webhooks. */
   readonly posted: Iterable<string>
-  /** Marks earlier posts: a restored sender may repeat them off schedule. */
+  /** Marks all webhooks received so far, because a restored sender may repeat them at other times. */
   forget(): void
 }
 
 /** Maximum number of attempts, and their times after the first, ms (ADR 0031). */
 const ATTEMPTS = 4
 const SCHEDULE_MS = [0, 60_000, 300_000, 1_800_000]
-/** Additional attempts per crash or disk fault: the sender may not have stored that it sent a webhook. */
+/** Additional attempts for each crash or disk fault, because the sender may not have stored that it sent a webhook. */
 const ATTEMPTS_AFTER_CRASH = 1
 
 /** Creates a receiver without failures. `crashes`: number of crashes and disk faults of the sender so far. */
 export function receiver(core: Core, crashes: () => number): Receiver {
   const chance = core.chance.fork('receiver')
   const attempts = new Map<string, { atMs: number[]; crashesBefore: number }>()
-  /** Ids posted before the restore of the sender. It may continue their schedule after the first attempt. */
+  /**
+   * Ids of webhooks that were posted before a restore of the sender. The restored sender may repeat the first attempt
+   * and continue with the schedule.
+   */
   const begunBefore = new Set<string>()
   let failureRate = 0
 
@@ -33,7 +36,7 @@ export function receiver(core: Core, crashes: () => number): Receiver {
     known.atMs.push(nowMs)
     const allowed = ATTEMPTS + ATTEMPTS_AFTER_CRASH * (crashes() - known.crashesBefore)
     if (known.atMs.length > allowed) core.violate('I12', `${id} was posted ${known.atMs.length} times`)
-    // Without a crash in between, attempts must follow the schedule.
+    // Attempts must follow the schedule if no crash happened between them.
     if (begunBefore.has(id)) return
     const wanted = SCHEDULE_MS[known.atMs.length - 1]
     const since = nowMs - (known.atMs[0] ?? nowMs)

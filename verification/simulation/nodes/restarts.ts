@@ -51,7 +51,7 @@ export class Restarts {
       const until = this.#down.get(name) ?? 0
       this.#scheduler.after(Math.max(until - this.#scheduler.nowMs, this.#chance.between(200, 5_000)), start)
     }
-    // Waits 1 ms, so that a power cut can call `keepDown` first.
+    // Waits 1 ms, because a power cut may call `keepDown` at the same time.
     this.#scheduler.after(1, wait)
   }
 

@@ -1,6 +1,6 @@
 import { layoutOf, makeShop, type Shop } from './initial-shop.ts'
 
-/** Initial shops of the runs. The first run that needs one creates it. */
+/** Initial shops of the runs. Each shop is created by the first run that needs it. */
 export interface Shops {
   of(kind: ShopKind): Promise<Shop>
   remove(): Promise<void>

@@ -25,8 +25,8 @@ export interface StateChange {
 }
 
 /**
- * Allowed state changes. The key of a right is its state and its outcome. A used right with a confirmed outcome never
- * changes.
+ * Allowed state changes. The state of a right is written as its state and its outcome. A used right with a confirmed
+ * outcome never changes.
  */
 const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly string[]>>> = {
   purchase: {
@@ -34,7 +34,7 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
     PENDING_PAYMENT: ['SUCCESS', 'CANCELLED'],
     SUCCESS: ['UNLOADED', 'CANCELLED'],
     UNLOADED: [],
-    // The bank returned the refund, so the purchase is paid again and so are its items (cloud-oracle.ts).
+    // If the bank returned the refund, the purchase is paid again, and its items too (cloud-oracle.ts).
     CANCELLED: ['SUCCESS'],
   },
   right: {
@@ -46,13 +46,13 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
     'used:confirmed': [],
     'used:returned': [],
   },
-  // A copy from the specification, so that the check does not depend on the tested code.
+  // This is a copy from the specification, so that the check does not depend on the tested code.
   item: {
     sellable: ['paid', 'reserved_bopis', 'transfer_in_transit', 'exception_hold'],
     paid: ['returned', 'cancelled', 'exception_hold'],
     cancelled: ['paid', 'sellable', 'exception_hold'],
     returned: ['sellable', 'exception_hold'],
-    // A restored cloud may have lost a return. Staff then make the goods sellable.
+    // A restored cloud may have lost a return. In that case staff make the goods sellable again.
     exception_hold: ['paid', 'returned', 'sellable'],
   },
   tag: { '': ['pending'], pending: ['deactivated'], deactivated: [] },

@@ -5,11 +5,11 @@ import type { SimResponse, SimRequest } from '../virtual/http.ts'
 /** Records each repeatable answer of the cloud, and compares it with the answer to a repeated request. */
 export interface AnswerOracle {
   answered(request: SimRequest, answer: SimResponse): void
-  /** Drops the recorded answers, for example after a restore of the cloud. */
+  /** Deletes the recorded answers, for example after a restore of the cloud. */
   forget(): void
 }
 
-/** Time in which a repeated request gets the same answer, ms (ADR 0029). */
+/** Time in which a repeated request must get the same answer, ms (ADR 0029). */
 const WINDOW_MS = 24 * 3_600_000
 
 /** Creates the oracle: an Idempotency-Key always gets the same bytes (P5), and no answer has status 500. */

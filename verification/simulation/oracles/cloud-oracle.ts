@@ -6,15 +6,15 @@ import { changesAfter, forbiddenChange, type StateChange } from '../nodes/state-
 export interface CloudOracle {
   committed(connection: Connection): void
   /**
-   * Records the state at a backup. Call the returned function after the restore: it drops later state and returns the
-   * event ids of tokens granted since.
+   * Records the state at a backup. Call the returned function after the restore. It deletes all state recorded since
+   * the backup, and returns the event ids of tokens granted since then.
    */
   backUp(): () => string[]
-  /** End of each token by nonce, s. */
+  /** Expiry of each token by nonce, s. */
   readonly tokenEnds: Map<string, number>
-  /** Number of the last durable row by ledger. */
+  /** Number of the last row that the cloud has stored durably, by ledger. */
   readonly storedHeads: ReadonlyMap<string, number>
-  /** Position in the deny list by receipt id (hex), for cancelled purchases. */
+  /** For cancelled purchases: the position in the deny list, by receipt id (hex). */
   readonly denied: ReadonlyMap<string, number>
 }
 
@@ -48,14 +48,14 @@ interface Unit {
 interface CloudStatements {
   units: Statement<[string], Unit>
   /**
-   * Returns the token if it can still be used for a unit. Then it has not expired, its step is unused, and no agent has
-   * confirmed its revocation. A revocation counts at once if the token names no agent. Tokens from before a restore do
-   * not count: agents drop them before the restored cloud grants any (I9).
+   * Returns the token if it can still be used for a unit. It can be used if it has not expired, its step is unused, and
+   * no agent has confirmed its revocation. If the token names no agent, its revocation takes effect at once. Tokens
+   * from before a restore are ignored, because agents discard them before the restored cloud grants any token (I9).
    */
   counts: Statement<[string, string, number, number], { nonce: string }>
   /** Returns a row if the goods of the unit were returned and the item belongs to the store or to another buyer. */
   isBack: Statement<[string, number]>
-  /** Failed refunds of this purchase, or of the purchase with this item. */
+  /** Failed refunds of this purchase, or of the purchase that contains this item. */
   failedRefunds: Statement<[string, string]>
   denied: Statement<[string], Denied>
   changes: Statement<[number], StateChange>
@@ -69,7 +69,7 @@ export interface CloudListeners {
   onPaid?(db: Connection, purchaseId: string): void
 }
 
-/** Creates the oracle. It prepares its statements for each connection. */
+/** Creates the oracle. Its statements are prepared for each new connection. */
 export function cloudOracle(core: Core, listeners: CloudListeners = {}): CloudOracle {
   return new CommitWatcher(core, listeners)
 }
@@ -146,7 +146,7 @@ class CommitWatcher implements CloudOracle {
       if (grant.exp - grant.iat > LONGEST_LIFE) this.#core.violate('I8', `a token lives ${grant.exp - grant.iat} s`)
       const other = this.#stillCounts(watch, grant)
       if (other) this.#core.violate('I6', `${grant.nonce} was granted for a unit that ${other.nonce} may still release`)
-      // One commit may grant a token, revoke it and cancel its purchase.
+      // The same commit may grant a token, revoke it and cancel its purchase.
       const isPaid =
         grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)
       if (!isPaid) this.#core.violate('I7', `${grant.nonce} was granted for a purchase that is ${grant.status}`)

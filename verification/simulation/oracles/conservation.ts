@@ -11,8 +11,8 @@ interface Unit {
 type Moved = Map<string, { redemptions: Set<string>; nonces: Set<string> }>
 
 /**
- * Checks that the cloud has recorded every release. A unit may be released twice, for example at an isolated agent, but
- * then an exception must report it.
+ * Checks that the cloud has recorded every release. A unit may be released twice, for example at an isolated agent.
+ * Then an exception must report it.
  */
 export function checkConservation(
   { core, ledgers }: { core: Core; ledgers: ReadonlyMap<string, LedgerOracle> },
@@ -54,7 +54,7 @@ function movedUnits(ledgers: ReadonlyMap<string, LedgerOracle>, db: Connection):
       if (claim?.kind !== 'claim' || !confirmed.has(claim.redemptionId)) continue
       const units = claim.source === 'token' ? unitsOfToken : unitsOfReceipt
       for (const [i, ordinal] of claim.ordinals.entries()) {
-        // After a restore the cloud may not know the token. Then the receipt identifies the units.
+        // After a restore the cloud may not know the token. In that case the receipt identifies the units.
         const right = claim.receipt?.ordinals[i]
         const unit =
           units.get(claim.nonce, ordinal) ??
@@ -104,7 +104,7 @@ function checkMoved(core: Core, db: Connection, moved: Moved): void {
     if (redemptions.size > 1 && !raised.has(key) && ![...nonces].some((nonce) => raised.has(nonce))) {
       core.violate('I6', `${key} was released by ${[...redemptions].join(' and ')}, but no exception reports it`)
     }
-    // The refund used up the right, so each release of this unit was reported after the refund.
+    // The refund used up the right, so every release of this unit was reported after the refund.
     if (known?.isUsedByReturn === 1 && !afterReturn.has(key))
       core.violate('I6', `${key} was released after a refund, but no exception reports it`)
   }
@@ -122,7 +122,7 @@ function checkTagStatus(core: Core, db: Connection): void {
     core.violate('I4', `every unit of ${id} was released, and its tag status is still pending`)
 }
 
-/** An exception `double_redeem` needs two redemptions in the cloud that did not fail. */
+/** Checks that for each exception `double_redeem`, the cloud has two redemptions that did not fail. */
 function checkCalledDouble(core: Core, db: Connection): void {
   const once = db.prepare<[], { subject: string; unfailed: number }>(
     `SELECT e.subject, (SELECT COUNT(DISTINCT r.redemption_id || ' ' || r.nonce) FROM redemption r

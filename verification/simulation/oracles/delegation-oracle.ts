@@ -25,7 +25,7 @@ interface Unit {
 interface DelegationStatements {
   rows: Statement<[number, string], { rowid: number; body: string }>
   units: Statement<[string], Unit>
-  /** Returns a row if the outcome is in the cloud or the agent with the right is revoked. */
+  /** Returns a row if the outcome is in the cloud, or if the agent that holds the right is revoked. */
   isOver: Statement<[string, string], unknown>
 }
 

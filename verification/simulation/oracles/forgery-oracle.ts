@@ -1,13 +1,15 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { Core } from '../virtual/core.ts'
 
-/** Ids in rows that the lying agent forged. No such row may have an effect. */
+/** Ids in rows that the lying agent forged. None of these rows may have an effect. */
 export interface ForgedIds {
   /** Delegations for an epoch in which another agent was the home, or to an unknown agent. */
   readonly delegations: Set<string>
-  /** Rights that the liar delegated as a former home and reported as returned, without a valid outcome report. */
+  /**
+   * Rights that the liar delegated when it was the home, and later reported as returned without a valid outcome report.
+   */
   readonly unreportedReturns: Set<string>
-  /** Rights of another home that the liar reported as returned. */
+  /** Rights that the liar reported as returned, although another home had delegated them. */
   readonly foreignReturns: Set<string>
   /** Redemptions of honest agents for which the liar reported an outcome. */
   readonly outcomes: Set<string>
@@ -19,10 +21,10 @@ export interface ForgedIds {
   readonly events: Set<string>
 }
 
-/** Maximum number of ids to check of each kind, newest first. */
+/** Maximum number of ids of each kind that are checked. The newest ids are checked first. */
 const WATCHED = 40
 
-/** Creates the sets for a new run; they are empty. */
+/** Creates empty sets for a new run. */
 export function noForgedIds(): ForgedIds {
   const none = () => new Set<string>()
   return {
@@ -93,7 +95,7 @@ export function forgeryOracle(core: Core, liar: string, watch: ForgedIds): (db: 
   }
 }
 
-/** True if the cloud has an outcome or a conflict that neither staff nor an honest agent reported. */
+/** True if the cloud has an outcome or a conflict that was reported neither by staff nor by an honest agent. */
 function isOutcomeForged(db: Connection, liar: string, redemptionId: string): boolean {
   const kept = db
     .prepare<[string], { outcome: string }>(

@@ -11,20 +11,23 @@ export interface LedgerOracle {
   committed(connection: Connection): void
   /** Called when the agent's process has ended. A later process must not command its open claims. */
   processEnded(): void
-  /** Called when the agent sends a release command to a device. */
+  /** Called when the agent has sent a release command to a device. */
   released(deviceId: string): void
   /** Durable rows of the ledger. */
   readonly rows: readonly LedgerRow[]
-  /** Acknowledged rows of former generations. */
+  /** Acknowledged rows from before the rows got new numbers. */
   readonly formerRows: readonly LedgerRow[]
   readonly generation: number
   /** Number of times that the rows of the ledger got new numbers. */
   readonly restarts: number
-  /** Called before the next process starts with an old copy of the ledger. `head`: last row of the copy. */
+  /**
+   * Called before the next process starts with an old copy of the ledger. `head` is the number of the last row in the
+   * copy.
+   */
   ledgerRestored(head: number, isNoticed?: boolean): void
   /** Called before the next process starts with the same ledger under another identity. */
   reEnrolled(): void
-  /** Number of the last acknowledged row, as stored by the agent. */
+  /** Number of the last acknowledged row, according to the agent. */
   readonly acked: number
   /** Claims without an outcome. */
   readonly unsettled: readonly string[]
@@ -32,9 +35,9 @@ export interface LedgerOracle {
 
 /** Facts that the checks need from outside the ledger. */
 export interface LedgerFacts {
-  /** End of each token by nonce, s. */
+  /** Expiry of each token by nonce, s. */
   tokenEnds: ReadonlyMap<string, number>
-  /** Position in the deny list by receipt id (hex), for cancelled purchases. */
+  /** For cancelled purchases: the position in the deny list, by receipt id (hex). */
   denied: ReadonlyMap<string, number>
   /** True if the agent's trusted time must be correct: no clock fault in the cloud, and signed time since boot. */
   isClockSure(): boolean
@@ -76,7 +79,7 @@ interface UsedRight {
 const GUARD_MS = 60_000
 /** Time in which a restored ledger needs the cloud, less a reserve for clock differences, ms (ADR 0017). */
 const ONLINE_ONLY_MS = 9 * 60_000
-/** Maximum number of unacknowledged rows. No run without a fault gets near it. */
+/** Maximum number of unacknowledged rows. No run without faults comes near it. */
 const JOURNAL_LIMIT = 5_000
 
 /** Creates the oracle for the ledger of one agent. */
@@ -95,22 +98,25 @@ class Ledger implements LedgerOracle {
   #restoredHead: number | undefined
   /** True if the watermark of the machine showed that the ledger is an old copy. */
   #isNoticed = false
-  /** Rights used in rows that a restore lost. The agent may use them again only with the cloud. */
+  /**
+   * Rights whose use was recorded in rows that a restore lost. The agent may use these rights again only with the
+   * cloud.
+   */
   readonly #lost = new Set<string>()
   #isReEnrolled = false
-  /** True time, ms, at which the cloud reported the rollback to the agent. */
+  /** True time at which the cloud reported the rollback to the agent, ms. */
   #rollbackKnownMs: number | undefined
-  /** True time, ms, at which the cloud reported the fork to the agent. */
+  /** True time at which the cloud reported the fork to the agent, ms. */
   #forkKnownMs: number | undefined
   readonly #used = new Map<string, UsedRight[]>()
   readonly #byRedemption = new Map<string, UsedRight[]>()
-  /** Open claims of the current process without a command, by device. */
+  /** Claims of the current process that are open and have no command yet, by device. */
   readonly #open = new Map<string, string[]>()
   readonly #unsettled = new Set<string>()
   #connection: WatchedConnection | undefined
   #acked = 0
   #denySeq = 0
-  /** Generation of the cloud as stored by the agent, and the time of its last change, ms. */
+  /** Generation of the cloud according to the agent, and the time of the last change of this generation, ms. */
   #cloudGeneration = { generation: 1, atMs: 0 }
   #version = { epoch: 0, ver: 0 }
 
@@ -149,7 +155,7 @@ class Ledger implements LedgerOracle {
     const current = this.#generationOf(mark)
     if (current !== this.#generation) {
       this.#continueWithRows(added.all(0))
-      // The cloud knows about the restore now.
+      // From now on, the cloud knows about the restore.
       if (current > this.#generation) this.#lost.clear()
       this.#generation = current
       this.#rollbackKnownMs = this.#core.scheduler.nowMs
@@ -166,7 +172,7 @@ class Ledger implements LedgerOracle {
       if (body.evidence?.kind === 'claim') this.#takeClaim(body.evidence, body)
       if (body.evidence?.kind === 'outcome') this.#takeOutcome(body.evidence.redemptionId, body.evidence.outcome)
     }
-    // The newest row was just written, so its time is the agent's current trusted time.
+    // The newest row was written just now, so its time is the agent's present trusted time.
     const newest = this.rows.at(-1)
     if (
       newest !== undefined &&
@@ -229,7 +235,7 @@ class Ledger implements LedgerOracle {
     const kept = connection.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq').all()
     if (this.#isReEnrolled) this.#continueAfterReEnrolment(kept)
     if (this.#restoredHead !== undefined) this.#applyRestore(kept.filter(({ seq }) => seq <= (this.#restoredHead ?? 0)))
-    // The first commit of this process may give the rows new numbers.
+    // The first commit of this process may have given the rows new numbers.
     if (this.#generationOf(this.#connection.mark) !== this.#generation) return this.#connection
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const first = kept[0]?.seq ?? 1
@@ -256,7 +262,9 @@ class Ledger implements LedgerOracle {
     )
   }
 
-  /** Handles new row numbers: acknowledged rows become `formerRows`, and the others must exist under a new number. */
+  /**
+   * Handles new row numbers. Acknowledged rows move to `formerRows`, and each other row must exist under a new number.
+   */
   #continueWithRows(kept: readonly Row[]): void {
     this.formerRows.push(...this.rows.filter((row) => row.seq <= this.#acked))
     const bodies = new Set(kept.map(({ body }) => body))
@@ -266,7 +274,7 @@ class Ledger implements LedgerOracle {
     this.#restartRows(kept.filter(({ body }) => known.has(body)))
   }
 
-  /** Handles a re-enrolment: used rights stay used, and unacknowledged rows get new numbers. */
+  /** Handles a re-enrolment. Used rights stay used, and unacknowledged rows get new numbers. */
   #continueAfterReEnrolment(kept: readonly Row[]): void {
     this.#isReEnrolled = false
     this.#continueWithRows(kept)
@@ -280,7 +288,7 @@ class Ledger implements LedgerOracle {
     ]
   }
 
-  /** Handles a restore: rights that the copy lacks count as unused until the cloud reports them. */
+  /** Handles a restore. Rights whose use is missing in the copy count as unused until the cloud reports the use. */
   #applyRestore(kept: readonly Row[]): void {
     this.#restoredHead = undefined
     const before = [...this.#used].flatMap(([key, uses]) =>
@@ -301,7 +309,7 @@ class Ledger implements LedgerOracle {
     if (this.#isNoticed) for (const key of before) if (!this.#used.has(key)) this.#lost.add(key)
   }
 
-  /** Repeats the bookkeeping of a row that was already checked. */
+  /** Updates the recorded state for a row that was already checked. */
   #replay({ evidence }: JournalBody): void {
     if (evidence?.kind === 'outcome') this.#takeOutcome(evidence.redemptionId, evidence.outcome)
     if (evidence?.kind !== 'claim') return
@@ -340,7 +348,7 @@ class Ledger implements LedgerOracle {
         `${this.#name} honours the receipt ${nonce} of a cancelled purchase, and has denial ${deniedAs}`,
       )
     const exp = source === 'token' ? this.#facts.tokenEnds.get(nonce) : undefined
-    // The claim's time must be before the end of the token, both in trusted time.
+    // In trusted time, the claim must be earlier than the end of the token.
     if (exp !== undefined && body.atMs > exp * 1_000 + 1_000)
       this.#core.violate('I8', `${this.#name}: token ${nonce} ended ${body.atMs - exp * 1_000} ms before it was used`)
     const late = exp === undefined ? 0 : this.#core.scheduler.nowMs - exp * 1_000
@@ -370,7 +378,7 @@ class Ledger implements LedgerOracle {
     this.#open.set(deviceId, [...(this.#open.get(deviceId) ?? []), redemptionId])
   }
 
-  /** Records a use of the right. An outcome `failed` ends it. */
+  /** Records a use of the right. After an outcome `failed`, the right is free again. */
   #note(key: string, redemptionId: string, operator: boolean): void {
     const right = { redemptionId, outcome: null, operator }
     this.#used.set(key, [...(this.#used.get(key) ?? []), right])

@@ -7,11 +7,13 @@ import type { Provider } from '../nodes/provider.ts'
 export interface MoneyOracle {
   /** Called when a purchase becomes paid. */
   paid(db: Connection, purchaseId: string): void
-  /** Called when staff confirm that they have the goods, so that the refund need not wait. */
+  /** Called when staff confirm that the goods are back, so that the refund does not have to wait. */
   confirmed(purchaseId: string): void
-  /** Called for evidence in an agent's durable rows. */
+  /** Called for the evidence in the durable rows of an agent. */
   used(db: Connection, evidence: Evidence): void
-  /** Describes unfinished payments or refunds; undefined if there are none. `nowMs`: time of the cloud's clock. */
+  /**
+   * Describes unfinished payments or refunds; undefined if there are none. `nowMs` is the time of the cloud's clock.
+   */
   unsettled(db: Connection, nowMs: number): string | undefined
   /** Checks all payments at the end of the run. */
   check(db: Connection): void
@@ -42,8 +44,8 @@ const PAYMENTS = `SELECT payment_id AS paymentId, p.purchase_id AS purchaseId, p
   FROM payment p JOIN purchase u ON u.purchase_id = p.purchase_id`
 
 /**
- * Creates the oracle for a live shop. `isEveryAgentHere`: all enrolled agents take part in the run. `isClockSure`: the
- * run has no clock faults and no restored agent.
+ * Creates the oracle for a live shop. `isEveryAgentHere` is true if all enrolled agents take part in the run.
+ * `isClockSure` is true if the run has no clock faults and no restored agent.
  */
 export function moneyOracle(
   core: Core,
@@ -106,7 +108,7 @@ class Money implements MoneyOracle {
     const count = (sql: string, ...values: (number | string)[]) =>
       db.prepare<(number | string)[], { n: number }>(sql).get(...values)?.n ?? 0
     const held = count("SELECT COUNT(*) AS n FROM refund WHERE state = 'held'")
-    // A held refund waits for the reports of all agents. Agents outside this run never report.
+    // A held refund waits until all agents have reported. Agents outside this run never report.
     if (held > 0 && this.#isEveryAgentHere) return `${held} refunds are held`
     const refunds = count("SELECT COUNT(*) AS n FROM refund WHERE state = 'due' AND due_ms < ?", nowMs - LATE_MS)
     if (refunds > 0) return `${refunds} refunds are overdue`
@@ -152,7 +154,7 @@ class Money implements MoneyOracle {
     return session?.status === 'paid' ? session : undefined
   }
 
-  /** Sum of the provider's completed or failed refunds, cents. */
+  /** Sum of the provider's refunds that have this status, cents. */
   #sumOfProviderRefunds(sessionId: string, wanted: 'done' | 'failed') {
     return this.#books.refunds
       .filter(({ sessionId: id, status }) => id === sessionId && status === wanted)
@@ -167,7 +169,7 @@ class Money implements MoneyOracle {
     const session = this.#paidSession(payment.ref)
     const { purchaseId, paymentId } = payment
     if (payment.state !== 'paid') {
-      // The cloud queries the provider a last time after 65 minutes.
+      // After 65 minutes the cloud queries the provider for the last time.
       if (session && payment.dueMs === null)
         this.#violate(`${session.paidCent} cents were paid for ${purchaseId}, but ${paymentId} is ${payment.state}`)
       return
@@ -196,7 +198,7 @@ class Money implements MoneyOracle {
           `${session.paidCent} instead of ${payment.amountCent} cents were paid for ${purchaseId}, but no exception reports it`,
         )
     } else if (payment.applied === 0 || payment.status === 'CANCELLED') {
-      // The bank may return a refund. Then an exception informs staff, who may repeat it.
+      // The bank may return a refund. In that case an exception informs staff, who may repeat the refund.
       const isAllReported = isReported && back < session.paidCent && back + failed >= session.paidCent
       if (back !== session.paidCent && !isAllReported)
         this.#violate(

@@ -6,24 +6,24 @@ import type { Core } from '../virtual/core.ts'
 import type { LedgerOracle } from './ledger-oracle.ts'
 
 /**
- * Checks from outside which rights the receipt home delegates and which it uses itself. Each right may be used once,
- * also after the home moved. Two exceptions are allowed. An isolated agent may release the same goods again. A receipt
- * home without the cloud may do so while the cloud issues a token.
+ * Checks, without the agents' own tables, which rights the receipt home delegates and which rights it uses itself. Each
+ * right may be used once, also after the home moved. Two exceptions are allowed. An isolated agent may release the same
+ * goods again. A receipt home that is offline may release the same goods for which the cloud issues a token.
  */
 export interface ReceiptHomeOracle {
   /** Called after a durable commit of the agent's ledger and after its ledger oracle. */
   committed(node: AgentNode, connection: Connection): void
   /**
-   * True if an agent used the right by this true time, ms, and the use counts. For staff, unresolved redemptions do not
-   * count.
+   * True if an agent used the right before or at this true time, ms, and the use still counts. For a release by staff,
+   * unresolved redemptions do not count.
    */
   isUsed(right: string, atMs: number, byStaff: boolean): boolean
   /**
-   * Called after a restore of the ledger. The agent may repeat lost delegations and claims until the cloud reports
+   * Called after a restore of the ledger. Until the cloud reports the lost delegations and claims, the agent may repeat
    * them.
    */
   ledgerRestored(name: string): void
-  /** Called after a restore of the cloud, which may assign an epoch again. */
+  /** Called after a restore of the cloud, because the restored cloud may assign an epoch a second time. */
   forgetEpochs(): void
 }
 
@@ -37,11 +37,11 @@ interface RightUse {
   /** The agent that holds the delegated right. */
   agentId: string | undefined
   /**
-   * True for a claim with a token of the cloud. The cloud does not ask the home, so an isolated home may release the
-   * same goods.
+   * True for a claim with a token of the cloud. The cloud does not ask the home, so a home that is offline may release
+   * the same goods.
    */
   isByToken: boolean
-  /** Epoch of the home that decided; undefined if no home decided. */
+  /** Epoch of the home that decided. Undefined if another agent or the cloud decided. */
   homeEpoch: number | undefined
   atMs: number
 }
@@ -115,7 +115,7 @@ class Homes implements ReceiptHomeOracle {
     now.anew = restarts
     for (const { body } of rows.slice(restarts === before.anew ? before.rows : 0)) {
       if (body.evidence?.kind === 'outcome') this.#outcomes.set(body.evidence.redemptionId, body.evidence.outcome)
-      // An offline decision without the isolated count was made as the receipt home.
+      // If an agent decided offline and its isolated count did not rise, it decided as the receipt home.
       const isAlone = body.event?.type === 'protection.device.offline' && now.isolated === before.isolated
       if (body.evidence?.kind === 'claim') this.#takeClaim(node, body.evidence, isAlone ? homeEpoch : undefined)
     }
@@ -165,7 +165,7 @@ class Homes implements ReceiptHomeOracle {
     return watch
   }
 
-  /** True if the use still counts. Failed claims and returned delegations do not; unresolved ones do. */
+  /** True if the use still counts. Failed claims and returned delegations do not count. Unresolved ones count. */
   #countsAsUsed({ redemptionId, isDelegated, ledger }: RightUse) {
     return isDelegated
       ? ['delegated', 'unknown'].includes(this.#states.get(`${ledger}/${redemptionId}`) ?? '')
@@ -173,7 +173,7 @@ class Homes implements ReceiptHomeOracle {
   }
 
   #use(key: string, made: RightUse, node: AgentNode): void {
-    // A new generation repeats old rows under new numbers.
+    // In a new generation, the ledger repeats old rows under new numbers.
     if (
       this.#usesByRight
         .get(key)
@@ -183,7 +183,7 @@ class Homes implements ReceiptHomeOracle {
         )
     )
       return
-    /** The holder of an unresolved right may request it again; its own ledger then requires staff. */
+    /** The agent that holds an unresolved right may request the right again. Its own ledger then requires staff. */
     const isByHolder = ({ isDelegated, agentId, ledger, redemptionId }: RightUse) =>
       isDelegated &&
       made.isDelegated &&
@@ -193,7 +193,7 @@ class Homes implements ReceiptHomeOracle {
       (before) => before.redemptionId !== made.redemptionId && this.#countsAsUsed(before) && !isByHolder(before),
     )
     for (const before of otherUses) {
-      // The ledger oracle compares two claims of one ledger.
+      // Two claims of the same ledger are compared by the ledger oracle.
       if (before.ledger === made.ledger && (before.isDelegated || made.isDelegated)) {
         this.#core.violate(
           'I1',
@@ -218,7 +218,7 @@ class Homes implements ReceiptHomeOracle {
 
   /**
    * True if the receipt is older than the home's last move. A new home honours later receipts at once, because no
-   * former home knows them.
+   * former home can have used them.
    */
   #isFromBeforeMove(key: string, { agent }: AgentNode): boolean {
     const end = this.#receiptEnd(key.split('/')[0] ?? '')
@@ -237,7 +237,7 @@ class Homes implements ReceiptHomeOracle {
         `${name} used ${claim.ordinals.join(',')} under ${redemptionId}, but the home delegated ${delegation.ordinals.join(',')}`,
       )
     }
-    // An operator has checked the tag and may release it again.
+    // An operator has checked the tag, so the right may be used again.
     if (!receipt || operatorId !== undefined) return
     for (const ordinal of receipt.ordinals)
       this.#use(

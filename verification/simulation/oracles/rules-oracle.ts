@@ -12,11 +12,11 @@ import type { Core } from '../virtual/core.ts'
  * the cloud database.
  */
 export interface RulesOracle {
-  /** Called for each answer. `rules`: the policy that the agent used. */
+  /** Called for each answer. `rules` is the policy that the agent used. */
   answered(request: AuthorizeRequest, answer: AuthorizeAnswer, rules: RulesAtAgent): void
-  /** Number of offline answers to receipts. */
+  /** Number of offline answers to receipts that were compared. */
   readonly compared: number
-  /** Number of these that were stricter, only because a fact was unknown. */
+  /** Number of these answers that were stricter than the policy, but only because the agent did not know a fact. */
   readonly stricter: number
 }
 
@@ -31,8 +31,8 @@ export interface RulesOracleParts {
   /** Read connection of the cloud database; undefined if there is none. */
   reading(): Connection | undefined
   /**
-   * True if no ledger is restored or untrusted and the receipt home never moves. Then only a rule can cause
-   * `manual_assistance_required`.
+   * True if no ledger is restored or untrusted and the receipt home never moves. In such a run,
+   * `manual_assistance_required` must come from a rule of the policy.
    */
   isCalm: boolean
 }
@@ -81,7 +81,7 @@ export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesO
   }
 
   /**
-   * Checks that not more units are released than the policy allows. Skipped in other runs, because a restored ledger
+   * Checks that not more units are released than the policy allows. Skipped unless `isCalm`, because a restored ledger
    * may repeat a release.
    */
   function count(request: AuthorizeRequest, answer: AuthorizeAnswer, truths: readonly Decision[], ver: number): void {

@@ -11,8 +11,8 @@ import type { RulesOracle } from '../oracles/rules-oracle.ts'
 import type { Till } from './till.ts'
 
 /**
- * Customers of a run. Each one takes goods, pays, and visits some devices and perhaps the gate. Some cancel, return
- * goods or repeat a request. They remember the answers.
+ * Customers of a run. Each one takes goods, pays, and visits some devices and perhaps the gate. Some customers cancel,
+ * return goods or repeat a request. Customers remember the answers.
  */
 export interface Customers {
   /** Runs the visit of one customer. Resolves when the customer has left the shop. */
@@ -23,13 +23,16 @@ export interface Customers {
   readonly paid: ReadonlySet<string>
   /** Purchases that the cloud reported as cancelled. */
   readonly cancelled: ReadonlySet<string>
-  /** Returned and resold items, each as `EPC purchaseId` with the new purchase. */
+  /** Items that were returned and sold again, each as `EPC purchaseId` with the id of the new purchase. */
   readonly resold: ReadonlySet<string>
-  /** Event ids in answers of agents. The cloud must receive all of them. */
+  /** Event ids in answers of agents. The cloud must receive all of these events. */
   readonly reportedEvents: ReadonlySet<string>
-  /** Records the sets at a backup. Call the returned function after the restore: it drops later entries. */
+  /**
+   * Records the sets at a backup. Call the returned function after the restore. It removes all entries that were added
+   * since the backup.
+   */
   backUp(): () => void
-  /** Excludes the events of tokens that a restored cloud lost, even if an agent reports them later. */
+  /** From now on ignores the events of tokens that a restored cloud lost, even if an agent reports them later. */
   excuseLostEvents(events: readonly string[]): void
   /** Like `backUp`, but only for events in answers of agents. */
   backUpReportedEvents(): () => void
@@ -39,11 +42,11 @@ export interface CustomerParts {
   core: Core
   shop: Shop
   merchant: Merchant
-  /** API client of the second tenant. Its calls with ids of this tenant must fail. */
+  /** API client of the second tenant. If it calls an operation with an id of this tenant, the call must fail. */
   stranger: Merchant
   agents: readonly AgentNode[]
   pace: Pace
-  /** Customers show the same receipt at both agents. */
+  /** True if customers show the same receipt at both agents. */
   repeatsRequests: boolean
   till: Till
   /** Called when staff confirm that they have the goods of this purchase. */
@@ -146,7 +149,7 @@ class Visits implements Customers {
       await this.#devices.linger(chance)
       const use = chance.one(this.#lanes)(bought)
       if (chance.happens(0.1)) await this.#cancel(bought)
-      // Some customers continue before the answer arrives.
+      // Some customers continue their visit before the answer arrives.
       if (chance.happens(0.8)) await use
     }
     if (chance.happens(0.3)) await this.#tryAsStranger(bought)
@@ -202,7 +205,7 @@ class Visits implements Customers {
       await this.#till.pay(begun, chance)
       return undefined
     }
-    // Some customers request the release before they pay.
+    // Some customers request the release before they have paid.
     if (chance.happens(0.2))
       await this.#merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: this.#shop.devices.alone })
     const receipt = await this.#pay(begun, chance)
@@ -230,8 +233,8 @@ class Visits implements Customers {
   }
 
   /**
-   * A customer returns one item without a refund. Staff put it back on the shelf, and the next customer buys it. The
-   * first customer still has the receipt.
+   * A customer returns one item without a refund. Staff put the item back on the shelf, and the next customer buys it.
+   * The first customer still has the receipt of the item.
    */
   async #returnAndResell(former: OwnedPurchase): Promise<void> {
     const { name, ean, epcs: tags, chance } = former
@@ -256,7 +259,7 @@ class Visits implements Customers {
   async #cancel({ purchaseId, chance }: OwnedPurchase): Promise<void> {
     const before = this.#hidden.restores()
     const answer = await this.#merchant.call('markPurchaseCancelled', { purchaseId })
-    // Staff who have the goods can confirm the refund at once.
+    // If staff have the goods, they can confirm the refund at once.
     if (this.#shop.isLive && chance.happens(0.3)) {
       this.#vouch(purchaseId)
       await this.#merchant.call('refundPayment', { purchaseId, confirmedBy: this.#shop.operatorId })
@@ -294,7 +297,7 @@ class Visits implements Customers {
       const answer = await this.#stranger.call(operation, body, { tries: 2 })
       if (answer?.ok) this.#core.violate('I11', `${operation} of another tenant's ${purchaseId} was answered with 200`)
     }
-    // Two accounts with the same Idempotency-Key and body make two separate requests.
+    // If two accounts use the same Idempotency-Key and body, these are two separate requests.
     const key = `shared-${purchaseId.slice(-8)}`
     const own = await this.#merchant.call('checkIn', { storeId: this.#shop.storeId }, { key, tries: 3 })
     const other = await this.#stranger.call('checkIn', { storeId: this.#shop.foreignStoreId }, { key, tries: 3 })
@@ -305,7 +308,7 @@ class Visits implements Customers {
   }
 }
 
-/** Records the size of each set. The returned function removes all later entries. */
+/** Records the size of each set. The returned function removes all entries that were added later. */
 function snapshotSizes(...sets: readonly Set<string>[]): () => void {
   const kept = sets.map((set) => ({ set, size: set.size }))
   return () => {

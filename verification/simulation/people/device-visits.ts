@@ -11,7 +11,7 @@ import type { RulesOracle } from '../oracles/rules-oracle.ts'
 
 /** Visits of customers to devices after the payment. */
 export interface DeviceVisits {
-  /** Requests a release from an agent. Resolves to undefined if the agent is down or dies meanwhile. */
+  /** Requests a release from an agent. If the agent is down or dies meanwhile, resolves to undefined. */
   ask: RequestRelease
   atStation(bought: OwnedPurchase): Promise<void>
   withToken(bought: OwnedPurchase): Promise<void>
@@ -20,9 +20,9 @@ export interface DeviceVisits {
   withoutAgent(bought: OwnedPurchase): Promise<void>
   atGate(bought: OwnedPurchase): Promise<void>
   linger(chance: Chance): Promise<void>
-  /** Event ids in answers of agents. The cloud must receive all of them. */
+  /** Event ids in answers of agents. The cloud must receive all of these events. */
   readonly reportedEvents: Set<string>
-  /** Events of tokens that a restored cloud lost. The cloud may lack them. */
+  /** Events of tokens that a restored cloud lost. These events may be missing in the cloud. */
   readonly lostEvents: Set<string>
 }
 
@@ -44,7 +44,7 @@ export interface DeviceVisitsParts {
   pace: Pace
   hidden: HiddenState
   rules: Pick<RulesOracle, 'answered'>
-  /** Customers come back later and show the same receipt again. */
+  /** True if customers come back later and show the same receipt again. */
   repeatsRequests: boolean
 }
 
@@ -111,10 +111,10 @@ class SimulatedDeviceVisits implements DeviceVisits {
         tag,
       )
       if (typeof shown === 'string') return
-      // Some customers show the token shortly before or after its end.
+      // Some customers show the token shortly before or after it expires.
       if (this.#pace.name === 'slow' && chance.happens(0.3))
         await this.#core.scheduler.pause(chance.between(280_000, 400_000))
-      // The customer may show token, receipt or both.
+      // The customer may show the token, the receipt or both.
       const byReceipt: DeviceRequest = { node: shown.node, request: { ...shown.request, token: undefined, receipt } }
       const both = chance.happens(0.5) ? [shown] : chance.happens(0.5) ? [shown, byReceipt] : [byReceipt, shown]
       for (const each of both) await this.#requestRepeatedly(each, chance)
@@ -150,7 +150,7 @@ class SimulatedDeviceVisits implements DeviceVisits {
     }
   }
 
-  /** Redeems at the cloud, because the device has no agent. */
+  /** Redeems the token at the cloud, because the device has no agent. */
   readonly withoutAgent = async ({ name, purchaseId, chance }: OwnedPurchase): Promise<void> => {
     const deviceId = this.#shop.devices.alone
     const verified = await this.#merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
@@ -193,13 +193,13 @@ class SimulatedDeviceVisits implements DeviceVisits {
     }
     for (const epc of tags)
       if (chance.happens(0.5)) await this.ask(this.#agents[0], { ...request, identifiers: { epc } })
-    // A program at the gate may send only the tag.
+    // A program at the gate may send only the tag's EPC, without the receipt.
     const [tag] = tags
     if (tag !== undefined && chance.fork('by-name').happens(0.3))
       await this.ask(this.#agents[0], { ...request, receipt: undefined, identifiers: { epc: tag } })
   }
 
-  /** Sends the request. If it needs staff, an operator approves it in most cases. */
+  /** Sends the request. If the request needs staff, an operator approves it in most cases. */
   async #requestWithStaff(node: AgentNode | undefined, request: AuthorizeRequest, chance: Chance): Promise<void> {
     const answer = await this.ask(node, request)
     if (answer?.reason !== 'manual_assistance_required' || chance.happens(0.4)) return

@@ -4,7 +4,7 @@ import type { AgentNode } from '../nodes/agent-node.ts'
 import type { Core } from '../virtual/core.ts'
 import type { RulesOracle } from '../oracles/rules-oracle.ts'
 
-/** Requests a release from an agent. Resolves to undefined if the agent is down or dies meanwhile. */
+/** Requests a release from an agent. If the agent is down or dies meanwhile, resolves to undefined. */
 export type RequestRelease = (
   node: AgentNode | undefined,
   request: AuthorizeRequest,
@@ -27,11 +27,11 @@ const ANSWER_FIELDS = new Set([
 ])
 const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
 
-/** State of the simulation that customers do not see. */
+/** State of the simulation that customers cannot see. */
 export interface HiddenState {
   /** Number of restores of the cloud. */
   restores(): number
-  /** The current agent of a device that was moved. */
+  /** The agent that a device was moved to. */
   holderOf(deviceId: string): AgentNode | undefined
   /** The agent that customers reach: this one or its copy. */
   nodeMet(node: AgentNode | undefined): AgentNode | undefined
@@ -41,8 +41,8 @@ const NOTHING: HiddenState = { restores: () => 0, holderOf: () => undefined, nod
 
 /**
  * Creates the function that requests releases and checks the answers. It passes the event id of each answer to
- * `onEventId`, because the cloud must receive this event. It omits the id if the cloud was restored meanwhile or a copy
- * of the agent answered.
+ * `onEventId`, because the cloud must receive this event. It does not pass the id if the cloud was restored meanwhile,
+ * or if a copy of the agent answered.
  */
 export function releaseRequester(
   core: Core,
@@ -81,7 +81,7 @@ export function releaseRequester(
           forget()
           if (!process.isAlive) return resolve(undefined)
           checkAnswer(node, answer, restores() === before && node === wanted)
-          // Skipped if the policy changed during the request.
+          // The check is skipped if the policy changed during the request.
           if (decidedBy && agent.trust.policy === decidedBy) rules?.answered(request, answer, decidedBy)
           resolve(answer)
         },
@@ -89,7 +89,7 @@ export function releaseRequester(
           forget()
           const { name } = error as Error
           trace.add(node.name, `cannot decide: ${name}`)
-          // A failing or full disk is a planned fault.
+          // If the disk fails or is full, this is a planned fault.
           if (process.isAlive && !name.startsWith('Ledger'))
             core.violate('fault', `${node.name} could not decide: ${String(error)}`)
           resolve(undefined)

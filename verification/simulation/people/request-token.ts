@@ -3,7 +3,7 @@ import type { AgentNode } from '../nodes/agent-node.ts'
 import type { Shop } from '../nodes/initial-shop.ts'
 import type { Merchant } from '../nodes/merchant.ts'
 
-/** A request and the agent that gets it. */
+/** A request for an agent. */
 export interface DeviceRequest {
   node: AgentNode | undefined
   request: AuthorizeRequest
@@ -16,8 +16,8 @@ export interface RequestTokenParts {
 }
 
 /**
- * Requests a token from the cloud: for the purchase at the station, or for one tag at the detacher. Returns the reason
- * as text if there is no token.
+ * Requests a token from the cloud: for the purchase at the station, or for one tag at the detacher. If there is no
+ * token, returns the reason as text.
  */
 export async function requestToken(
   { shop, merchant, agents }: RequestTokenParts,

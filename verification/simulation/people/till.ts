@@ -11,7 +11,7 @@ export interface Till {
   decline(begun: Json, chance: Chance): Promise<void>
 }
 
-/** Number of status requests of the shopper's phone, and their longest pause, ms. */
+/** Number of status requests from the shopper's phone, and the longest pause between two of them, ms. */
 const STATUS_POLLS = 12
 const STATUS_POLL_MS = 2_500
 
@@ -58,7 +58,7 @@ export function liveTill(
       const odd = (probability: number) => !isProbe && chance.happens(probability)
       const page = await pageOf(begun, odd)
       if (page === undefined) return false
-      // Some shoppers cancel and still pay. Some pages charge a wrong amount.
+      // Some shoppers cancel the purchase and still pay. Some pages charge a wrong amount.
       if (odd(0.08)) await merchant.call('markPurchaseCancelled', { purchaseId: transactionId }, { tries: 3 })
       const total = Math.round(Number(begun['total']) * 100)
       provider.act(page, 'paid', odd(0.03) ? total - 1 : undefined)

@@ -7,7 +7,7 @@ import type { Scheduler } from './scheduler.ts'
 import type { Wire } from './wire.ts'
 
 /**
- * The broker in the cloud's process, with the faults of real brokers. QoS 1 messages get lost, duplicated and
+ * The broker in the cloud's process, with the faults of real brokers. QoS 1 messages may be lost, duplicated and
  * reordered. A restart loses retained messages, and a retained message may be old.
  */
 export interface SimBroker extends Broker {
@@ -24,7 +24,7 @@ interface Client {
   by: Process
   options: MqttLineOptions
   isOpen: boolean
-  /** True once the agent has its connection; only then `onClosed` is called. */
+  /** True once the agent has received its connection. Before that, `onClosed` is not called. */
   isHandedOut: boolean
 }
 
@@ -34,7 +34,7 @@ const SILENCE_MS = 22_500
 interface BrokerParts {
   scheduler: Scheduler
   chance: Chance
-  /** Called if a listener threw. A real process would end. */
+  /** Called if a listener threw. A real process would end in this case. */
   onThrow(agentId: string, by: Process, error: unknown): void
 }
 
@@ -121,7 +121,7 @@ class BrokerInCloud implements SimBroker {
     })
   }
 
-  /** Ends a connection. The agent notices it after `afterMs`. */
+  /** Ends a connection. The agent notices the end after `afterMs`. */
   #end(client: Client, why: string, afterMs: number): void {
     if (!client.isOpen) return
     client.isOpen = false

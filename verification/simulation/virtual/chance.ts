@@ -8,7 +8,7 @@ export interface Chance extends Randomness {
   between(from: number, to: number): number
   happens(probability: number): boolean
   one<T>(list: readonly T[]): T
-  /** Creates an independent stream, so that draws from it do not change other streams. */
+  /** Creates an independent stream. Draws from this stream do not change other streams. */
   fork(name: string): Chance
 }
 

@@ -2,7 +2,7 @@ import type { Chance } from './chance.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Trace } from './trace.ts'
 
-/** Shared by all parts of a run. */
+/** Parts of a run that all others use. */
 export interface Core {
   readonly scheduler: Scheduler
   readonly chance: Chance

@@ -3,9 +3,9 @@ import { copyFileSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } f
 import { basename, dirname, join } from 'node:path'
 
 /**
- * A disk that survives its process: real SQLite on files in memory. After a crash the next process gets a copy of the
+ * A disk that survives its process: real SQLite on files in memory. After a crash the next process gets a copy of these
  * files. Commits are flushed (synchronous=FULL), so they survive a power cut. A connection that does not flush loses
- * everything since it was opened. A dead process may still write, but into files that no process reads.
+ * all data since it was opened. A dead process may still write, but only into files that no process reads.
  */
 export interface Disk {
   /** Folder with the files of the current process. */
@@ -14,7 +14,7 @@ export interface Disk {
   watch(connection: Connection, name: string): Connection
   /** Read-only connection of the current process. */
   readonly reading: Connection | undefined
-  /** Gives the next process a copy of the current files. The ended process keeps the originals. */
+  /** Gives the next process a copy of the current files. The process that ended keeps the original files. */
   processEnded(how: { powerCut: boolean }): void
   /** Gives the next process the files of an old copy. */
   restore(copy: string): void
@@ -30,7 +30,7 @@ export interface Disk {
 export type DiskFault = 'full' | 'io-lost' | 'io-kept'
 
 export interface DiskWatcher {
-  /** Called before and after a commit; the process may die in both calls. */
+  /** Called before and after a commit. The process may die in both calls. */
   beforeCommit(): void
   afterCommit(connection: Connection): void
   /** Called when a commit fails by a fault of this disk. */
@@ -148,8 +148,8 @@ class SurvivingDisk implements Disk {
   }
 
   /**
-   * Number of the process that owns the file, from the file's folder. A process that died during its start may open a
-   * file late.
+   * Number of the process that owns the connection's file, from the folder of this file. A process that died during its
+   * start may open a file late, so the connection may belong to an earlier process.
    */
   #lifeOf(connection: Connection): number {
     return Number(basename(dirname(connection.name)))
@@ -167,7 +167,7 @@ class SurvivingDisk implements Disk {
       if (failing === 'full') throw this.#failure('SQLITE_FULL', 'database or disk is full')
       if (failing === 'io-lost') throw this.#failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       const done = commit()
-      // The data is on the disk now, even if the process gets an error.
+      // The data is on the disk now, even if the process will get an error.
       if (isAlive()) this.#watcher.afterCommit(connection)
       if (failing === 'io-kept') throw this.#failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       return done

@@ -14,21 +14,21 @@ export interface SimResponse {
   text: string
 }
 
-/** Server of HTTP requests. `process` is undefined while none listens. */
+/** Server of HTTP requests. `process` is undefined while no process listens. */
 export interface HttpServer {
   readonly process: Process | undefined
   answer(request: SimRequest): Promise<SimResponse>
 }
 
-/** A request without an answer. */
+/** Thrown if a request gets no answer. */
 export class NoAnswer extends Error {
   override name = 'NoAnswer'
 }
 
 /**
- * Sends one HTTP request over the wire. Rejects if no process listens, the connection breaks or `signal` aborts. Never
- * settles if request or answer is lost, as with a real socket. A duplicated request runs twice, as behind a proxy that
- * retries; the first answer is used.
+ * Sends one HTTP request over the wire. Rejects if no process listens, the connection breaks or `signal` aborts. If
+ * request or answer is lost, never settles, as with a real socket. A duplicated request runs twice, as behind a proxy
+ * that retries. The first answer is used.
  */
 export function request(
   message: SimRequest,
@@ -42,7 +42,7 @@ export function request(
 ): Promise<SimResponse> {
   return new Promise((resolve, reject) => {
     const isThere = () => by === undefined || by.isAlive
-    // A dead process sends nothing.
+    // A dead process sends no request.
     if (!isThere()) return
     const fail = (why: string) => {
       if (isThere()) reject(new NoAnswer(why))

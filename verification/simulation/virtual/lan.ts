@@ -2,12 +2,12 @@ import type { Core } from './core.ts'
 import type { HttpServer } from './http.ts'
 import { newWire, type Wire } from './wire.ts'
 
-/** The network inside the store. It fails independently of the connections to the cloud. */
+/** The network inside the store. It fails at other times than the connections to the cloud. */
 export interface Lan {
-  /** The only wire: with two agents there is one connection. */
+  /** The wire that all agents of the store share. */
   readonly wire: Wire
   join(name: string, server: HttpServer): void
-  /** The server at the address of a URL; undefined if no agent has this address. */
+  /** The server of the agent whose address is in this URL. Undefined if no agent has this address. */
   at(url: string): HttpServer | undefined
 }
 

@@ -20,13 +20,13 @@ export interface Machine {
   reboot(): void
 }
 
-/** One run of a program. After its end it has no effects. */
+/** One run of a program. After its end, the program can have no effect. */
 export interface Process {
   readonly isAlive: boolean
   readonly platform: Platform
   /** Ends the process at once. */
   kill(): void
-  /** Calls the listener once, when the process ends. Returns a function that removes the listener. */
+  /** Calls the listener once, as soon as the process ends. Returns a function that removes the listener. */
   onEnd(listener: () => void): () => void
 }
 
@@ -35,7 +35,10 @@ export function machine(name: string, world: { scheduler: Scheduler; chance: Cha
   const { scheduler } = world
   const random = world.chance.fork(`machine ${name}`)
   let ppm = 0
-  /** Time by the machine's own oscillator, ms. */
+  /**
+   * The moment from which the machine's drift is constant: in true time, and in time of the machine's own oscillator,
+   * ms.
+   */
   let anchorTrue = scheduler.nowMs
   let anchorOwn = 0
   let wallAtZero = scheduler.nowMs

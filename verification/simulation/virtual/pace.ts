@@ -1,15 +1,15 @@
 import type { Chance } from './chance.ts'
 
 /**
- * Speed of a run. A brisk run puts visits and faults into one minute. A slow run takes long enough that tokens expire,
- * webhooks are retried and agents are given up.
+ * Speed of a run. A brisk run puts visits and faults into one minute. A slow run takes long enough for tokens to
+ * expire, for webhooks to be retried, and for the cloud to stop waiting for agents.
  */
 export interface Pace {
   readonly name: 'brisk' | 'slow'
   readonly visitors: number
   /** Time until the last visitor arrives, ms. */
   readonly arrivalWithinMs: number
-  /** Longest pause between two actions of a person, ms. */
+  /** Longest pause of a person between two actions, ms. */
   readonly longestPauseMs: number
   /** Time after which a visit must end, ms. */
   readonly longestVisitMs: number

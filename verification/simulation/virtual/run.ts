@@ -4,7 +4,7 @@ import type { Core, Violation } from './core.ts'
 import { scheduler } from './scheduler.ts'
 import { newTrace } from './trace.ts'
 
-/** One run: its core and its violations. The first violation ends it. */
+/** One run: its core and its violations. The run ends at the first violation. */
 export interface Run {
   readonly core: Core
   readonly violations: readonly Violation[]
@@ -16,7 +16,7 @@ export interface Run {
 export interface RunParts {
   chance: Chance
   startMs: number
-  /** Time from which trace and violations count. */
+  /** Time that counts as 0 in the trace and in violations. */
   zeroMs: number
   /** Path prefix of the folder. */
   folderPrefix: string

@@ -2,8 +2,8 @@ import type { Cancel } from '../../../policy/platform.ts'
 import type { Chance } from './chance.ts'
 
 /**
- * The clock of a run. Time advances only here, from event to event. The next event is the earliest one; chance decides
- * between events at the same time. After each event, all promises settle before the next event.
+ * The clock of a run. Time advances only here, from event to event. The next event is the earliest one. If several
+ * events have the same time, one is chosen at random. After each event, all promises settle before the next event.
  */
 export interface Scheduler {
   /** True time, whole ms since 1970. */
@@ -14,7 +14,7 @@ export interface Scheduler {
   pause(ms: number): Promise<void>
   /** Runs until `isDone` returns true, `untilMs` is reached or no event is left. */
   run(untilMs: number, isDone?: () => boolean): Promise<void>
-  /** Settles everything that needs no time. */
+  /** Runs all work that needs no time. */
   settle(): Promise<void>
 }
 
@@ -25,7 +25,7 @@ interface Due {
   task: (() => void) | undefined
 }
 
-/** Limit of event loop turns at one point in time. More indicate an endless loop. */
+/** Limit of event loop turns at one point in time. A higher number indicates an endless loop. */
 const ROUNDS_LIMIT = 10_000
 
 /** True if a group commit or other work waits for the next turn of the event loop. */
@@ -38,7 +38,7 @@ function isBefore(a: Due, b: Due): boolean {
   return a.tie === b.tie ? a.order < b.order : a.tie < b.tie
 }
 
-/** Creates a clock that starts at `startMs`. Calls `afterStep` after each event and everything it settles. */
+/** Creates a clock that starts at `startMs`. Calls `afterStep` after each event and all work that the event caused. */
 export function scheduler(startMs: number, chance: Chance, afterStep: () => void = () => undefined): Scheduler {
   const heap: Due[] = []
   let nowMs = startMs

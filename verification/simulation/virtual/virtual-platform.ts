@@ -1,7 +1,8 @@
 import type { Cancel, Clock, Platform, Randomness, Timers } from '../../../policy/platform.ts'
 
 /**
- * Platform with virtual time and seeded randomness. Time moves only by its methods; equal seeds give equal runs.
+ * Platform with virtual time and seeded randomness. Time moves only if one of its methods is called. Equal seeds give
+ * equal runs.
  *
  *   const world = virtualPlatform({ seed: 7 })
  *   await world.advance(1_000)      // runs every timer of this second, in order
@@ -9,7 +10,10 @@ import type { Cancel, Clock, Platform, Randomness, Timers } from '../../../polic
 export interface VirtualPlatform extends Platform {
   /** Moves time forward by `ms`. Runs due timers in order and settles promises after each. */
   advance(ms: number): Promise<void>
-  /** Moves time forward by `ms` without running timers, as during sleep. Overdue timers run when time next moves. */
+  /**
+   * Moves time forward by `ms` without running timers, as during sleep. Overdue timers run the next time that time
+   * moves.
+   */
   sleep(ms: number): void
   /** Moves time forward until `promise` settles. Throws after `limitMs` of virtual time (default 3,600,000 ms). */
   settle<T>(promise: Promise<T>, limitMs?: number): Promise<T>
@@ -40,7 +44,7 @@ export function seededRandom(seed: number): Randomness {
   return { bytes: (length) => Uint8Array.from({ length }, next) }
 }
 
-/** Settles all promises that need no time. */
+/** Runs all work that needs no time. */
 export function letPromisesSettle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
@@ -87,7 +91,7 @@ export function virtualPlatform(options: { seed?: number; startMs?: number } = {
     const until = now + ms
     await letPromisesSettle()
     while (await runNext(until)) continue
-    // A task may have called `sleep` and moved time past `until`; time never goes back.
+    // A task may have called `sleep`, which moved time past `until`. Time never goes back.
     now = Math.max(now, until)
   }
 

@@ -5,23 +5,23 @@ import type { Scheduler } from './scheduler.ts'
 export interface Wire {
   /** Faults of single messages. */
   messageFaults: MessageFaults
-  /** Stops all messages. Open connections end at once or after a timeout. */
+  /** Stops all messages. Open connections end, at once or after a timeout. */
   cut(): void
-  /** Only messages to the cloud arrive. */
+  /** Messages to the cloud arrive, but no messages from the cloud. */
   halfOpen(): void
   restore(): void
   readonly state: 'up' | 'cut' | 'half-open'
-  /** Delivers a message late, twice or not at all. `isBack`: direction from the cloud to the machine. */
+  /** Delivers a message late, twice or not at all. `isBack` is true for messages from the cloud to the machine. */
   carry(isBack: boolean, deliver: () => void): void
   /** Adds a listener for cuts. */
   onCut(listener: () => void): void
 }
 
 export interface MessageFaults {
-  /** Probabilities that a message is lost, and that it arrives twice. */
+  /** Probability that a message is lost, and probability that it arrives twice. */
   lose: number
   twice: number
-  /** Maximum delay of most messages, ms. `slow`: probability of a delay up to `slowMs`. */
+  /** Maximum delay of most messages, ms. `slow` is the probability of a delay of up to `slowMs`. */
   delayMs: number
   slow: number
   slowMs: number
