@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { newId } from '../../policy/ids.ts'
 import type { Platform, Randomness } from '../../policy/platform.ts'
+import { keyGenerationQuery } from '../authority/key-counters.ts'
 import { tenantOf, type KeyCaller, type Mode } from '../foundation/caller.ts'
 import type { Package } from '../foundation/packages.ts'
 import type { Db } from '../persistence/database.ts'
@@ -76,6 +77,7 @@ const byHash = prepared((db, p: { hash: string }) =>
   db
     .selectFrom('api_key')
     .innerJoin('account', 'account.account_id', 'api_key.account_id')
+    .select(keyGenerationQuery(db).as('generation'))
     .select([
       'key_id',
       'api_key.account_id',
@@ -106,5 +108,6 @@ export async function findKeyCaller(db: Db, key: string, nowMs: number): Promise
     storeIds: row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[]),
     package: row.package as Package,
     expiresMs: row.expires_ms,
+    keyGeneration: Number(row.generation ?? 0),
   }
 }

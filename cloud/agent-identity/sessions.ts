@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Randomness } from '../../policy/platform.ts'
+import { keyGenerationQuery } from '../authority/key-counters.ts'
 import type { AgentCaller, Mode, Tenant } from '../foundation/caller.ts'
 import type { Package } from '../foundation/packages.ts'
 import type { Db } from '../persistence/database.ts'
@@ -94,6 +95,7 @@ const callerByToken = prepared((db, p: { hash: string }) =>
   db
     .selectFrom('agent_session')
     .innerJoin('agent', 'agent.agent_id', 'agent_session.agent_id')
+    .select(keyGenerationQuery(db).as('key_generation'))
     .select([
       'agent.agent_id',
       'agent.store_id',
@@ -123,6 +125,7 @@ export async function findAgentCaller(db: Db, token: string, nowMs: number): Pro
     // Highest package, so that agents pass the check of the account's package. Operations of agents check the package
     // of their store.
     package: 'PRIME' satisfies Package,
+    keyGeneration: Number(row.key_generation ?? 0),
   }
 }
 

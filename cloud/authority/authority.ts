@@ -45,7 +45,7 @@ export interface Authority {
   /** Rotates or revokes a signing key. Takes effect with the commit. */
   rotate(db: Db, rotation: Rotation): Promise<string>
   /** Loads the tenant's keys; creates missing keys and the key set. */
-  ready(tenant: Tenant): Promise<TenantKeys>
+  ready(tenant: Tenant, generation?: number): Promise<TenantKeys>
   /** Returns the tenant's keys. If they are not cached, loads them within this transaction. */
   readyWithin(db: Db, tenant: Tenant): Promise<TenantKeys>
   /** Returns the tenant's cached keys. Call `ready` before. */
@@ -96,6 +96,8 @@ class CachedKeys implements Authority {
   readonly storeLastSigned = storeLastSigned
   readonly #database: Database
   readonly #loader: KeyLoader
+  /** Loads in progress, so that concurrent requests share one. */
+  readonly #loading = new Map<Tenant, Promise<TenantKeys>>()
   readonly #tenants = lruCache<Tenant, { generation: number; keys: TenantKeys }>(TENANTS_LIMIT)
   #shared: InstallationKeys
 
@@ -147,11 +149,25 @@ class CachedKeys implements Authority {
     return rotateKey(db, rotation, this.#loader.maker())
   }
 
-  async ready(tenant: Tenant): Promise<TenantKeys> {
-    const known = this.#tenants.get(tenant)
-    if (known && known.generation === (await readKeyGeneration(this.#database.reads))) return known.keys
-    // Uses a separate transaction, because keys must be durable before they sign.
-    return this.#remember(await this.#database.write((db) => this.#loader.load(db, tenant)), tenant)
+  async ready(tenant: Tenant, generation?: number): Promise<TenantKeys> {
+    const needed = generation ?? (await readKeyGeneration(this.#database.reads))
+    for (let tries = 0; ; tries++) {
+      const known = this.#tenants.get(tenant)
+      if (known && known.generation >= needed) return known.keys
+      // A load that began before this call may miss the newest change, but a second one cannot.
+      assert(tries < 3, `the keys of ${tenant} stay older than change ${needed}`)
+      await (this.#loading.get(tenant) ?? this.#load(tenant))
+    }
+  }
+
+  /** Loads keys in a separate transaction, because they must be durable before they sign. */
+  #load(tenant: Tenant): Promise<TenantKeys> {
+    const loading = this.#database
+      .write((db) => this.#loader.load(db, tenant))
+      .then((loaded) => this.#remember(loaded, tenant))
+      .finally(() => this.#loading.delete(tenant))
+    this.#loading.set(tenant, loading)
+    return loading
   }
 
   // Does not cache loaded keys: this transaction may have created them, and it has not committed yet.

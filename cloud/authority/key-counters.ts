@@ -51,11 +51,14 @@ export async function readKeyCounters(db: Db): Promise<KeyCounters> {
   }
 }
 
-const generationQuery = prepared((db) =>
-  db.selectFrom('installation').select('value').where('name', '=', NAMES.generation),
-)
+/** Query for the number of the last key change, a text. Other queries select it too, which saves a round trip. */
+export function keyGenerationQuery(db: Db) {
+  return db.selectFrom('installation').select('value').where('name', '=', NAMES.generation)
+}
 
-/** Reads the number of the last key change. Every request calls it. */
+const generationQuery = prepared(keyGenerationQuery)
+
+/** Reads the number of the last key change. */
 export async function readKeyGeneration(db: Db): Promise<KeyCounters['generation']> {
   const [row] = await generationQuery(db, {})
   return Number(row?.value ?? 0)

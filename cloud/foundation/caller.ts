@@ -23,6 +23,8 @@ export interface KeyCaller {
   readonly package: Package
   /** Expiry of the key, ms since 1970; null: none. */
   readonly expiresMs: number | null
+  /** Number of the last key change when the caller was read; undefined for jobs. */
+  readonly keyGeneration?: number
 }
 
 /** Caller for jobs and for pages of the cloud. The audit log shows `name`. */
@@ -50,6 +52,8 @@ export interface AgentCaller {
   readonly mode: Mode
   readonly tenant: Tenant
   readonly package: Package
+  /** Number of the last key change when the caller was read; undefined for messages over MQTT. */
+  readonly keyGeneration?: number
 }
 
 export interface AnonymousCaller {

@@ -50,7 +50,7 @@ export async function validateRequest(
   const form = isLegacyForm && operation.get ? operation.get : operation
   const valid = validate(form.request, input)
   checkAccountPackage(operation, caller)
-  if (caller.kind !== 'anyone') await services.authority.ready(caller.tenant)
+  if (caller.kind !== 'anyone') await services.authority.ready(caller.tenant, caller.keyGeneration)
   return valid
 }
 

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { assert } from '../../policy/assert.ts'
 import { DatabaseUnavailable, isCounted, type Db } from './database.ts'
 import { kyselyOver, type Engine } from './direct-executor.ts'
+import { TransactionReads } from './transaction-reads.ts'
 import { resultOf, statementOf, type GuardedPool, type PooledConnection, type Statement } from './postgres-pool.ts'
 
 /** Maximum number of statements on the wire in one transaction. The next one waits for the oldest. */
@@ -14,6 +15,8 @@ const NO_ROWS: QueryResult<never> = { rows: [] }
 export interface TransactionSettings {
   /** The first message: begins the transaction and takes its locks. */
   readonly begin: string
+  /** True if all statements see the same committed data. */
+  readonly hasSnapshot: boolean
   /** Throws if the transaction may send no further statement, because it has run for too long. */
   checkTime(): void
 }
@@ -53,6 +56,7 @@ class Transaction implements DatabaseConnection {
   readonly #settings: TransactionSettings
   /** Answers that nothing waits for yet. */
   readonly #sent = new Set<Promise<unknown>>()
+  readonly #reads: TransactionReads
   /** The first error of the server. */
   #failure: { readonly error: unknown } | undefined
   #hasSentCommit = false
@@ -60,11 +64,15 @@ class Transaction implements DatabaseConnection {
   constructor(connection: PooledConnection, settings: TransactionSettings) {
     this.#connection = connection
     this.#settings = settings
+    this.#reads = new TransactionReads(settings.hasSnapshot)
     this.#sendOnly({ text: settings.begin })
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     this.#settings.checkTime()
+    if (query.query.kind === 'SelectQueryNode')
+      return this.#reads.read(query, async () => resultOf<R>(await this.#send(statementOf(query))))
+    this.#reads.written(query)
     if (!isWriteWithoutResult(query)) return resultOf<R>(await this.#send(statementOf(query)))
     if (this.#failure) throw this.#failure.error
     if (this.#sent.size >= SENT_LIMIT) await Promise.all(this.#sent)

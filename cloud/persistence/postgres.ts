@@ -70,7 +70,12 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
   }
   const reads = kyselyOver(engine, readingFrom(pool))
   const migrate = () =>
-    runTransaction(pool, engine, { begin: READ_COMMITTED, checkTime: () => undefined }, migratePostgres)
+    runTransaction(
+      pool,
+      engine,
+      { begin: READ_COMMITTED, hasSnapshot: false, checkTime: () => undefined },
+      migratePostgres,
+    )
   const migrated = await assertDurable(reads)
     .then(() => bringUpToDate(reads, 'postgres', migrations, migrate))
     .catch(async (error: unknown) => {
@@ -83,7 +88,8 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
     const checkTime = () => {
       if (clock.elapsed() >= endsMs) throw new DatabaseUnavailable(false)
     }
-    const attempt = () => afterLoss(() => runTransaction(pool, engine, { begin, checkTime }, work))
+    const attempt = () =>
+      afterLoss(() => runTransaction(pool, engine, { begin, hasSnapshot: begin !== READ_COMMITTED, checkTime }, work))
     try {
       return await attempt()
     } catch (error) {

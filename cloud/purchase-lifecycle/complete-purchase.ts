@@ -65,7 +65,8 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
   await retryEvidenceOfReceipt(call, store.store_id, receipt.cti)
   // Renumbers all items of the checkout, because none is in payment any more. This includes items that another purchase
   // paid first.
-  if (await renumberItemsOf(db, purchase)) notifyGates(call, store.store_id)
+  const hasItems = units.some(({ unit }) => unit.item_id !== null)
+  if (hasItems && (await renumberItemsOf(db, purchase))) notifyGates(call, store.store_id)
   await countCompleted(call, completed, allLines)
   call.emit({
     type: 'checkout.completed',

@@ -23,7 +23,8 @@ export async function startPurchase(
   const caller = knownCaller(call.caller)
   const priced = await priceLines(db, store, lines, nowMs)
   assertPricesKnown(priced, caller)
-  if (priced.some(({ items }) => items.length > 0)) call.requireAlone()
+  const hasItems = priced.some(({ items }) => items.length > 0)
+  if (hasItems) call.requireAlone()
   const units = priced.reduce((sum, line) => sum + line.quantity, 0)
   if (units > UNITS_LIMIT)
     throw invalid('items', `contains ${units} units; the maximum is ${UNITS_LIMIT}`, 'too_many_units')
@@ -57,7 +58,7 @@ export async function startPurchase(
   await db.insertInto('purchase').values(purchase).execute()
   let n = 0
   for (const line of priced) n += await insertLine(call, purchase, line, n)
-  if (await renumberItemsOf(db, purchase)) notifyGates(call, store.store_id)
+  if (hasItems && (await renumberItemsOf(db, purchase))) notifyGates(call, store.store_id)
   const stock = priced.map(({ productId, name, quantity }, i) => ({ productId, name, quantity, path: `items[${i}]` }))
   await reserveStock(db, {
     ownerId: purchase.purchase_id,

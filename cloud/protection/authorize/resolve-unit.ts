@@ -126,14 +126,18 @@ async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | und
   if (item.purchase_id !== null && item.line_id !== null && item.unit_no !== null) {
     if (line && line.line.line_id !== item.line_id)
       throw invalid('itemLineId', 'names another item than the other identifier')
-    const purchase = await findPurchaseAsOf(query, item.purchase_id)
     const key = rights && {
       lineId: item.line_id,
       unitNo: item.unit_no,
       rightClass: rights,
       purchaseId: item.purchase_id,
     }
-    const [paid] = await priceOfLine(db, { lineId: item.line_id })
+    // Read together, so that PostgreSQL needs one round trip.
+    const [purchase, [paid]] = await Promise.all([
+      findPurchaseAsOf(query, item.purchase_id),
+      priceOfLine(db, { lineId: item.line_id }),
+      key && findRight(db, key),
+    ])
     const isBoundSince =
       pastMs !== undefined && item.item_status === 'sellable' && purchase !== undefined && isPaid(purchase)
     const facts: ItemFacts = {
