@@ -44,7 +44,7 @@ export interface ReleaseNoticesParts {
   onNotice(release: AnnouncedRelease, senderId: string): string | undefined
 }
 
-/** Time limit for an answer, ms. Notices for an agent that does not answer in this time wait. */
+/** Time limit for an answer, ms. If an agent does not answer in this time, the notices for this agent wait. */
 const ANSWER_WITHIN_MS = 1_000
 /**
  * Rate limit of received notices per agent. The limit is above the number of releases that the devices of one agent can

@@ -39,7 +39,7 @@ export function freshnessConflict(
     // The cloud signed the freshness before the held document, or at about the same time. So the older version is no
     // rollback.
     if (order < 0 && signedS !== undefined && fresh.timeMs / 1_000 < signedS + CONCURRENT_S) return 'outdated'
-    // Only a restored cloud may name older versions; its generation is higher.
+    // Only a restored cloud may name older versions; the generation of a restored cloud is higher.
     if (order < 0 && fresh.cloudGeneration <= generation)
       return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
     if (order === 0 && named.hash !== have.hash)

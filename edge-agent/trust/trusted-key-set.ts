@@ -96,8 +96,8 @@ export class TrustedKeySet {
   }
 
   /**
-   * Offers a newer key set that the clock rejects, so that it can verify the next signed time. Does nothing if the
-   * clock has a signed time of the same or a later epoch.
+   * Offers a newer key set that the clock rejects, so that this key set can verify the next signed time. Does nothing
+   * if the clock has a signed time of the same or a later epoch.
    */
   #offerForTime(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): void {
     const { clock, timeAnswers } = this.#parts

@@ -4,9 +4,9 @@ import type { AgentClock } from './clock.ts'
 import type { CloudContact } from './cloud-contact.ts'
 
 /**
- * The time epoch of this agent. A thief of a freshness key can sign a future time, and trusted time does not decrease
- * within an epoch. So the key set that revokes the key begins a new epoch. In a new epoch, the clock accepts an earlier
- * time. Only the root signs key sets. See ADR 0015.
+ * The time epoch of this agent. A thief of a freshness key can sign a future time, and the high-water mark of the clock
+ * does not decrease within an epoch. So the key set that revokes the key begins a new epoch. In a new epoch, the answer
+ * to a time request may lower the high-water mark. Only the root signs key sets. See ADR 0015.
  */
 export interface TimeEpochs {
   /** Time epoch of the key set in use. */
