@@ -27,6 +27,16 @@ const databaseUrl = secret(
     POSTGRES_PROTOCOLS,
   ),
 )
+const brokerUrl = secret(
+  url(
+    {
+      flag: 'mqtt-url',
+      env: 'UNTAG_MQTT_URL',
+      help: 'Use this MQTT broker instead of the embedded one, such as mqtts://USER:PASSWORD@HOST',
+    },
+    ['mqtt:', 'mqtts:'],
+  ),
+)
 const pcscdSocket = text(
   { flag: 'pcscd-socket', env: 'PCSCLITE_CSOCK_NAME', help: 'Socket of pcscd, the service for NFC readers' },
   'FILE',
@@ -75,6 +85,12 @@ export const CLOUD_OPTIONS = {
   publicMqttUrl: url(
     { flag: 'public-mqtt-url', env: 'UNTAG_PUBLIC_MQTT_URL', help: 'Address of the MQTT broker for agents' },
     ['mqtt:', 'mqtts:'],
+  ),
+  mqttUrl: brokerUrl,
+  mqttCa: text(
+    { flag: 'mqtt-ca', env: 'UNTAG_MQTT_CA', help: 'File with the private CA of the outside broker, PEM' },
+    'FILE',
+    undefined,
   ),
   rateLimit: wholeNumber(
     { flag: 'rate-limit', env: 'UNTAG_RATE_LIMIT', help: 'Requests per second for each key. 0 means no limit' },

@@ -12,7 +12,7 @@ import type { ImageStore } from './foundation/image-store.ts'
 import { startJobs } from './jobs.ts'
 import type { Log } from './foundation/log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
-import type { Broker } from './messaging/embedded-broker.ts'
+import type { AgentBroker } from './messaging/embedded-broker.ts'
 import type { Services } from './operations/operation.ts'
 import { releaseAbandonedRequests } from './operations/idempotency.ts'
 import { notifier } from './operations/notifier.ts'
@@ -29,7 +29,7 @@ export interface Cloud {
   readonly app: Hono
   readonly services: Services
   readonly messages: AgentMessages
-  attachBroker(broker: Broker): void
+  attachBroker(broker: AgentBroker): void
   stop(): Promise<void>
 }
 

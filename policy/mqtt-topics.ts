@@ -20,9 +20,6 @@ export function storeTopic(storeId: string, name: StoreTopic): string {
   return `${ROOT}/${storeId}/${name}`
 }
 
-/** Topic filters that the cloud subscribes to. */
-export const CLOUD_SUBSCRIPTIONS = [`${ROOT}/+/+/events`, `${ROOT}/+/+/state`] as const
-
 export type ParsedTopic =
   | { storeId: string; agentId: string; name: AgentTopic }
   | { storeId: string; agentId: null; name: StoreTopic }
@@ -33,6 +30,22 @@ export function parseTopic(topic: string): ParsedTopic | undefined {
   if (`${root}/${version}` !== ROOT || !storeId || !second || rest.length > 0) return undefined
   if (third === undefined) return isOneOf(STORE_TOPICS, second) ? { storeId, agentId: null, name: second } : undefined
   return isOneOf(AGENT_TOPICS, third) ? { storeId, agentId: second, name: third } : undefined
+}
+
+/** Topics with which the cloud processes at one outside broker find each other and test the broker. */
+export const CLOUD_TOPICS = ['alive', 'end', 'probe', 'probe-shared', 'probe-size', 'probe-retained'] as const
+export type CloudTopic = (typeof CLOUD_TOPICS)[number]
+
+/** A topic of one cloud process. Only the cloud may use it. */
+export function cloudTopic(processId: string, name: CloudTopic): string {
+  return `${ROOT}/cloud/${processId}/${name}`
+}
+
+/** Parses a topic of a cloud process; undefined for others. */
+export function parseCloudTopic(topic: string): { processId: string; name: CloudTopic } | undefined {
+  const [root, version, cloud, processId, name, ...rest] = topic.split('/')
+  if (`${root}/${version}/${cloud}` !== `${ROOT}/cloud` || !processId || !name || rest.length > 0) return undefined
+  return isOneOf(CLOUD_TOPICS, name) ? { processId, name } : undefined
 }
 
 export interface AgentAddress {

@@ -6,7 +6,7 @@ import { createCloud, type Cloud } from '../../cloud/cloud.ts'
 import type { CloudConfig } from '../../cloud/foundation/config.ts'
 import type { ImageStore } from '../../cloud/foundation/image-store.ts'
 import type { Log } from '../../cloud/foundation/log.ts'
-import { startBroker, type Broker, type BrokerParts } from '../../cloud/messaging/embedded-broker.ts'
+import { startBroker, type AgentBroker, type BrokerParts } from '../../cloud/messaging/embedded-broker.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Platform } from '../../policy/platform.ts'
@@ -21,6 +21,7 @@ import { imageFolder } from '../image-folder.ts'
 import { newLog } from '../log.ts'
 import type { Values } from '../options.ts'
 import { outgoingHttp } from '../outgoing-http.ts'
+import { connectOutsideBroker, outsideBrokerSettings } from '../outside-broker.ts'
 import { realPlatform } from '../platform.ts'
 import { probeDisk } from '../probe-disk.ts'
 import { hideFromOthers } from '../private-files.ts'
@@ -85,11 +86,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
       },
     )
     stops.push(() => database.close())
-    const { config, attach } = await withBroker(settings, server.port, {
-      log,
-      platform,
-      limits: connectionLimits().broker,
-    })
+    const { config, attach } = await withBroker(settings, server.port, { log, platform })
     const cloud = await createCloud({
       config,
       platform,
@@ -102,7 +99,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
     })
     stops.push(cloud.stop)
     const broker = await attach(cloud)
-    stops.push(broker.close)
+    stops.push(() => broker.close())
     server.serve(cloud.app)
     return { baseUrl: config.baseUrl, mqttUrl: config.mqttUrl, cloud, database, stop }
   } catch (error) {
@@ -126,15 +123,30 @@ function imagesOf({
   return imageBucket({ url, region, accessKeyId, secretAccessKey })
 }
 
-/** Starts the MQTT broker first, because the cloud needs its port. The broker rejects logins until `attach`. */
-async function withBroker(
+interface WithBroker {
+  config: CloudConfig
+  attach(cloud: Cloud): Promise<AgentBroker>
+}
+
+function withBroker(
   settings: CloudSettings,
   port: number,
-  parts: BrokerParts,
-): Promise<{ config: CloudConfig; attach(cloud: Cloud): Promise<Broker> }> {
+  parts: { log: Log; platform: Platform },
+): Promise<WithBroker> {
+  const outside = outsideBrokerSettings(settings)
+  if (!outside) return withEmbeddedBroker(settings, port, { ...parts, limits: connectionLimits().broker })
+  const { publicUrl: mqttUrl, ca } = outside
+  const outsideBroker = ca === undefined ? {} : { ca }
+  return Promise.resolve({
+    config: { ...configOf(settings, port, mqttUrl), outsideBroker },
+    attach: ({ messages }) =>
+      connectOutsideBroker(outside, messages.hooks, { ...parts, onAttached: (broker) => messages.attach(broker) }),
+  })
+}
+
+/** Starts the MQTT broker first, because the cloud needs its port. The broker rejects logins until `attach`. */
+async function withEmbeddedBroker(settings: CloudSettings, port: number, parts: BrokerParts): Promise<WithBroker> {
   const { host, mqttPort } = settings
-  const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
-  const origin = settings.publicUrl ?? `http://${shown}:${port}`
   let cloud: Cloud | undefined
   const broker = await startBroker(
     { host, port: mqttPort },
@@ -149,21 +161,30 @@ async function withBroker(
   ).catch((error: unknown) => {
     throw explain(error as NodeJS.ErrnoException, { host, port: mqttPort, flag: 'mqtt-port' })
   })
-  const config: CloudConfig = {
-    baseUrl: `${new URL(origin).origin}/api/v1`,
-    mqttUrl: settings.publicMqttUrl ?? `mqtt://${shown}:${broker.port}`,
-    rateLimit: settings.rateLimit,
-    publishableRateLimit: 10,
-    checkAnswers: false,
-    allowPrivateTargets: settings.allowPrivateTargets,
-    trustedProxies: settings.trustedProxies?.split(',').map((p) => p.trim()) ?? [],
-  }
   return {
-    config,
+    config: configOf(settings, port, settings.publicMqttUrl ?? `mqtt://${shownHost(host)}:${broker.port}`),
     async attach(made) {
       cloud = made
       made.attachBroker(broker)
       return broker
     },
   }
+}
+
+function configOf(settings: CloudSettings, port: number, mqttUrl: string): CloudConfig {
+  const origin = settings.publicUrl ?? `http://${shownHost(settings.host)}:${port}`
+  return {
+    baseUrl: `${new URL(origin).origin}/api/v1`,
+    mqttUrl,
+    rateLimit: settings.rateLimit,
+    publishableRateLimit: 10,
+    checkAnswers: false,
+    allowPrivateTargets: settings.allowPrivateTargets,
+    trustedProxies: settings.trustedProxies?.split(',').map((p) => p.trim()) ?? [],
+  }
+}
+
+/** The host of addresses that the cloud prints. */
+function shownHost(host: string): string {
+  return host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
 }

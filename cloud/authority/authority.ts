@@ -4,6 +4,7 @@ import type { Platform, Randomness } from '../../policy/platform.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { lruCache } from '../foundation/lru-cache.ts'
+import { brokerPassword } from './broker-password.ts'
 import type { KeyFiles } from './key-files.ts'
 import { readKeyGeneration, readKeyCounters } from './key-counters.ts'
 import { INSTALLATION, KeyLoader, type LoadedKeys, type InstallationKeys, type TenantKeys } from './key-loader.ts'
@@ -50,6 +51,8 @@ export interface Authority {
   readyWithin(db: Db, tenant: Tenant): Promise<TenantKeys>
   /** Returns the tenant's cached keys. Call `ready` before. */
   keysOf(tenant: Tenant): TenantKeys
+  /** Password of this agent at an outside broker. It changes when `untag reseal` changes the sealing key. */
+  brokerPassword(agentId: string): string
   /** Stores the latest signed time (ms), so that a restart with a slow clock is detected. */
   storeLastSigned(db: Db, ms: number): Promise<void>
 }
@@ -94,6 +97,7 @@ class CachedKeys implements Authority {
   readonly rootX: string
   readonly rootThumbprint: Uint8Array
   readonly storeLastSigned = storeLastSigned
+  readonly brokerPassword: (agentId: string) => string
   readonly #database: Database
   readonly #loader: KeyLoader
   /** Loads in progress, so that concurrent requests share one. */
@@ -104,6 +108,7 @@ class CachedKeys implements Authority {
   constructor({ database, files, loader, sealer: seal, clock }: AuthorityParts, shared: InstallationKeys) {
     this.clock = clock
     this.sealer = seal
+    this.brokerPassword = (agentId) => brokerPassword(files, agentId)
     this.rootX = files.root.x
     this.rootThumbprint = files.root.thumbprint
     this.#database = database

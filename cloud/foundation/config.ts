@@ -4,6 +4,8 @@ export interface CloudConfig {
   readonly baseUrl: string
   /** Address of the MQTT broker as agents reach it. */
   readonly mqttUrl: string
+  /** Set if `mqttUrl` is an outside broker, where agents log in with passwords. `ca`: certificates of a private CA. */
+  readonly outsideBroker?: { readonly ca?: string }
   /** Requests per second of one key; 0: no limit. The burst is twice that. */
   readonly rateLimit: number
   /** Requests per second of one publishable key and client address. */

@@ -21,6 +21,9 @@ export interface InboxParts {
   acknowledge(agent: AgentAddress, ack: string): void
 }
 
+/** Maximum number of agents whose states wait to be stored. */
+const STATES_LIMIT = 10_000
+
 /** Stores the messages that agents publish. Stores the batches of one agent in the order of their arrival. */
 export class AgentInbox {
   readonly #parts: InboxParts
@@ -45,17 +48,20 @@ export class AgentInbox {
   }
 
   /** Stores the state of an agent. If several states arrive during a write, only the last one is stored. */
-  receiveState(agentId: string, payload: string): void {
+  receiveState(from: AgentAddress, payload: string): void {
+    const { agentId } = from
     const isUnderWay = this.#states.has(agentId)
+    if (!isUnderWay && this.#states.size >= STATES_LIMIT) return
     this.#states.set(agentId, payload)
-    if (!isUnderWay) void this.#parts.tasks.track(this.#writeStates(agentId, payload))
+    if (!isUnderWay) void this.#parts.tasks.track(this.#writeStates(from, payload))
   }
 
-  async #writeStates(agentId: string, first: string): Promise<void> {
+  async #writeStates(from: AgentAddress, first: string): Promise<void> {
+    const { agentId } = from
     try {
       for (let next: string | undefined = first; next !== undefined; next = this.#states.get(agentId)) {
         const state = next
-        await this.#parts.database.write((db) => storeState(db, agentId, state))
+        await this.#parts.database.write((db) => storeState(db, from, state))
         if (this.#states.get(agentId) === state) this.#states.delete(agentId)
       }
     } finally {
@@ -80,7 +86,8 @@ export class AgentInbox {
     const { database, acknowledge } = this.#parts
     const services = this.#parts.services()
     const agent = await findAgent(database.reads, from.agentId)
-    if (!agent || agent.revoked_ms !== null) return
+    // An outside broker may deliver a batch under a topic of another store.
+    if (!agent || agent.revoked_ms !== null || agent.store_id !== from.storeId) return
     const request = {
       operation: reportProtectionEvents,
       caller: callerOf(agent),

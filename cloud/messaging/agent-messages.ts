@@ -7,7 +7,7 @@ import { Failure } from '../foundation/failure.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import { AgentInbox } from './agent-inbox.ts'
-import type { Broker, BrokerHooks } from './embedded-broker.ts'
+import type { AgentBroker, BrokerHooks } from './embedded-broker.ts'
 import { StoreAnnouncements, type AnnouncementScope } from './store-announcements.ts'
 import { BackgroundTasks } from './background-tasks.ts'
 
@@ -22,7 +22,7 @@ export interface AgentMessages {
   refresh(what: AnnouncementScope): Promise<void>
   /** Disconnects agents that this or another process has revoked. */
   cutRevoked(): Promise<void>
-  attach(broker: Broker): void
+  attach(broker: AgentBroker): void
   /** True if agents can connect to the broker. */
   isBrokerListening(): boolean
   /** Resolves when no background task runs. */
@@ -34,7 +34,7 @@ export interface AgentMessages {
  * (store-announcements.ts).
  */
 export function agentMessages(database: Database, services: () => Services): AgentMessages {
-  let broker: Broker | undefined
+  let broker: AgentBroker | undefined
   const tasks = new BackgroundTasks(() => services().log)
   const stores = new StoreAnnouncements({ database, services, tasks })
   const publish = ({ storeId, agentId }: AgentAddress, name: 'ack' | 'command', payload: string) =>
@@ -63,6 +63,8 @@ export function agentMessages(database: Database, services: () => Services): Age
     attach(attached) {
       broker = attached
       stores.attach(attached)
+      // An outside broker may have lost its messages while agents stayed connected.
+      void tasks.track(stores.refresh('changed'))
     },
     refresh: (what) => stores.refresh(what),
     async cutRevoked() {
@@ -102,7 +104,7 @@ function hooksOf({ database, services, stores, inbox }: HookParts): BrokerHooks 
     onActivity: (agentId) => services().lastSeen.note(agentId, services().platform.clock.wall()),
     onMessage(from, topic, payload) {
       const { name } = parseTopic(topic) ?? {}
-      if (name === 'state') inbox.receiveState(from.agentId, payload)
+      if (name === 'state') inbox.receiveState(from, payload)
       if (name === 'events') inbox.receiveBatch(from, payload)
     },
   }

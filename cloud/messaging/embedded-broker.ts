@@ -26,8 +26,13 @@ export interface Broker {
   connected(): ReadonlyMap<string, AgentAddress>
   /** Disconnects a revoked agent at once and frees its slot. */
   disconnect(agentId: string): void
+  /** True if this process publishes for the store. Absent: it publishes for all stores. */
+  owns?(storeId: string): boolean
   close(): Promise<void>
 }
+
+/** A broker in this process or outside, as messages to agents use it. */
+export type AgentBroker = Omit<Broker, 'port'>
 
 export interface BrokerHooks {
   /** Resolves to the agent of this password, or undefined. */

@@ -9,7 +9,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { itemHead } from '../protection/items/item-sequence.ts'
 import { policyOfStore, signPolicy } from '../protection/store-policy/store-policy.ts'
 import { findStore } from '../stores/queries.ts'
-import type { Broker } from './embedded-broker.ts'
+import type { AgentBroker } from './embedded-broker.ts'
 import type { BackgroundTasks } from './background-tasks.ts'
 
 /**
@@ -61,7 +61,7 @@ export class StoreAnnouncements {
   readonly #published = lruCache<string, PublishedState>(STORES_LIMIT)
   readonly #dirty = new Map<string, AnnouncementScope>()
   readonly #pendingItems = new Map<string, Promise<void>>()
-  #broker: Broker | undefined
+  #broker: AgentBroker | undefined
 
   constructor({ database, services, tasks }: AnnouncementParts) {
     this.#database = database
@@ -70,7 +70,7 @@ export class StoreAnnouncements {
   }
 
   /** Sets a new broker, which has no retained documents. */
-  attach(broker: Broker): void {
+  attach(broker: AgentBroker): void {
     this.#broker = broker
     this.#published.clear()
   }
@@ -108,15 +108,20 @@ export class StoreAnnouncements {
    * messages.
    */
   connected(storeId: string): void {
+    if (!this.#owns(storeId)) return
     const before = this.#published.get(storeId)
     if (!before || this.#services().platform.clock.elapsed() - before.allAtMs >= STILL_CURRENT_MS)
       this.storeChanged(storeId, 'all')
   }
 
-  /** Publishes every store that has an agent connected. */
+  /** Publishes every store of this process that has an agent connected. */
   async refresh(what: AnnouncementScope): Promise<void> {
     const stores = new Set([...(this.#broker?.connected().values() ?? [])].map((agent) => agent.storeId))
-    for (const storeId of stores) await this.#publishStore(storeId, what)
+    for (const storeId of stores) if (this.#owns(storeId)) await this.#publishStore(storeId, what)
+  }
+
+  #owns(storeId: string): boolean {
+    return this.#broker?.owns?.(storeId) ?? true
   }
 
   async #publishStore(storeId: string, what: AnnouncementScope): Promise<void> {

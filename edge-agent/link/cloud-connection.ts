@@ -8,6 +8,7 @@ import type { Trust } from '../trust/trust.ts'
 import { brokerMessages } from './broker-messages.ts'
 import type { CloudLink } from './cloud-link.ts'
 import type { CommandResult } from './documents/handle-command.ts'
+import { BrokerAddress } from './documents/broker-address.ts'
 import { openDocumentReceiver, type DocumentReceiver } from './documents/receive-documents.ts'
 import type { ReportRefusal } from './documents/refusals.ts'
 import { LinkLoop } from './link-loop.ts'
@@ -49,7 +50,7 @@ export interface CloudConnectionParts {
   key: AgentKey
   ledger: Pick<Ledger, 'metadata' | 'commits' | 'journal' | 'cloudGeneration'>
   log: Log
-  /** URL of the broker, if it differs from the URL in the identity file. */
+  /** URL of the broker, if it differs from the URL that the cloud sends. */
   mqttUrl: string | undefined
   /**
    * Address at which other agents of the store reach this agent. The agent sends this address to the cloud with each
@@ -90,6 +91,7 @@ export class CloudConnection implements CloudLink {
   readonly #polls: PollRequests
   readonly #session: CloudSession
   readonly #documents: DocumentReceiver
+  readonly #brokerAddress: BrokerAddress
   readonly #keyLogin: StoreKeyLogin
   readonly #broker: BrokerLine
   readonly #sender: Sender
@@ -109,6 +111,7 @@ export class CloudConnection implements CloudLink {
     })
     const session = this.#openSession()
     this.#session = session
+    this.#brokerAddress = new BrokerAddress({ ...parts, onChange: () => this.#broker.leave() })
     this.#documents = this.#openDocuments()
     const { agentId } = identity
     const renewal = new KeyRenewal({ ...parts, agentId, session, ledger: ledger, random: platform.random })
@@ -202,16 +205,17 @@ export class CloudConnection implements CloudLink {
     return openDocumentReceiver({
       ...this.#parts,
       session: this.#session,
+      brokerAddress: this.#brokerAddress,
       hasGate: () => trust.policy?.devices.some(isOwnGate) === true,
       onReceived: () => this.#onProgress(),
     })
   }
 
   #openBroker(): BrokerLine {
-    const { identity, mqttUrl, onCommand } = this.#parts
+    const { onCommand } = this.#parts
     return new BrokerLine({
       ...this.#parts,
-      url: mqttUrl ?? identity.mqttUrl,
+      access: () => this.#brokerAddress.access,
       timeoutMs: CALL_MS,
       state: (online) => this.#state(online),
       onMessage: brokerMessages({

@@ -49,6 +49,8 @@ export interface StoreOptions {
   /** Addresses of the relay boards of station, detacher and gate. */
   boards: Record<'station' | 'detacher' | 'gate', string>
   databaseUrl?: string
+  /** Port of an outside broker. The proxy then leads to it. */
+  brokerPort?: number
   /** Additional options of `untag cloud` and `untag edge`. */
   cloudOptions?: readonly string[]
   agentOptions?: readonly string[]
@@ -61,16 +63,17 @@ export interface StoreOptions {
 
 /** Starts a store in a new folder. Takes a few seconds. */
 export async function openStoreProcesses(options: StoreOptions): Promise<StoreProcesses> {
-  const { processes, cloudHost = '127.0.0.1', cloudIn = {}, agentIn = {} } = options
+  const { processes, cloudHost = '127.0.0.1', agentIn = {} } = options
   const folder = mkdtempSync(join(tmpdir(), 'untag-journey-'))
   const edge = join(folder, 'edge')
   // The ports are fixed so that a restarted cloud keeps them. The public URLs of the cloud name the proxy, so agents
   // connect through it.
-  const ports = { http: await unusedPort(), mqtt: await unusedPort() }
+  const ports = { http: await unusedPort(), mqtt: options.brokerPort ?? (await unusedPort()) }
   const wire = await newTcpWire(ports, cloudHost)
-  const cloudArgs = cloudArgsOf(options, folder, ports, wire)
+  const cloudArgs = cloudArgsOf(options, folder, ports)
+  const cloudIn = () => withAddresses(options, wire)
   const agentArgs = agentArgsOf(options, folder)
-  const cloud = await processes.start(cloudArgs, cloudIn)
+  const cloud = await processes.start(cloudArgs, cloudIn())
   const key = await newKey(options, folder)
   // The shopper's phone connects without the proxy.
   const baseUrl = `http://${cloudHost}:${ports.http}/api/v1`
@@ -93,7 +96,7 @@ export async function openStoreProcesses(options: StoreOptions): Promise<StorePr
     ...shop,
     scanners,
     wire,
-    startCloud: async () => void (store.cloud = await processes.start(cloudArgs, cloudIn)),
+    startCloud: async () => void (store.cloud = await processes.start(cloudArgs, cloudIn())),
     startAgent: async () => void (store.agent = await processes.start(agentArgs, agentIn)),
     buy: (items) => api.buy({ storeId: shop.storeId, items }),
     ...agentCalls(() => String(store.agent.ready['url']), edge),
@@ -118,7 +121,16 @@ function databaseArgs({ databaseUrl }: StoreOptions): string[] {
   return databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
 }
 
-function cloudArgsOf(options: StoreOptions, folder: string, ports: { http: number; mqtt: number }, wire: TcpWire) {
+/** Agents connect through the proxy, unless the environment names other addresses. */
+function withAddresses({ cloudIn = {} }: StoreOptions, wire: TcpWire): ProcessEnvironment {
+  const env = {
+    UNTAG_PUBLIC_URL: `http://127.0.0.1:${wire.httpPort}`,
+    UNTAG_PUBLIC_MQTT_URL: `mqtt://127.0.0.1:${wire.mqttPort}`,
+  }
+  return { ...cloudIn, env: { ...env, ...cloudIn.env } }
+}
+
+function cloudArgsOf(options: StoreOptions, folder: string, ports: { http: number; mqtt: number }) {
   return [
     'cloud',
     `--host=${options.cloudHost ?? '127.0.0.1'}`,
@@ -126,8 +138,6 @@ function cloudArgsOf(options: StoreOptions, folder: string, ports: { http: numbe
     `--mqtt-port=${ports.mqtt}`,
     `--data=${join(folder, 'cloud')}`,
     '--rate-limit=0',
-    `--public-url=http://127.0.0.1:${wire.httpPort}`,
-    `--public-mqtt-url=mqtt://127.0.0.1:${wire.mqttPort}`,
     ...databaseArgs(options),
     ...(options.cloudOptions ?? []),
   ]

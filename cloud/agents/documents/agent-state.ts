@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { AgentState } from '../../../policy/documents/agent-messages.ts'
+import type { AgentAddress } from '../../../policy/mqtt-topics.ts'
 import { VersionNumber } from '../../../policy/version.ts'
 import { iso, definedFields } from '../../operations/fields.ts'
 import type { Db } from '../../persistence/database.ts'
@@ -26,12 +27,18 @@ export function stateOf(text: string | null): StoredAgentState | undefined {
   return parsed(StoredState, text)
 }
 
-/** Stores a state that an agent sent over the broker. Invalid payloads are ignored. */
-export async function storeState(db: Db, agentId: string, payload: string): Promise<void> {
+/** Stores a state that an agent of this store sent over the broker. Invalid payloads are ignored. */
+export async function storeState(db: Db, { storeId, agentId }: AgentAddress, payload: string): Promise<void> {
   const reported = parsed(AgentState, payload)
   if (!reported) return
-  const row = await db.selectFrom('agent').select('state').where('agent_id', '=', agentId).executeTakeFirst()
-  const stored = stateOf(row?.state ?? null)
+  const row = await db
+    .selectFrom('agent')
+    .select('state')
+    .where('agent_id', '=', agentId)
+    .where('store_id', '=', storeId)
+    .executeTakeFirst()
+  if (!row) return
+  const stored = stateOf(row.state)
   // A broker may repeat old messages, such as the last will of an earlier connection.
   const isLater = !stored || Date.parse(reported.observedAt) >= Date.parse(stored.observedAt)
   const { online, ...state } = reported

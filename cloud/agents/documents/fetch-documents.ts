@@ -12,6 +12,7 @@ import { ownStore } from '../../stores/own-store.ts'
 import { storeAddress } from './agent-address.ts'
 import { endWaitForAgent } from '../../protection/receipt-home/home-move.ts'
 import { endMoves } from '../../protection/devices/move-device.ts'
+import { brokerDocument } from './broker-document.ts'
 import { pendingCommands } from './pending-commands.ts'
 import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
 import { denyPage, freshnessDocument } from './freshness-and-denials.ts'
@@ -50,6 +51,11 @@ export const fetchSignedDocuments = operation({
       })
       .optional()
       .describe('[epoch, version] of each kind.'),
+    broker: z
+      .string()
+      .max(16)
+      .optional()
+      .describe('Version of its broker document, empty without one. The response has a newer document, if any.'),
     address: z
       .string()
       .max(200)
@@ -84,6 +90,7 @@ export const fetchSignedDocuments = operation({
   response: z.strictObject({
     ...Success,
     documents: z.array(z.string()),
+    broker: z.string().optional().describe('broker+jwt: address and credentials of the MQTT broker for this agent.'),
     nextCursor: z.string().optional(),
     commands: z.array(z.string()).optional().describe('cmd+jwt: commands that the agent has not answered yet.'),
     forked: z
@@ -92,7 +99,7 @@ export const fetchSignedDocuments = operation({
       .describe('Its ledger exists twice: each claim needs the cloud until resolveAgentFork.'),
   }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
-  async run(call, { have, cursor, address, ledgerSeq, release, resynced, revocations }) {
+  async run(call, { have, broker, cursor, address, ledgerSeq, release, resynced, revocations }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
     const agent = await findAgent(call.db, caller.agentId)
@@ -134,9 +141,11 @@ export const fetchSignedDocuments = operation({
     const more = (page && page.ver < store.deny_seq) || items?.more
     const reached = page?.ver ?? from.deny
     const commands = await pendingCommands(call, caller.agentId)
+    const newBroker = broker === undefined ? undefined : brokerDocument(caller.agentId, broker, call.services)
     return {
       success: true as const,
       documents,
+      ...(newBroker !== undefined && { broker: newBroker }),
       ...(more && { nextCursor: items ? `${reached}.${items.reached}` : String(reached) }),
       ...(commands.length > 0 && { commands }),
       ...(agent && agent.fork_ms !== null && { forked: true as const }),

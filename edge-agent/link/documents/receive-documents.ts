@@ -24,6 +24,8 @@ export interface DocumentReceiverParts {
    */
   address: string | undefined
   ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration' | 'metadata'>
+  /** Receives the address of the broker. */
+  brokerAddress: { readonly version: string; receive(document: string): void }
   /** True if a gate of this agent uses the items. */
   hasGate(): boolean
   onReceived(): void
@@ -103,12 +105,13 @@ export class DocumentReceiver {
   }
 
   async #request(have: HeldVersions, cursor?: string): Promise<CloudAnswer> {
-    const { session, ledger, onForked, onCommand } = this.#parts
+    const { session, ledger, brokerAddress, onForked, onCommand } = this.#parts
     const { resynced } = ledger.cloudGeneration
     const answer = await session.call('fetchSignedDocuments', await this.#requestBody(have, cursor, resynced))
     if (answer.kind !== 'answered') return answer
     this.#reported = { items: String(have.items), denySeq: have.deny?.[1] ?? 0, resynced }
-    const { commands, forked } = answer.body
+    const { broker, commands, forked } = answer.body
+    if (typeof broker === 'string') brokerAddress.receive(broker)
     onForked(forked === true)
     for (const command of Array.isArray(commands) ? (commands as unknown[]) : [])
       if (typeof command === 'string') onCommand(command)
@@ -116,11 +119,12 @@ export class DocumentReceiver {
   }
 
   async #requestBody(have: HeldVersions, cursor: string | undefined, resynced: number | undefined): Promise<object> {
-    const { trust, address } = this.#parts
+    const { trust, brokerAddress, address } = this.#parts
     const ledgerSeq = await this.#ledgerEnd()
     const { revocationReminders: revocations } = trust
     return {
       have,
+      broker: brokerAddress.version,
       ...(cursor !== undefined && { cursor }),
       release: UNTAG_VERSION,
       ...(address !== undefined && { address }),

@@ -1,3 +1,4 @@
+import type { BrokerAccess } from '../../../policy/documents/broker-document.ts'
 import { retryDelays, type Platform } from '../../../policy/platform.ts'
 import { agentTopic, storeTopic, STORE_TOPICS } from '../../../policy/mqtt-topics.ts'
 import type { Log } from '../../log.ts'
@@ -13,7 +14,8 @@ import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
 export interface BrokerLineParts {
   platform: Platform
   identity: Pick<Identity, 'agentId' | 'storeId'>
-  url: string
+  /** Present address and credentials of the broker. */
+  access(): BrokerAccess
   openLine: OpenMqttLine
   timeoutMs: number
   log: Log
@@ -43,7 +45,7 @@ interface LineState {
   readonly sinceMs: number
 }
 
-/** A line to one broker. After a loss, `open` opens the line again. */
+/** The line to the present broker. After a loss, `open` opens the line again. */
 export class BrokerLine {
   readonly #parts: BrokerLineParts
   readonly #messages: Budget
@@ -51,6 +53,8 @@ export class BrokerLine {
   #retryAtMs = 0
   #httpUntilMs = 0
   #line: MqttLine | undefined
+  /** State of the line that is open, or that `open` is opening. */
+  #latest: LineState | undefined
 
   constructor(parts: BrokerLineParts) {
     this.#parts = parts
@@ -68,12 +72,13 @@ export class BrokerLine {
   }
 
   /**
-   * Opens the line, unless it is open or `waitMs` is above 0. `password` returns the signed challenge. Never rejects.
+   * Opens the line, unless it is open or `waitMs` is above 0. `challenge` returns the signed challenge, which is the
+   * password at the embedded broker. Never rejects.
    */
-  async open(password: () => string): Promise<void> {
+  async open(challenge: () => string): Promise<void> {
     if (this.#line || this.waitMs > 0) return
     try {
-      await this.#openOnce(password())
+      await this.#openOnce(challenge)
     } catch (error) {
       this.#backOff()
       this.#parts.log.warn({ why: (error as Error).message }, 'the broker is offline: events and documents use HTTP')
@@ -99,23 +104,37 @@ export class BrokerLine {
     this.#line?.close()
   }
 
-  async #openOnce(password: string): Promise<void> {
-    const { url, identity, openLine, timeoutMs, state, onLost } = this.#parts
+  /** Leaves this broker for another one, which `open` may open at once. */
+  leave(): void {
+    this.close()
+    if (this.#latest) this.#latest.isOver = true
+    this.#line = undefined
+    this.#waits = this.#newWaits()
+    this.#retryAtMs = 0
+    this.#httpUntilMs = 0
+  }
+
+  async #openOnce(challenge: () => string): Promise<void> {
+    const { access, identity, openLine, timeoutMs, state, onLost } = this.#parts
     const { agentId, storeId } = identity
+    const { url, username, password = challenge(), ca } = access()
     const line: LineState = { isOver: false, sinceMs: this.#elapsedMs }
+    this.#latest = line
     const opened = await openLine(
       {
         url,
         clientId: agentId,
-        username: agentId,
+        username,
         password,
+        ...(ca !== undefined && { ca }),
         will: { topic: this.#topic('state'), payload: state(false) },
         onMessage: (topic, payload) => this.#onMessage(line, topic, payload),
         onClosed: (why) => void (this.#end(line) && onLost(why)),
       },
       timeoutMs,
     )
-    if (line.isOver) return
+    // Also closes a line to a broker that the agent left meanwhile.
+    if (line.isOver) return opened.close()
     this.#line = opened
     const storeTopics = STORE_TOPICS.map((name) => storeTopic(storeId, name))
     opened.subscribe([...storeTopics, this.#topic('ack'), this.#topic('command')])

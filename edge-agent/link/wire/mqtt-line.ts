@@ -11,6 +11,8 @@ export interface MqttLineOptions {
   clientId: string
   username: string
   password: string
+  /** Certificates of a private CA, PEM. Default: the public CAs of the machine. */
+  ca?: string
   will: { topic: string; payload: string }
   onMessage(topic: string, payload: string): void
   /** Called once, when the line has closed. */

@@ -46,6 +46,7 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
       metadata: { getCached: () => undefined },
     } as never,
     address: undefined,
+    brokerAddress: { version: '', receive: () => undefined },
     hasGate: () => hasGate,
     onForked: () => undefined,
     onCommand: () => undefined,

@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs'
+import type { AgentBroker, BrokerHooks } from '../cloud/messaging/embedded-broker.ts'
+import { OutsideBroker, type OutsideBrokerOptions } from '../cloud/messaging/outside-broker.ts'
+import type { Log } from '../cloud/foundation/log.ts'
+import { CA_LIMIT } from '../policy/documents/broker-document.ts'
+import type { Platform } from '../policy/platform.ts'
+import { openBrokerConnection } from './mqtt-line.ts'
+import { WrongUsage, type Values } from './options.ts'
+import type { CLOUD_OPTIONS } from './settings.ts'
+
+type BrokerSettings = Pick<Values<typeof CLOUD_OPTIONS>, 'mqttUrl' | 'mqttCa' | 'publicMqttUrl'>
+
+/** Settings of the outside broker. */
+export interface OutsideBrokerSettings extends OutsideBrokerOptions {
+  /** Address for agents, without credentials. */
+  publicUrl: string
+}
+
+/** Reads the settings of the outside broker. Undefined without --mqtt-url: then the cloud runs the embedded broker. */
+export function outsideBrokerSettings({
+  mqttUrl,
+  mqttCa,
+  publicMqttUrl,
+}: BrokerSettings): OutsideBrokerSettings | undefined {
+  if (mqttUrl === undefined) {
+    if (mqttCa !== undefined) throw new WrongUsage(['--mqtt-ca needs --mqtt-url: the embedded broker has no TLS'])
+    return undefined
+  }
+  const { url, username, password } = withoutCredentials(mqttUrl)
+  if (mqttCa !== undefined && !url.startsWith('mqtts:'))
+    throw new WrongUsage(['--mqtt-ca needs an address with mqtts:// in --mqtt-url'])
+  if (publicMqttUrl !== undefined && withoutCredentials(publicMqttUrl).username !== undefined)
+    throw new WrongUsage(['--public-mqtt-url must not contain a user name: each agent has its own'])
+  return {
+    url,
+    publicUrl: publicMqttUrl ?? url,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(mqttCa !== undefined && { ca: readCertificates(mqttCa) }),
+  }
+}
+
+function withoutCredentials(text: string): { url: string; username?: string; password?: string } {
+  const { protocol, host, pathname, search, username, password } = new URL(text)
+  return {
+    url: `${protocol}//${host}${pathname}${search}`.replace(/\/+$/, ''),
+    ...(username !== '' && { username: decodeURIComponent(username) }),
+    ...(password !== '' && { password: decodeURIComponent(password) }),
+  }
+}
+
+function readCertificates(file: string): string {
+  const text = readFileSync(file, 'utf8').trim()
+  if (!text.includes('-----BEGIN CERTIFICATE-----') || text.includes('PRIVATE KEY'))
+    throw new WrongUsage([`--mqtt-ca ${file} must hold certificates in PEM form and no private key`])
+  if (text.length > CA_LIMIT) throw new WrongUsage([`--mqtt-ca ${file} is longer than ${CA_LIMIT} characters`])
+  return text
+}
+
+/** Connects to the outside broker. Resolves after the first attempt, also if it failed. */
+export async function connectOutsideBroker(
+  settings: OutsideBrokerSettings,
+  hooks: BrokerHooks,
+  parts: { log: Log; platform: Platform; onAttached(broker: AgentBroker): void },
+): Promise<AgentBroker> {
+  const broker = new OutsideBroker(settings, { ...parts, hooks, open: openBrokerConnection })
+  await broker.tried
+  return broker
+}
