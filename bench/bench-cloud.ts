@@ -10,8 +10,8 @@ import { realPlatform } from '../bin/platform.ts'
 import { CLOUD_OPTIONS } from '../bin/settings.ts'
 
 /**
- * Starts a cloud like `untag cloud`, but without a rate limit. It uses SQLite in the folder `data`, or the PostgreSQL
- * database.
+ * Starts a cloud like `untag cloud`, but without a rate limit. The cloud uses SQLite in the folder `data`, or the
+ * PostgreSQL database.
  */
 export async function openBenchCloud(
   data: string,

@@ -68,7 +68,7 @@ function extraFlags(file: string): string[] {
 /** Time limit for an orderly stop, ms. After this limit the program exits, because its parent no longer waits. */
 const STOP_LIMIT_MS = 30_000
 
-/** For the child process: reports that it is ready. Answers requests in order until the bench disconnects. */
+/** Called by the child process to report that it is ready. Answers requests in order until the bench disconnects. */
 export function answerBench(
   answer: (question: unknown) => Promise<unknown>,
   stop: () => Promise<void> = () => Promise.resolve(),

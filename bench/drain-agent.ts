@@ -20,7 +20,7 @@ export type DrainQuestion =
 
 export interface Drained {
   rows: number
-  /** Time from when the agent is online to when the last acknowledgement is on its disk, µs. */
+  /** Time from the agent's connection until the last acknowledgement is on the agent's disk, µs. */
   us: number
   /** Time that start, login, signed time, documents and MQTT connection take before these rows are sent, ms. */
   greetingMs: number

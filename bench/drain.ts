@@ -34,10 +34,10 @@ const SIZES = {
 } satisfies Sizes
 
 /**
- * Measures how fast the cloud receives the journal of an agent that was offline for three days. It compares three ways,
- * each with its own releases. The first is a hand-written transaction on a copy of the database. The second calls
- * `reportProtectionEvents`. In the third, an agent in another process sends its journal over MQTT and stores the
- * acknowledgements.
+ * Measures how fast the cloud receives the journal of an agent that was offline for three days. The figure compares
+ * three ways, and each way has its own releases. The first is a hand-written transaction on a copy of the database. The
+ * second calls `reportProtectionEvents`. In the third, an agent in another process sends its journal over MQTT and
+ * stores the acknowledgements.
  */
 export const drain: Figure = { sizes: SIZES, run }
 

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { FigureUnavailable, type Mode, type Result } from './figure.ts'
 
-/** Input of the process of a figure: JSON in its first argument. */
+/** Input of a figure's process: JSON in the first argument of the process. */
 export interface FigureRequest {
   readonly name: string
   readonly mode: Mode

@@ -14,7 +14,7 @@ export interface Bench {
   /** Empty folder for this figure, on the disk to measure. */
   readonly folder: string
   readonly random: Randomness
-  /** True to measure Vendure too. It is installed if it is missing. */
+  /** True to measure Vendure too. If Vendure is missing, it is installed first. */
   readonly vendure: boolean
   /** Prints progress to stderr. */
   note(text: string): void

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { TagRead } from '../device-drivers/drivers/device.ts'
 
 /**
- * Simulated readers of several gates, in a separate thread. Each reader reports its reads every 10 ms. It reads
+ * Simulated readers of several gates, in a separate thread. Each reader reports its reads every 10 ms. A reader reads
  * stationary tags near its gate, and sometimes a tag that leaves.
  */
 export interface ReaderOptions {

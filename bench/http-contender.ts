@@ -17,7 +17,7 @@ export interface HttpContenderOptions {
 
 export type Address = Pick<LoadQuestion, 'port' | 'path' | 'authorization'>
 
-/** A contender that also records other values than the wall time at the client. */
+/** A contender that also records values besides the wall time at the client. */
 export interface HttpContender extends Contender {
   /** Medians over the last `rounds` slices. Earlier slices are warm-ups. */
   also(rounds: number): Readonly<Record<string, number>>

@@ -6,7 +6,7 @@ export interface LoadQuestion {
   path: string
   /** The Authorization header. */
   authorization: string
-  /** JSON bodies of the requests. Each is sent once. */
+  /** JSON bodies of the requests. Each body is sent once. */
   bodies: readonly string[]
   connections: number
   /** Text that every response must contain. */

@@ -3,7 +3,7 @@ import { statfsSync } from 'node:fs'
 import { cpus, loadavg, release, totalmem } from 'node:os'
 import Sqlite from 'better-sqlite3'
 
-/** Machine and commit of a result, because only results of the same machine are comparable. */
+/** Machine and commit of a result. Only results of the same machine can be compared. */
 export interface Machine {
   cpu: string
   cores: number
@@ -13,7 +13,7 @@ export interface Machine {
   openssl: string
   sqlite: string
   fileSystem: string
-  /** Mean load in the minute before the start. Above 1, other programs were running. */
+  /** Mean load in the minute before the start. If it is above 1, other programs were running. */
   load: number
   /** The measured commit, with `+` if files differ from it; empty outside a repository. */
   commit: string

@@ -10,7 +10,7 @@ import { INSERT, rowOf, TABLES, toAnswer, type BareProduct, type BareRow } from 
 
 /**
  * Minimal catalogue routes: one look-up of the API key, one query, and a JSON response with the same bytes as the
- * cloud. It omits validation, tenants, store prices, search, counts, limits, audit, idempotency and events.
+ * cloud. The routes have no validation, tenants, store prices, search, counts, limits, audit, idempotency or events.
  */
 export interface BareCatalogueQuestion {
   kind: 'prepare' | 'cpu' | 'memory'

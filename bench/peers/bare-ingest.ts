@@ -15,10 +15,9 @@ type Claim = Extract<Evidence, { kind: 'claim' }>
 type Outcome = Extract<Evidence, { kind: 'outcome' }>
 
 /**
- * Minimal handling of a journal batch of an agent. It checks the signature and the chain, writes the resulting rows in
- * one durable commit and signs the acknowledgement. It uses a copy of the cloud's database and hand-written statements.
- * It has no login, schema checks, conflict handling, leases, savepoints or audit. It accepts only valid rows of the
- * expected kinds.
+ * Minimal handling of a journal batch of an agent. Checks the signature and the chain, writes the resulting rows in one
+ * durable commit and signs the acknowledgement. Uses a copy of the cloud's database and hand-written statements. Has no
+ * login, schema checks, conflict handling, leases, savepoints or audit. Accepts only valid rows of the expected kinds.
  */
 export class BareIngest {
   readonly #db: Sqlite.Database

@@ -7,8 +7,8 @@ import type { AddressInfo, Server } from 'node:net'
 import { answerBench } from '../child.ts'
 
 /**
- * Minimal purchase: three routes, each with one look-up of the API key and one durable row. They have no validation,
- * tenants, prices, tags, receipts, signatures, events, audit or idempotency.
+ * Minimal purchase: three routes, each with one look-up of the API key and one durable row. The routes have no
+ * validation, tenants, prices, tags, receipts, signatures, events, audit or idempotency.
  */
 const [folder = ''] = process.argv.slice(2)
 const db = new Sqlite(join(folder, 'bare-journey.db'))

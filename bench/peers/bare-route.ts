@@ -7,8 +7,8 @@ import type { AddressInfo, Server } from 'node:net'
 import { answerBench } from '../child.ts'
 
 /**
- * Minimal route with a signed and stored response: one look-up of the API key, one signature, one durable row. It has
- * no validation, tenants, items, purchases, policy, leases, events, audit or idempotency.
+ * Minimal route with a signed and stored response: one look-up of the API key, one signature, one durable row. The
+ * route has no validation, tenants, items, purchases, policy, leases, events, audit or idempotency.
  */
 export interface BareQuestion {
   kind: 'prepare' | 'cpu'

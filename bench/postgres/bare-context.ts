@@ -50,7 +50,7 @@ export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
 
-/** Signs claims. Returns `claims.signature`, both in base64url. */
+/** Signs claims. Returns the text `claims.signature`, with both parts in base64url. */
 export function signed(claims: object, key: KeyObject): string {
   const text = Buffer.from(JSON.stringify(claims)).toString('base64url')
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`

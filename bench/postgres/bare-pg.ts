@@ -15,8 +15,8 @@ import { CALLER, OWN_TABLES } from './statements.ts'
 
 /**
  * The operations of the figure `postgres` as routes with the fewest statements (statements.ts), on the tables of the
- * cloud. They have no validation and no rate limits. They support only the cases of the figure: a fresh grant, a new
- * product, a basket of one product.
+ * cloud. The routes have no validation and no rate limits. They support only the cases of the figure: a fresh grant, a
+ * new product, a basket of one product.
  */
 export interface BareQuestion {
   kind: 'shops' | 'cpu' | 'statements'

@@ -5,7 +5,7 @@ import type { StatementCounts } from './count-statements.ts'
 import type { PreparedShops, Shop } from './prepare-shops.ts'
 import type { ShopsQuestion } from './shops-load.ts'
 
-/** Products of each store. */
+/** Number of products in each store. */
 export const PRODUCTS = 200
 const PAGE = 50
 
@@ -76,7 +76,7 @@ export const OPERATIONS: readonly Operation[] = [
 export interface Load {
   readonly name: string
   readonly accounts: number
-  /** Connections of each account. */
+  /** Number of connections of each account. */
   readonly connections: number
 }
 

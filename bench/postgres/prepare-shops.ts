@@ -8,7 +8,7 @@ import { sellItems } from '../sold-items.ts'
 export interface ShopsWanted {
   /** Number of paid items that each account releases. */
   readonly items: readonly number[]
-  /** Products of each store. */
+  /** Number of products in each store. */
   readonly products: number
 }
 

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { serverUser, startPostgres, type PostgresPlace } from '../../verification/kills/postgres-server.ts'
 import { answerBench } from '../child.ts'
 
-/** Request to create a new database. The response is its URL. */
+/** Request to create a new database. The response is the URL of the database. */
 export interface ServerQuestion {
   kind: 'database'
   name: string
@@ -17,8 +17,8 @@ if (!server) throw new Error('there is no PostgreSQL: install the package postgr
 const { url, stop } = server
 
 /**
- * Chooses a folder beside the figure's data, so that all are on one disk. If the bench runs as root, the server runs as
- * another user, who may not open that folder. Then the server uses the system's temporary folder.
+ * Chooses a folder beside the figure's data, so that the server uses the same disk. If the bench runs as root, the
+ * server runs as another user, who may not open that folder. Then the server uses the system's temporary folder.
  */
 function placeIn(parent: string): PostgresPlace {
   if (serverUser() !== undefined) return {}

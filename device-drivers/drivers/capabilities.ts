@@ -2,12 +2,12 @@ import type { EmergencyInput } from './emergency-input.ts'
 
 /**
  * Capabilities of a configured device. The agent wires lanes and gates from these fields alone, never from the driver's
- * name or settings. A driver declares every field; `undefined` or false means that the device lacks it.
+ * name or settings. A driver declares every field; `undefined` or false means that the device lacks the capability.
  */
 export interface Capabilities {
   /** Effect of a release command. */
   readonly releases: Releases
-  /** Input that shows that a release was carried out, as the device numbers it. */
+  /** Number of the input that shows that a release was carried out, as the device counts its inputs. */
   readonly confirmInput: number | undefined
   /** True if the device reports people who pass: it has a passage sensor or counts people. */
   readonly passage: boolean
@@ -52,7 +52,7 @@ export interface AntennaSides {
 }
 
 export interface SirenCapability {
-  /** Duration of an alarm, s; undefined if the agent chooses it. */
+  /** Duration of an alarm, s. Undefined if the agent chooses the duration. */
   readonly seconds: number | undefined
 }
 

@@ -4,8 +4,8 @@ import type { ExchangeAnswer } from './exchange.ts'
 
 /**
  * Keeps a reader in continuous mode, in which it sends tags without requests. A reader leaves this mode without notice,
- * for example after a power failure. In this mode it always sends something, at least "no tag". If the reader is quiet,
- * the agent sends a stop command, waits for the answer, and starts the reader again.
+ * for example after a power failure. In this mode the reader always sends something, at least "no tag". If the reader
+ * is quiet, the agent sends a stop command, waits for the answer, and starts the reader again.
  */
 export interface ContinuousReading {
   /** Call this function when the reader has sent data. */

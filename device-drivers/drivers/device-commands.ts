@@ -17,11 +17,11 @@ export interface DeviceCommandsOptions {
   readonly platform: Platform
   /** Begins a release; releases never overlap. Undefined for a device that releases nothing. */
   release?: ((command: ReleaseCommand, signal: AbortSignal) => RunningCommand) | undefined
-  /** Switches a siren or lamp. Undefined for a device without one. */
+  /** Switches a siren or lamp. Undefined for a device without siren and lamp. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult> | undefined
   /** Applies the state of an emergency. Undefined for a device without outputs. */
   emergency?(open: boolean, silent: boolean): Promise<CommandResult> | undefined
-  /** Called first when the device is closed; a release may still run. */
+  /** Called first when the device is closed. At this time a release may still run. */
   onClosing?(): void
   /** Switches all reachable outputs off, after the last release. Ends when `signal` aborts. */
   switchOff(signal: AbortSignal): Promise<unknown> | undefined

@@ -22,7 +22,7 @@ export type Signal = (typeof SIGNALS)[number]
 export const LONGEST_SIGNAL_S = 3_600
 
 /**
- * Code of a command result; `detail` begins with it.
+ * Code of a command result; `detail` begins with the code.
  *
  * - `input_changed`: the confirm input changed (confirmed)
  * - `already_open`: an emergency holds the device open (confirmed, nothing commanded)
@@ -77,7 +77,8 @@ export interface TagRead {
   readonly rssiDbm?: number
   /**
    * Time of the first sighting, ms on the agent's elapsed clock. The driver adds the offset that it measured at connect
-   * to the reader's timestamp. Without a timestamp, it uses the time of the report. Buffered reads have old times.
+   * to the reader's timestamp. Without a timestamp, the driver uses the time of the report. Buffered reads have old
+   * times.
    */
   readonly seenAtMs: number
 }
@@ -90,7 +91,7 @@ export type DeviceEvent =
   | { readonly type: 'tags'; readonly reads: readonly TagRead[] }
   /** A tag has left. Only readers that report presence send this event (PC/SC, pads). */
   | { readonly type: 'tag_gone'; readonly tag: TagName }
-  /** A code was read; `symbology` only if the scanner reports it. */
+  /** A code was read; `symbology` is set only if the scanner reports the kind of code. */
   | { readonly type: 'scan'; readonly text: string; readonly symbology?: string }
   /** A person passed: the passage input rose. */
   | { readonly type: 'passage' }
@@ -104,7 +105,7 @@ export type DeviceEvent =
   | { readonly type: 'door'; readonly state: DoorState }
   /** A fault that a person must look at. */
   | { readonly type: 'fault'; readonly detail: string }
-  /** Bytes that are no valid frame; at most one such event a second. */
+  /** Bytes that are no valid frame. A device emits this event at most once a second. */
   | { readonly type: 'noise'; readonly bytes: number; readonly detail: string }
 
 /** Result of `identify`. */
@@ -117,9 +118,9 @@ export interface DeviceIdentity {
 }
 
 /**
- * One configured device, for as long as the agent runs. After each loss the supervisor calls `connect`, `identify` and
- * `untilLost` again. The device stores commands that still apply, such as a running siren, and writes them at the next
- * `identify`.
+ * One configured device, for as long as the agent runs. Each time the device is lost, the supervisor calls `connect`,
+ * `identify` and `untilLost` again. The device stores commands that still apply, such as a running siren, and writes
+ * them at the next `identify`.
  */
 export interface ProtectionDevice {
   /**

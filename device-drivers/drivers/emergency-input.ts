@@ -11,7 +11,8 @@ export interface EmergencyInput {
 
 export const WIRINGS = ['normally_closed', 'normally_open'] as const
 /**
- * `normally_closed`: no current means emergency, so a cut wire starts one. `normally_open`: current means emergency.
+ * `normally_closed`: no current means emergency, so a cut wire starts an emergency. `normally_open`: current means
+ * emergency.
  */
 export type Wiring = (typeof WIRINGS)[number]
 

@@ -11,7 +11,7 @@ export interface ExchangeRequest<Frame> {
   readonly target: string
   /** Time limit of the answer, ms. */
   readonly timeoutMs: number
-  /** True if this frame is the answer. Undefined: the request has no answer. */
+  /** True if this frame is the answer to the request. Undefined: the request has no answer. */
   isAnswer?(frame: Frame): boolean
   /** Commands are sent before polls, so that polls do not delay a siren or the end of a pulse. Default: command. */
   readonly lane?: Lane
@@ -30,7 +30,7 @@ export interface LostAnswer {
   readonly detail: string
 }
 
-/** `sent`: the request was sent, and its protocol defines no answer. */
+/** `sent`: the request was sent, and the protocol defines no answer to it. */
 export type ExchangeAnswer<Frame> =
   | { readonly kind: 'answered'; readonly frame: Frame }
   | { readonly kind: 'sent' }

@@ -46,7 +46,8 @@ class IngestReader implements ProtectionDevice {
     this.#clock = readerClock(platform.clock)
     this.#silenceMs = settings.silentAfterSeconds === undefined ? Infinity : settings.silentAfterSeconds * 1_000
     this.#lastReceivedAt = platform.clock.elapsed()
-    // Devices that pass the same protocol object share a link. Each device has its own address, so each has its own object.
+    // Devices that pass the same protocol object share a link. Each device has its own address, so each device has its
+    // own protocol object.
     const protocol: LinkProtocol<ProtocolClient> = {
       name: 'http-ingest',
       start: (link) => ({ ended: this.#listen(link) }),

@@ -33,7 +33,7 @@ import { desiredOutputs } from './desired-outputs.ts'
 import type { DesiredOutputs } from './desired-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
-/** Interval of the status requests, ms. They also keep the connection open. */
+/** Interval of the status requests, ms. The requests also keep the connection open. */
 const CHECK_EVERY_MS = 2_000
 const MAX_MISSED = 2
 const KEEPALIVES_MISSED = 3

@@ -12,8 +12,8 @@ export type Reading =
 /** Polls the inputs of one device. */
 export interface InputWatch {
   /**
-   * Resolves with the first reading that starts after this call. It starts at most `withinMs` after the previous
-   * reading ended.
+   * Resolves with the first reading that starts after this call. This reading starts at most `withinMs` after the
+   * previous reading ended.
    */
   next(withinMs?: number): Promise<Reading>
 }

@@ -36,16 +36,16 @@ export interface LinkDeviceOptions<S extends ProtocolClient> {
   readonly queue: EventQueue
   readonly protocol: LinkProtocol<S>
   /**
-   * Identifies and configures the device, and starts its background tasks; they end with `session.over`. Rejects if the
-   * device does not fit the settings.
+   * Identifies and configures the device, and starts its background tasks, which end when `session.over` aborts.
+   * Rejects if the device does not fit the settings.
    */
   begin(session: LinkSession<S>, signal: AbortSignal): Promise<DeviceIdentity>
   /**
-   * Begins a release on a ready device. After `signal` aborts, it must not move the device. Undefined for a device that
-   * releases nothing.
+   * Begins a release on a ready device. After `signal` aborts, the release must not move the device. Undefined for a
+   * device that releases nothing.
    */
   release?(command: ReleaseCommand, session: LinkSession<S>, signal: AbortSignal): RunningCommand
-  /** Switches a siren or lamp. Undefined for a device without them. */
+  /** Switches a siren or lamp. Undefined for a device without sirens and lamps. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult>
   /** Applies the state of an emergency. Undefined for a device without outputs. */
   emergency?(open: boolean, silent: boolean): Promise<CommandResult>
@@ -58,7 +58,10 @@ export interface LinkDeviceOptions<S extends ProtocolClient> {
   stopped?(): void
 }
 
-/** Makes a device on a link. It handles links, sessions, commands and closing, which are the same for all protocols. */
+/**
+ * Makes a device on a link. `linkDevice` handles links, sessions, commands and closing, which are the same for all
+ * protocols.
+ */
 export function linkDevice<S extends ProtocolClient>(options: LinkDeviceOptions<S>): ProtectionDevice {
   return new LinkDevice(options)
 }

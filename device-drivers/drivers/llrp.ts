@@ -78,7 +78,7 @@ class LlrpDevice implements ProtectionDevice {
       write: (output, on) => this.#write(output, on),
     })
     // Devices that pass the same protocol object share a link. A reader serves one client, so each device has its own
-    // object.
+    // protocol object.
     const protocol: LinkProtocol<LlrpConversation> = { name: 'llrp', start: (link) => this.#start(link) }
     this.#line = deviceLink(links, settings.link, protocol)
     this.#commands = outputCommands({

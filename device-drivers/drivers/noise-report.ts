@@ -10,7 +10,10 @@ export interface NoiseReport {
   stop: Cancel
 }
 
-/** Adds up the bytes of noise and emits them at most once a second. A broken cable must not displace other events. */
+/**
+ * Adds up the bytes of noise and emits them at most once a second. The noise of a broken cable must not displace other
+ * events.
+ */
 export function noiseReport(platform: Platform, emit: (event: DeviceEvent) => void): NoiseReport {
   let bytes = 0
   let detail = ''

@@ -19,7 +19,8 @@ export interface ReaderLineOptions<Frame> {
 }
 
 /**
- * Makes the protocol of a serial reader that answers requests and also sends tags by itself. Its line is not shared.
+ * Makes the protocol of a serial reader that answers requests and also sends tags by itself. Devices cannot share the
+ * line of such a reader.
  */
 export function readerLine<Frame>({
   name,

@@ -10,7 +10,7 @@ export function boundedInt(unit: string, from: number, to: number): z.ZodInt {
   return z.int({ error }).min(from, { error }).max(to, { error })
 }
 
-/** Schema of a port number; `what` names its purpose in the error message. */
+/** Schema of a port number; `what` names the purpose of the port in the error message. */
 export type NumberSetting = (what: string) => z.ZodInt
 
 /** Antennas by direction. `without` names the effect of missing antennas in the description. */
@@ -63,7 +63,7 @@ interface Antennas {
   readonly antennas?: { readonly inside: readonly number[]; readonly outside: readonly number[] } | undefined
 }
 
-/** True if `antennas` is missing or names at least one. */
+/** True if `antennas` is missing or names at least one antenna. */
 export function hasAntennas({ antennas }: Antennas): boolean {
   return !antennas || antennas.inside.length + antennas.outside.length > 0
 }

@@ -21,7 +21,7 @@ export type SwitchOutput = (
 
 /**
  * One release. The agent waits until the confirm input is 0, writes ON once, waits for the end of the pulse, and writes
- * OFF. It watches the input from ON until 1 s after OFF.
+ * OFF. The agent watches the input from ON until 1 s after OFF.
  *
  * If the input changed, the outcome is `confirmed`. If the input did not change, the outcome is `unknown` after a lost
  * answer, and otherwise `failed`. Without a confirm input, the device's answer to ON decides.
@@ -40,7 +40,7 @@ export interface ReleaseOptions {
   readonly deviceEnds: boolean
   /** The pulse ends when this input turns on: the door is open, or the deactivation is done. */
   readonly endInput?: number | undefined
-  /** Input wired to the output itself; it must be off within 1 s after OFF. */
+  /** Input wired to the output itself. This input must be off within 1 s after OFF. */
   readonly feedbackInput?: number | undefined
   /** After `signal` aborts, no pulse begins, and a running pulse ends at once. */
   readonly signal: AbortSignal
@@ -64,7 +64,7 @@ export interface Release {
 /** Time limit for an input to fall before the release, and to rise after the pulse, ms. */
 const CONFIRM_WITHIN_MS = 1_000
 
-/** Poll interval during a release, ms; short, because the input may change only briefly. */
+/** Poll interval during a release, ms. It is short, because the input may change only briefly. */
 const WATCH_EVERY_MS = 5
 
 const MAX_OFF_TRIES = 3
@@ -116,7 +116,9 @@ async function pulse(o: ReleaseOptions, ended: AbortSignal): Promise<void> {
   limit.done()
 }
 
-/** Reports a fault if the output is still on after OFF. Otherwise a deactivator would stay armed, or a lock open. */
+/**
+ * Reports a fault if the output is still on after OFF. If it is on, a deactivator stays armed, or a lock stays open.
+ */
 async function verifyOff(o: ReleaseOptions, input: number): Promise<void> {
   const limit = deadline(o.timers, CONFIRM_WITHIN_MS, o.over)
   try {

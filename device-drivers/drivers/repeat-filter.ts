@@ -4,7 +4,7 @@ const MAX_REMEMBERED = 32
 
 /**
  * Makes a function that returns true if it has accepted the same text less than `withinMs` ago. Presentation scanners
- * read a code again and again while it is in view.
+ * read a code again and again while the code is in view.
  */
 export function repeatFilter(clock: Clock, withinMs: number): (text: string) => boolean {
   const seen = new Map<string, number>()

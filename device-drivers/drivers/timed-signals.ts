@@ -5,7 +5,8 @@ import type { SwitchAnswer } from './release.ts'
 import { SILENCED, writeResult } from './write-answer.ts'
 
 /**
- * Signals on a device that ends them by its own timer. After a reconnect the driver writes the remaining time again.
+ * Signals of a device that has its own timer and ends them by itself. After a reconnect the driver writes the remaining
+ * time again.
  */
 export interface TimedSignals {
   signal(signal: Signal, seconds: number): Promise<CommandResult>

@@ -1,4 +1,7 @@
-/** Converts between bytes and frames, without a clock or a transport. Its memory is bounded for any input. */
+/**
+ * Converts between bytes and frames, without a clock or a transport. A codec uses a limited amount of memory for any
+ * input.
+ */
 export interface Codec<Frame> {
   /** Adds the next bytes of the stream, split at any position. Returns the frames that are now complete. */
   push(chunk: Uint8Array): Frame[]

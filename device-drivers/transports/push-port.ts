@@ -8,8 +8,8 @@ export interface PushPort {
   /** Opens the driver's end. A new link replaces the old link of this name. */
   open(name: string, signal: AbortSignal): Promise<ByteLink>
   /**
-   * Sends bytes to the driver, and waits while its queue is full. Resolves with false if no driver has opened this
-   * name, or if the link ends first.
+   * Sends bytes to the driver, and waits while the driver's queue is full. Resolves with false if no driver has opened
+   * this name, or if the link ends first.
    */
   push(name: string, bytes: Uint8Array, signal: AbortSignal): Promise<boolean>
 }

@@ -27,7 +27,7 @@ export interface DataStreamOptions {
   onNoise(noise: Noise | null): void
 }
 
-/** Maximum size of one event. An event has some hundred bytes; with tag memory, some thousand. */
+/** Maximum size of one event. An event has some hundred bytes, or some thousand if it contains tag memory. */
 const MAX_EVENT_BYTES = 65_536
 
 /** The reader's event stream, which has its own connection. */

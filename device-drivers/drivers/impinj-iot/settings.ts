@@ -99,7 +99,7 @@ export function inputsOf({ passageInput, inputs, emergency, readWhile }: ImpinjI
   ])
 }
 
-/** The outputs that only this device may use; each has one purpose. */
+/** The outputs that only this device may use. Each output has one purpose. */
 export function exclusiveResourcesOf(settings: ImpinjIotSettings): ExclusiveResource[] {
   return outputResources(settings, `at ${linkKey(settings.link)}`)
 }

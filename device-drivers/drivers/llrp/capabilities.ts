@@ -67,7 +67,7 @@ export function capabilitiesIn(answer: Message<'GET_READER_CAPABILITIES_RESPONSE
   }
 }
 
-/** The setting that this reader cannot execute, with the fix; null if all fit. */
+/** The setting that this reader cannot execute, with the fix. Null if the reader can execute all settings. */
 export function misfit(settings: LlrpSettings, reader: ReaderCapabilities): string | null {
   const antenna = antennasOf(settings).find((each) => each > reader.antennas)
   if (antenna !== undefined) return `antennas: there is no antenna ${antenna}; the reader has ${reader.antennas}`

@@ -19,7 +19,7 @@ import type { ProtocolClient } from '../../transports/shared-links.ts'
 /** Result of a request. */
 export type LlrpAnswer<N extends MessageName = MessageName> =
   | { readonly kind: 'answered'; readonly message: Message<N> }
-  /** The reader refused, with its reason. */
+  /** The reader refused the request. `detail` is its reason. */
   | { readonly kind: 'refused'; readonly detail: string }
   /** No valid answer. `possiblySent`: the reader may have received the request. */
   | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }
@@ -44,7 +44,7 @@ export interface LlrpListener {
 const REPORT = MESSAGES.RO_ACCESS_REPORT.type
 const KEEPALIVE = MESSAGES.KEEPALIVE.type
 const MAX_PENDING = 64
-/** Maximum bytes in a row without a message; then the peer is no LLRP reader. */
+/** After this number of bytes without a message, the peer is no LLRP reader. */
 const MAX_NOISE = 65_536
 /** Time after which a codec that resynchronises discards a wrong message start, ms. */
 const FREE_AFTER_MS = 1_000

@@ -65,8 +65,8 @@ const beginWatch = (rule: DriftRule, leastLateness: readonly number[] = []): Dri
 })
 
 /**
- * Adds the lateness of one read to the watch. Returns how far the reader's clock is behind, ms; 0 if this is not
- * proved.
+ * Adds the lateness of one read to the watch. Returns how far the reader's clock is behind, ms. Returns 0 if the
+ * timestamps do not prove that it is.
  */
 function behindMs(watch: DriftWatch, lateMs: number, now: number): number {
   const { windowMs, windows, withinMs, allWithinMs } = watch.rule
@@ -84,9 +84,9 @@ function behindMs(watch: DriftWatch, lateMs: number, now: number): number {
 }
 
 /**
- * Makes the clock. A reader's clock may be wrong by hours, be set while it runs, and drift by seconds a day. A
+ * Makes the clock. A reader's clock may be wrong by hours, may be set while it runs, and may drift by seconds a day. A
  * timestamp in the future shows that the reader's clock went forward. Timestamps that stay late by the same time show
- * that it went back.
+ * that the reader's clock went back.
  */
 export function readerClock(clock: Clock): ReaderClock {
   const scales = new Map<keyof ReaderStamp, Scale>()

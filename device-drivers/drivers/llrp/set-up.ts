@@ -13,7 +13,7 @@ import type { LlrpSettings } from './settings.ts'
 export interface SetUpOptions {
   readonly conversation: LlrpConversation
   readonly settings: LlrpSettings
-  /** Resolves when the reader has accepted the connection; rejects with its refusal. */
+  /** Resolves when the reader has accepted the connection. If the reader refuses, rejects with its reason. */
   readonly accepted: Promise<void>
   /** Abandons the set-up. */
   readonly signal: AbortSignal

@@ -111,7 +111,7 @@ export function inputsOf({ passageInput, inputs, emergency, readOnBeam }: LlrpSe
   ])
 }
 
-/** The outputs that only this device may use; each has one purpose. */
+/** The outputs that only this device may use. Each output has one purpose. */
 export function exclusiveResourcesOf(settings: LlrpSettings): ExclusiveResource[] {
   return outputResources(settings, `at ${linkKey(settings.link)}`)
 }

@@ -135,7 +135,8 @@ export function tagAccess(
     })
     if (added.kind === 'refused') return notDone('failed', false, 'refused', added.detail)
     if (added.kind === 'lost') {
-      // The reader may have received the AccessSpec. It would then reject the next one with the same id.
+      // The reader may have received the AccessSpec. In that case the reader would reject the next AccessSpec with the
+      // same id.
       if (added.possiblySent) await remove(false)
       return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', added.detail)
     }

@@ -27,7 +27,7 @@ export interface AuditOptions extends UncertainOptions {
   readonly timers: Timers
   /** Ends the audit. */
   readonly signal: AbortSignal
-  /** True if no inputs are polled; then the audit alone shows that the board is alive. */
+  /** True if no inputs are polled. In that case only the audit shows that the board is alive. */
   readonly alone: boolean
   onFault(detail: string): void
 }

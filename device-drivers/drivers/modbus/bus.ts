@@ -45,7 +45,7 @@ const QUARANTINE_MS = 100
 
 /**
  * Minimum gap between two frames: 3.5 characters of 11 bits, at least 1.75 ms (Modbus over serial line V1.02, 2.5.1.1).
- * For a device server it assumes 9600 baud.
+ * For a device server, the calculation assumes 9600 baud.
  */
 function frameGapMs(link: AnyLink): number {
   const baudRate = 'serial' in link ? link.baudRate : 9_600

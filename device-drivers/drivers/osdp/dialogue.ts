@@ -58,9 +58,9 @@ export function startDialogue(o: DialogueOptions): Dialogue {
 }
 
 /**
- * Sends numbered commands to one device (SIA OSDP 2.2). After a lost answer it repeats the command with the same number
- * and bytes. The device executes the command once and repeats its answer. If all tries fail, the next dialogue starts
- * with number 0 and does not repeat the command.
+ * Sends numbered commands to one device (SIA OSDP 2.2). After a lost answer the dialogue repeats the command with the
+ * same number and bytes. The device executes the command once and repeats its answer. If all tries fail, the next
+ * dialogue starts with number 0 and does not repeat the command.
  */
 export class Dialogue {
   readonly #o: DialogueOptions

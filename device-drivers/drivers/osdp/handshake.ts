@@ -28,7 +28,7 @@ function failed(answer: OsdpAnswer, what: string): Handshake {
   }
 }
 
-/** Agent and device prove to each other that they have `key`. Then the dialogue uses the secure channel. */
+/** Agent and device prove to each other that they have `key`. After that, the dialogue uses the secure channel. */
 export async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random: Randomness): Promise<Handshake> {
   const kind = secretsEqual(key, DEFAULT_KEY) ? KEY_KIND.default : KEY_KIND.own
   const panelRandom = random.bytes(8)

@@ -54,7 +54,10 @@ async function installKey({ settings, platform, start, onFault }: IdentifyOption
   await expectReply(dialogue, setKey(key), [OSDP_REPLY.ack], 'its own key')
 }
 
-/** Reads the device's identity and opens a dialogue in the secure channel, or a plain one if the settings allow it. */
+/**
+ * Reads the device's identity and opens a dialogue in the secure channel. If the settings allow it, the dialogue may be
+ * unencrypted.
+ */
 export async function identifyDevice(o: IdentifyOptions): Promise<{ identity: OsdpIdentity; dialogue: Dialogue }> {
   const { settings, platform, start, onFault } = o
   const dialogue = start()

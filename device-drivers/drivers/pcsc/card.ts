@@ -47,7 +47,7 @@ async function ignoreRefusal(request: Promise<unknown>): Promise<void> {
 
 /**
  * Runs `work` with the card on a reader, locked for this program. Rejects with `PcscRefusal` if there is no card, if
- * the card does not answer, or if another program uses it. Rejects with another error if the connection is over.
+ * the card does not answer, or if another program uses the card. Rejects with another error if the connection is over.
  */
 export async function withCard<T>(
   pcscd: Pcscd,

@@ -75,7 +75,7 @@ export function startPcscd(link: ByteLink, platform: Platform, service = PCSCD):
 
 /**
  * A client of pcscd (pcsc-lite `src/winscard_msg.h`, protocol 4:4 and 4:5), one request at a time. Answers have no
- * headers, so a missing or invalid answer ends the connection. Then every call rejects with `ConversationOver`.
+ * headers, so a missing or invalid answer ends the connection. After that, every call rejects with `ConversationOver`.
  */
 export class Pcscd implements ProtocolClient {
   readonly #link: ByteLink
@@ -135,8 +135,8 @@ export class Pcscd implements ProtocolClient {
   /**
    * Resolves when the readers may differ from `known`, when `wake` aborts, or after 10 s.
    *
-   * pcscd answers `waitReaderStateChange` with the table of readers. Later it sends one message: at a change, or after
-   * `stopWaitingReaderStateChange`. pcscd 2.5 may send this message before or within the table. This table may
+   * pcscd answers `waitReaderStateChange` with the table of readers. Later pcscd sends one message: at a change, or
+   * after `stopWaitingReaderStateChange`. pcscd 2.5 may send this message before or within the table. This table may
    * therefore be wrong, so the caller must read the table again.
    */
   async untilChange(known: readonly ReaderState[], wake: AbortSignal): Promise<void> {
@@ -243,7 +243,7 @@ export class Pcscd implements ProtocolClient {
   }
 }
 
-/** Awaits the promise; calls `tooLate` once it takes longer than `ms`. */
+/** Awaits the promise. If the promise takes longer than `ms`, calls `tooLate`. */
 async function within<T>(timers: Timers, promise: Promise<T>, ms: number, tooLate: () => void): Promise<T> {
   const cancel = timers.after(ms, tooLate)
   try {

@@ -21,7 +21,7 @@ export interface Session {
   readonly over: AbortSignal
   /** Resolves with the reason when the session is over. */
   readonly lost: Promise<string>
-  /** Adds a task to the queue; it ends with `not_ready` if the session ends first. */
+  /** Adds a task to the queue. If the session ends first, the task ends with `not_ready`. */
   add(job: Job): void
   end(reason: string): void
 }

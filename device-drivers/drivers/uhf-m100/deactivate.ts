@@ -23,12 +23,12 @@ export interface DeactivateOptions {
   readonly settings: NonNullable<M100Settings['deactivate']>
   /** Upper-case hex. */
   readonly epc: string
-  /** After it aborts, no further command begins. */
+  /** After `signal` aborts, no further command begins. */
   readonly signal: AbortSignal
   onFault(detail: string): void
 }
 
-/** Code "no such tag". The reader also reports it for a tag that died without an answer. */
+/** Code "no such tag". The reader also reports this code for a tag that died without an answer. */
 const KILL_FAILED = 0x12
 /** The tag did not answer the command to change its EAS bit. */
 const EAS_FAILED = 0x1b

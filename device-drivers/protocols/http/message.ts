@@ -205,7 +205,7 @@ export function encodeResponse(status: number, headers: Readonly<Record<string, 
   return Uint8Array.from([...text.encode(head(`HTTP/1.1 ${status} -`, { ...headers, ...size })), ...bytes])
 }
 
-/** Encodes one chunk; an empty one ends the body. */
+/** Encodes one chunk. An empty chunk ends the body. */
 export function encodeChunk(data: string): Uint8Array {
   const bytes = text.encode(data)
   return Uint8Array.from([...text.encode(`${bytes.length.toString(16)}\r\n`), ...bytes, ...text.encode('\r\n')])

@@ -121,7 +121,7 @@ function byImpinj(body: unknown): Mapped {
   return { sightings, faults, strange }
 }
 
-/** Makes a mapper for bodies of one kind of reader, or for a mapping. */
+/** Makes a mapper for the bodies of one kind of reader, or for the bodies that a configured mapping describes. */
 export function mapper(mapping: ReadMapping | 'keonn' | 'impinj'): Mapper {
   if (mapping === 'impinj') return byImpinj
   return byMapping(mapping === 'keonn' ? KEONN : mapping)

@@ -15,7 +15,7 @@ import {
 } from './tables.ts'
 import type { Row } from './tables.ts'
 
-/** A message of an unknown type: of a later version, or of a vendor. */
+/** A message of an unknown type, which belongs to a later version or to a vendor. */
 export interface UnknownMessage {
   readonly name: 'unknown'
   readonly type: number

@@ -153,8 +153,8 @@ function putBits(writer: Writer, value: number, count: number): void {
 }
 
 /**
- * Returns the number. Throws `RangeError` if it is no integer or does not fit the field: a wrong setting must not
- * become another valid setting.
+ * Returns the number. Throws `RangeError` if the value is no integer or does not fit the field, because a wrong setting
+ * must not become another valid setting.
  */
 function within(value: number, min: number, max: number): number {
   if (!Number.isInteger(value) || value < min || value > max)

@@ -68,8 +68,8 @@ function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): 
   if ((bytes[at] ?? 0) >> 2 !== VERSION) return -1
   if (there < 2) return 0
   const row = MESSAGE_ROWS_BY_TYPE[word(bytes, at) & 0x3ff]
-  // A message of a later version or of a vendor has an unknown type. It is valid, but must not be the first one after a
-  // resynchronisation.
+  // A message of a later version or of a vendor has an unknown type. Such a message is valid, but must not be the first
+  // message after a resynchronisation.
   if (!row && isLost) return -1
   if (there < 6) return 0
   const length = long(bytes, at + 2)

@@ -25,7 +25,7 @@ function shape(direction: Direction): FrameShape<ModbusFrame> {
       if (body === 'more') return 'more'
       if (body === 'unknown') {
         // The length of a request with an unsupported function code is unknown, so only silence ends it. The board must
-        // receive it to reject it.
+        // receive the whole request to reject it.
         if (direction === 'answer') return 'none'
         if (!last) return 'more'
         return bytes.length - start >= 4 && crcHolds(bytes, start, bytes.length)

@@ -41,7 +41,7 @@ const MAC_LENGTH = 4
 const REPLY_BIT = 0x80
 const CRC_BIT = 0x04
 const SECURITY_BIT = 0x08
-/** Maximum length of a frame; a longer one is noise. Frames of readers and locks are much shorter. */
+/** Maximum length of a frame. A longer frame is noise. Frames of readers and locks are much shorter. */
 export const MAX_OSDP_BYTES = 512
 
 const CRC_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
@@ -93,7 +93,7 @@ function checkHolds(bytes: Uint8Array, start: number, end: number, check: OsdpCh
   return osdpCrc(bytes, start, end - 2) === ((bytes[end - 2] ?? 0) | ((bytes[end - 1] ?? 0) << 8))
 }
 
-/** Parses the frame between `start` and `end`, whose check is valid. Null if its parts do not fit. */
+/** Parses the frame between `start` and `end`, whose check is valid. Null if the parts of the frame do not fit. */
 function parse(bytes: Uint8Array, start: number, end: number, check: OsdpCheck): OsdpFrame | null {
   const control = bytes[start + 4] ?? 0
   let at = start + HEAD

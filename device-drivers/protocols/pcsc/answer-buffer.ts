@@ -2,7 +2,7 @@
 export interface AnswerBuffer {
   /** Adds bytes. Returns false if too many bytes are buffered, which means that the peer uses another protocol. */
   push(chunk: Uint8Array): boolean
-  /** Removes and returns the next `length` bytes. Returns null while they are incomplete. */
+  /** Removes and returns the next `length` bytes. Returns null while these bytes are incomplete. */
   take(length: number): Uint8Array | null
   readonly held: number
 }

@@ -12,7 +12,7 @@ export interface Atr {
 /** RID of the PC/SC Workgroup; after it the reader names the chip of a storage card. */
 const PCSC_RID = [0xa0, 0x00, 0x00, 0x03, 0x06]
 
-/** Parses an ATR (ISO/IEC 7816-3 §8). Null if it is truncated, too long or has no valid start. */
+/** Parses an ATR (ISO/IEC 7816-3 §8). Returns null if the ATR is truncated, is too long or has no valid start. */
 export function parseAtr(bytes: Uint8Array): Atr | null {
   const [ts, t0] = bytes
   if ((ts !== 0x3b && ts !== 0x3f) || t0 === undefined || bytes.length > 33) return null

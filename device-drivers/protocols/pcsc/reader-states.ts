@@ -20,7 +20,7 @@ const ABSENT = 0x02
 
 /** One reader, or one slot of it. */
 export interface ReaderState {
-  /** Made by pcscd: product name, serial number if USB has one, numbers of the reader and the slot. */
+  /** Name that pcscd makes: product name, serial number if USB has one, numbers of the reader and the slot. */
   readonly name: string
   /** Increases at each arrival and removal of a card. 16 bits. */
   readonly eventCounter: number

@@ -46,7 +46,9 @@ function withoutControls(text: string): string {
   return text.replace(/\p{Cc}/gu, (character) => (character === GS ? character : ''))
 }
 
-/** Makes a codec for the lines of a scanner. It decodes UTF-8, and removes control characters and empty lines. */
+/**
+ * Makes a codec for the lines of a scanner. The codec decodes UTF-8, and removes control characters and empty lines.
+ */
 export function lineCodec(options: LineOptions): ResyncingCodec<string> {
   return new LineCodec(options)
 }

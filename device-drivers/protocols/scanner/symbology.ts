@@ -1,4 +1,7 @@
-/** AIM symbology identifiers (ISO/IEC 15424): `]`, a letter, a modifier. A scanner can send one before each text. */
+/**
+ * AIM symbology identifiers (ISO/IEC 15424): `]`, a letter, a modifier. A scanner can send such an identifier before
+ * each text.
+ */
 export type Symbology =
   | 'code-39'
   | 'code-128'

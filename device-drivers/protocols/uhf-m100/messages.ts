@@ -63,7 +63,7 @@ export function m100Command(command: number, parameters: readonly number[] = [])
   return { type: 'command', command, parameters: Uint8Array.from(parameters) }
 }
 
-/** Polls up to 65,535 times. The reader does not report when it has finished. */
+/** Polls up to 65,535 times. The reader does not report the end of the polls. */
 export function pollMany(times: number): M100Frame {
   return m100Command(M100.pollMany, [0x22, times >>> 8, times & 0xff])
 }
