@@ -58,7 +58,7 @@ function log<T>(list: T[], entry: T): void {
 /** Encodes an answer with the right type and id, but garbled content. */
 const garbled = (reply: Message): Uint8Array => encodeMessage(reply).fill(0xff, 14)
 
-/** Makes a reader. Pass each new link to its `serve`. */
+/** Makes a reader. Pass each new link to the reader's `serve`. */
 export function llrpReader(options: LlrpReaderOptions): LlrpReader {
   return new LlrpReader(options)
 }
@@ -191,7 +191,7 @@ export class LlrpReader {
     void (this.#client && this.#send(this.#client, bytes))
   }
 
-  /** Serves a link until it ends. An arrow function, so that callers can pass it. */
+  /** Serves a link until it ends. An arrow function, because callers pass it as a callback. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     if (this.#isBooting) return link.close()
     if (this.#isOccupied || this.#client) return this.#rejectClient(link)
@@ -227,7 +227,7 @@ export class LlrpReader {
     return to.order
   }
 
-  /** Sends to the client, or buffers for the next one. */
+  /** Sends a message to the client, or buffers the message for the next client. */
   #report(report: Message): void {
     if (this.#client && !this.#client.isHolding) return void this.#send(this.#client, encodeMessage(report))
     if (this.#buffered.length >= (this.#options.maxBuffered ?? 66_000)) {

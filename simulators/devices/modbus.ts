@@ -43,7 +43,7 @@ const SIZE = 8
 const MAX_LOGGED = 10_000
 const DEFAULT_LOCKS: readonly LockModel[] = [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }]
 
-/** Makes a board. Pass each new link to its `serve`. */
+/** Makes a board. Pass each new link to the board's `serve`. */
 export function relayBoard(options: RelayBoardOptions): RelayBoard {
   return new RelayBoard(options)
 }

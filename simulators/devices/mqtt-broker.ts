@@ -21,7 +21,7 @@ export interface MqttBroker extends MessageBus {
 const MAX_CLIENTS = 64
 const NEVER_ABORTED = new AbortController().signal
 
-/** Makes a broker. Devices use it directly, clients over links. */
+/** Makes a broker. Devices use the broker directly, and clients use it over links. */
 export function mqttBroker(): MqttBroker {
   const clients = new Map<ByteLink, Set<string>>()
   const listeners = new Map<string, Set<(payload: string) => void>>()

@@ -49,7 +49,7 @@ interface Reply {
 const nak = (code: number): Reply => ({ code: OSDP_REPLY.nak, data: Uint8Array.of(code) })
 const ACK: Reply = { code: OSDP_REPLY.ack }
 
-/** Makes a device. Pass each new link to its `serve`. */
+/** Makes a device. Pass each new link to the device's `serve`. */
 export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
   return new OsdpDevice(options)
 }
@@ -181,7 +181,7 @@ export class OsdpDevice {
     this.outputs.forEach((_, output) => this.#setOutput(output, false))
   }
 
-  /** Serves a link until it ends. An arrow function, so that callers can pass it. */
+  /** Serves a link until it ends. An arrow function, because callers pass it as a callback. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     const codec = osdpCodec()
     let order: Promise<void> = Promise.resolve()

@@ -32,7 +32,7 @@ export interface ScannerSimulator {
 const MAX_LISTENERS = 16
 const NEVER_ABORTED = new AbortController().signal
 
-/** Makes a scanner. Pass each new link to its `serve`. */
+/** Makes a scanner. Pass each new link to the scanner's `serve`. */
 export function scannerSimulator(options: ScannerSimulatorOptions): ScannerSimulator {
   const codec = lineCodec({ suffix: options.suffix ?? 'CR', stx: options.stx ?? false, silenceEndsLine: false })
   const links = new Set<ByteLink>()

@@ -27,7 +27,7 @@ const NO_REGION = 0x010a
 /** M6e Nano, firmware 1.3.1.47. */
 const VERSION = bytesOfHex('1412080030000002201503100103014700000010')
 
-/** Makes a reader without tags. Pass each new link to its `serve`. */
+/** Makes a reader without tags. Pass each new link to the reader's `serve`. */
 export function thingMagicReader(options: ThingMagicReaderOptions): ThingMagicReader {
   return new ThingMagicReader(options)
 }
@@ -140,7 +140,7 @@ export class ThingMagicReader {
     this.outputs.clear()
   }
 
-  /** Serves a link until it ends. An arrow function, so that callers can pass it. */
+  /** Serves a link until it ends. An arrow function, because callers pass it as a callback. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     const codec = thingMagicCodec('reader')
     let order: Promise<void> = Promise.resolve()

@@ -42,7 +42,7 @@ const OK = Uint8Array.of(0)
 
 const ascii = (kind: number, text: string) => Uint8Array.from([kind, ...new TextEncoder().encode(text)])
 
-/** Makes a pad without tags. Pass each new link to its `serve`. */
+/** Makes a pad without tags. Pass each new link to the pad's `serve`. */
 export function m100Pad(options: M100PadOptions): M100Pad {
   return new M100Pad(options)
 }
@@ -147,7 +147,7 @@ export class M100Pad {
     this.#centiDbm = 2_000
   }
 
-  /** Serves a link until it ends. An arrow function, so that callers can pass it. */
+  /** Serves a link until it ends. An arrow function, because callers pass it as a callback. */
   readonly serve = async (link: ByteLink): Promise<void> => {
     const codec = m100Codec('reader')
     let order: Promise<void> = Promise.resolve()

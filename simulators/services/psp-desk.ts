@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** One payment at a simulated provider; the dialects (psps/) encode it for each provider. */
+/** One payment at a simulated provider. The protocols in psps/ encode the payment for each provider. */
 
 export interface SimulatedSession {
   readonly id: string

@@ -10,7 +10,7 @@ const USED: ReadonlySet<unknown> = new Set(['already_redeemed', 'manual_assistan
 
 /**
  * Runs one release while system calls of the agent fail, then repeats the release without faults. Checks three things:
- * the lock opens at most once, a claim precedes it, and the cloud receives every reported event.
+ * the lock opens at most once, a claim precedes the opening, and the cloud receives every reported event.
  */
 export async function agentRound(store: FaultStore, point: FaultPoint, name: string): Promise<RoundResult> {
   const broken: string[] = []

@@ -3,7 +3,7 @@ import { prepareCloudRound } from './cloud-round.ts'
 import { outboxEmpty, boardsReady, openFaultStore, until, type FaultStore } from './fault-store.ts'
 import { attachFault, type Attached } from './strace.ts'
 
-/** Behaviour of agent and cloud while the disk was full, and after it had room again. */
+/** Behaviour of agent and cloud while the disk was full, and after the disk had room again. */
 export interface FullDiskResult {
   agent: { refusedWith: string; pulsesWhileFull: number; backAfterMs: number; sameProcess: boolean }
   cloud: {

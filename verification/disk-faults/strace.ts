@@ -2,7 +2,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 
-/** Runs the unchanged programs under strace, which records their system calls or makes some of them fail. */
+/** Runs the unchanged programs under strace, which records their system calls or makes some of these calls fail. */
 
 /** Returns why strace cannot run here, or undefined if it can. */
 export function whyNoStrace(): string | undefined {

@@ -153,7 +153,7 @@ class FuzzDriver implements Driver {
     }
   }
 
-  /** Sends a request that prepares another one. */
+  /** Sends a request that prepares another request. */
   async #call(party: Party, name: string, body: Json, as: KeyKind): Promise<Json | undefined> {
     const operation = OPERATION_TABLE.get(name)
     if (!operation) throw new Error(`there is no operation ${name}`)

@@ -1,14 +1,14 @@
 import { change, type Mutant } from '../simulation/mutants/mutant.ts'
 import type { Rule } from './judge.ts'
 
-/** A mutant of the API. At least one of `rules` must find it. */
+/** A mutant of the API. At least one of `rules` must find the mutant. */
 export interface FuzzMutant extends Mutant {
   readonly rules: readonly Rule[]
 }
 
 /**
- * Mutants that test the fuzzer. Each runs in its own process with one change in the built code, and the fuzzer must
- * find it.
+ * Mutants that test the fuzzer. Each mutant runs in its own process, with one change in the built code. The fuzzer must
+ * find all of them.
  */
 export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
   {

@@ -99,7 +99,7 @@ export function killNumber(n: number, database: DatabaseKind = 'sqlite'): Kill {
   }
 }
 
-/** Creates the loop for a running store. Its boards must be ready. */
+/** Creates the loop for a running store. The boards of the store must be ready. */
 export function killLoop(parts: KillLoopParts): KillLoop {
   return new Kills(parts)
 }

@@ -36,7 +36,7 @@ export interface PostgresPlace {
   dir?: string
 }
 
-/** Returns why no server can run here, or undefined if one can. */
+/** Returns why no server can run here, or undefined if a server can. */
 export function whyNoPostgres(): string | undefined {
   return findBinaries() === undefined ? 'there is no PostgreSQL: install the package postgresql' : undefined
 }

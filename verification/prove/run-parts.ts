@@ -54,8 +54,8 @@ export interface Progress {
 }
 
 /**
- * Runs the parts in order and continues stopped ones. If the signal aborts, rejects, but the results of finished chunks
- * stay stored.
+ * Runs the parts in order, and continues parts that were stopped. If the signal aborts, rejects, but the results of
+ * finished chunks stay stored.
  */
 export async function runParts(options: RunOptions): Promise<PartResult[]> {
   const all: PartResult[] = []

@@ -12,7 +12,7 @@ import type { Chunk, ChunkResult, ProofPart } from './part.ts'
 const MUTANT_SEEDS = 500
 const STDERR_KEPT = 2_000
 
-/** Runs the simulation on all cores. Resolves with its result, also if an invariant failed. */
+/** Runs the simulation on all cores. Resolves with the result of the simulation, even if an invariant failed. */
 async function sim<T>(
   root: string,
   args: readonly string[],

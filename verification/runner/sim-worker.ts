@@ -37,7 +37,7 @@ export interface WorkerSeedResult {
   readonly cpuSeconds: number
 }
 
-/** How a worker ended. `why` is undefined if it finished its seeds. */
+/** How a worker ended. `why` is undefined if the worker has finished its seeds. */
 export interface WorkerEnd {
   readonly why: string | undefined
   /** Seed of the last run. */

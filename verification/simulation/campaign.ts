@@ -13,7 +13,7 @@ export interface CampaignOptions {
   twiceEvery: number
   /** True to stop after the first failed run. */
   untilFirst: boolean
-  /** Faults for all runs; they replace the drawn ones. */
+  /** Faults for all runs, instead of the drawn faults. */
   faults?: readonly Fault[] | undefined
   onSeed?(result: SeedResult, again: { ranTwice: boolean; isNondeterministic: boolean }): void
 }

@@ -41,7 +41,7 @@ function kill({ killPassword }: SimulatedTag, password: number): number {
   return Number.parseInt(killPassword, 16) === password ? 0 : 3
 }
 
-/** Executes the AccessSpec for this EPC once; null if there is none. */
+/** Executes the AccessSpec for this EPC once. Returns null if there is no such AccessSpec. */
 export function operateOn(
   state: ReaderState,
   epc: string,

@@ -6,7 +6,7 @@ import type { DiskEvent } from './disk-log.ts'
 /**
  * Disk model with the minimal guarantees of POSIX. After a crash, unflushed writes may be complete, partial or missing,
  * in any order. A name is certain only after a flush of its folder. Unflushed name changes keep their order: if a crash
- * loses one, it loses all later ones too. Journaling file systems do the same.
+ * loses a name change, it also loses all later name changes. Journaling file systems do the same.
  */
 export interface CrashDisk {
   /** Applies the next recorded event. */

@@ -132,7 +132,8 @@ class LogReader implements Reader {
           bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result),
         },
       ]
-    // A write without a position continues at the end of the previous one. Only secret-files.ts uses it, for new files.
+    // A write without a position continues at the end of the previous one. Only secret-files.ts writes in this way, and
+    // only new files.
     if (call.name === 'write')
       return [{ kind: 'write', file, at: -1, bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result) }]
     throw new Error(`${call.name} on ${path} is not supported`)

@@ -66,7 +66,7 @@ export async function paidPurchase(scene: Scene): Promise<string | undefined> {
   return id
 }
 
-/** Enrols an agent in the party's first store. It has not logged in yet. */
+/** Enrols an agent in the party's first store. The agent has not logged in yet. */
 export async function enrolAgent(scene: Scene, code?: string): Promise<AgentIdentity | undefined> {
   const { request, own } = await enrolment(scene, code)
   const agentId = textOf(await scene.call('enrolEdgeAgent', request, 'anyone'), 'agentId')

@@ -204,7 +204,7 @@ export async function goodRequest(operation: Operation, scene: Scene): Promise<J
   return recipe ? recipe(scene) : ((await own(operation.example, scene)) as Json)
 }
 
-/** Replaces ids and names in an example by those of the party. */
+/** Replaces ids and names in an example by ids and names of the party. */
 async function own(value: unknown, scene: Scene, field = ''): Promise<unknown> {
   if (Array.isArray(value)) {
     const all: unknown[] = []

@@ -50,8 +50,8 @@ export function schemasAt(schema: Schema, path: readonly (string | number)[]): S
 }
 
 /**
- * True if an object at this path has a fixed list of field names. Objects of `z.record` have no such list. A schema may
- * still accept other names: the fuzzer tests whether it rejects them.
+ * True if an object at this path has a fixed list of field names. Objects of `z.record` have no such list. The schema
+ * may still accept other names, so the fuzzer tests whether they are rejected.
  */
 export function isClosed(schema: Schema, path: readonly (string | number)[]): boolean {
   const here = schemasAt(schema, path)

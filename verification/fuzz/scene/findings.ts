@@ -19,8 +19,8 @@ export function idsIn(text: string): string[] {
 }
 
 /**
- * Ids and other texts that answers contained, by party. The first party that receives an id owns it; administrators own
- * none.
+ * Ids and other texts that answers contained, by party. The first party that receives an id owns it. Administrators own
+ * no ids.
  */
 export interface Findings {
   /** Stores all texts and ids of an answer to this party. */

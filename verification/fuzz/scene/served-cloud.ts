@@ -52,15 +52,15 @@ const CONFIG: CloudConfig = {
   mqttUrl: 'mqtt://cloud.sim:1883',
   rateLimit: 0,
   publishableRateLimit: 0,
-  // Off, as in production: the fuzzer itself compares answers with their schemas.
+  // This check is off, as in production, because the fuzzer itself compares answers with their schemas.
   checkAnswers: false,
   allowPrivateTargets: true,
   trustedProxies: [],
 }
 
-/** Event loop turns without a result before virtual time moves on. */
+/** Number of event loop turns without a result after which virtual time moves on. */
 const TURNS = 40
-/** The same limit while a thread works. */
+/** Number of such turns while a thread works. */
 const SLOW_TURNS = 2_000_000
 const NEVER_MS = 3_600_000
 

@@ -16,7 +16,7 @@ export interface Party {
   readonly name: string
   readonly accountId: string
   readonly mode: Mode
-  /** A word in every text of this party and of no other. */
+  /** A word that all texts of this party contain, and no text of another party. */
   readonly canary: string
   readonly keys: Readonly<Record<'secret' | 'publishable' | 'bound', string>>
   /** The key `bound` is limited to the first store. */

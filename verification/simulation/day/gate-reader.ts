@@ -3,7 +3,7 @@ import type { Actuators } from '../nodes/actuators.ts'
 import type { Process } from '../virtual/machine.ts'
 import type { Scheduler } from '../virtual/scheduler.ts'
 
-/** UHF reader of the gate: one antenna reads inside the shop, another one outside. */
+/** UHF reader of the gate. One antenna reads inside the shop, and one antenna reads outside. */
 export interface GateReader {
   /** Replaces the supervisor with the real drivers. The reader sends its reads to the current process. */
   readonly supervisor: Actuators['supervisor']

@@ -21,7 +21,7 @@ export function unitsReleasedBy(ledgers: ReadonlyMap<string, LedgerOracle>): num
   return released
 }
 
-/** Checks that each paid unit was released once and that the cloud recorded it. */
+/** Checks that each paid unit was released once, and that the cloud recorded each of these releases. */
 export function checkReleases(
   released: number,
   { core, cloud, tally }: { core: Core; cloud: CloudNode; tally: Tally },

@@ -262,7 +262,7 @@ class DayShoppers implements Shoppers {
       )
   }
 
-  /** The shopper returns the goods. Staff put them back on the shelves. */
+  /** The shopper returns the goods. Staff put the goods back on the shelves. */
   async #bringBack(bag: Bag): Promise<void> {
     await this.#reader.carry(
       bag.goods.map(({ epc }) => epc),

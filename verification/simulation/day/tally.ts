@@ -16,7 +16,7 @@ export interface Tally {
   decisions: number
   granted: number
   offline: number
-  /** Number of requests without an answer; the shopper repeats them. */
+  /** Number of requests without an answer. The shopper repeats these requests. */
   unanswered: number
   /** CPU time of the process from request to answer, ms. */
   readonly decisionMs: number[]

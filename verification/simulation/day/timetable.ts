@@ -26,7 +26,7 @@ const LAST_ENTRY_MS = 20 * MINUTE_MS
 /** Outages of the day, ms after opening. */
 export interface DayPlan {
   readonly lengthMs: number
-  /** The store has no internet; phones of shoppers still do. */
+  /** The store has no internet, but the phones of shoppers do. */
   readonly outage: { readonly fromMs: number; readonly toMs: number }
   /** The detacher's agent has no power. */
   readonly powerCut: { readonly fromMs: number; readonly toMs: number }

@@ -42,7 +42,7 @@ const RARE: ReadonlySet<Fault> = new Set<Fault>([
   'moves',
 ])
 
-/** Drawn from separate random streams, so that the other faults of a seed do not depend on them. */
+/** These faults are drawn from separate random streams, so that the other faults of a seed do not depend on them. */
 const LIAR: Fault = 'liar'
 const LIAR_SHARE = 0.06
 const EMERGENCY: Fault = 'emergency'
@@ -61,7 +61,7 @@ const NEVER_WITH_LIAR: ReadonlySet<Fault> = new Set<Fault>([
 /**
  * Pairs of faults that untag cannot survive together. If cloud and agent are both restored, used rights are lost. A
  * restored cloud does not learn of later payments. An agent that enrolled after the backup must enrol again
- * (docs/guides/backup.md). Removing a copy loses its redemptions.
+ * (docs/guides/backup.md). If a copy is removed, its redemptions are lost.
  */
 const NEVER_TOGETHER: readonly (readonly Fault[])[] = [
   ['restore', 'rollback'],

@@ -75,7 +75,7 @@ class SimulatedLiar implements LyingAgent {
   readonly #chance: Chance
   readonly #wire: Wire
   readonly #own: Signer
-  /** Acknowledgements of its own rows, in row order. */
+  /** Acknowledgements of the liar's own rows, in row order. */
   readonly #acks: { seq: number; text: string }[] = []
   #ownEpoch: number | undefined
   #token: string | undefined
@@ -241,7 +241,7 @@ class SimulatedLiar implements LyingAgent {
     })
   }
 
-  /** Sends a forged release notice or home request to another agent. The agent must reject it. */
+  /** Sends a forged release notice or home request to another agent. That agent must reject the message. */
   async #sendToNeighbour(to: AgentNode): Promise<void> {
     const [path, body] = this.#chance.happens(0.7)
       ? ['releases', { notice: this.#lies.notice(this.#deviceId) }]

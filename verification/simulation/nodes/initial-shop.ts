@@ -20,7 +20,7 @@ import { STATE_CHANGE_TRIGGERS } from './state-changes.ts'
 
 /**
  * The initial state of the shop: two accounts, a store, and enrolled agents with devices. The production code creates
- * it once. Each seed starts with a copy of its files.
+ * this state once. Each seed starts with a copy of the files.
  */
 export interface Shop {
   /** Folders with the initial files. */
@@ -177,8 +177,8 @@ function runUntilDone({ scheduler: clock }: Core): RunUntilDone {
 type Call = (operation: string, body?: Json) => Promise<unknown>
 
 /**
- * Registers what the sandbox lacks: a device without an agent, an operator and a webhook. Returns it with the existing
- * devices and products.
+ * Registers what the sandbox lacks: a device without an agent, an operator and a webhook. Returns these together with
+ * the existing devices and products.
  */
 async function addEquipment(
   call: Call,

@@ -8,7 +8,7 @@ export type Json = Record<string, unknown>
 /** Final result of a call. */
 export type CallResult = { ok: true; body: Json } | { ok: false; status: number; reason: string }
 
-/** A program of a merchant. It retries with the same Idempotency-Key until the cloud answers. */
+/** A program of a merchant. The program retries with the same Idempotency-Key until the cloud answers. */
 export interface Merchant {
   /** Resolves to the answer, also for an error status. Resolves to undefined if every attempt fails. */
   call(operation: string, body: Json, options?: { tries?: number; key?: string }): Promise<CallResult | undefined>

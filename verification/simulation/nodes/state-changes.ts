@@ -1,8 +1,8 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
 
 /**
- * Triggers that record each state change of the cloud database. They run in the same transaction, so a rollback or
- * crash affects both.
+ * Triggers that record each state change of the cloud database. The triggers run in the transaction of the change, so a
+ * rollback or crash affects both.
  */
 export const STATE_CHANGE_TRIGGERS = `
   CREATE TABLE world_change (n INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, was TEXT NOT NULL, became TEXT NOT NULL);

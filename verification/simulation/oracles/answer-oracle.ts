@@ -12,7 +12,10 @@ export interface AnswerOracle {
 /** Time in which a repeated request must get the same answer, ms (ADR 0029). */
 const WINDOW_MS = 24 * 3_600_000
 
-/** Creates the oracle: an Idempotency-Key always gets the same bytes (P5), and no answer has status 500. */
+/**
+ * Creates the oracle. It checks that an Idempotency-Key always gets the same bytes (P5), and that no answer has status
+ * 500.
+ */
 export function answerOracle(core: Core): AnswerOracle {
   const known = new Map<string, { atMs: number; text: string }>()
   return {
@@ -21,7 +24,7 @@ export function answerOracle(core: Core): AnswerOracle {
       const operation = url.slice(url.lastIndexOf('/') + 1)
       if (status === 500) core.violate('fault', `${operation} answered 500: ${text}`)
       const key = headers['idempotency-key']
-      // Reads return the current state, so their answers may change.
+      // Read operations return the current state, so their answers may change.
       if (key === undefined || status !== 200 || OPERATION_TABLE.get(operation)?.changes !== true) return
       const whole = `${headers['authorization']} ${operation} ${key}`
       const before = known.get(whole)

@@ -9,7 +9,10 @@ import type { Core } from '../virtual/core.ts'
 export interface LedgerOracle {
   /** Reads the rows of a durable commit. */
   committed(connection: Connection): void
-  /** Called when the agent's process has ended. A later process must not command its open claims. */
+  /**
+   * Called when the agent's process has ended. A later process must not send commands for the claims that this process
+   * left open.
+   */
   processEnded(): void
   /** Called when the agent has sent a release command to a device. */
   released(deviceId: string): void

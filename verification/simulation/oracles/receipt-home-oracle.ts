@@ -52,7 +52,7 @@ interface LedgerStatements {
   isolated: Statement<[], { value: string }>
 }
 
-/** Creates the oracle for all ledgers. `receiptEnd` returns the end of a receipt by its id (hex), s. */
+/** Creates the oracle for all ledgers. `receiptEnd` returns the time at which a receipt expires, by its id (hex), s. */
 export function receiptHomeOracle(
   core: Core,
   ledgers: ReadonlyMap<string, LedgerOracle>,
@@ -260,7 +260,10 @@ function verbOf({ isDelegated }: RightUse): string {
   return isDelegated ? 'delegated' : 'used'
 }
 
-/** End of a receipt in the cloud database, s. Undefined if the cloud is down or has no such receipt. */
+/**
+ * Time at which a receipt expires according to the cloud database, s. Undefined if the cloud is down or has no such
+ * receipt.
+ */
 export function receiptEnd(db: Connection | undefined, cti: string): number | undefined {
   return (
     db?.prepare<[string], { end: number | null }>('SELECT receipt_exp AS end FROM purchase WHERE cti = ?').get(cti)

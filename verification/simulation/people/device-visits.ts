@@ -91,7 +91,7 @@ class SimulatedDeviceVisits implements DeviceVisits {
       receipt,
       identifiers: {},
     }
-    // The page and the scanner may send the same request at once, and customers repeat it.
+    // The page and the scanner may send the same request at once, and customers may repeat the request.
     const times = chance.between(1, 3)
     for (let n = 0; n < times; n++) {
       const both = chance.happens(0.3) ? [request, request] : [request]

@@ -33,7 +33,7 @@ export interface HiddenState {
   restores(): number
   /** The agent that a device was moved to. */
   holderOf(deviceId: string): AgentNode | undefined
-  /** The agent that customers reach: this one or its copy. */
+  /** The agent that customers reach: this agent or its copy. */
   nodeMet(node: AgentNode | undefined): AgentNode | undefined
 }
 

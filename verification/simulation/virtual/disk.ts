@@ -33,7 +33,7 @@ export interface DiskWatcher {
   /** Called before and after a commit. The process may die in both calls. */
   beforeCommit(): void
   afterCommit(connection: Connection): void
-  /** Called when a commit fails by a fault of this disk. */
+  /** Called when a commit fails because of a fault of this disk. */
   onFault?(): void
   isAlive(): boolean
 }

@@ -8,7 +8,7 @@ export interface Machine {
   readonly isUp: boolean
   /** The current process, or the last one. */
   readonly process: Process | undefined
-  /** Starts a new process. The previous one must be dead. */
+  /** Starts a new process. The previous process must have ended. */
   begin(): Process
   /** Changes the wall clock by `ms`; elapsed time does not change. */
   jumpClock(ms: number): void
