@@ -36,7 +36,7 @@ export interface Authority {
   readonly timeEpoch: number
   /** Epoch of policy versions, raised when a key that signs them is revoked. */
   readonly documentEpoch: number
-  /** 1 at first; a restore sets it to the time of the restore, ms since 1970. `restoredMs` is 0 without a restore. */
+  /** 1 at first; after a restore, the time of the restore, ms since 1970. `restoredMs` is 0 without a restore. */
   readonly cloudGeneration: number
   readonly restoredMs: number
   /** Reloads keys if any process changed them. Returns the number of the last change. */
@@ -57,7 +57,7 @@ export interface Authority {
   storeLastSigned(db: Db, ms: number): Promise<void>
 }
 
-/** Maximum number of tenants in the cache. Beyond it, the cache drops the least recently used tenant. */
+/** Maximum number of tenants in the cache. Above this number, the cache drops the least recently used tenant. */
 const TENANTS_LIMIT = 10_000
 
 /** Throws if these keys do not belong to the database. Creates nothing. */

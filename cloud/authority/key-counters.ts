@@ -10,14 +10,15 @@ export interface KeyCounters {
   /** Number of the last key change. */
   generation: number
   /**
-   * Epoch of policies. The revocation of a stolen key and a restore raise it, so that new policies outrank old ones.
+   * Epoch of policies. The revocation of a stolen key and a restore raise this epoch, so that new policies outrank old
+   * ones.
    */
   documentEpoch: number
-  /** Epoch of key sets. A new root key and a restore raise it. */
+  /** Epoch of key sets. A new root key and a restore raise this epoch. */
   keySetEpoch: number
   /** Epoch of signed times, raised when a key that signs them is revoked; 0 initially. */
   timeEpoch: number
-  /** 1 at first; a restore sets it to the time of the restore, ms since 1970. */
+  /** 1 at first; after a restore, the time of the restore, ms since 1970. */
   cloudGeneration: number
   /** Time of the last restore, ms since 1970; 0 without one. */
   restoredMs: number
@@ -75,8 +76,8 @@ export function raiseDocumentEpoch(db: Db): Promise<void> {
 }
 
 /**
- * Begins a time epoch, which makes earlier signed times invalid. Its number is the current time, s. So a restored cloud
- * that revokes the key again gets a higher number than the epoch that it lost.
+ * Begins a time epoch, which makes earlier signed times invalid. The number of the epoch is the current time, s. So a
+ * restored cloud that revokes the key again gets a higher number than the epoch that it lost.
  */
 export async function beginTimeEpoch(db: Db, nowMs: number): Promise<void> {
   const { timeEpoch } = await readKeyCounters(db)

@@ -7,8 +7,8 @@ import type { Db } from '../../persistence/database.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
 
 /**
- * State that an agent reports, for display only. The broker delivers it when the agent connects and disconnects. The
- * agent also sends it over HTTP with each document request, every 15 s.
+ * State that an agent reports, for display only. The broker delivers the state when the agent connects and disconnects.
+ * The agent also sends the state over HTTP with each document request, every 15 s.
  */
 const StoredState = AgentState.omit({ online: true }).extend({ release: VersionNumber.optional() }).strip()
 export type StoredAgentState = z.infer<typeof StoredState>
@@ -22,7 +22,7 @@ const CHANGED_MS = 10_000
  */
 const SAME_MS = 60_000
 
-/** Parses a stored state. Returns undefined if it is missing or invalid. */
+/** Parses a stored state. Returns undefined if the text is missing or invalid. */
 export function stateOf(text: string | null): StoredAgentState | undefined {
   return parsed(StoredState, text)
 }

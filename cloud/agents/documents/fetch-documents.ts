@@ -22,8 +22,8 @@ import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
  * An agent sends its document versions, its address and the number of its last ledger row. The cloud stores these facts
- * and completes device moves. It returns newer documents: key set, policy, deny list pages and item pages. It always
- * adds the freshness document and the pending commands.
+ * and completes device moves. The response contains newer documents: key set, policy, deny list pages and item pages.
+ * The response always contains the freshness document and the pending commands.
  *
  * The cloud builds the documents from database rows at every request. These rows also contain the document versions.
  */
@@ -198,14 +198,14 @@ function isCurrent(have: readonly [number, number] | undefined, current: { epoch
 
 /**
  * True if the agent has this version, or a newer one of the same epoch. If the epoch of the agent's policy is higher, a
- * stolen key signed that policy. The agent then needs the cloud's policy, which it accepts once it knows that the key
- * was revoked.
+ * stolen key signed that policy. The agent then needs the cloud's policy. The agent accepts that policy once it knows
+ * that the key was revoked.
  */
 function isOfEpoch(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {
   return have !== undefined && have[0] === current.epoch && have[1] >= current.ver
 }
 
-/** Stores the agent's item version. gate-freshness.ts compares it with the version of the paid items. */
+/** Stores the agent's item version. gate-freshness.ts compares this version with that of the paid items. */
 const noteItemSeq = prepared((db, p: { agentId: string; seq: number }) =>
   db.updateTable('agent').set({ item_seq: p.seq }).where('agent_id', '=', p.agentId).where('item_seq', '<', p.seq),
 )

@@ -18,8 +18,8 @@ import { itemHead } from '../../protection/items/item-sequence.ts'
 
 const ITEMS_LIFE = 80 * 3_600
 /**
- * Epoch of the item sequence, 0 at first. Each restore changes it, because gates may have confirmed versions that the
- * backup lacks.
+ * Epoch of the item sequence, 0 at first. Each restore changes the epoch, because gates may have confirmed versions
+ * that the backup lacks.
  */
 export function itemsEpoch({ authority }: Pick<Services, 'authority'>): number {
   return authority.cloudGeneration - 1

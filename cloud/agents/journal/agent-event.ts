@@ -13,8 +13,8 @@ import { readItem } from '../../protection/items/item-queries.ts'
 import { itemOfEvent, technologiesOf } from '../../protection/items/technologies.ts'
 
 /**
- * Types of events about the use of a token. Only the agent that may redeem the token may report them. Denials are not
- * among them, because a denial may name any token that was presented.
+ * Types of events about the use of a token. Only the agent that may redeem the token may report these events. Denials
+ * are not among them, because a denial may name any token that was presented.
  */
 const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', 'protection.action.failed'])
 

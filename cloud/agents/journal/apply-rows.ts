@@ -20,9 +20,9 @@ import { raiseException } from '../../protection/records/exceptions.ts'
 import { completeAgentEvent } from './agent-event.ts'
 
 /**
- * The cloud applies a row completely or not at all, and a failing row does not affect others. It first applies all rows
- * of a batch in one savepoint, so that it reads and writes shared facts only once. If a row fails, the cloud rolls back
- * and applies each row in its own savepoint.
+ * The cloud applies a row completely or not at all, and a failing row does not affect others. The cloud first applies
+ * all rows of a batch in one savepoint, so that it reads and writes shared facts only once. If a row fails, the cloud
+ * rolls back and applies each row in its own savepoint.
  */
 export type IngestCall = Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>
 

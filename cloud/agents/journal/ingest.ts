@@ -80,9 +80,9 @@ export async function ingestBatch(
 }
 
 /**
- * True if the missing rows are lost. The agent deleted them after they were acknowledged. Either the cloud has since
- * lost that acknowledgement, or a stolen key signed it. Only a batch that starts with the agent's oldest row proves a
- * gap; a batch out of order does not.
+ * True if the missing rows are lost. The agent deleted these rows after they were acknowledged. Either the cloud has
+ * since lost that acknowledgement, or a stolen key signed it. Only a batch that starts with the agent's oldest row
+ * proves a gap; a batch out of order does not.
  */
 async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: UncheckedBatchClaims): Promise<boolean> {
   const { authority, platform } = call.services

@@ -59,7 +59,7 @@ export const reportProtectionEvents = operation({
         throw new Failure('permission-denied', 'batches come from agents only', { reason: 'agents_only' })
       return { success: true as const, ...(await ingestBatch(call, call.caller, batch)), errors: [] }
     }
-    // An agent must sign its reports, so it sends batches.
+    // Agents must sign their reports, so they send batches.
     if (call.caller.kind === 'agent')
       throw new Failure('permission-denied', 'agents report in signed batches', { reason: 'batches_only' })
     return { success: true as const, ...(await reportEvents(call, events ?? [])) }

@@ -76,7 +76,7 @@ export const agentLogin = operation({
     if (assertion === undefined)
       return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
     const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
-    // Only a signed revocation stops the agent. Otherwise it would continue to accept receipts offline.
+    // Only a signed revocation stops the agent. Otherwise the agent would continue to accept receipts offline.
     if (agent.revoked_ms !== null)
       return { success: true as const, revoked: signCommand(agentId, { command: 'revoke' }, call.services) }
     await replacePredecessor(call, agent)
@@ -101,7 +101,7 @@ const REFUSED = () => new Failure('unauthenticated', 'the assertion is not valid
 
 type Asserting = Pick<Call, 'db' | 'services' | 'nowMs'>
 
-/** Verifies the assertion that an agent sends as its broker password. Throws 401 if it is invalid. */
+/** Verifies the assertion that an agent sends as its broker password. Throws 401 if the assertion is invalid. */
 export async function assertAgent(call: Asserting, agentId: string, assertion: string): Promise<AgentRow> {
   const { agent } = await openAssertion(call, agentId, 'broker', assertion)
   if (agent.revoked_ms !== null) throw REFUSED()

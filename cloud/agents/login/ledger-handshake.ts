@@ -90,7 +90,8 @@ async function compareHead(
   }
   if (seq === undefined || head === undefined) return agent
   if (generation < agent.generation) {
-    // If the cloud has no row of the new generation, the agent may have missed the response that announced it.
+    // If the cloud has no row of the new generation, the agent may have missed the response that announced this
+    // generation.
     const isFork = generation < agent.generation - 1 || agent.last_seq > 0
     return isFork ? raiseFork(call, agent) : agent
   }

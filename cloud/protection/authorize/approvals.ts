@@ -41,8 +41,8 @@ export interface Approvals {
 
 /**
  * Reads the recent approvals of the request's operator. Returns undefined if the limit does not apply: without an
- * operator, for a past request, or for a token that was counted at issue. It also does not apply to the unlocking of a
- * fixture and to status checks, which are routine work.
+ * operator, for a past request, or for a token that was counted at issue. The limit also does not apply to the
+ * unlocking of a fixture and to status checks, which are routine work.
  */
 export async function approvalsOf(
   { db, nowMs }: Call,

@@ -24,7 +24,7 @@ export const NO_AUTHORIZATION: AuthorizationAnswer = {
   itemCount: 0,
 }
 
-/** Describes an issued authorization. `redemptions` are its redemptions so far; empty for a new authorization. */
+/** Describes an issued authorization. `redemptions`: redemptions of the authorization so far; empty if it is new. */
 export function describeAuthorization(
   call: Call,
   row: ProtectionAuthorizationRow,

@@ -46,8 +46,8 @@ export interface Authorized {
  *   └ answer       authorization-answer.ts
  *
  * Decides about one authorization request. Requests for an item, a purchase, a receipt or a token take the same steps.
- * They differ in how the cloud reads them (authorization-request.ts, verify-purchase.ts) and which facts it loads.
- * Offline agents decide with the same `decideUnits`.
+ * These kinds differ in how the cloud reads the request (authorization-request.ts, verify-purchase.ts) and which facts
+ * it loads. Offline agents decide with the same `decideUnits`.
  */
 export async function authorize(call: Call, request: AuthorizationRequest): Promise<Authorized> {
   const { context, action } = request

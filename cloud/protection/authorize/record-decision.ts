@@ -14,7 +14,7 @@ import type { AuthorizationTarget } from './authorization-target.ts'
 export interface DecisionContext {
   request: AuthorizationRequest
   target: Pick<AuthorizationTarget, 'purchase' | 'itemStatus' | 'lineId'>
-  /** One entry per unit. `simulateProtectionPolicy` applies other policies to them. */
+  /** One entry per unit. `simulateProtectionPolicy` applies other policies to these facts. */
   facts: readonly DecisionFacts[]
   /**
    * The token contains the id `decided`. `requested` has the lower id, because lists order events of the same time by

@@ -45,9 +45,12 @@ export interface RequestContext {
   /** Store that the request names, else the store of the device. null if there is neither. */
   store: StoreRow | null
   occurredMs: number
-  /** True if the request is over five minutes old. The cloud then only records it, without a token (ADR 0009). */
+  /**
+   * True if the request is over five minutes old. The cloud then only records the request, and issues no token (ADR
+   * 0009).
+   */
   isPast: boolean
-  /** Time of the past request, ms; undefined for a live one. */
+  /** Time of the past request, ms; undefined for a live request. */
   pastMs: number | undefined
   operatorId: string | null
   /** True if `operatorId` approved the presented token when it was issued. */

@@ -33,7 +33,10 @@ export interface ResolvedUnit {
   unit?: { key: UnitKey; right: RightView; tries: Tries }
   item?: ProtectedItemRow
   purchase?: PurchaseRow
-  /** Purchase that the request names but the item does not belong to. After payment the item may be bound to it. */
+  /**
+   * Purchase that the request names but the item does not belong to. After payment the item may be bound to this
+   * purchase.
+   */
   named?: PurchaseRow
   /** True if the device can read the item of the unit. The request must then name the tag. */
   mustBeRead: boolean
@@ -63,7 +66,7 @@ const priceOfLine = prepared((db, p: { lineId: string }) =>
   db.selectFrom('purchase_line').select('price_cent').where('line_id', '=', p.lineId),
 )
 
-/** Finds the item or unit that the identifiers name. Returns undefined if this store does not have it. */
+/** Finds the item or unit that the identifiers name. Returns undefined if this store has no such item or unit. */
 export async function resolveUnit(query: UnitQuery): Promise<ResolvedUnit | undefined> {
   const { db, tenant, storeId, identifiers } = query
   const known = await findItem(db, tenant, identifiers)

@@ -7,7 +7,7 @@ import type { Database } from '../../persistence/database.ts'
 import { endMoves } from './move-device.ts'
 import { updateDevice } from './update-device.ts'
 
-/** Ends device moves whose former agent did not answer, after its tokens have expired. */
+/** Ends device moves whose former agent did not answer, after the tokens of the device have expired. */
 export function endDueMoves(database: Database, services: Services): Promise<void> {
   const seen = new Set<string>()
   return processEach(services, {

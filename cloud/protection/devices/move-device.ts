@@ -10,8 +10,8 @@ import { outstandingOf } from '../leases/outstanding-tokens.ts'
 
 /**
  * Moves a device to another agent. A token belongs to the ledger of the device's agent, and another ledger does not
- * know whether it was used. So the cloud revokes the device's tokens and issues no more. The move ends when each of
- * them is voided, or has been expired for a minute (ADR 0040).
+ * know whether the token was used. So the cloud revokes the device's tokens and issues no more. The move ends when each
+ * token is voided, or has been expired for a minute (ADR 0040).
  */
 
 const GUARD_SECONDS = 60
@@ -19,8 +19,8 @@ const GUARD_SECONDS = 60
 type Assignment = Pick<DeviceRow, 'agent_id' | 'moving_to'>
 
 /**
- * Starts the move of a device to an agent. It ends at once if the former agent has no valid token for the device. With
- * the current agent as `agentId`, cancels a move.
+ * Starts the move of a device to an agent. The move ends at once if the former agent has no valid token for the device.
+ * With the current agent as `agentId`, cancels a move.
  */
 export async function moveToAgent(
   call: Call,

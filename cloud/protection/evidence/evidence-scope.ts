@@ -7,11 +7,11 @@ import { settlePurchases } from '../rights/settle-purchase.ts'
 import { RedemptionBatch } from '../rights/redemption-batch.ts'
 
 /**
- * Evidence reports which rights were used. It comes in rows of an agent's journal or in the call of a device. The cloud
- * rejects no evidence: it stores each row and raises an exception for a forbidden use.
+ * Evidence reports which rights were used. Evidence comes in rows of an agent's journal, or in the call of a device.
+ * The cloud rejects no evidence: it stores each row and raises an exception for a forbidden use.
  *
  * Call `openEvidence`, then `applyClaim`, `applyOutcome` and others for any number of rows, then `finishEvidence`.
- * `finishEvidence` updates purchases and deny lists once per transaction, because they depend on the final state only.
+ * `finishEvidence` updates purchases and deny lists once per transaction, because both depend only on the final state.
  */
 export interface EvidenceScope extends EventScope {
   services: Services

@@ -48,7 +48,7 @@ export async function raiseCancelledAfterRelease(
   })
 }
 
-/** Puts the item of a unit on hold that was released after its return. Changes only the status `returned`. */
+/** If a unit was released after its return, puts its item on hold. Changes only the status `returned`. */
 export async function holdReturnedItem(
   scope: EvidenceScope,
   storeId: string,

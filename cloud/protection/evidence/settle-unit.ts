@@ -4,7 +4,7 @@ import { holdReturnedItem } from './hold-late-releases.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import { settleRight } from '../rights/settle-right.ts'
 
-/** Exceptions about one unit. The cloud withdraws them if a redemption turns out to have failed. */
+/** Exceptions about one unit. The cloud withdraws these exceptions if a redemption turns out to have failed. */
 const UNIT_EXCEPTIONS = {
   double_redeem: 'one unit was released twice',
   released_after_refund: 'a unit was released after its refund or return',

@@ -148,7 +148,7 @@ async function namedItem(
   return item
 }
 
-/** The item of this store that the line is bound to. Throws 409 if there are several. */
+/** The item of this store that the line is bound to. Throws 409 if the line is bound to several items. */
 async function itemOfLine(db: Db, storeId: string, lineId: string): Promise<ProtectedItemRow | undefined> {
   const [item, another] = (await itemsOfLine(db, lineId)).filter((each) => each.store_id === storeId)
   if (another)

@@ -20,7 +20,7 @@ const byItemId = prepared((db, p: { itemId: string }) =>
   db.selectFrom('protected_item').selectAll().where('item_id', '=', p.itemId),
 )
 
-/** Finds an item by its identifiers. Throws `invalid_request` if they name two items. */
+/** Finds an item by its identifiers. Throws `invalid_request` if the identifiers name two items. */
 export async function findItem(
   db: Db,
   tenant: string,

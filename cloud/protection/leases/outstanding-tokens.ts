@@ -3,7 +3,7 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import { redemptionsOf } from './authorizations.ts'
 
-/** Time after the end of a token in which an agent with a slow clock may still honour it, s. */
+/** Time after the end of a token in which an agent with a slow clock may still honour the token, s. */
 const GUARD_SECONDS = 60
 
 /**

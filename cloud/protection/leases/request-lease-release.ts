@@ -6,7 +6,8 @@ import type { ProtectionAuthorizationRow } from '../../persistence/tables/protec
 import { findAuthorization, redemptionsOf, updateAuthorization } from './authorizations.ts'
 
 /**
- * Maximum wait for the lease holders, ms. It is short, because a shopper waits at the requesting device (ADR 0011).
+ * Maximum wait for the lease holders, ms. The wait is short, because a shopper waits at the requesting device (ADR
+ * 0011).
  */
 const WAIT_MS = 1_000
 /** Time between two checks, ms. */

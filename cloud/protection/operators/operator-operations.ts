@@ -22,7 +22,7 @@ import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Veri
 
 /**
  * Operators: staff who may sign in at the agents of a store, even offline (ADR 0023). The cloud derives a base verifier
- * from PIN or card (derive-verifier.ts). With the store key it computes the verifier for the signed policy
+ * from PIN or card (derive-verifier.ts). With the store key, the cloud computes the verifier for the signed policy
  * (store-keys.ts).
  */
 

@@ -10,8 +10,8 @@ import { prepared } from '../../persistence/prepared.ts'
 import type { OperatorRow } from '../../persistence/tables/agents.ts'
 
 /**
- * Keys that operator verifiers depend on. The cloud stores sealed base verifiers. With the store key it computes the
- * verifiers that the policy publishes. Agents receive the store key in the login response.
+ * Keys that operator verifiers depend on. The cloud stores sealed base verifiers. With the store key, the cloud
+ * computes the verifiers that the policy publishes. Agents receive the store key in the login response.
  *
  * The cloud creates the store key at the first login of an agent, or with the first operator. When an agent is revoked,
  * the cloud replaces the key, so that the revoked agent cannot check verifiers of later policies. Other agents log in

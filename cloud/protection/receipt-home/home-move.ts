@@ -11,8 +11,8 @@ import { denyRights } from '../rights/deny-list.ts'
  *
  * A new receipt home must know earlier uses before it honours receipts from before the move. So `beginHomeMove` denies
  * all used rights, and stores that the move must wait for a report of every agent. The policy names the new receipt
- * home, which then honours new receipts. After all agents have reported their redemptions, it also honours older
- * receipts.
+ * home, which then honours new receipts. After all agents have reported their redemptions, the new receipt home also
+ * honours older receipts.
  */
 
 const GUARD_SECONDS = 60

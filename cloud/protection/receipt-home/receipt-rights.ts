@@ -26,7 +26,7 @@ export async function hasAgents(db: Db, storeId: string): Promise<boolean> {
   return (await agentsOfStore(db, { storeId })).length > 0
 }
 
-/** Receipt rights that an authorization covers. The agent marks them used when it claims the token. */
+/** Receipt rights that an authorization covers. The agent marks these rights used when it claims the token. */
 export async function receiptRights(db: Db, purchase: PurchaseRow, row: ProtectionAuthorizationRow) {
   if (purchase.cti === null) return {}
   const units = (await unitsOfAuthorization(db, row.nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
@@ -40,9 +40,9 @@ export async function receiptRights(db: Db, purchase: PurchaseRow, row: Protecti
 }
 
 /**
- * Puts leased rights on the deny list, so that the receipt home does not honour them meanwhile. An agent that requested
- * the token itself knows the lease from the response. If this agent is the receipt home, no entry is needed. If a
- * program requested the token, the entry names the agent of the device as lease holder.
+ * Puts leased rights on the deny list, so that the receipt home does not honour these rights during the lease. An agent
+ * that requested the token itself knows the lease from the response. If this agent is the receipt home, no entry is
+ * needed. If a program requested the token, the entry names the agent of the device as lease holder.
  */
 export async function publishLease(
   call: Call,

@@ -6,8 +6,8 @@ import type { ProtectionExceptionRow } from '../../persistence/tables/protection
 import { recordEvent, type EventScope } from './record-event.ts'
 
 /**
- * Contradictions that staff must look at, one row per store, kind and subject. The cloud raises them for contradictory
- * evidence. Agents and devices report others in events (`recordReportedException`).
+ * Contradictions that staff must look at, one row per store, kind and subject. The cloud raises an exception for
+ * contradictory evidence. Agents and devices report further exceptions in events (`recordReportedException`).
  */
 
 /**
@@ -28,7 +28,10 @@ export interface NewException {
   nonce?: string | undefined
 }
 
-/** Raises an exception, with a row and an event. Raises it again only if later evidence had resolved it. */
+/**
+ * Raises an exception, with a row and an event. Raises an existing exception again only if later evidence had resolved
+ * it.
+ */
 export async function raiseException(scope: EventScope, exception: NewException): Promise<void> {
   const row = rowOf(scope, exception)
   const insert = scope.db

@@ -175,7 +175,7 @@ async function subjectOf(
 }
 
 interface Reported {
-  /** Id of the event; each redemption has one. */
+  /** Id of the event; each redemption has one event. */
   eventId: string
   outcome: Outcome
   occurredMs: number

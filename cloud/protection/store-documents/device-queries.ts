@@ -49,7 +49,9 @@ const decommissioned = prepared((db, p: { storeId: string; limit: number }) =>
     .limit(p.limit),
 )
 
-/** Devices for the store's signed policy, oldest first. Leaves out old decommissioned devices to keep it small. */
+/**
+ * Devices for the store's signed policy, oldest first. Leaves out old decommissioned devices to keep the policy small.
+ */
 export async function publishedDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
   const devices = [
     ...(await inService(db, { storeId })),
