@@ -48,13 +48,13 @@ export interface AuthorizeParts extends DeciderParts, CommandParts, RecordParts 
   home: DeciderParts['home'] & Pick<Home, 'reportOutcomes'>
   tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon' | 'voidIfUnused'>
   outcomes: Pick<Outcomes, 'settle'>
-  /** Called for each released unit, so that the gates of the store stay silent for it. Must return at once. */
+  /** Called for each released unit, so that the gates of the store stay silent for this unit. Must return at once. */
   onReleased(release: AnnouncedRelease): void
 }
 
 /** Longest wait for the cloud to acknowledge the journal before a second attempt, ms. */
 const SYNC_TIMEOUT_MS = 2_000
-/** Attempts to get another unit from the receipt home after a concurrent request used the granted one. */
+/** Attempts to get another unit from the receipt home after a concurrent request used the granted unit. */
 const HOME_RETRIES = 10
 
 /** A grant during claim, command and confirmation. */
@@ -199,7 +199,7 @@ class Authorizer {
 
   async #notClaimed({ grant, offline }: Redemption, { reason }: ClaimResult & { ok: false }): Promise<NotClaimed> {
     const { unknownFacts } = grant
-    // The claim failed, so the token stays unused. Voiding it frees the cloud's lease before the token expires.
+    // The claim failed, so the token stays unused. Voiding the token frees the cloud's lease before the token expires.
     if (grant.acknowledgedSeq !== undefined) await this.#parts.tokenVoider.voidIfUnused(grant.nonce)
     const isUsedConcurrently = reason === 'already_redeemed' && grant.homeRequestId !== undefined
     return { refused: { granted: false, reason, ...(unknownFacts && { unknownFacts }) }, offline, isUsedConcurrently }

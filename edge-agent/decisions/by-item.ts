@@ -8,7 +8,7 @@ import { STALE_SECONDS, type Replica } from '../items/replica.ts'
 import type { TokenParts } from './by-token.ts'
 import type { RequestContext, Grant, ItemInfo, Verdict } from './request.ts'
 
-/** Lifetime of an override, s. The agent uses it at once. */
+/** Lifetime of an override, s. The agent uses the override at once. */
 const OVERRIDE_SECONDS = 60
 
 /**

@@ -4,7 +4,7 @@ import { eanOfGtin14, hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
 import { parseBadge } from '../../policy/operator-verifiers.ts'
 
-/** Kind of a scanned text. Nothing in it is verified yet. */
+/** Kind of a scanned text. Nothing in the text is verified yet. */
 export type ScannedCode =
   | { kind: 'receipt'; text: string }
   | { kind: 'token'; text: string }

@@ -14,8 +14,8 @@ import { NEEDS_STAFF, type RequestContext, type Grant, type Verdict } from './re
  */
 export interface OfflineReceipts {
   /**
-   * If another agent is the receipt home, this agent requests the rights from it. The isolated rules apply only if the
-   * receipt home is unreachable.
+   * If another agent is the receipt home, this agent requests the rights from that agent. The isolated rules apply only
+   * if the receipt home is unreachable.
    */
   decide(context: RequestContext, receipt: string): Promise<Verdict>
   /**

@@ -102,7 +102,7 @@ function isReason(value: unknown): value is DenyReason {
   return (DENY_REASONS as readonly unknown[]).includes(value)
 }
 
-/** Receipt rights that the token covers. The claim uses them up in this ledger, too. */
+/** Receipt rights that the token covers. The claim uses up these rights in this ledger, too. */
 function receiptOf(body: Record<string, unknown>): { receipt?: { cti: string; ordinals: number[] } } {
   const rights = body['receiptRights'] as { cti?: unknown; ordinals?: unknown } | undefined
   if (typeof rights?.cti !== 'string' || !Array.isArray(rights.ordinals)) return {}

@@ -66,7 +66,7 @@ export function assertOutcome(answer: AuthorizeAnswer): AuthorizeAnswer {
 
 /** Permission to use up rights of a token or receipt, or to act by override. Nothing is used up yet. */
 export interface Grant {
-  /** `override`: only an operator approved it. */
+  /** `override`: only an operator approved the action. */
   source: 'token' | 'receipt' | 'override'
   nonce: string
   /** Rights that may be used: a token's steps from 0, or entries of a receipt. */

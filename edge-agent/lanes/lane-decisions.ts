@@ -41,7 +41,7 @@ export class LaneDecisions {
 
   /**
    * Decides with the remembered receipt. If that receipt is the reason of a denial and the item is paid, decides again
-   * without the receipt: it may belong to another shopper.
+   * without the receipt. The receipt may belong to another shopper.
    */
   async decideWithOrWithoutReceipt(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { receipt, ...withoutReceipt } = request

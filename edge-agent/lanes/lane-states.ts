@@ -8,7 +8,7 @@ export interface LaneStates {
   readonly size: number
 }
 
-/** Number of states above which the agent drops those of unknown devices. */
+/** Number of states above which the agent drops states of unknown devices. */
 export const STATES_LIMIT = 1_000
 
 /** Makes the states. Above the limit, drops the oldest unknown device, because programs may name any device. */

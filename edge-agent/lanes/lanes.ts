@@ -123,7 +123,7 @@ export class Lanes {
   }
 
   /**
-   * Signs an operator in at a device. The operator approves requests there until `signOut` or 15 idle minutes.
+   * Signs an operator in at a device. The operator approves requests at this device until `signOut` or 15 idle minutes.
    * `callerId`: caller for which wrong PINs are counted.
    */
   signIn(deviceId: string, proof: Proof, callerId: string): SignInResult {
@@ -152,7 +152,7 @@ export class Lanes {
     this.#presentations.onReads(deviceId, reads, { absentMs, minimumRssi: wiring.minimumRssiOf(sourceId) })
   }
 
-  /** Decides about a presented tag. Returns true if it was authorized. */
+  /** Decides about a presented tag. Returns true if the request was authorized. */
   async #presented(deviceId: string, tag: TagName, tagTechnology: TagTechnology | undefined): Promise<boolean> {
     try {
       const request = this.#reader.readTag(deviceId, tag, tagTechnology)

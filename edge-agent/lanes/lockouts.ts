@@ -22,8 +22,8 @@ const LONGEST_LOCK_MS = 3_600_000
 /** A store has at most 500 operators. */
 const KNOWN_LIMIT = 500
 /**
- * A caller that has tried this many unknown names counts as guessing. It then waits a minute after each wrong PIN, for
- * any name.
+ * A caller that has tried this many unknown names counts as guessing. Such a caller waits a minute after each wrong
+ * PIN, for any name.
  */
 const INVENTED_LIMIT = 50
 const REMEMBERED_MS = 86_400_000

@@ -52,7 +52,7 @@ export function openPresentations(parts: PresentationsParts): Presentations {
 /**
  * Tags that are presented at lanes other than gates. Each presentation makes one request. If the request is denied and
  * the tag stays, a new item status, receipt or operator causes another request. A lane handles one tag at a time.
- * Before each request it drops tags that were removed.
+ * Before each request, the lane drops tags that were removed.
  */
 export class Presentations {
   readonly #parts: PresentationsParts

@@ -14,7 +14,7 @@ export interface BulkDetector {
 /** Maximum items in memory. No policy needs as many. */
 const LIMIT = 10_000
 
-/** Makes the detector of one gate. It reads `policy` again for each item. */
+/** Makes the detector of one gate. The detector reads `policy` again for each item. */
 export function bulkDetector(policy: () => GatePolicy): BulkDetector {
   /** Tag → time at which it left, ms; oldest first. */
   const departures = new Map<string, number>()

@@ -52,7 +52,7 @@ export interface GateParts {
 const LATE_MS = 2_000
 const SYNC_TIMEOUT_MS = 250
 const WAITING_LIMIT = 200
-/** Time in which a new gate learns the stationary tags around it, ms. It alarms from the start. */
+/** Time in which a new gate learns the stationary tags around it, ms. The gate alarms from the start. */
 const CALIBRATION_MS = 60_000
 /** Time after a passage in which a read inside shows that a tag outside did not leave, ms. */
 const PASSAGE_WAIT_MS = 500

@@ -1,6 +1,6 @@
 /**
- * Groups the alarms of people who leave a gate together. An incident starts with an alarm. It ends when each of its
- * tags is resolved (paid, or covered by a receipt or release), or 10 s after its last alarm.
+ * Groups the alarms of people who leave a gate together. An incident starts with an alarm. The incident ends when each
+ * of its tags is resolved (paid, or covered by a receipt or release), or 10 s after its last alarm.
  */
 export interface Incidents {
   /** Adds an alarm. */

@@ -14,7 +14,7 @@ export interface Track {
   /** Number of reads outside since the last read inside. */
   outsideRun: number
   longestGapMs: number
-  /** How often a read inside followed reads outside. Walking shoppers cause few of them. */
+  /** How often a read inside followed reads outside. Walking shoppers cause few flickers. */
   flickers: number
   /** How often the tag counted as left and was read again within a minute. */
   returns: number
@@ -75,7 +75,10 @@ export function newTrack(zone: Zone, atMs: number): Track {
   }
 }
 
-/** Track of a known tag that approaches again. If its last read was inside and it is now outside, it is leaving. */
+/**
+ * Track of a known tag that approaches again. If the last read was inside and the new read is outside, the tag is
+ * leaving.
+ */
 export function newApproach(known: Track, zone: Zone, atMs: number): Track {
   const hadNotLeft = zone === 'none' ? known.isStationary : known.hasLeft
   const track = { ...newTrack(zone, atMs), returns: Math.min(known.returns + (hadNotLeft ? 1 : 0), RETURNS_COUNTED) }
