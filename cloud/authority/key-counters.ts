@@ -52,7 +52,7 @@ export async function readKeyCounters(db: Db): Promise<KeyCounters> {
   }
 }
 
-/** Query for the number of the last key change, a text. Other queries select it too, which saves a round trip. */
+/** Query for the number of the last key change (a text). Other queries contain this query, which saves a round trip. */
 export function keyGenerationQuery(db: Db) {
   return db.selectFrom('installation').select('value').where('name', '=', NAMES.generation)
 }

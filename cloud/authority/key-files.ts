@@ -11,7 +11,7 @@ import { KEY_BYTES } from './sealing.ts'
  * first, one per line. `root.json` contains the root key. Back up these files separately from the database.
  */
 export interface KeyFiles {
-  /** The first key seals; all keys open. */
+  /** The first key seals texts. Each key can open the texts that it sealed. */
   readonly sealingKeys: readonly Uint8Array[]
   readonly root: RootKey
 }

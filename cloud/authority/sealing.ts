@@ -5,7 +5,7 @@ import type { Randomness } from '../../policy/platform.ts'
 /**
  * Encrypts secrets that the cloud must read again, with AES-256-GCM. A sealed text can be opened only in its table and
  * row (see sealed-columns.ts). The form of a sealed text is `{key id}.{base64url of iv, ciphertext, tag}`. The key id
- * allows rotation: the newest key seals, all keys open.
+ * allows rotation: the newest key seals, and older keys still open their texts.
  */
 export interface Sealer {
   /** `context` names table and row. `open` needs the same context. */

@@ -17,7 +17,8 @@ import { findPredecessor, type Replacement } from './succession.ts'
 
 /**
  * Life of an enrolment code, ms. A code has the form `XXXX-XXXX-XXXX-FFFF-FFFF-FFFF-FFFF`. X are 60 random bits, by
- * which the cloud knows the code. F are 80 bits of the root key's thumbprint, by which the agent verifies the cloud.
+ * which the cloud recognizes the code. F are 80 bits of the root key's thumbprint, by which the agent verifies the
+ * cloud.
  */
 const CODE_MS = 15 * 60_000
 const TRIES = 10

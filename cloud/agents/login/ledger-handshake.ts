@@ -20,8 +20,8 @@ import { endLogins } from '../../agent-identity/sessions.ts'
  * head. The cloud starts the next generation, lets the agent claim only online for 11 min, and denies used rights
  * again.
  *
- * A fork: the hash of a stored row is wrong, the generation is older than the one in use, or a second rollback follows
- * within an hour. The cloud raises `agent_fork`.
+ * A fork: the hash of a stored row is wrong, or the generation is older than the current one. A second rollback within
+ * an hour also counts as a fork. The cloud raises `agent_fork`.
  */
 export interface LedgerHandshake {
   generation: number

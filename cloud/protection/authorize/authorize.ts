@@ -90,9 +90,9 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
 }
 
 /**
- * True if the request releases an item that is bound to a unit of a purchase, no device holds a lease of that right, and
- * no operator approved the request. Such a request writes only rows that no other request reads, except the row of the
- * right (ADR 0049).
+ * True if the request releases an item that is bound to a unit of a purchase. No device may hold a lease of the right,
+ * and the request must name no operator. Such a request writes only rows that no other request reads, except the row of
+ * the right (ADR 0049).
  */
 function isPlainRelease(
   { context, action, purchase, token }: AuthorizationRequest,

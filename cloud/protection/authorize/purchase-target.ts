@@ -117,7 +117,7 @@ export async function openUnits(
 }
 
 /**
- * True if this device may get one token for all these units (ADR 0009): if staff count the goods at the device, or if
+ * True if this device may get one token for all these units (ADR 0009). Either staff count the goods at the device, or
  * the device can read none of the goods. If a unit is unbound, it may be any item, so a device that can read tags gets
  * no such token.
  */

@@ -17,7 +17,7 @@ export interface DecisionContext {
   /** One entry per unit. `simulateProtectionPolicy` applies other policies to these facts. */
   facts: readonly DecisionFacts[]
   /**
-   * The token contains the id `decided`. `requested` has the lower id, because lists order events of the same time by
+   * The token contains the id `decided`. `requested` has the lower id, because lists sort events of the same time by
    * id.
    */
   eventIds: { requested: string; decided: string }

@@ -135,7 +135,7 @@ async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | und
       rightClass: rights,
       purchaseId: item.purchase_id,
     }
-    // Read together, so that PostgreSQL needs one round trip.
+    // Sends the queries together, so that PostgreSQL needs one round trip.
     const [purchase, [paid]] = await Promise.all([
       findPurchaseAsOf(query, item.purchase_id),
       priceOfLine(db, { lineId: item.line_id }),

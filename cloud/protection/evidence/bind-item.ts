@@ -9,7 +9,8 @@ type BindScope = EventScope & { services: Services; afterCommit: Call['afterComm
 
 /**
  * Binds a sellable item to an unbound unit of its product, at its first release or exit (ADR 0008). `reversal`: the
- * unit was cancelled or returned meanwhile. The released item is then unpaid and gets the status `exception_hold`.
+ * unit was cancelled or returned before the claim arrived. The released item is then unpaid and gets the status
+ * `exception_hold`.
  */
 export async function bindItem(
   scope: BindScope,

@@ -20,7 +20,7 @@ import type { RightClass } from '../../../policy/vocabulary.ts'
 /** State of a leasable right for the requesting device. */
 export interface LeaseView {
   right: DecisionFacts['right']
-  /** Authorization for the same target that this device already holds. */
+  /** Authorization that this device already holds for the same target. */
   own?: ProtectionAuthorizationRow
   /** Authorization that the cloud can transfer at once. */
   transferable?: ProtectionAuthorizationRow

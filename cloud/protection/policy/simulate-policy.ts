@@ -16,7 +16,7 @@ const DECISIONS_LIMIT = 5_000
 /** Maximum number of changed decisions in the response. */
 const CHANGED_LIMIT = 500
 /**
- * Maximum number of concurrent simulations. Each may keep a core busy for seconds, which must not delay requests of
+ * Maximum number of concurrent simulations. Each may keep a core busy for seconds. More of them would delay requests of
  * gates and tills.
  */
 const AT_WORK_LIMIT = 2

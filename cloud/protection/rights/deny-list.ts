@@ -6,8 +6,7 @@ import type { ProtectionAuthorizationRow } from '../../persistence/tables/protec
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 
 /**
- * Deny list of a store: tokens, receipts and rights that its agents must not honour. Sequence numbers order the
- * entries.
+ * Deny list of a store: tokens, receipts and rights that its agents must not honour. Each entry has a sequence number.
  */
 
 const GUARD_SECONDS = 60
