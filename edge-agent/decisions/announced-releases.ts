@@ -3,8 +3,9 @@ import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
 import type { RequestContext, Grant } from './request.ts'
 
 /**
- * Describes each unit of a confirmed release for the gates of the store: device, named tag if any, and the receipt or
- * token that proves the release. Returns an empty list for actions that release no tag, and for overrides.
+ * Describes each unit of a confirmed release for the gates of the store. A description names the device, the tag if
+ * known, and the receipt or token that proves the release. Returns an empty list for actions that release no tag, and
+ * for overrides.
  */
 export function announcedReleases(
   { request }: RequestContext,

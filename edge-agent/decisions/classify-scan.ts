@@ -14,7 +14,8 @@ export type ScannedCode =
   | { kind: 'unknown' }
 
 /**
- * Recognizes a scanned text by its form. The order matters: the Base32 of a receipt may look like another form.
+ * Recognizes a scanned text by its form. The order of the checks matters: the Base32 of a receipt may look like another
+ * form.
  */
 export function classifyScan(text: string): ScannedCode {
   const trimmed = text.trim()

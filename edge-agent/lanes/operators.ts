@@ -44,7 +44,7 @@ function locked(waitMs: number): SignInResult {
   return { ok: false, reason: 'locked', retryAfterSeconds: Math.ceil(waitMs / 1_000) }
 }
 
-/** Opens the operators of this store; no session is open yet. */
+/** Makes the operators of this store. At first, no session is open. */
 export function operatorSessions(platform: Platform, operators: () => StoreOperators): Operators {
   return new Operators(platform, operators)
 }

@@ -74,7 +74,7 @@ export function receiptPasses(): ReceiptPasses {
 
 /**
  * Matches nearby tags with the unused entries of a receipt. If more tags of a product are nearby than the receipt has
- * entries, no tag of that product matches: the agent cannot know which tags belong to the shopper.
+ * entries, no tag of that product matches. The agent cannot know which tags belong to the shopper.
  */
 export function tagsOfReceipt(
   { cti, entries }: ReceiptClaims,
@@ -100,7 +100,8 @@ export function tagsOfReceipt(
 }
 
 /**
- * Entries that a tag may take, in hex: the entry of the tag and, if the tag is unpaid, that of the product in its EPC.
+ * Entries that a tag may take, in hex. These are the entry of the tag and, for an unpaid tag, the entry of the product
+ * in its EPC.
  */
 function entriesFor(cti: Uint8Array, tag: string, isPaid: boolean): string[] {
   return entriesOf(tag, isPaid)(cti)

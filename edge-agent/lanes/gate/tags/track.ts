@@ -41,8 +41,8 @@ const CALIBRATION_GAP_MS = 300
 /** While a gate learns: number of flickers from which a tag is treated as stationary. */
 const FLICKERS = 8
 /**
- * A stationary tag counts as left after a time without reads inside of this many times its longest gap, within the
- * bounds below (ms).
+ * A stationary tag counts as left after this many times its longest gap without reads inside, within the bounds below
+ * (ms).
  */
 const GAP_FACTOR = 2.5
 const [SHORTEST_GAP_MS, LONGEST_GAP_MS] = [400, 1_500]
