@@ -18,8 +18,8 @@ export interface CommandParts {
 }
 
 /**
- * Handles a command of the cloud, from the broker or a poll. Verifies the signature, and the time of all commands
- * except `revoke`. An invalid text only triggers a poll.
+ * Handles a command of the cloud, from the broker or a poll. Verifies the signature. If the clock is trusted, also
+ * verifies the time of all commands except `revoke`. An invalid text only triggers a poll.
  */
 export function commandHandler({
   agentId,
