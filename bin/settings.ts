@@ -1,5 +1,6 @@
 import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
 import { PROTECTION_ACTIONS } from '../policy/vocabulary.ts'
+import { POOLINGS } from '../cloud/persistence/pooling.ts'
 import { choice, euros, flag, perMinute, port, secret, text, url, wholeNumber, type Option } from './options.ts'
 
 /** All settings of all commands. Help texts, validation and docs/reference/configuration.md use this list. */
@@ -37,6 +38,15 @@ const brokerUrl = secret(
     ['mqtt:', 'mqtts:'],
   ),
 )
+const databasePooling = choice(
+  {
+    flag: 'database-pooling',
+    env: 'UNTAG_DATABASE_POOLING',
+    help: 'Use transaction if --database-url names a pooler in transaction mode, such as PgBouncer',
+  },
+  POOLINGS,
+  'session',
+)
 const pcscdSocket = text(
   { flag: 'pcscd-socket', env: 'PCSCLITE_CSOCK_NAME', help: 'Socket of pcscd, the service for NFC readers' },
   'FILE',
@@ -73,6 +83,7 @@ export const CLOUD_OPTIONS = {
   ),
   data: dataDir('var/cloud'),
   databaseUrl,
+  databasePooling,
   requireMigrated: flag({
     flag: 'require-migrated',
     env: 'UNTAG_REQUIRE_MIGRATED',
@@ -146,6 +157,7 @@ export const CLOUD_OPTIONS = {
 export const KEYS_CREATE_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
+  databasePooling,
   account: text(
     { flag: 'account', env: 'UNTAG_ACCOUNT', help: 'Name of the account. A new name creates an account' },
     'NAME',
@@ -177,12 +189,14 @@ export const KEYS_CREATE_OPTIONS = {
 export const VERIFY_AUDIT_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
+  databasePooling,
   json,
 }
 
 export const RESEAL_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
+  databasePooling,
   dropOldKeys: flag({
     flag: 'drop-old-keys',
     env: 'UNTAG_DROP_OLD_KEYS',
@@ -194,6 +208,7 @@ export const RESEAL_OPTIONS = {
 export const MIGRATE_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
+  databasePooling,
   json,
 }
 
@@ -248,6 +263,7 @@ export const RESTORE_OPTIONS = {
 export const KEYS_LIST_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
+  databasePooling,
   account: text(
     { flag: 'account', env: 'UNTAG_ACCOUNT', help: 'Name of the account. Default: all accounts' },
     'NAME',
@@ -265,6 +281,7 @@ const keyId = text(
 export const KEYS_ROLL_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
+  databasePooling,
   keyId,
   overlapHours: wholeNumber(
     { flag: 'overlap-hours', env: 'UNTAG_OVERLAP_HOURS', help: 'Hours that the old key stays valid' },
@@ -297,6 +314,7 @@ const signingKey = {
 export const KEYS_ROTATE_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
+  databasePooling,
   ...signingKey,
   use: choice(
     {
@@ -313,6 +331,7 @@ export const KEYS_ROTATE_OPTIONS = {
 export const KEYS_REVOKE_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
+  databasePooling,
   keyId,
   ...signingKey,
   kid: text(

@@ -71,7 +71,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
     const database = await openDatabase(
       settings.databaseUrl === undefined
         ? { file: join(data, 'cloud.db'), migrations }
-        : { url: settings.databaseUrl, clock: platform.clock, migrations },
+        : { url: settings.databaseUrl, clock: platform.clock, migrations, pooling: settings.databasePooling },
       (failure) => {
         log.error(
           { err: failure },

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Database } from '../../cloud/persistence/database.ts'
+import type { Pooling } from '../../cloud/persistence/pooling.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import { inspectPostgres } from '../backup/postgres-dump.ts'
 import { assertNotCopied } from '../database-copy/copy-record.ts'
@@ -11,6 +12,7 @@ import { realPlatform } from '../platform.ts'
 export interface DatabaseLocation {
   data: string
   databaseUrl: string | undefined
+  databasePooling?: Pooling
 }
 
 /**
@@ -18,14 +20,14 @@ export interface DatabaseLocation {
  * database was copied to PostgreSQL, unless `isForRestore`.
  */
 export async function withDatabase<T>(
-  { data, databaseUrl }: DatabaseLocation,
+  { data, databaseUrl, databasePooling = 'session' }: DatabaseLocation,
   work: (database: Database) => Promise<T>,
   isForRestore = false,
 ): Promise<T> {
   const file = join(data, 'cloud.db')
   if (!isForRestore) assertNotCopied({ data, databaseUrl })
   const database = await openDatabase(
-    databaseUrl === undefined ? { file } : { url: databaseUrl, clock: realPlatform().clock },
+    databaseUrl === undefined ? { file } : { url: databaseUrl, clock: realPlatform().clock, pooling: databasePooling },
     (failure) => {
       throw failure
     },

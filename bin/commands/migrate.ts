@@ -11,8 +11,8 @@ import { assertNoCloudBelow, withDatabase } from './known-database.ts'
  * Applies missing migrations, apart from the start of a cloud. A new database gets its tables. PostgreSQL may be in use
  * meanwhile; a cloud on SQLite must be stopped, because it knows only the old tables.
  */
-export async function runMigrate({ data, databaseUrl, json }: Values<typeof MIGRATE_OPTIONS>): Promise<void> {
-  const place = { data, databaseUrl }
+export async function runMigrate(place: Values<typeof MIGRATE_OPTIONS>): Promise<void> {
+  const { data, databaseUrl, json } = place
   if (databaseUrl !== undefined) return print(json, await withDatabase(place, async ({ migrated }) => migrated))
   assertNoCloudBelow(place)
   makeFolder(data)

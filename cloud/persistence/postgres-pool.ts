@@ -1,6 +1,7 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import pg from 'pg'
 import { DatabaseBusy, DatabaseUnavailable } from './database.ts'
+import type { Pooling } from './pooling.ts'
 import { isDiskFull, type OnStorageState } from './storage-state.ts'
 
 /** Maximum number of connections per process. */
@@ -32,6 +33,22 @@ const SYSTEM_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_|ENOENT
 const LOST_TEXTS =
   /connection (?:terminated|ended|error)|timeout exceeded when trying to connect|query read timeout|not queryable|server closed/i
 
+/** Settings of the session that transactions need. */
+const SESSION_SETTINGS = {
+  // A sequential scan of a small table locks the whole table against serializable writers (manual §13.2.3).
+  enable_seqscan: 'off',
+  idle_in_transaction_session_timeout: String(IDLE_IN_TRANSACTION_LIMIT_MS),
+}
+
+/**
+ * Begins a transaction. Poolers in transaction mode refuse settings of the session at the start of a connection, so each
+ * transaction sets them for itself.
+ */
+export function startTransaction(level: string, pooling: Pooling): string {
+  const settings = Object.entries(SESSION_SETTINGS).map(([name, value]) => `; set local ${name} = ${value}`)
+  return `start transaction isolation level ${level}${pooling === 'transaction' ? settings.join('') : ''}`
+}
+
 /** One statement. It is prepared once per connection if it has a name. */
 export interface Statement {
   readonly text: string
@@ -61,17 +78,17 @@ export function guardedPool(
   types: pg.CustomTypesConfig,
   note: OnStorageState,
   limits: PoolLimits,
+  pooling: Pooling,
 ): GuardedPool {
+  const options = Object.entries(SESSION_SETTINGS).map(([name, value]) => `-c ${name}=${value}`)
   const pool = new pg.Pool({
     connectionString: url,
     max: POOL_SIZE,
     connectionTimeoutMillis: limits.connectMs,
     query_timeout: limits.statementMs,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_LIMIT_MS,
     keepAlive: true,
     pipeline: true,
-    // A sequential scan of a small table locks the whole table against serializable writers (manual §13.2.3).
-    options: '-c enable_seqscan=off',
+    ...(pooling === 'session' && { options: options.join(' ') }),
     types,
   })
   // An `error` event without a listener would end the process. The pool listens only to idle connections, so each
@@ -97,7 +114,7 @@ export function guardedPool(
 
   async function connect(): Promise<PooledConnection> {
     if (pool.waitingCount >= WAITING_LIMIT) throw new DatabaseBusy('too many calls wait for a connection')
-    return new GuardedConnection(await connectPrimary(), server)
+    return new GuardedConnection(await connectPrimary(), server, pooling)
   }
   return {
     connect,
@@ -175,19 +192,22 @@ class ServerState {
 class GuardedConnection implements PooledConnection {
   readonly #client: pg.PoolClient
   readonly #server: ServerState
+  readonly #pooling: Pooling
   /** The first loss. After a lost COMMIT a ROLLBACK follows, which must not hide that the outcome is unknown. */
   #loss: DatabaseUnavailable | undefined
 
-  constructor(client: pg.PoolClient, server: ServerState) {
+  constructor(client: pg.PoolClient, server: ServerState, pooling: Pooling) {
     this.#client = client
     this.#server = server
+    this.#pooling = pooling
   }
 
   async query({ text, values, name }: Statement): Promise<pg.QueryResult> {
     if (this.#loss) throw this.#loss
     try {
       const statement: pg.QueryConfig = values === undefined ? { text } : { text, values: [...values] }
-      if (name !== undefined) statement.name = name
+      // The next transaction may use another session, which lacks the prepared statements of this one.
+      if (name !== undefined && this.#pooling === 'session') statement.name = name
       const result = await this.#client.query(statement)
       this.#server.answered(text)
       return result

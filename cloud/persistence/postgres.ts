@@ -7,7 +7,8 @@ import { DatabaseUnavailable, EXCLUSIVE_JOBS, GATES, type Database, type Db, typ
 import { kyselyOver, type Engine } from './direct-executor.ts'
 import { bringUpToDate, migratePostgres, type MigrationMode } from './migrate.ts'
 import { raisePositions, rememberOffset } from './positions.ts'
-import { guardedPool, POOL_LIMITS, type GuardedPool, type PoolLimits } from './postgres-pool.ts'
+import { guardedPool, POOL_LIMITS, startTransaction, type GuardedPool, type PoolLimits } from './postgres-pool.ts'
+import type { Pooling } from './pooling.ts'
 import { isPlanOutdated, runTransaction } from './postgres-transaction.ts'
 import { retryQueue } from './retry-queue.ts'
 import { stateReporter, type OnStorageState } from './storage-state.ts'
@@ -21,18 +22,17 @@ const CONFLICTS = new Set(['40001', '40P01', '23505'])
 /** First number of the advisory locks of jobs; the second is the job's. No other program on this database uses it. */
 const JOB_LOCKS = 7_201_121
 
-const READ_COMMITTED = 'start transaction isolation level read committed'
 const EVERYTHING_ALONE: WriteScope = { alone: GATES }
 
 /**
  * First message of a write. Transactions that run together hold a lock on their gate that conflicts only with the lock
  * of those that run alone. LOCK TABLE takes no snapshot, so the transaction sees everything that it waited for.
  */
-function beginOf(scope: WriteScope): string {
+function beginOf(scope: WriteScope, pooling: Pooling): string {
   if ('together' in scope)
-    return `start transaction isolation level repeatable read; lock table gate_${scope.together} in row exclusive mode`
+    return `${startTransaction('repeatable read', pooling)}; lock table gate_${scope.together} in row exclusive mode`
   const gates = GATES.filter((gate) => scope.alone.includes(gate)).map((gate) => `gate_${gate}`)
-  return `start transaction isolation level serializable; lock table ${gates.join(', ')} in share mode`
+  return `${startTransaction('serializable', pooling)}; lock table ${gates.join(', ')} in share mode`
 }
 
 /**
@@ -56,12 +56,14 @@ export interface PostgresPlace {
   /** Default: `apply`. */
   readonly migrations?: MigrationMode
   readonly limits?: PoolLimits
+  /** Default: `session`. */
+  readonly pooling?: Pooling
 }
 
 /** Connects, checks that commits are durable and applies missing migrations. Throws if the server cannot be reached. */
 export async function openPostgres(place: PostgresPlace, onState: OnStorageState): Promise<Database> {
-  const { url, clock, migrations = 'apply', limits = POOL_LIMITS } = place
-  const pool = guardedPool(url, TYPES, stateReporter(onState), limits)
+  const { url, clock, migrations = 'apply', limits = POOL_LIMITS, pooling = 'session' } = place
+  const pool = guardedPool(url, TYPES, stateReporter(onState), limits, pooling)
   // Each database has its own adapter: compiled statements hold its offset (positions.ts).
   const engine: Engine = {
     adapter: new PostgresAdapter(),
@@ -69,18 +71,19 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
     dialect: { createIntrospector: (db) => new PostgresIntrospector(db) },
   }
   const reads = kyselyOver(engine, readingFrom(pool))
+  const readCommitted = startTransaction('read committed', pooling)
   const migrate = () =>
     runTransaction(
       pool,
       engine,
-      { begin: READ_COMMITTED, hasSnapshot: false, checkTime: () => undefined },
+      { begin: readCommitted, hasSnapshot: false, checkTime: () => undefined },
       migratePostgres,
     )
   const migrated = await assertDurable(reads)
     .then(() => bringUpToDate(reads, 'postgres', migrations, migrate))
     .catch(async (error: unknown) => {
       await pool.end()
-      throw error
+      throw isRefusedByPooler(error) ? new Error(POOLER_REFUSES, { cause: error }) : error
     })
   const retry = retryQueue(mayRunAgain)
   async function writeIn<T>(begin: string, work: (tx: Db) => Promise<T>): Promise<T> {
@@ -89,7 +92,7 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
       if (clock.elapsed() >= endsMs) throw new DatabaseUnavailable(false)
     }
     const attempt = () =>
-      afterLoss(() => runTransaction(pool, engine, { begin, hasSnapshot: begin !== READ_COMMITTED, checkTime }, work))
+      afterLoss(() => runTransaction(pool, engine, { begin, hasSnapshot: begin !== readCommitted, checkTime }, work))
     try {
       return await attempt()
     } catch (error) {
@@ -97,14 +100,22 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
       return retry(attempt)
     }
   }
-  const write: Database['write'] = (work, scope = EVERYTHING_ALONE) => writeIn(beginOf(scope), work)
+  const write: Database['write'] = (work, scope = EVERYTHING_ALONE) => writeIn(beginOf(scope, pooling), work)
   const writeAlone: Database['writeAlone'] = (job, work) =>
-    writeIn(READ_COMMITTED, async (db) => {
+    writeIn(readCommitted, async (db) => {
       await sql`select pg_advisory_xact_lock(${sql.lit(JOB_LOCKS)}, ${sql.lit(EXCLUSIVE_JOBS[job])})`.execute(db)
       return work(db)
     })
   rememberOffset(reads, await write(raisePositions))
   return { dialect: 'postgres', migrated, reads, write, writeAlone, close: () => pool.end() }
+}
+
+const POOLER_REFUSES =
+  'a connection pooler in transaction mode refuses the settings of this connection: use --database-pooling transaction'
+
+function isRefusedByPooler(error: unknown): boolean {
+  const { cause } = (error ?? {}) as { cause?: unknown }
+  return cause instanceof Error && cause.message.includes('unsupported startup parameter')
 }
 
 function readingFrom(pool: GuardedPool): DatabaseConnection {

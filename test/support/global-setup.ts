@@ -4,6 +4,7 @@ import { NO_FAKETIME } from './fake-time.ts'
 import { NO_VPCD_PACKAGES } from '../device-drivers/vpcd-station.ts'
 import { removeFolder } from './memory-folder.ts'
 import { startPostgres } from '../../verification/kills/postgres-server.ts'
+import { NO_PGBOUNCER } from './pgbouncer.ts'
 import { NO_STRACE } from './strace.ts'
 
 declare module 'vitest' {
@@ -21,6 +22,7 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
   const missing = [
     server ? undefined : 'there is no PostgreSQL: install the package postgresql',
     NO_CHROMIUM,
+    NO_PGBOUNCER,
     NO_STRACE,
     NO_FAKETIME && `no clocks of their own for processes: ${NO_FAKETIME}`,
     NO_VPCD_PACKAGES && `no virtual NFC reader: ${NO_VPCD_PACKAGES}`,

@@ -231,6 +231,7 @@ onEveryDatabase('signing keys', (kind) => {
       try {
         await runKeysRevoke({
           ...place,
+          databasePooling: 'session',
           keyId: undefined,
           use: 'token',
           account: 'Hafenkante',
