@@ -53,7 +53,7 @@ export interface Authority {
   keysOf(tenant: Tenant): TenantKeys
   /** Password of this agent at an outside broker. It changes when `untag reseal` changes the sealing key. */
   brokerPassword(agentId: string): string
-  /** Stores the latest signed time (ms), so that a restart with a slow clock is detected. */
+  /** Stores the latest signed time (ms), so that the cloud detects a slow clock at the next start. */
   storeLastSigned(db: Db, ms: number): Promise<void>
 }
 
@@ -100,7 +100,7 @@ class CachedKeys implements Authority {
   readonly brokerPassword: (agentId: string) => string
   readonly #database: Database
   readonly #loader: KeyLoader
-  /** Loads in progress, so that concurrent requests share one. */
+  /** Running loads of keys, by tenant. Concurrent requests share one load. */
   readonly #loading = new Map<Tenant, Promise<TenantKeys>>()
   readonly #tenants = lruCache<Tenant, { generation: number; keys: TenantKeys }>(TENANTS_LIMIT)
   #shared: InstallationKeys

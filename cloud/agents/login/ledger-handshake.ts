@@ -31,7 +31,7 @@ export interface LedgerHandshake {
    */
   denySeq: number
   onlineOnlyUntil?: string
-  /** The ledger exists twice: each claim needs the cloud until `resolveAgentFork`. */
+  /** The ledger exists twice: each claim needs the cloud until staff call `resolveAgentFork`. */
   forked?: true
 }
 
@@ -174,7 +174,7 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
 
 /**
  * Trusts the remaining copy of a forked ledger in a new generation. This copy does not know which rights the other copy
- * used, as after a rollback. Returns the agent's row.
+ * used. Returns the agent's row.
  */
 export function trustLedger(call: Call, agent: AgentRow): Promise<AgentRow> {
   return nextGeneration(call, agent, { fork_ms: null })

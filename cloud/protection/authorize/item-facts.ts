@@ -64,7 +64,7 @@ export function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean
   return identifierKindsOf(item).some((kind) => (kind === 'epc' || kind === 'tagUid') && canRead(device, kind))
 }
 
-/** True if the device may be able to read the item. Without a registered EPC or UID, compares technologies. */
+/** True if the device may be able to read the item. If the item has no registered EPC or UID, compares technologies. */
 export function mightRead(device: DeviceFacts, item: ProtectedItemRow): boolean {
   if (item.epc !== null || item.tag_uid !== null) return readableBy(device, item)
   const technology = item.protection_technology

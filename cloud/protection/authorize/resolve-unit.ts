@@ -38,7 +38,7 @@ export interface ResolvedUnit {
    * purchase.
    */
   named?: PurchaseRow
-  /** True if the device can read the item of the unit. The request must then name the tag. */
+  /** True if the device can read the item of the unit. If so, the request must name the tag. */
   mustBeRead: boolean
 }
 

@@ -63,7 +63,10 @@ export class EvidenceFacts {
     this.#tenant = tenant
   }
 
-  /** Loads the facts for journal rows with these nonces. Returns the ids of the purchase lines of their receipts. */
+  /**
+   * Loads the facts for journal rows with these nonces. Returns the ids of the purchase lines on the receipts with
+   * these nonces.
+   */
   async prepare(nonces: Iterable<string>): Promise<Set<string>> {
     const missing = [...nonces]
     await this.#readAuthorizations(missing)

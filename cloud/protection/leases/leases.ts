@@ -24,7 +24,7 @@ export interface LeaseView {
   own?: ProtectionAuthorizationRow
   /** Authorization that the cloud can transfer at once. */
   transferable?: ProtectionAuthorizationRow
-  /** End of a lease that the cloud cannot transfer, with clock guard, s since 1970. */
+  /** If the cloud cannot transfer the lease: end of the lease plus clock guard, s since 1970. */
   endsAt?: number
   /** Authorization that the cloud can recall from its lease holder. */
   recallable?: ProtectionAuthorizationRow

@@ -7,8 +7,8 @@ import { redemptionsOf } from './authorizations.ts'
 const GUARD_SECONDS = 60
 
 /**
- * Authorizations of a moving device that its agent may still honour. They are not voided, not used up, and ended at
- * most a minute ago.
+ * Authorizations of a moving device that its agent may still honour. These are neither voided nor used up, and have not
+ * ended or ended at most a minute ago.
  */
 export async function outstandingOf(
   db: Db,

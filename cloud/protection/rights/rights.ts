@@ -105,7 +105,7 @@ const upsertAll = preparedInsert((db, rows: readonly UnitRightRow[]) =>
     ),
 )
 
-/** Writes complete rows of rights. `rows` may contain each right once. */
+/** Writes complete rows of rights. `rows` may contain each right at most once. */
 export function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
   return upsertAll(db, rows)
 }
