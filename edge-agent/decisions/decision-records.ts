@@ -61,7 +61,7 @@ export class DecisionRecords {
     return event.eventId
   }
 
-  /** Makes the event of a claim that the agent decided without the cloud. */
+  /** Makes the event of a claim after a decision without the cloud. */
   offlineClaim({ request, device }: RequestContext, grant: Grant): ProtectionEvent {
     return {
       type: 'protection.device.offline',
@@ -80,7 +80,7 @@ export class DecisionRecords {
       ...this.#base(request, device, offline),
       ...authorizationFields(grant),
       outcome,
-      // The detail of a driver starts with an error code.
+      // The `detail` text of a driver starts with an error code.
       ...(outcome !== 'confirmed' && { reason: (detail.split(':')[0] ?? outcome).slice(0, 60) }),
       detail: detail.slice(0, 300),
     }

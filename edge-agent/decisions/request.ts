@@ -12,7 +12,7 @@ import {
   type TagTechnology,
 } from '../../policy/vocabulary.ts'
 
-/** Request that a device of this agent performs an action. */
+/** A request to perform an action at a device of this agent. */
 export interface AuthorizeRequest {
   deviceId: string
   action: ProtectionAction

@@ -19,8 +19,8 @@ export const AMBER_SECONDS = 4
 
 /**
  * Chooses the signal for a decision. Green means that the gate is open. Only tags sound the siren; a denied receipt
- * lights amber. If it is unknown whether a tag is paid, the policy chooses, by default amber. `sirenSeconds`: alarm
- * duration of the gate.
+ * lights amber. If it is unknown whether a tag is paid, the policy chooses the signal; the default is amber.
+ * `sirenSeconds`: alarm duration of the gate.
  */
 export function gateSignal(
   answer: AuthorizeAnswer,

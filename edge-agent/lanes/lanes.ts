@@ -174,7 +174,10 @@ export class Lanes {
     return this.#parts.trust.policy?.devices.find((d) => d.deviceId === deviceId)
   }
 
-  /** True if tags at this device may be leaving. Without a policy, the last policy or the wiring decides (P6). */
+  /**
+   * True if tags at this device may be leaving. If the agent has no policy now, the last policy decides, or else the
+   * wiring (P6).
+   */
   #isGate(deviceId: string): boolean {
     const state = this.#states.of(deviceId)
     if (this.#parts.trust.policy) state.wasGate = this.#deviceOf(deviceId)?.deviceType === 'exit_gate'

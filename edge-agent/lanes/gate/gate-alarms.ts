@@ -102,7 +102,7 @@ export class GateAlarms {
     this.#parts.record({ type: 'protection.exception.raised', deviceId, reason, offline: !isOnline(), ...fields })
   }
 
-  /** Signals and records once that staff move goods. */
+  /** Reports once that staff move goods: siren off, amber on, one event. */
   #reportReplenishment(atMs: number): void {
     if (atMs < this.#mutedReportedUntilMs) return
     this.#mutedReportedUntilMs = this.#bulk.mutedUntilMs

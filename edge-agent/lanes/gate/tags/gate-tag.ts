@@ -7,7 +7,7 @@ export function gateTagOf(tag: TagName): string {
   return 'epc' in tag ? tag.epc : `U${tag.tagUid}`
 }
 
-/** Converts a name that `gateTagOf` made back to the tag. */
+/** Converts a name from `gateTagOf` into the tag. */
 export function tagNameOf(gateTag: string): TagName {
   return gateTag.startsWith('U') ? { tagUid: gateTag.slice(1) } : { epc: gateTag }
 }
