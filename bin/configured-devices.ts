@@ -15,9 +15,7 @@ export interface RegistrationFinding {
   detail: string
 }
 
-/**
- * Compares the configured devices with the last stored policy of the agent in `data`. Also works while the agent runs.
- */
+/** Compares the configured devices with the last stored policy of the agent in `data`. The agent may run meanwhile. */
 export function checkRegistrations(
   { devices }: Pick<AgentConfig, 'devices'>,
   identity: Identity,

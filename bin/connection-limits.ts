@@ -12,8 +12,8 @@ export interface HttpLimits {
 export const HTTP_LIMITS: HttpLimits = { most: 10_000, waiting: 2_000 }
 
 /**
- * The limits of this process. With a low limit of open files they are smaller, so that enough files remain for the
- * database.
+ * The limits of this process. If the limit of open files is low, these limits are smaller, so that enough files remain
+ * for the database.
  */
 export function connectionLimits(files = fileLimit()): { http: HttpLimits; broker: BrokerLimits } {
   const unauthenticated = Math.min(BROKER_LIMITS.unauthenticated, Math.floor(files / 32))

@@ -8,7 +8,9 @@ export interface DataDirLock {
   release(): void
 }
 
-/** Locks a data folder for this process. Throws an error with the text `taken` if another process holds the lock. */
+/**
+ * Locks a data folder for this process. If another process holds the lock, throws an error with `taken` as its text.
+ */
 export function lockDataDir(file: string, taken: string): DataDirLock {
   assertWritable(dirname(file))
   const db = new Sqlite(file, { timeout: 0 })

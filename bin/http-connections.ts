@@ -12,7 +12,7 @@ const FIRST_REQUEST_MS = 15_000
  *   connect ─▶ waiting ─▶ request complete ─▶ response sent ─▶ waiting …
  *                 └─ over the limit: cut the oldest waiting connection of the address that has most
  *
- * Only waiting connections are cut, never one whose request is complete. Call `stop` of the result when the server
+ * Cuts only waiting connections, never a connection with a complete request. Call `stop` of the result when the server
  * closes.
  */
 export function limitConnections(

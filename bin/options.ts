@@ -13,7 +13,10 @@ export interface Option<T> {
   readonly fallback: T
   /** A secret may also be read from a file (`--FLAG-file`, `ENV_FILE`), because process lists show arguments. */
   readonly isSecret?: boolean
-  /** Parses a value. The text of a fault follows the name of the option, such as `must be true or false`. */
+  /**
+   * Parses a value. In an error message the text of a fault, such as `must be true or false`, follows the name of the
+   * option.
+   */
   read(text: string): { value: T } | { fault: string }
 }
 

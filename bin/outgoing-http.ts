@@ -45,8 +45,8 @@ export function outgoingHttp(resolve: ResolveName = resolveName): OutgoingHttp {
 }
 
 /**
- * Resolves a name through DNS. It avoids the thread pool, so that a slow name server blocks no other work. With private
- * targets allowed it uses the system's resolver.
+ * Resolves a name through DNS. It avoids the thread pool, so that a slow name server blocks no other work. If private
+ * targets are allowed, it uses the system's resolver.
  */
 async function resolveName(
   name: string,
@@ -116,7 +116,7 @@ function exchange(
       reject(new OutgoingFault('not_http', 'it answered with another protocol'))
     })
     sending.on('response', (response) => {
-      // From now on the request is answered, even if the body ends early.
+      // From now on the caller gets a response, even if the body ends early.
       const finish = ({ body: read, isCut }: { body: Uint8Array; isCut: boolean }) => {
         resolve({ status: response.statusCode ?? 0, headers: single(response.headers), body: read, isCut })
         sending.destroy()

@@ -29,7 +29,7 @@ function named(found: RunningProgram | undefined): string | undefined {
   return found && `an untag ${found.program}`
 }
 
-/** The finding for a port. `user` names the untag program on it. */
+/** The finding for a port. `user` is the name of the untag program that uses the port. */
 async function finding(port: number, flag: string, user: string | undefined): Promise<PortFinding> {
   if (user !== undefined)
     return { port, state: 'ok', detail: `${user} runs here; choose another port with ${flag} to start one more` }

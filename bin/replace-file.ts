@@ -7,7 +7,7 @@ export function replaceFile(file: string, text: string, mode: number): void {
   const fresh = `${file}.new`
   const fd = openSync(fresh, 'w', mode)
   try {
-    // A file left by a crash may have another mode.
+    // A file that was left by a crash may have another mode.
     fchmodSync(fd, mode)
     // Unlike writeSync, writeFileSync continues after a partial write.
     writeFileSync(fd, text)

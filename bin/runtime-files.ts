@@ -10,7 +10,7 @@ const { O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants
 export function runtimeFiles(folder: string = defaultFolder()): RuntimeFiles {
   let isOwn = false
 
-  /** Creates and checks the folder once. A folder that only this user may write to stays safe. */
+  /** Creates and checks the folder once. Later calls need no check, because only this user may write to the folder. */
   function makeOwn(): void {
     if (isOwn) return
     mkdirSync(folder, { recursive: true, mode: 0o700 })

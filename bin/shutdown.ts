@@ -22,7 +22,10 @@ export function stopOnSignals(stop: () => Promise<void>): void {
   process.on('SIGTERM', end)
 }
 
-/** Waits for file and DNS requests, because `process.exit` joins the threads of libuv and could hang without limit. */
+/**
+ * Waits for file and DNS requests. With open requests, `process.exit` would join the threads of libuv and could hang
+ * without limit.
+ */
 function exitWhenIdle(code: number): void {
   const isBusy = process.getActiveResourcesInfo().some((name) => /^(FSReq|GetAddrInfoReq|GetNameInfoReq)/.test(name))
   if (!isBusy) process.exit(code)

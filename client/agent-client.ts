@@ -249,7 +249,7 @@ function objectIn(text: string, status: number): object {
     const answer: unknown = JSON.parse(text)
     if (typeof answer === 'object' && answer !== null) return answer
   } catch {
-    // The error below reports it.
+    // The error below reports the cause.
   }
   throw new AgentError(new UntagError('the answer is no JSON object', { status, code: 'bad-answer' }))
 }

@@ -134,7 +134,7 @@ export function createClient(options: ClientOptions): Client {
   // Operation names exist only as types, so the proxy creates a method on first access.
   return new Proxy(own, {
     get(target, name, receiver) {
-      // `await client` reads `then`.
+      // `await client` reads the property `then`, so `then` must not become an operation.
       if (!isOperationName(name) || name === 'then' || Reflect.has(target, name))
         return Reflect.get(target, name, receiver) as unknown
       const method =

@@ -6,7 +6,7 @@ export interface EventBuffer<E> {
   read(): AsyncGenerator<E | Missed, void, undefined>
 }
 
-/** Tells the consumer that `count` events before the next one were dropped. */
+/** Event for the consumer: `count` events before the next event were dropped. */
 export interface Missed {
   type: 'missed'
   count: number

@@ -27,7 +27,7 @@ export async function send(call: Outgoing, platform: ClientPlatform): Promise<un
     const answer: unknown = JSON.parse(text)
     if (typeof answer === 'object' && answer !== null) return answer
   } catch {
-    // The error below reports it.
+    // The error below reports the cause.
   }
   throw new UntagError('the response is no JSON object: check that baseUrl is the address of the API', {
     status: response.status,

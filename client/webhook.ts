@@ -75,7 +75,7 @@ async function verifyStandard(
     throw new WebhookRefused('too_old', 'the time of the delivery is too far from now: check the clock of this machine')
   const signed = joined(encoder.encode(`${id}.${timestamp}.`), body)
   const key = await importKey(standardKey(secret))
-  // During a rotation of the secret, the header has one signature for each secret.
+  // During a rotation of the secret, the header has two signatures, one for each secret.
   for (const signature of signatures.split(' ').slice(0, 8)) {
     const [version, value = ''] = signature.split(',', 2)
     const bytes = version === 'v1' ? base64(value) : undefined
@@ -130,7 +130,7 @@ function eventIn(body: Uint8Array): WebhookEvent {
     const event: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
     if (typeof event === 'object' && event !== null) return event as WebhookEvent
   } catch {
-    // The error below reports it.
+    // The error below reports the cause.
   }
   throw new WebhookRefused('not_json', 'the body of the delivery is no JSON object')
 }

@@ -73,7 +73,7 @@ function jsonObject(value: string | undefined, faults: string[]): Values {
     const parsed: unknown = JSON.parse(text)
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Values
   } catch {
-    // The fault is added below.
+    // The error below reports the fault.
   }
   faults.push('--json must be a JSON object')
   return {}

@@ -14,9 +14,12 @@ export const Manifest = z.strictObject({
   bytes: z.int().min(0),
   /** Number of pictures. Pictures in a bucket are not part of a backup. */
   images: z.int().min(0),
-  /** `included`: the backup contains the folder `keys`. `apart`: it does not. */
+  /** `included`: the backup contains the folder `keys`. `apart`: the backup does not contain this folder. */
   keys: z.enum(['included', 'apart']),
-  /** Names of the keys that a PostgreSQL dump needs. Only a restore could read them from the dump itself. */
+  /**
+   * Names of the keys that a PostgreSQL dump needs. Without this field, only a restore could read the names from the
+   * dump.
+   */
   needs: z.strictObject({ root: z.string().optional(), sealing: z.array(z.string()) }).optional(),
 })
 export type Manifest = z.infer<typeof Manifest>

@@ -5,8 +5,8 @@ import { flush } from './files.ts'
 const PAGES_AT_ONCE = 500
 
 /**
- * Copies a consistent snapshot of a database, even while a cloud writes to it. The read transaction pins the snapshot:
- * without it SQLite restarts the copy after each write by another process, and might never finish.
+ * Copies a consistent snapshot of a database, even while a cloud writes to it. The read transaction pins the snapshot.
+ * Without this transaction, SQLite restarts the copy after each write by another process, and might never finish.
  */
 export async function copyDatabase(
   from: string,

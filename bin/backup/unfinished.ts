@@ -6,7 +6,7 @@ export function restoringFolder(data: string): string {
   return join(data, 'restoring')
 }
 
-/** Throws if a restore is incomplete, because its data may still have the old generation. */
+/** Throws if a restore is incomplete, because the data folder may still have the old generation. */
 export function assertRestored(data: string): void {
   if (existsSync(restoringFolder(data)))
     throw new Error(`a restore into ${data} was interrupted: run untag restore again`)

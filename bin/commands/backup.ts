@@ -15,7 +15,7 @@ import { assertKnownDatabase, assertOwnKeyFiles } from './known-database.ts'
 /**
  *   snapshot of the database ─▶ check ─▶ pictures ─▶ keys (with --with-keys) ─▶ manifest ─▶ rename
  *
- * Also works while the cloud runs. The name of the folder ends in `.partial` until the backup is complete.
+ * A backup also works while the cloud runs. The name of the folder ends in `.partial` until the backup is complete.
  */
 export async function runBackup({
   data,

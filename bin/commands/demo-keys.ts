@@ -15,7 +15,7 @@ export interface DemonstrationParts {
   key: string
   /** PIN of the operator. */
   pin: string
-  /** Notes to print, such as a taken port; one sentence each. */
+  /** Notes to print, one sentence each, for example that a port is already in use. */
   notes: readonly string[]
   api: Shopper
   store: DemoStore

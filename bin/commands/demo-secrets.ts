@@ -52,7 +52,7 @@ export async function demoKey({ database, cloud }: RunningCloud, file: DemoFile)
       .where('revoked_ms', 'is', null)
     const rows = await ofAccount.execute()
     if (known !== undefined && rows.some(({ hash }) => hash === hashOfKey(known))) return known
-    // The file with the former keys is lost.
+    // The file contains no valid key, so all former keys are revoked.
     await db
       .updateTable('api_key')
       .set({ revoked_ms: platform.clock.wall() })

@@ -16,7 +16,7 @@ export interface DemoWalksParts {
 
 /** Walks of shoppers with tagged goods past the antennas of the gate. */
 export interface DemoWalks {
-  /** A shopper carries an unpaid item out. If `isCut`, this is the item from `prepare`. */
+  /** A shopper carries an unpaid item out. If `isCut`, this is the item that `prepare` registered. */
   unpaid(isCut: boolean): Promise<void>
   /** A shopper pays for an item and carries it out. `hasPassed`: the gate stayed silent. */
   paid(): Promise<{ hasPassed: boolean; transactionId: string }>

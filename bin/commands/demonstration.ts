@@ -84,7 +84,7 @@ function describe({ result }: FeedEvent & { type: 'result' }, name: string): str
   if (result.kind === 'order') return `${name}: order ${result.order.orderId}, ${result.order.status}`
   if (result.kind === 'alarm') return styleText('red', `! ${name}: ${result.what}`)
   const { answer } = result
-  // Without an event id, the gate itself decided on a tag, by the agent's replica.
+  // If the answer has no event id, the gate itself decided on a tag, by the agent's replica.
   const isOfTag = result.item !== undefined && answer.action === 'authorize_exit' && answer.eventId === null
   const how = isOfTag ? 'decided at the gate' : answer.offline ? 'decided offline' : 'decided by the cloud'
   if (!answer.authorized) return styleText('red', `✗ ${name}: refused, ${answer.reason} (${how})`)

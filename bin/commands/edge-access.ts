@@ -20,7 +20,7 @@ import { nearby } from './known-database.ts'
 /** Address of an agent that has not stored its own address yet. */
 const DEFAULT_URL = `http://${EDGE_OPTIONS.host.fallback}:${EDGE_OPTIONS.port.fallback}`
 
-/** Commands about access to the agent's local API. All also work while the agent runs. */
+/** Commands about access to the agent's local API. The agent may run meanwhile. */
 
 /** Reads the identity of the agent in a data folder. Throws if there is none. */
 export function assertEnrolled(data: string): Identity {

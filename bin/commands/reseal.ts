@@ -13,7 +13,7 @@ import { assertKnownDatabase, assertOwnKeyFiles, withKnownDatabase } from './kno
 /**
  *   new key in master.key ─▶ encrypt every secret with it ─▶ delete old keys (with --drop-old-keys)
  *
- * After a crash the old keys are still in the file; run the command again to complete the change. Stop the cloud first,
+ * After a crash the old keys are still in the file. Run the command again to complete the change. Stop the cloud first,
  * because it reads `master.key` only at its start.
  */
 export async function runReseal(settings: Values<typeof RESEAL_OPTIONS>): Promise<void> {

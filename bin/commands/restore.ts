@@ -31,7 +31,7 @@ export async function runRestore(settings: Settings): Promise<void> {
     throw new WrongUsage([
       '--from DIR is needed: a folder that untag backup created; or --after, if the database was restored by other means',
     ])
-  // Before any folder is created: throws if the backup or the database is missing.
+  // Throws if the backup or the database is missing, before any folder is created.
   const manifest = from === undefined ? undefined : await readBackup(from)
   if (manifest) assertNoCloudBelow(settings)
   else await assertKnownDatabase(settings)
@@ -84,8 +84,8 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
 }
 
 /**
- * True to restore the keys of the backup. Existing keys are replaced only with --force. Throws if neither place has
- * keys.
+ * True to restore the keys of the backup. Existing keys are replaced only with --force. Throws if neither the backup
+ * nor the data folder has keys.
  */
 function restoresBackupKeys({ data, force }: Settings, manifest: Manifest): boolean {
   const own = join(data, 'keys')

@@ -47,7 +47,7 @@ async function serveBoard({ host, port, framing, lockOutput, lockInput }: Settin
 
 const INPUT_LINE = /^input (\d{1,3}) (on|off)$/
 
-/** Sets an input by a line such as `input 5 on`. False for another line. */
+/** Sets an input by a line such as `input 5 on`. Returns false for any other line. */
 function setInputBy(line: string, setInput: (input: number, on: boolean) => void): boolean {
   const [, input, level] = INPUT_LINE.exec(line.trim()) ?? []
   if (input === undefined) return false

@@ -27,7 +27,7 @@ export function newApiKey(kind: KeyKind, mode: Mode, random: Randomness): string
   return `${prefix}${secret}${base62(BigInt(crc32(prefix + secret)), 6)}`
 }
 
-/** True if a text has the form and checksum of a key. Saves a query for all other texts. */
+/** True if a text has the form and checksum of a key. For all other texts, no database query is needed. */
 export function isKeyShaped(text: string): boolean {
   const match = /^(untag_(?:test|live)_(?:sk|pk|ak)_[0-9A-Za-z]{43})([0-9A-Za-z]{6})$/.exec(text)
   return match?.[1] !== undefined && base62(BigInt(crc32(match[1])), 6) === match[2]
@@ -92,7 +92,7 @@ const byHash = prepared((db, p: { hash: string }) =>
     .where('hash', '=', p.hash),
 )
 
-/** The caller of this key; undefined if it is unknown, expired or revoked. */
+/** The caller of this key; undefined if the key is unknown, expired or revoked. */
 export async function findKeyCaller(db: Db, key: string, nowMs: number): Promise<KeyCaller | undefined> {
   const [row] = await byHash(db, { hash: hashOfKey(key) })
   if (!row || row.status !== 'active') return undefined

@@ -23,7 +23,7 @@ export const KeyRecord = z.strictObject({
   replacedBy: z.string().optional().describe('keyId of its successor.'),
 })
 
-/** Converts a row. `usedMs` is a later last use that is not stored yet. */
+/** Converts a row. `usedMs` is the time of a later use that the database does not contain yet. */
 export function toKeyRecord(row: ApiKeyRow, nowMs: number, usedMs?: number): z.infer<typeof KeyRecord> {
   const isoOr = (ms: number | null) => (ms === null ? null : iso(ms))
   return {

@@ -4,7 +4,7 @@ import type { Db } from '../persistence/database.ts'
 /** Minimum time between two recorded uses of a key, ms. */
 const RESOLUTION_MS = 60_000
 /**
- * Maximum number of keys in memory. At this number the memory is cleared; the only effect is that a use may be stored
+ * Maximum number of keys in memory. A full table is cleared. The only effect is that the database may store a use
  * twice.
  */
 const SEEN_LIMIT = 50_000

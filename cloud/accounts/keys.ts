@@ -8,7 +8,9 @@ import { countKeys, deleteEndedKeys, updateKey } from './key-queries.ts'
 
 /** Creation, rolling and revocation of keys, for operations and the command line. */
 
-/** Maximum number of keys of one account and mode. Expired and revoked keys count, too, until `addKey` deletes them. */
+/**
+ * Maximum number of keys of one account and mode. Expired and revoked keys are included until `addKey` deletes them.
+ */
 export const KEYS_LIMIT = 1_000
 const HOUR_MS = 3_600_000
 /** Hours for which a rolled key still works. */
@@ -41,10 +43,7 @@ export async function addKey(
   return createApiKey(db, wanted, platform)
 }
 
-/**
- * Creates the successor of a key. The old key works for `overlapHours` more; 0 ends it at once. Throws 409
- * `key_ended`.
- */
+/** Creates the successor of a key. With 0 hours, the old key ends at once. Throws 409 `key_ended`. */
 export async function rollKey(
   db: Db,
   row: ApiKeyRow,

@@ -8,7 +8,7 @@ import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
  */
 
 /**
- * Age at which entries are sealed, ms: slow transactions have committed by then. An entry that commits even later gets
+ * Age at which entries are sealed, ms: slow transactions have committed by then. If an entry commits even later, it gets
  * a later number in the chain.
  */
 const SETTLED_MS = 5_000

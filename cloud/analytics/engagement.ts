@@ -76,7 +76,7 @@ async function favorite(call: EventContext, store: StoreRow, engaged: Engagement
   return count(call, store, { offer_favorites: 1 })
 }
 
-/** Removes a favourite. Also subtracts it from the day on which it was counted. */
+/** Removes a favourite. Also subtracts the favourite from the day on which it was counted. */
 async function unfavorite({ db, nowMs }: EventContext, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
   const offerId = await offerOfStore(db, store, offerOf(engaged))
   let sinceMs = nowMs

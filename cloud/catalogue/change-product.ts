@@ -35,7 +35,7 @@ export async function insertIntoStore(
   return { product, ignored: Object.keys(input).filter((name) => differs(input, product, name)) }
 }
 
-/** Adds a product of the account to a store. `stated`: the row for a product that no store sells any more. */
+/** Adds a product of the account to a store. `stated`: the row to store if no store sells the product any more. */
 async function listSharedProduct(
   call: Call,
   stated: ProductRow,

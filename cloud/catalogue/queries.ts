@@ -187,7 +187,7 @@ export async function listListings(db: Db, productIds: readonly string[]): Promi
 
 /**
  * Stops counting the stock of a product that the store no longer sells. Otherwise the old number would apply again if
- * the store sells the product later.
+ * the store later sells the product again.
  */
 export async function endCounting(db: Db, storeId: string, productId: string, updated_ms: number): Promise<void> {
   await db

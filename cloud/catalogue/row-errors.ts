@@ -47,7 +47,7 @@ const FILE_NAMES: Readonly<Record<string, string>> = {
   depositVat: 'deposit_vat',
 }
 
-/** Validates one row. Returns undefined and adds the errors if it is invalid. */
+/** Validates one row. Returns undefined and adds the errors if the row is invalid. */
 export function checkRow(
   raw: unknown,
   at: { index: number; row?: number },

@@ -70,8 +70,8 @@ const found = Array.from({ length: QUERY_TERMS_LIMIT }, (_, others) =>
 )
 
 /**
- * Returns the documents of at most `limit` products. For each prefix in `q`, the product has a term that starts with
- * it. Returns an empty list if `q` contains no term.
+ * Returns the documents of at most `limit` products. Each of these products has, for each prefix in `q`, a term that
+ * starts with the prefix. Returns an empty list if `q` contains no term.
  */
 export async function searchDocuments(db: Db, storeId: string, q: string, limit: number): Promise<string[]> {
   const [rarest, ...others] = await byRarity(db, storeId, queryTermsOf(q))

@@ -10,7 +10,7 @@ import { joinTerms, searchTermsOf } from './search-terms.ts'
  * (`store_product.doc`), its search terms (`product_word`) and the counts (`product_count`).
  */
 export interface ProductWrite {
-  /** Row in the database; undefined for a new product. */
+  /** Row that the database contains; undefined for a new product. */
   before: ProductRow | undefined
   after: ProductRow
   /** Listings in all stores before the write. May be empty if the product itself does not change. */

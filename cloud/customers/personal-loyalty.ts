@@ -58,7 +58,10 @@ async function subtractFromMonths(
   for (const entry of erased) await addToMonth(db, { ...entry, amount: -entry.amount, entries: -1 })
 }
 
-/** Ledger entries; `PERSONAL_TABLES` lists them before the memberships, because erasure follows its order. */
+/**
+ * Ledger entries of a customer. `PERSONAL_TABLES` lists this table before the memberships, because
+ * erasure follows the order of `PERSONAL_TABLES`.
+ */
 export const loyaltyEntries: PersonalTable = {
   table: 'loyalty_entry',
   name: 'loyaltyEntries',

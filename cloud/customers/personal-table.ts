@@ -23,7 +23,7 @@ export interface PersonalTable {
   readonly name?: string
   /** Rows after position `after`, sorted by id. */
   page?(db: Db, who: Customer, after: string): Promise<PersonalPage>
-  /** Erases some rows. Returns their number; 0 if none is left. */
+  /** Erases some rows. Returns the number of erased rows; 0 if no row is left. */
   erase(call: Pick<Call, 'db' | 'nowMs' | 'services'>, who: Customer): Promise<number>
 }
 

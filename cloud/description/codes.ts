@@ -4,7 +4,7 @@
  */
 export interface CodeText {
   code: string
-  /** What happened, and what the caller should do next. Text between backticks is code. */
+  /** What happened, and what the caller can do next. Text between backticks is code. */
   text: string
 }
 
@@ -221,7 +221,7 @@ export const DENIAL_TEXTS = codes({
     'Too many approvals of this operator, receipts while isolated, or requests to the receipt home. Ask another operator, or connect the agent.',
 })
 
-/** `reason` of `protection.exception.raised`: a person must look. */
+/** `reason` of `protection.exception.raised`. Each reason means that a person must look at the matter. */
 export const EXCEPTION_TEXTS = codes({
   gate_alarm: 'An unpaid tag left. `detail` starts with severity and cause. Record the cause with `disposeAlarm`.',
   gate_bulk_alarm: 'Many unpaid items left together. Each has its own `gate_alarm`.',

@@ -148,7 +148,7 @@ function bodies({ operation, request }: DescribedOperation): Json {
   return { ...(multipart?.alsoJson !== false && !isFileNeeded && json), ...(multipart && form) }
 }
 
-/** Removes the file field from a request schema, because JSON cannot contain a file. */
+/** Removes the file field from a request schema, because a JSON body cannot contain a file. */
 function withoutFile(request: JsonSchema, multipart: Multipart | undefined): JsonSchema {
   if (!multipart || !request.properties) return request
   const { [multipart.fileField]: _file, ...properties } = request.properties

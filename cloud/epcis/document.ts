@@ -1,7 +1,7 @@
 import { CONTEXT, type EpcisEvent } from './event.ts'
 import { writeCursor, type SourceEntry, type Position } from './read-events.ts'
 
-/** Yields at most `limit` events, then the position of the last one if there are more. */
+/** Yields at most `limit` events. If there are more events, the position of the last yielded event follows. */
 async function* limited(
   entries: AsyncIterable<SourceEntry>,
   limit: number | undefined,
@@ -49,7 +49,7 @@ export async function* asDocument(
   yield `${before === ',' ? '' : before}]}${next}}`
 }
 
-/** Streams one EPCIS event per line. The last line contains the cursor if there are more. */
+/** Streams one EPCIS event per line. If there are more events, the last line contains the cursor. */
 export async function* asLines(entries: AsyncIterable<SourceEntry>, limit: number | undefined): AsyncGenerator<string> {
   for await (const part of limited(entries, limit)) {
     const line = isEvent(part) ? { '@context': CONTEXT, ...part } : { 'untag:nextCursor': writeCursor(part) }

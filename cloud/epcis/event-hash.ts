@@ -139,7 +139,7 @@ function expanded(term: string, prefix: string): string {
   return term.includes(':') ? term : `${prefix}${term}`
 }
 
-/** A field outside of EPCIS, with its full namespace. For a list, the field is repeated with each value. */
+/** A field outside of EPCIS, with its full namespace. If the value is a list, the field is repeated for each entry. */
 function extension(name: string, value: unknown, namespaces: Readonly<Record<string, string>>): string[] {
   if (Array.isArray(value)) return value.flatMap((each) => extension(name, each, namespaces))
   const at = name.indexOf(':') + 1

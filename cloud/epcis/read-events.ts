@@ -90,8 +90,8 @@ function kindsOf({ type, deviceId }: EventFilter): Kind[] {
 }
 
 /**
- * Entries of a store in this range after `from`, in order. Includes entries without an EPCIS event, so that readers can
- * record their position.
+ * Entries of a store that come after `from` in this range, in order. Includes entries without an EPCIS event, so that
+ * readers can record their position.
  */
 export async function* readEvents(
   reading: ReadContext,

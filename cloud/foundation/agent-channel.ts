@@ -16,7 +16,7 @@ export interface AgentChannel {
   isConnected(agentId: string): boolean
 }
 
-/** Commands to an agent; `void` requests that it gives up an unused token. */
+/** Commands to an agent. With `void`, the cloud requests that the agent gives up an unused token. */
 export type AgentCommand = { command: 'sync' } | { command: 'revoke' } | { command: 'void'; nonce: string }
 
 /** Sends nothing: agents find changes when they poll. */

@@ -17,7 +17,7 @@ export interface KeyCaller {
   readonly accountId: string
   readonly mode: Mode
   readonly tenant: Tenant
-  /** Stores that the key may access; null: all of its tenant. */
+  /** Stores that the key may access; null: all stores of the tenant. */
   readonly storeIds: readonly string[] | null
   /** The highest package of the account. */
   readonly package: Package

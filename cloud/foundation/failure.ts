@@ -36,7 +36,8 @@ export interface FailureExtras {
   /** `Retry-After`, s. */
   retryAfter?: number
   /**
-   * Runs in its own transaction after the rollback of the call. If it returns a function, that runs after the commit.
+   * Runs in its own transaction after the rollback of the call. If it returns a function, that function runs after the
+   * commit.
    */
   afterRefusal?: (db: Db) => Promise<void | (() => void)>
 }

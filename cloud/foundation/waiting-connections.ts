@@ -1,23 +1,24 @@
 import { networkOf } from './client-network.ts'
 
 /**
- * Backlog of the listening socket. With a smaller one, a burst drops SYN packets, which costs a caller 1 s. With a
- * larger one, callers wait longer.
+ * Backlog of the listening socket. With a smaller backlog, a burst drops SYN packets, which costs a caller 1 s. With a
+ * larger backlog, callers wait longer.
  */
 export const BACKLOG = 1_024
 
 /** Connections of callers that are not authenticated yet. */
 export interface WaitingConnections {
   /**
-   * Adds a connection from `address`. If there are too many, cuts the oldest one of a network. Call the returned
-   * function when the client is authenticated or disconnected.
+   * Adds a connection from `address`. If too many connections wait, cuts the oldest connection of the network with the
+   * most waiting connections. Call the returned function when the client is authenticated or disconnected.
    */
   add(address: string, cut: () => void): () => void
 }
 
 /**
  * Connections wait until they are authenticated or their request is complete. If too many wait, the network with the
- * most waiting connections loses its oldest one. So idle connections of one network cannot displace another network.
+ * most waiting connections loses its oldest connection. So one network cannot displace the connections of another
+ * network.
  */
 export function waitingConnections(limit: { most: number; mostOfNetwork: number }): WaitingConnections {
   const networks = new Map<string, Set<() => void>>()
@@ -46,7 +47,7 @@ export function waitingConnections(limit: { most: number; mostOfNetwork: number 
   return {
     add(address, cut) {
       const network = networkOf(address)
-      // A new function each time, because a caller may pass the same one twice.
+      // Wraps `cut`, because the set would store a function only once if a caller passes it twice.
       const own = () => cut()
       networks.set(network, (networks.get(network) ?? new Set()).add(own))
       count++

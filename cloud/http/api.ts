@@ -155,7 +155,7 @@ class OperationHandler {
   }
 }
 
-/** Finds the operation of a request. Callers without a key get 401 for all names except public operations. */
+/** Finds the operation of a request. A caller without a key gets 401 for every name, unless the operation is public. */
 function findOperation(
   operations: ReadonlyMap<string, Operation>,
   method: string,
@@ -189,7 +189,7 @@ function readBody(c: Context, { multipart, bodyLimit, name }: Operation): Promis
   return readJsonBody(c, bodyLimit)
 }
 
-/** Returns the caller to pass to the operation. Throws 403 if this kind of caller may not call it. */
+/** Returns the caller to pass to the operation. Throws 403 if this kind of caller may not call the operation. */
 function pickCaller(caller: KeyCaller | AgentCaller | undefined, operation: Operation, address: string): Caller {
   if (operation.callers.includes('anyone') && !operation.callers.includes(caller?.kind ?? 'anyone'))
     return { kind: 'anyone', address }

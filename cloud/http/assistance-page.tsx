@@ -46,7 +46,9 @@ function MessageForm({
   )
 }
 
-/** The page behind a zone's QR code. If the browser sends the form twice with one `ticket`, that is one request. */
+/**
+ * The page behind a zone's QR code. If the browser sends the form twice with one `ticket`, the cloud opens one request.
+ */
 export function ZonePage({ view, ticket }: { view: ZoneView; ticket: string }) {
   const t = view.reader.texts.zone
   return (

@@ -5,8 +5,8 @@ import { Failure } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
 
 /**
- * Authenticates the caller by the Authorization header. Returns undefined without a header; throws 401 if it is
- * invalid.
+ * Authenticates the caller by the Authorization header. Returns undefined if the request has no such header. Throws 401
+ * if the header is invalid.
  */
 export async function authenticate(
   db: Db,

@@ -12,7 +12,7 @@ export function jwksRoutes(app: Hono, database: Database, access: PublicAccess):
 
   async function answer(c: Context, iss?: string): Promise<Response> {
     if (access.isTooFast(c, 'jwks ')) return access.refuseTooFast(c)
-    // Such a text cannot be an issuer, and PostgreSQL rejects texts with NUL.
+    // A text without the form of an id cannot be an issuer, and PostgreSQL rejects texts with NUL.
     if (iss !== undefined && !isIdShaped(iss))
       return c.json({ keys: [] }, 200, { ...JSON_HEADERS, 'access-control-allow-origin': '*' })
     let query = database.reads

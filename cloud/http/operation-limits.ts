@@ -11,8 +11,8 @@ const PUBLISHABLE_CEILING: Allowance = { perSecond: 2_000, burst: 4_000 }
 type NamedVerdict = Verdict & { name: string; allowance: Allowance }
 
 /**
- * Rate limits of operations: per address for calls without a key, per agent, per key, and per publishable key and
- * address.
+ * Rate limits of operations. Each address (for calls without a key), each agent and each key has its own limit. A
+ * publishable key also has one for each address.
  */
 export class OperationLimits {
   readonly #config: Services['config']

@@ -28,8 +28,8 @@ interface PublicRouteChecks {
 
 /**
  * Route for notifications of payment providers: `{base_url}/notify/{provider}/{storeId}` (ADR 0032). An unsigned
- * notification gets 400 and changes nothing. A signed one gets 200, even if it changes nothing. If storing fails, it
- * gets 5xx, so that the provider sends it again.
+ * notification gets 400 and changes nothing. A signed notification gets 200, even if it changes nothing. If the cloud
+ * cannot store the result, it responds with 5xx, so that the provider sends the notification again.
  */
 export function notificationRoutes(
   app: Hono,
@@ -59,8 +59,8 @@ export function notificationRoutes(
   })
 
   /**
-   * Finds the current or replaced settings whose secret signed the notification. If several match, returns settings
-   * with a known payment or refund.
+   * Finds the current or replaced settings whose secret signed the notification. If several settings match, prefers
+   * those with the payment or refund of the notification.
    */
   async function verify(
     c: Context,
@@ -101,7 +101,7 @@ export function notificationRoutes(
   }
 }
 
-/** Returns null for texts that do not have the form of our ids. This keeps them out of database queries. */
+/** Returns null for texts that do not have the form of our ids. So such texts never reach a database query. */
 function possible(id: string | null): string | null {
   return id !== null && isIdShaped(id) ? id : null
 }

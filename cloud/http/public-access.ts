@@ -24,8 +24,8 @@ export class PublicAccess {
   }
 
   /**
-   * True if the address exceeds its allowance. Each `bucket` has its own limit, because shoppers and agents may share
-   * an address.
+   * True if the address has sent more requests than its allowance. Each `bucket` has its own limit, because shoppers
+   * and agents may share an address.
    */
   isTooFast(c: Context, bucket = '', allowance = PAGE_ALLOWANCE): boolean {
     const { rateLimit, trustedProxies } = this.#services.config
@@ -53,7 +53,7 @@ export class PublicAccess {
   }
 }
 
-/** The failure of a client that exceeded its allowance. */
+/** The failure of a client that sent more requests than its allowance. */
 export function tooManyRequests(): Failure {
   return new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 })
 }

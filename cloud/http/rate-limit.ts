@@ -19,7 +19,10 @@ export interface RateLimiter {
   take(name: string, allowance: Allowance): Verdict
 }
 
-/** Maximum number of buckets. The least recently used bucket is dropped first; its caller then gets a full bucket. */
+/**
+ * Maximum number of buckets. A new bucket beyond this number replaces the least recently used bucket, whose caller then
+ * gets a full bucket.
+ */
 const BUCKET_LIMIT = 50_000
 
 /** Token buckets in memory. Each process has its own buckets. */

@@ -25,7 +25,10 @@ export class ReceiptRoutes {
     this.#access = access
   }
 
-  /** Serves the receipt's own address: plain text if the Accept header names that before HTML, otherwise a page. */
+  /**
+   * Serves the receipt's own address. The response is plain text if the Accept header names plain text before HTML,
+   * otherwise a page.
+   */
   addPages(app: Hono): void {
     const answer = (c: Context<object, '/R/:token' | '/r/:token'>) => {
       const isText = /\btext\/(html|plain)\b/.exec(c.req.header('accept') ?? '')?.[1] === 'plain'

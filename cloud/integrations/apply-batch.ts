@@ -14,7 +14,7 @@ import type { DataType } from './systems.ts'
 /** Records per transaction. */
 export const BATCH_LIMIT = 500
 
-/** Where a batch of records is written. */
+/** The store and the system of a batch of records, and how to write the batch. */
 export interface Target {
   call: Call
   store: StoreRow

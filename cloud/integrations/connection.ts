@@ -74,7 +74,7 @@ export function readCredentials(connector: Connector, credentials: Credentials, 
 
 const contextOf = (connectionId: string) => `integration_connection/${connectionId}`
 
-/** Encrypts credentials. Only the row of this connection can decrypt them. */
+/** Encrypts credentials. The result can be decrypted only for this connection. */
 export function sealCredentials({ authority }: Services, connectionId: string, credentials: Credentials): string {
   return authority.sealer.seal(Buffer.from(JSON.stringify(credentials)), contextOf(connectionId))
 }

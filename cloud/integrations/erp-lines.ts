@@ -17,7 +17,9 @@ export function unitPrice(
 
 const ArticleNumber = z.string().min(1).max(140)
 
-/** Settings for writing: article numbers for deposits and for refunded amounts, one article for each VAT rate. */
+/**
+ * Settings for writing sales to an ERP: article numbers for deposits and for refunded amounts, each for both VAT rates.
+ */
 export const BOOKING_SETTINGS = {
   depositArticle: ArticleNumber.optional(),
   reducedDepositArticle: ArticleNumber.optional(),
@@ -60,8 +62,8 @@ const MISSING = {
 }
 
 /**
- * Finds the articles of all lines. Returns a fault if a line has none, because a system accepts a document only as a
- * whole.
+ * Finds the articles of all lines. Returns a fault if a line has no article, because a system accepts a document only
+ * as a whole.
  */
 export async function articlesOf<A>(
   lines: readonly TransactionLine[],

@@ -41,7 +41,7 @@ const FIGURES = ['receiptCount', 'scanAndGo.revenueCent']
 
 const EVERY_TARGET: ReadonlySet<string> = new Set([...Object.values(TARGETS).flat(), ...FIGURES])
 
-/** Default mapping; the specification defines the one for articles. */
+/** The specification defines the default mapping for articles. */
 const DEFAULTS: Readonly<Record<DataType, Readonly<Record<string, string>>>> = {
   articles: {
     article_number: 'ean',
@@ -92,8 +92,8 @@ export function mappingOf(dataType: DataType, written: Readonly<Record<string, s
 }
 
 /**
- * Maps a record. If several fields map to one of ours, the last field with a value wins. A mapped field wins over a
- * field with our name.
+ * Maps a record. If several fields map to one of our fields, the last field with a value is used. A mapped field has
+ * priority over a field with our name.
  */
 export function mapRecord(
   record: Readonly<Record<string, unknown>>,

@@ -33,7 +33,7 @@ export interface Pushed {
 const CALL_WITHIN_MS = 120_000
 const BYTES_LIMIT = 64 * 1024 * 1024
 
-/** Emits the event of a push. It runs within the step that ends the call. */
+/** Emits the event of a push. The function runs within the step that ends the call. */
 export type EmitPushed = (call: Call, storeId: string, pushed: Pushed) => void
 
 /**

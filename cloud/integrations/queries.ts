@@ -5,7 +5,7 @@ import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { ErpRecordRow, IntegrationConnectionRow, IntegrationPullRow } from '../persistence/tables/integrations.ts'
 import type { Side } from './systems.ts'
 
-/** Key of a connection: one per store, side and system. */
+/** Key of a connection: a store has one connection for each side and system. */
 export interface ConnectionKey {
   storeId: string
   side: Side

@@ -22,13 +22,13 @@ import { DATA_TYPES, type DataType } from './systems.ts'
 /**
  * Durable state of a round. A round reads a system once, in one or more calls. Each batch stores its records and renews
  * the lease in one transaction. The last batch of a page also stores the cursor, so that the next call continues an
- * interrupted round. The lease allows one reader at a time, because two would overwrite each other's cursor.
+ * interrupted round. The lease allows one reader at a time, because two readers would overwrite each other's cursor.
  */
 export interface Round {
   readonly key: ConnectionKey
   readonly connectionId: string
   readonly states: ReadonlyMap<DataType, PullState>
-  /** Runs one transaction that holds and renews the lease. Throws 409 if another call took it over. */
+  /** Runs one transaction that holds and renews the lease. Throws 409 if another call has taken over the lease. */
   step<T>(change: (call: Call, store: StoreRow) => Promise<T>): Promise<T>
   /** Stores the progress. Call it within a step. */
   storeState(call: Call, store: StoreRow, dataType: DataType, state: PullState): Promise<void>

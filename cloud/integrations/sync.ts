@@ -35,7 +35,7 @@ export interface Synced {
   warnings: string[]
 }
 
-/** Emits the event of a whole round. It runs within the step that ends the round. */
+/** Emits the event of a whole round. The function runs within the step that ends the round. */
 export type EmitSynced = (
   call: Parameters<Parameters<StepContext['step']>[0]>[0],
   counts: ReadonlyMap<DataType, Counts>,

@@ -120,8 +120,8 @@ function refundsOf(done: readonly SentRefund[], lines: readonly NamedLine[]): Re
 }
 
 /**
- * Returns the lines of a refund: the lines that it names, or all remaining lines if it is a whole refund. Returns
- * undefined if the refunded amount differs from the price of the lines.
+ * Returns the lines that the refund names, or all remaining lines for a whole refund. Returns undefined if the refunded
+ * amount differs from the price of the lines.
  */
 function returnedBy(
   { itemLineIds, kind }: SentRefund,

@@ -171,8 +171,8 @@ export interface RefundPlace {
 }
 
 /**
- * Writes sales and their refunds one by one. A rejection becomes a fault of its record. Other failures end the call; a
- * repeated call finds out what was written.
+ * Writes sales and their refunds one by one. A rejection becomes a fault of its record. Other failures end the call. A
+ * repeated call then finds out which records the system already has.
  */
 export async function sendTransactions(
   records: readonly PushedRecord[],

@@ -10,7 +10,7 @@ import { VendorFault } from './vendor-fault.ts'
  */
 export interface VendorRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Whole address. It must have the origin of the address in the credentials. */
+  /** Whole address. The URL must have the same origin as the address in the credentials. */
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. */
@@ -33,7 +33,10 @@ export interface VendorAnswer {
 export interface VendorClient {
   /** Throws a `VendorFault`. */
   send(request: VendorRequest): Promise<VendorAnswer>
-  /** A client that also detects the vendor's own throttling: ms to wait, or undefined. */
+  /**
+   * A client that also detects the vendor's own throttling. `wait` returns the ms to wait; undefined if there is no
+   * throttling.
+   */
   throttledBy(wait: (answer: VendorAnswer) => number | undefined): VendorClient
   /** Unix time, ms. */
   now(): number
@@ -73,7 +76,7 @@ const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502
 /** Heartbeat interval, ms. */
 const BEAT_MS = 15_000
 
-/** Returns a function that runs `task` at most every 15 s. It serves as `beat`. */
+/** Returns a function that runs `task` at most every 15 s. The client calls it as `beat` before each attempt. */
 export function every15Seconds({ clock }: Platform, task: () => Promise<unknown>): () => Promise<void> {
   let lastMs = clock.elapsed()
   return async () => {

@@ -54,6 +54,6 @@ export function urlOf(base: string, path: string, query: Readonly<Record<string,
 
 /** VAT rate of articles whose system has no VAT rate. Default: the standard rate. */
 export const VatSetting = z.enum(['7', '19'])
-/** Address of a simulator that replaces the vendor's. */
+/** Address of a simulator that replaces the vendor's address. */
 export const BaseUrlSetting = z.string().min(1).max(2_048).optional()
 export const Secret = z.string().min(1).max(8_192)

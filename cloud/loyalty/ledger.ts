@@ -18,8 +18,8 @@ import type { EarningSource } from './schema.ts'
 
 /**
  * The balance is the sum of the entries and never negative: `earn` adds, the other kinds (`redeem`, `expire`,
- * `reverse`) subtract. One transaction inserts an entry and changes the balance. Reversals and expiries subtract at
- * most the balance.
+ * `reverse`) subtract. Each entry is inserted in the transaction that changes the balance. Reversals and expiries
+ * subtract at most the balance.
  */
 export interface Scope extends Pick<Call, 'db' | 'nowMs'> {
   readonly services: Pick<Call['services'], 'platform'>
@@ -51,7 +51,7 @@ export interface Earning {
   userId: string
   units: number
   source: EarningSource
-  /** A transaction earns once per program. A repeated call of `earn` returns the first result. */
+  /** Each transaction earns units once per program. A repeated call of `earn` returns the first result. */
   transactionId?: string | undefined
   /** Amount that the customer still pays, cents, if a part of the transaction was refunded. */
   earnedOnCent?: number | undefined

@@ -110,7 +110,10 @@ export async function enrolMember(db: Db, member: LoyaltyMemberRow): Promise<boo
   return true
 }
 
-/** Changes a balance and returns the new balance. If that would be negative, changes nothing and returns undefined. */
+/**
+ * Changes a balance and returns the new balance. If the new balance would be negative, changes nothing and returns
+ * undefined.
+ */
 export async function moveBalance(
   db: Db,
   programId: string,
@@ -221,8 +224,8 @@ export async function setNextExpiry(
 type MemberKey = Pick<LoyaltyMemberRow, 'program_id' | 'user_id'>
 
 /**
- * Units that are due to expire. Spending uses up the oldest earnings first. A reversal reduces the earning that it
- * reverses.
+ * Units that are due to expire. Earlier spending is subtracted from the oldest earnings first. A reversal reduces the
+ * earning that it reverses.
  */
 export async function expiredUnits(db: Db, { program_id, user_id }: MemberKey, nowMs: number): Promise<number> {
   const ledger = db.selectFrom('loyalty_entry').where('program_id', '=', program_id).where('user_id', '=', user_id)

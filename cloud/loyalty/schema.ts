@@ -134,7 +134,10 @@ export const Membership = z.strictObject({
   enrolledAt: z.string().optional().describe('Absent if the customer is not a member.'),
 })
 
-/** Fields that the system sets. Ignored if unchanged (ADR 0002). */
+/**
+ * Fields that the system sets. A request may contain them if they are unchanged; the cloud then ignores them (ADR
+ * 0002).
+ */
 export const SYSTEM_FIELDS = {
   storeId: z.string().max(128).optional(),
   type: z.string().max(20).optional(),

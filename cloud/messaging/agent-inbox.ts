@@ -70,8 +70,9 @@ export class AgentInbox {
   }
 
   /**
-   * Runs the batches of one agent in order. SQLite's single writer already keeps the order, and there waiting batches
-   * share a commit. On PostgreSQL, parallel batches of one agent would conflict, so each waits for the previous one.
+   * Runs the batches of one agent in order. SQLite has a single writer, which already keeps the order and lets waiting
+   * batches share a commit. On PostgreSQL, parallel batches of one agent would conflict, so each batch waits for the
+   * previous one.
    */
   #inOrder(agentId: string, work: () => Promise<void>): Promise<void> {
     if (this.#parts.database.dialect === 'sqlite') return work()

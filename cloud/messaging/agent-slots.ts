@@ -2,7 +2,7 @@ import type { Clock } from '../../policy/platform.ts'
 
 /** Connection slots for agents at the broker. */
 export interface AgentSlots {
-  /** Reserves a slot for an authenticated agent. Returns false if all are taken. */
+  /** Reserves a slot for an authenticated agent. Returns false if all slots are reserved. */
   reserve(agentId: string): boolean
   /** Records the end of the agent's connection. Its slot stays reserved for a day. */
   disconnected(agentId: string): void
@@ -14,8 +14,8 @@ export interface AgentSlots {
 export const RESERVED_MS = 24 * 3_600_000
 
 /**
- * Makes `limit` slots. If all are taken, `reserve` frees the slots of agents that were disconnected for a day. If
- * there are none, it rejects the new agent.
+ * Makes `limit` slots. If all slots are reserved, `reserve` frees the slots of agents that were disconnected for a day.
+ * If no slot becomes free, `reserve` rejects the new agent.
  */
 export function agentSlots(
   limit: number,

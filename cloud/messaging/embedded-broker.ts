@@ -16,7 +16,10 @@ export interface Message {
   retain: boolean
 }
 
-/** The MQTT broker. Agents do not trust it: documents are signed, and agents can also fetch them over HTTP. */
+/**
+ * The MQTT broker. Agents need not trust the broker: documents are signed, and agents can also fetch documents over
+ * HTTP.
+ */
 export interface Broker {
   readonly port: number
   /** False after the listener was closed or failed. */

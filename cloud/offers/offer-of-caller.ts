@@ -10,7 +10,10 @@ export interface OfferOfCaller {
   branches: OfferRow[]
   /** Documents of branches that are still in the offer. */
   active: OfferRow[]
-  /** Document that the request identifies. If the request identifies the group: the first active document. */
+  /**
+   * Document that the request identifies. For the id of a group, this is the
+   * first active document.
+   */
   named: OfferRow
   /** Document with the products and prices: `named`, or another active document if `named` was removed. */
   priced: OfferRow

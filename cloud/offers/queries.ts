@@ -207,7 +207,7 @@ export async function mostDiscount(db: Db, groupId: string): Promise<number> {
   return Number(row?.most ?? 0)
 }
 
-/** A page of a tenant's offers, the newest first. `only` filters by the status that the clock gives. */
+/** A page of a tenant's offers, the newest first. `only` filters by the status that is computed from the clock. */
 export async function listGroups(
   db: Db,
   of: {

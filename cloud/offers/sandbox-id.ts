@@ -11,7 +11,7 @@ import type { Randomness } from '../../policy/platform.ts'
 export interface SandboxId {
   /** ms since 1970 */
   createdMs: number
-  /** Bit n stands for the tenant's n-th store. */
+  /** Bit n is set if the offer is in the tenant's n-th store. */
   stores: number
   branch: number
   /** Index of a preconfigured offer, or `CREATED`. */

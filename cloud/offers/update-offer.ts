@@ -170,7 +170,9 @@ function sharedFields(input: UpdateOffer, group: OfferGroupRow): Partial<OfferGr
   }
 }
 
-/** Deletes the oldest inactive documents, which add up when stores are removed and added repeatedly. */
+/**
+ * Deletes the oldest inactive documents. Otherwise their number would grow if stores are removed and added repeatedly.
+ */
 async function deleteOldestRemoved({ db }: Call, removed: readonly OfferRow[]): Promise<void> {
   const [first] = removed
   if (!first || removed.length <= REMOVED_LIMIT) return

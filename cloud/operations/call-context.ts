@@ -76,7 +76,7 @@ function withHashes(input: unknown): unknown {
   return Object.fromEntries(fields) as unknown
 }
 
-/** The changed entity; `owner`: the tenant that owns it, if that is not the caller's. */
+/** The changed entity. `owner` is the tenant that owns the entity, if that tenant is not the caller's. */
 export interface ChangedEntity {
   id: string
   owner: Tenant | undefined
@@ -166,8 +166,8 @@ export async function writeAudit(
 }
 
 /**
- * Throws in tests. In production it only logs, and the cloud still sends the event: missing documentation must not
- * roll back a refund or a release.
+ * Throws in tests. In production a missing declaration is only logged, and the cloud still sends the event, so that no
+ * refund or release is rolled back.
  */
 function reportUndeclared(name: string, event: string, { config, log }: Services): void {
   const fault = new BrokenInvariant(`${name} emitted "${event}": add it to \`emits\` of ${name}`)

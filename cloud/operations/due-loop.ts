@@ -6,7 +6,7 @@ import type { Notifier } from './notifier.ts'
 /**
  * Processes work at its due time. The loop calls `processDue` at the next due time, after a commit that changed due
  * work, and at least every `pollMs`. The database contains the due times, so a crash loses no work. The transaction of
- * each piece checks that the piece is still due, so only one of several processes does it.
+ * each piece checks that the piece is still due, so only one of several processes handles the piece.
  */
 export interface DueLoop {
   /** Starts no more work. Resolves when running work has ended. */
@@ -16,7 +16,7 @@ export interface DueLoop {
 export interface DueLoopOptions {
   /** Name of the loop in log lines. */
   readonly name: string
-  /** Notifies of commits that may have added due work. */
+  /** Notifies the loop after commits that may have added due work. */
   readonly changed: Pick<Notifier, 'subscribe'>
   /** Maximum time between two checks, ms. Other processes may add work, and an administrator may set the clock. */
   readonly pollMs: number

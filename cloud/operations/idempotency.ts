@@ -15,8 +15,8 @@ const RUNNING = 0
 export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
 
 /**
- * Time for which a running request reserves its key, ms. A request that does not extend it in time is treated as
- * crashed.
+ * Time for which a running request reserves its key, ms. A request that does not extend the reservation in time is
+ * treated as crashed.
  */
 export const RUNNING_LEASE_MS = 60_000
 
@@ -120,7 +120,7 @@ export async function claimRequest(db: Db, request: RequestIdentity, nowMs: numb
 
 /**
  * Reads and locks the checkpoint of this request: '' if there is none. Returns undefined if another attempt has ended
- * the request. The lock keeps a slow attempt from doing the same work in parallel.
+ * the request. The lock prevents a slow attempt from doing the same work in parallel.
  */
 export async function lockCheckpoint(db: Db, request: RequestIdentity, nowMs: number): Promise<string | undefined> {
   const row = await whereRunning(
@@ -170,7 +170,9 @@ function whereRunning<
     .where('status', '=', RUNNING)
 }
 
-/** Stores the response. Call it in the transaction of the work, so that a power cut cannot separate them. */
+/**
+ * Stores the response. Call it in the transaction of the work, so that a power cut cannot store one without the other.
+ */
 export async function storeResponse(
   db: Db,
   request: RequestIdentity,

@@ -71,7 +71,9 @@ export interface Call<C extends Caller = Caller> {
   readonly services: Services
   /** Stores an event in the outbox when the transaction commits. */
   emit(event: OutgoingEvent): void
-  /** Sets the entity of the audit row. `owner`: the tenant that owns it, if that is not the caller's. */
+  /**
+   * Sets the entity of the audit row. `owner` is the tenant that owns the entity, if that tenant is not the caller's.
+   */
   changed(entityId: string, owner?: Tenant): void
   /**
    * Runs `task` after the commit. A crash loses the task, so use it only for hints, such as messages to agents. The
@@ -79,13 +81,13 @@ export interface Call<C extends Caller = Caller> {
    */
   afterCommit(task: () => void | Promise<void>): void
   /**
-   * Rolls this transaction back, stores the recall in its own transaction, waits, and runs the operation again. In that
-   * second run, in steps and in jobs it has no effect.
+   * Rolls this transaction back, stores the recall in its own transaction, waits, and runs the operation again. Has no
+   * effect in that second run, in steps and in jobs.
    */
   recallLeaseAndRetry(recall: (db: Db) => Promise<WaitForRelease>): void
   /**
-   * For operations with `together`: rolls this transaction back and runs the operation again, alone. Without effect in
-   * a transaction that runs alone.
+   * For operations with `together`: rolls this transaction back and runs the operation again, alone. Has no effect in a
+   * transaction that already runs alone.
    */
   requireAlone(): void
 }
@@ -164,7 +166,7 @@ export interface Operation {
   readonly summary: string
   readonly description: string
   readonly callers: readonly CallerKind[]
-  /** True if it changes data. It then takes an Idempotency-Key. */
+  /** True if the operation changes data. The operation then accepts an Idempotency-Key. */
   readonly changes: boolean
   /** True if a change writes an audit row. False for calls that agents make every few seconds. */
   readonly audited: boolean

@@ -58,7 +58,8 @@ export async function performSteps(
     }
     return await writeFor(database, operation, async (db) => {
       const nowMs = services.platform.clock.wall()
-      // False if the lease expired and another attempt has finished the request. The caller then gets its response.
+      // False if the lease expired and another attempt has finished the request. Then the caller gets the response of
+      // that attempt.
       const isOurs = identity === undefined || (await lockCheckpoint(db, identity, nowMs)) !== undefined
       const answered = isOurs ? undefined : await findStoredResponse(db, identity, nowMs)
       if (answered) return { replayed: true, ...answered }

@@ -1,7 +1,7 @@
 import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
 
-/** Items per read, and reads per run. A process waits for running jobs before it ends, so both are limited. */
+/** Items per read, and reads per run. A process waits for running jobs before it ends, so both numbers are limited. */
 const READ_LIMIT = 100
 const ROUNDS = 10
 
@@ -14,7 +14,7 @@ export interface DueItems<T> {
    * are still due.
    */
   read(limit: number, failed: number): Promise<readonly T[]>
-  /** Processes one item. Must be safe if another process has processed it meanwhile. */
+  /** Processes one item. Must be safe even if another process has processed the item meanwhile. */
   process(piece: T): Promise<void>
 }
 

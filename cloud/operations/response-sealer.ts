@@ -12,7 +12,10 @@ export interface ResponseSealer {
 const PLAIN: ResponseSealer = { seal: (answer) => answer, open: (stored) => stored }
 const CONTEXT = 'idempotency'
 
-/** Seals a response with a secret with the Idempotency-Key: only a caller that sends the key again can read it. */
+/**
+ * Seals a response that contains a secret. The Idempotency-Key is the key, so only a caller that sends the
+ * Idempotency-Key again can read the response.
+ */
 export function responseSealer(
   { operation, idempotencyKey }: Pick<OperationRequest, 'operation' | 'idempotencyKey'>,
   { platform }: Pick<Services, 'platform'>,

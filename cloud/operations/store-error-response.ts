@@ -7,8 +7,8 @@ import type { Services } from './operation.ts'
 import { responseSealer } from './response-sealer.ts'
 
 /**
- * Stores a 409 `failed-precondition` as the response, so that a repeat with the same key gets it too. Rethrows other
- * errors.
+ * Stores a 409 `failed-precondition` as the response, so that a repeated request with the same key gets the same error.
+ * Rethrows other errors.
  */
 export async function storeErrorResponse(
   error: unknown,

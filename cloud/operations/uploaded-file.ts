@@ -19,5 +19,5 @@ export const FileField = z
   .instanceof(UploadedFile, { error: 'must be a file: send multipart/form-data' })
   .meta({ type: 'string', format: 'binary' })
 
-/** A boolean, or its text from a form. */
+/** A boolean, or the text `true` or `false` from a form. */
 export const FormBoolean = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])

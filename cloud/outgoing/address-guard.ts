@@ -1,9 +1,9 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Rules for targets that the cloud may send to for a merchant (webhooks, POS, ERP, PSP). Private networks are closed.
- * `checkTarget` checks the URL at its registration and before each attempt. `checkAddress` checks the resolved address
- * before each connection.
+ * Rules for targets that the cloud may send to for a merchant (webhooks, POS, ERP, PSP). Addresses of private networks
+ * are not allowed. `checkTarget` checks the URL at its registration and before each attempt. `checkAddress` checks the
+ * resolved address before each connection.
  */
 export interface TargetRules {
   /** Allows `http:`, in test mode. */
@@ -45,8 +45,8 @@ const CLOSED_V4 = [
 ] as const
 
 /**
- * IPv6: only global unicast is open. That excludes ::1, mapped IPv4, NAT64, unique local, link-local and multicast.
- * Within it, IETF assignments with Teredo, documentation and 6to4 are closed.
+ * IPv6: only global unicast is open. ::1, mapped IPv4, NAT64, unique local, link-local and multicast are outside of it.
+ * In global unicast, IETF assignments with Teredo, documentation and 6to4 are closed.
  */
 const OPEN_V6 = [['2000::', 3]] as const
 const CLOSED_V6 = [

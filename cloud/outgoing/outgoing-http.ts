@@ -8,7 +8,7 @@ export interface OutgoingRequest {
   readonly body?: string
   /** Binary body, instead of `body`. */
   readonly bytes?: Uint8Array
-  /** Maximum number of bytes of the response; longer ones are cut. */
+  /** Maximum number of bytes of the response. Longer responses are cut. */
   readonly answerLimit: number
   readonly rules: TargetRules
 }

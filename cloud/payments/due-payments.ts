@@ -21,8 +21,8 @@ import { sendRefund } from './send-refund.ts'
 const POLL_MS = 15_000
 const READ_LIMIT = 50
 /**
- * Maximum number of concurrent requests. Several run at the same time, so that one slow provider does not delay the
- * others.
+ * Maximum number of concurrent requests. The job sends several requests at the same time, so that one slow provider
+ * does not delay the others.
  */
 const AT_ONCE = 25
 const NAME = 'due payments'

@@ -16,9 +16,9 @@ import { currentConfig, findPayment, readConfig, updatePayment } from './queries
 import type { Runner } from './runner.ts'
 
 /**
- * Opens a payment. First a transaction stores it as `asking`, then the provider creates a session, then a second
- * transaction stores it as `open` (purchase: PENDING_PAYMENT). If the provider fails or does not respond in time, the
- * purchase is cancelled and the call fails with 503.
+ * Opens a payment in three steps. A transaction stores the payment as `asking`. The provider creates a
+ * session. A second transaction stores the payment as `open` and the purchase as PENDING_PAYMENT. If the provider fails
+ * or does not respond in time, the purchase is cancelled and the call fails with 503.
  *
  * Concurrent calls for the same payment send the same request to the provider, because the payment id is the
  * idempotency key.
@@ -80,14 +80,14 @@ export async function beginPayment(call: Call, purchase: PurchaseRow): Promise<P
   return payment
 }
 
-/** True if a payment is open or can still be opened. When a payment ended, its purchase ended too. */
+/** False if the payment has ended. A payment ends together with its purchase. */
 export async function canStillBeOpened({ db }: Pick<Call, 'db'>, paymentId: string | null): Promise<boolean> {
   return paymentId === null || (await findPayment(db, paymentId))?.state !== 'ended'
 }
 
 /**
- * Opens a payment at the provider. Returns it with its `url`. Throws 503 if the provider does not respond; the purchase
- * is cancelled then.
+ * Opens a payment at the provider. Returns the payment with its `url`. Throws 503 and cancels the purchase if the
+ * provider does not respond.
  */
 export async function openPayment(run: Runner, paymentId: string): Promise<PaymentRow> {
   const { payment, purchase, store } = await run.read((db) => readPayment(db, paymentId))
@@ -163,7 +163,7 @@ async function recordOpened(
   const payment = await findPayment(call.db, paymentId)
   if (!payment || payment.state === 'open') return payment
   if (payment.state !== 'asking') {
-    // The shopper can no longer pay here, but a payment that arrives late must be found by its session id.
+    // The shopper can no longer pay on this page. A payment that arrives late must still be found by its session id.
     if (payment.provider_ref === null) await updatePayment(call.db, payment, { provider_ref: sessionId })
     return undefined
   }

@@ -86,7 +86,10 @@ function checkPayable({ nowMs }: Call, purchase: PurchaseRow): void {
     throw precondition('awaiting_approval', 'staff must approve this basket first: use approveCheckout')
 }
 
-/** Returns the payment to open or the open one. Returns undefined in the sandbox, which has a test page instead. */
+/**
+ * Returns the open payment of the purchase, or a new payment that must be opened. Returns undefined in the sandbox,
+ * which has a test page instead.
+ */
 async function paymentOf(call: Call, purchase: PurchaseRow): Promise<PaymentRow | undefined> {
   if (isTest(knownCaller(call.caller).tenant)) return undefined
   const open = await openPaymentOf(call.db, purchase.purchase_id)

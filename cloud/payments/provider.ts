@@ -33,7 +33,7 @@ export interface PaymentNotice {
   /** Payment id, if the provider sends it. */
   readonly paymentId: string | null
   readonly state: 'paid' | 'ended'
-  /** Set for paid sessions. */
+  /** Set if the session is paid. */
   readonly amountCent: number | null
   readonly currency: string | null
   /** The provider's id of the charge. */
@@ -83,8 +83,9 @@ export interface ProviderConnection {
   /** Returns the provider's refund id after the provider accepted the refund. Throws a `ProviderFault`. */
   refund(wish: RefundRequest): Promise<string>
   /**
-   * Authenticates a notification. Returns undefined if it is not genuine, and an empty list if it concerns no payment
-   * of this configuration. Throws a `ProviderFault` if the provider must be queried and does not respond.
+   * Authenticates a notification. Returns undefined if the notification is not genuine. Returns an empty list if the
+   * notification concerns no payment of this configuration. Throws a `ProviderFault` if the provider must be queried
+   * and does not respond.
    */
   readNotification(notification: Notification): Promise<readonly Notice[] | undefined>
 }

@@ -31,7 +31,8 @@ export async function recordRefundDone(
 ): Promise<RefundRow | undefined> {
   const { db, nowMs } = call
   const refund = await findRefund(db, refundId)
-  // A notification of the failure arrived before the response to our request. The notification is newer.
+  // If the refund certainly failed, a notification of the failure arrived first. That notification is newer than the
+  // response to our request.
   if (
     !refund ||
     refund.state === 'done' ||

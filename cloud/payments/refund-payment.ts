@@ -194,8 +194,8 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
 }
 
 /**
- * True if another refund already repeats this refund of a late payment. If the provider rejected this refund, a
- * repetition with an unknown result is enough.
+ * True if another refund already repeats this refund of a late payment. If the provider rejected this refund, another
+ * refund with an unknown result is also enough.
  */
 function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
   const others = refunds.filter(

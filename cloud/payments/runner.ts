@@ -5,8 +5,8 @@ import { performTask } from '../operations/perform.ts'
 import type { Database, Db } from '../persistence/database.ts'
 
 /**
- * Runs work that needs several transactions with requests to a provider between them. Operations in steps,
- * notifications and jobs use it.
+ * Runs work that needs several transactions with requests to a provider between them. Operations of several
+ * transactions, notifications and jobs use it.
  */
 export interface Runner {
   readonly services: Services
@@ -16,7 +16,7 @@ export interface Runner {
   step<T>(change: (call: Call) => Promise<T>): Promise<T>
 }
 
-/** Runs within an operation in steps. */
+/** Runs the work within an operation of several transactions. */
 export function runnerOf(work: StepContext): Runner {
   return {
     services: work.services,

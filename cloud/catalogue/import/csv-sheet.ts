@@ -10,8 +10,8 @@ const SEPARATORS = [',', ';', '\t'] as const
 /** Maximum characters per row. A valid row has fewer than 2,000. */
 const ROW_LIMIT = 100_000
 /**
- * Characters that are parsed before the event loop may run other work. The number is small, because csv-parse is slow
- * for short rows of different lengths.
+ * Number of characters that are parsed between two yields to the event loop. The number is small, because csv-parse is
+ * slow for short rows of different lengths.
  */
 const PIECE = 4 * 1024
 

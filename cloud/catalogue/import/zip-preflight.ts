@@ -14,7 +14,7 @@ const SMALL_PART_LIMIT = 4 * 1024 * 1024
 /** Maximum unpacked size of the shared strings, bytes. The largest valid file has 7 MB. */
 const TEXTS_SIZE_LIMIT = 16 * 1024 * 1024
 const ENTRIES_LIMIT = 1_000
-/** Maximum compression ratio. Real sheets reach about 60, deflate can reach 1032. */
+/** Maximum compression ratio. In real sheets the ratio reaches about 60; deflate allows up to 1032. */
 const RATIO_LIMIT = 200
 /** Unpacked size from which a part must not exceed the compression ratio, bytes. */
 const RATIO_FROM = 1024 * 1024

@@ -83,8 +83,8 @@ function readScripts(): string[] {
   const library = createRequire(import.meta.url).resolve('minisearch')
   return [
     `/* MiniSearch, MIT, https://github.com/lucaong/minisearch */${readFileSync(join(library, '../../umd/index.js'), 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')}`,
-    // The scripts are compiled as modules without imports. Inside a function they run as classic scripts and can use
-    // the global of the library.
+    // The scripts are compiled as modules without imports. Wrapped in a function, they run as classic scripts and can
+    // use the library's global variable.
     ...programs.map((file) => `(() => {${readFileSync(file, 'utf8').replace(/^export \{\};?$/m, '')}})()`),
   ]
 }

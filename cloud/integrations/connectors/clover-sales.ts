@@ -60,7 +60,7 @@ export function cloverSales(api: CloverApi, tenderId: string | undefined): Push 
     for (let from = written; from < units.length; from += LINES_AT_ONCE)
       await api.post(`orders/${orderId}/bulk_line_items`, { items: units.slice(from, from + LINES_AT_ONCE) })
     await api.post(`orders/${orderId}`, { total: totalCent })
-    // A payment needs a positive amount.
+    // A payment needs a positive amount, so a free sale gets none.
     if (totalCent > 0)
       await api.post(`orders/${orderId}/payments`, {
         tender: { id: tenderId },

@@ -33,12 +33,12 @@ const Payments = z.looseObject({ payments: z.array(Payment).optional(), cursor: 
 const Refund = z.looseObject({ refund: z.looseObject({ reason: z.string().nullish() }) })
 
 /**
- * Writes a sale as an order and an external payment, and a refund as a refund of that payment (RefundPayment also
- * records refunds of external payments). Idempotency keys depend on the ids, so that Square carries out each request
- * once.
+ * Writes a sale as an order and an external payment. Writes a refund as a refund of that payment, because RefundPayment
+ * also records refunds of external payments. Idempotency keys depend on the ids, so that Square carries out each
+ * request once.
  *
- * Square does not document how long it stores keys. A sale with refunds therefore first searches its payment, so that a
- * late refund does not write the sale again.
+ * Square does not document how long it stores keys. Before a refund, the connector therefore searches for the payment
+ * of the sale, so that a late refund does not write the sale again.
  */
 export function squareSales(api: SquareApi, locationId: string | undefined): Push {
   const key = (what: string, id: string) => hashOf(`${what} ${locationId} ${id}`)
