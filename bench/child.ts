@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
  *   run.ts ──▶ server (core 0) ◀── HTTP ── load (core 1)
  *
  * Each program of a bench has its own process, so that the client takes no CPU time from the server. On a machine with
- * two cores and `taskset`, each process is bound to its core. The bench itself only waits for results.
+ * two cores and `taskset`, server and load are bound to one core each. The bench itself only waits for results.
  */
 export interface Program {
   request<A>(question: object): Promise<A>

@@ -9,8 +9,8 @@ import { benchProduct } from '../catalogue/products.ts'
 /**
  *   bench/peers/vendure ──copied──▶ var/peers/vendure ── npm ci ── seed.js ──▶ seeded.db ──copied──▶ the figure's folder
  *
- * Vendure is a shop system for comparison, not a dependency of untag. The option `--vendure` installs it into `var/`,
- * which is neither built nor committed.
+ * Vendure is a shop system for comparison, not a dependency of untag. The option `--vendure` installs Vendure into
+ * `var/`, which is neither built nor committed.
  */
 const SOURCE = resolve('bench/peers/vendure')
 const HOME = resolve('var/peers/vendure')

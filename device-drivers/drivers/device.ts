@@ -72,12 +72,12 @@ export interface TagRead {
   readonly tag: TagName
   /** Technology of the chip, if the reader reports it (NFC and HF). */
   readonly technology?: TagTechnology
-  /** Number from 1, as the reader counts its antennas. */
+  /** Number of the antenna in the reader's numbering, which starts at 1. */
   readonly antenna?: number
   readonly rssiDbm?: number
   /**
-   * Time of the first sighting, ms on the agent's elapsed clock. The driver adds the offset that it measured at connect
-   * to the reader's timestamp. Without a timestamp, the driver uses the time of the report. Buffered reads have old
+   * Time of the first sighting, ms on the agent's elapsed clock. To the reader's timestamp, the driver adds the offset
+   * that it measured at connect. Without a timestamp, the driver uses the time of the report. Buffered reads have old
    * times.
    */
   readonly seenAtMs: number

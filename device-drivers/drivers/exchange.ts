@@ -15,7 +15,7 @@ export interface ExchangeRequest<Frame> {
   isAnswer?(frame: Frame): boolean
   /** Commands are sent before polls, so that polls do not delay a siren or the end of a pulse. Default: command. */
   readonly lane?: Lane
-  /** Cancels a waiting request. After the first byte was sent, it has no effect. */
+  /** Cancels a waiting request. The signal has no effect after the first byte was sent. */
   readonly signal?: AbortSignal
   /** Called before the first byte is passed to the link. */
   readonly onSend?: () => void

@@ -12,7 +12,9 @@ export interface LevelWatchOptions {
   onUnresponsive(): void
 }
 
-/** Interval of the reads, ms. Readers report changes by themselves; the reads correct a lost report. */
+/**
+ * Interval of the reads, ms. Readers also report changes by themselves. These reads find changes whose report was lost.
+ */
 const READ_EVERY_MS = 1_000
 const MAX_MISSED = 3
 

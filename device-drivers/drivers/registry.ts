@@ -64,7 +64,7 @@ export function capabilitiesOf(entry: DeviceSettings): Capabilities {
   return driverOf(entry).capabilities(entry)
 }
 
-/** Makes the device of a valid entry; it opens nothing before `connect`. */
+/** Makes the device of a valid entry, which opens nothing before `connect`. */
 export function openDevice(entry: DeviceSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
   return driverOf(entry).open(entry, links, platform)
 }

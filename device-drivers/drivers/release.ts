@@ -6,7 +6,7 @@ import { eitherSignal } from './either-signal.ts'
 import type { LostAnswer } from './exchange.ts'
 import type { InputWatch } from './input-watch.ts'
 
-/** The device's answer to switching an output. */
+/** The device's answer when the agent switches an output. */
 export type SwitchAnswer =
   | { readonly kind: 'done' }
   /** `outputMayHaveMoved`: the device refused, but the output may have moved. */

@@ -29,7 +29,9 @@ interface Present {
   readonly reportedMs: Map<number, number>
 }
 
-/** Maximum number of tracked tags; pads and stations read fewer. At more tags, the oldest is reported as gone. */
+/**
+ * Maximum number of tracked tags; pads and stations read fewer. If there are more, the oldest tag is reported as gone.
+ */
 const MAX_PRESENT = 1_000
 
 const keyOf = (tag: TagName): string => ('epc' in tag ? `epc ${tag.epc}` : `uid ${tag.tagUid}`)

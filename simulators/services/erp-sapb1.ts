@@ -11,8 +11,8 @@ import {
 /**
  * SAP Business One's Service Layer, OData 4 (`/b1s/v2`), with sessions. Source:
  * https://help.sap.com/docs/SAP_BUSINESS_ONE ("Working with SAP Business One Service Layer": login and session,
- * pagination by odata.maxpagesize and nextLink, errors). The Service Layer has no rate limit; the simulated 429 stands
- * for a gateway in front of it.
+ * pagination by odata.maxpagesize and nextLink, errors). The Service Layer has no rate limit. The simulated status 429
+ * represents a gateway in front of it.
  */
 export function sapB1System(options: VendorOptions & { sessionRequests?: number } = {}): Promise<SimulatedVendor> {
   return serveVendor(new ServiceLayer(options), options)

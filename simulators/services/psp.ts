@@ -84,8 +84,8 @@ export class SimulatedPsp {
   }
 
   /**
-   * Ends a session as the shopper does on the provider's page, and sends the notification. Returns the statuses of the
-   * receivers.
+   * Ends a session as the shopper does on the provider's page, and sends the notification. Returns the HTTP statuses
+   * with which the receivers answered.
    */
   async end(sessionId: string, status: 'paid' | 'cancelled' | 'expired', amountCent?: number): Promise<number[]> {
     const notification = this.#books.end(sessionId, status, amountCent)

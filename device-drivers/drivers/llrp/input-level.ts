@@ -1,7 +1,7 @@
 import { all, message } from '../../protocols/llrp/elements.ts'
 import type { LlrpConversation } from './conversation.ts'
 
-// GET_READER_CONFIG and GPIPortCurrentState (LLRP 1.0.1, 13.2.1 and 13.2.5.7).
+// Values of GET_READER_CONFIG and GPIPortCurrentState (LLRP 1.0.1, 13.2.1 and 13.2.5.7).
 const GPI_STATE = 9
 const LOW = 0
 const HIGH = 1

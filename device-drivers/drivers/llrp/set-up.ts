@@ -19,7 +19,7 @@ export interface SetUpOptions {
   readonly signal: AbortSignal
   /** The outputs with their desired states; called just before they are written. */
   desiredOutputs(): ReadonlyMap<number, boolean>
-  /** Called just before all outputs are written. After it, the caller must write each change itself. */
+  /** Called just before all outputs are written. After this call, the caller must write each change itself. */
   onOutputsWritten(): void
 }
 

@@ -127,7 +127,7 @@ export function framingOf(settings: {
   return settings.framing ?? ('tcp' in settings.link ? 'tcp' : 'rtu')
 }
 
-/** Framing and line settings. All devices on one link must have the same. */
+/** Framing and line settings, which must be the same for all devices on one link. */
 export function linkUseOf(settings: ModbusSettings): string {
   return `Modbus ${framingOf(settings).toUpperCase()}, ${linkMode(settings.link)}`
 }

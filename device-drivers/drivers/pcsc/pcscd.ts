@@ -48,7 +48,7 @@ const TABLE_WITHIN_MS = 10_000
 /** Time limit of requests to a card, ms; the limits of pcscd and readers are shorter. */
 const CARD_WITHIN_MS = 6_000
 const ANSWER_WITHIN_MS = 2_000
-/** Interval of the requests that show that pcscd still answers while nothing changes, ms. */
+/** Interval of the requests while nothing changes, ms. They show that pcscd still answers. */
 const CHECK_EVERY_MS = 10_000
 
 const WITHIN_MS: Partial<Record<PcscCommand, number>> = {

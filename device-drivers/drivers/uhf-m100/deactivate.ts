@@ -35,7 +35,10 @@ const EAS_FAILED = 0x1b
 /** Time in which a living tag is read again, ms. */
 const REREAD_MS = 500
 
-/** Checks a tag that did not answer its kill. A tag that is read again is alive; otherwise the outcome is unknown. */
+/**
+ * Checks a tag that did not answer the kill command. A tag that is read again is alive; otherwise the outcome is
+ * unknown.
+ */
 async function checkStillAlive(o: DeactivateOptions, sinceMs: number): Promise<CommandResult> {
   await pause(o.platform.timers, REREAD_MS)
   const seen = o.presence.lastSeenMs({ epc: o.epc })

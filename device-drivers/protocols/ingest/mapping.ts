@@ -3,7 +3,7 @@ import { antennaOf, epcOfBase64, epcOfHex, rssiOf } from '../tag-sighting.ts'
 import type { TagSighting } from '../tag-sighting.ts'
 import { utcUsOf } from '../timestamps.ts'
 
-/** Paths of the reads and their fields in a reader's body. */
+/** Paths to the reads, and to their fields, in a body that a reader posts. */
 export interface ReadMapping {
   /** Path to the reads, such as `reads[*]` or `data.tags[*]`. `$` is the whole body, `$[*]` each item of a list. */
   readonly reads: string

@@ -6,7 +6,7 @@ import { FIRST_TLV, TV_LENGTHS } from './tables.ts'
 export interface TagSighting {
   /** Upper-case hex of whole bytes. */
   readonly epc: string
-  /** Number from 1, as the reader counts its antennas. */
+  /** Number of the antenna in the reader's numbering, which starts at 1. */
   readonly antenna: number | undefined
   readonly rssiDbm: number | undefined
   /** First sighting by the reader's clock, µs since 1970. */

@@ -134,7 +134,10 @@ export interface ThingMagicTag {
 /** Maximum length of an EPC, bytes: 496 bits. */
 const MAX_EPC_BYTES = 62
 
-/** Bytes of each metadatum, lowest bit first. `data` begins with its own length, which has 2 bytes. */
+/**
+ * Length of each metadatum, bytes. The metadatum of the lowest bit comes first. `data` begins with its own length,
+ * which has 2 bytes.
+ */
 const LENGTHS: readonly (readonly [number, number])[] = [
   [METADATA.count, 1],
   [METADATA.rssi, 1],

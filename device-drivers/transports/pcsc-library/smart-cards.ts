@@ -14,7 +14,7 @@ export interface SmartCards {
   readonly ended: Promise<string>
 }
 
-/** A card between `connect` and `disconnect`. All calls reject with `SmartCardError`. */
+/** A card between `connect` and `disconnect`. A call that fails rejects with `SmartCardError`. */
 export interface ConnectedCard {
   /** 1 for T=0, 2 for T=1. */
   readonly protocol: number
@@ -52,7 +52,7 @@ export interface ReaderTable {
 
 const COUNTER_MASK = 0xffff
 
-/** Makes an empty table. It holds 16 readers, the maximum of pcscd's protocol, and ignores further ones. */
+/** Makes an empty table. The table holds 16 readers, the maximum of pcscd's protocol, and ignores further ones. */
 export function readerTable(): ReaderTable {
   const rows = new Map<string, ReaderState & { readonly mark: number }>()
   let changes = 0

@@ -79,7 +79,7 @@ export function capabilities(id: number, status: Parameter<'LLRPStatus'>, can: A
       MaxNumberOfAntennaSupported: can.antennas,
       CanSetAntennaProperties: false,
       HasUTCClockCapability: can.hasClock,
-      // No real maker has this number, so clients do not apply the rules for one.
+      // No real maker has this number, so clients apply no maker's special rules.
       DeviceManufacturerName: 0,
       ModelName: 1,
       ReaderFirmwareVersion: 'simulated 1.0',
