@@ -30,7 +30,7 @@ export interface FaultStore {
   readonly boardPorts: Readonly<Record<DeviceType, number>>
   /** Calls the cloud, with an optional Idempotency-Key. Resolves to undefined if no response arrives. */
   ask(operation: string, body: object, idempotencyKey?: string): Promise<Answer | undefined>
-  /** Like `ask`, but throws unless the call succeeds. */
+  /** Like `ask`, but throws if the call fails. */
   call(operation: string, body: object): Promise<Record<string, unknown>>
   /** Sends a release request to the agent. */
   authorize(body: object): Promise<Answer | undefined>

@@ -49,7 +49,7 @@ export interface StoreOptions {
   /** Addresses of the relay boards of station, detacher and gate. */
   boards: Record<'station' | 'detacher' | 'gate', string>
   databaseUrl?: string
-  /** Port of an outside broker. The proxy then leads to it. */
+  /** Port of an external broker. If it is set, the proxy connects the agent to this broker. */
   brokerPort?: number
   /** Additional options of `untag cloud` and `untag edge`. */
   cloudOptions?: readonly string[]

@@ -4,7 +4,7 @@ import { whyNoStrace } from '../disk-faults/strace.ts'
 import { SWEEP_KINDS, syscallSweep, type SweepPoint } from '../disk-faults/syscall-sweep.ts'
 import type { ProofPart } from './part.ts'
 
-/** Parts that make disks fail under real processes. */
+/** Parts that run real processes whose disks fail. */
 
 /** Checks the disk states that a power cut can leave. */
 export const powerLoss: ProofPart = {
@@ -51,7 +51,9 @@ export const SOME_CALLS: readonly SweepPoint[] = [
   ...points('cloud', 'working', 'write is short', 9),
 ]
 
-/** Makes each disk call fail once, by kind of run and of failure. In the short size, only a sample fails. */
+/**
+ * Makes each disk call fail once, by kind of run and of failure. In the short size, only a sample of the calls fails.
+ */
 export const failingCalls: ProofPart = {
   name: 'failing-calls',
   title:

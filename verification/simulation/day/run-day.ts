@@ -197,7 +197,7 @@ class Day {
       core.violate('rules', `${rules.stricter} of ${rules.compared} offline answers are stricter than the policy`)
   }
 
-  /** Runs a task `ms` after opening. */
+  /** Runs a task when the store has been open for `ms`. */
   #at(ms: number, task: () => void): void {
     this.#clock.after(OPENS_MS + ms - this.#clock.nowMs, task)
   }

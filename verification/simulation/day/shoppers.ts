@@ -195,8 +195,8 @@ class DayShoppers implements Shoppers {
 
   /** Releases tag by tag with tokens from the phone. Returns the number of unreleased tags. */
   async #atDetacher({ goods: bag }: Bag): Promise<number> {
-    // Items that need staff come first. The number of items that are left is passed to the station, which then releases
-    // as many units, whatever their tags.
+    // Items that need staff come first. For the items that are left, the station then releases the same number of
+    // units, whatever their tags.
     const left = bag.toSorted((a, b) => Number(needsStaff(b)) - Number(needsStaff(a))).map(({ epc }) => epc)
     for (let failed = 0; failed < DETACHER_TRIES && left.length > 0;) {
       const verified = await this.#merchant.call('verifyProtectedItem', {

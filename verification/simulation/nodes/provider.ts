@@ -144,7 +144,7 @@ class SimulatedProvider implements Provider {
     )
   }
 
-  /** The customer's bank returns the refund. The provider notifies the cloud until it acknowledges. */
+  /** The customer's bank returns the refund. The provider notifies the cloud until the cloud acknowledges. */
   #bounce(refundId: string): void {
     if (!this.books.failRefund(refundId)) return
     this.#core.trace.add('provider', `${refundId} came back`)

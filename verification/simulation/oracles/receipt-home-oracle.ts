@@ -7,8 +7,8 @@ import type { LedgerOracle } from './ledger-oracle.ts'
 
 /**
  * Checks, without the agents' own tables, which rights the receipt home delegates and which rights it uses itself. Each
- * right may be used once, also after the home moved. Two exceptions are allowed. An isolated agent may release the same
- * goods again. A receipt home that is offline may release the same goods for which the cloud issues a token.
+ * right may be used only once, even if the home has moved. Two exceptions are allowed. An isolated agent may release
+ * the same goods again. A receipt home that is offline may release the same goods for which the cloud issues a token.
  */
 export interface ReceiptHomeOracle {
   /** Called after a durable commit of the agent's ledger and after its ledger oracle. */

@@ -11,8 +11,8 @@ import type { RulesOracle } from '../oracles/rules-oracle.ts'
 import type { Till } from './till.ts'
 
 /**
- * Customers of a run. Each one takes goods, pays, and visits some devices and perhaps the gate. Some customers cancel,
- * return goods or repeat a request. Customers remember the answers.
+ * Customers of a run. Each customer takes goods, pays, and visits some devices and perhaps the gate. Some customers
+ * cancel, return goods or repeat a request. Customers remember the answers.
  */
 export interface Customers {
   /** Runs the visit of one customer. Resolves when the customer has left the shop. */
@@ -55,7 +55,7 @@ export interface CustomerParts {
   rules: Pick<RulesOracle, 'answered'>
 }
 
-/** Category and brand with own rules in the policy. */
+/** Category and brand for which the policy has special rules. */
 const RULED_CATEGORY = 'schmuck'
 const RULED_BRAND = 'Luxus'
 

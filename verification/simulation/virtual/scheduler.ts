@@ -2,8 +2,9 @@ import type { Cancel } from '../../../policy/platform.ts'
 import type { Chance } from './chance.ts'
 
 /**
- * The clock of a run. Time advances only here, from event to event. The next event is the earliest one. If several
- * events have the same time, one is chosen at random. After each event, all promises settle before the next event.
+ * The clock of a run. Time advances only in this clock, from event to event. The next event is the earliest one. If
+ * several events have the same time, one is chosen at random. After each event, all promises settle before the next
+ * event.
  */
 export interface Scheduler {
   /** True time, whole ms since 1970. */

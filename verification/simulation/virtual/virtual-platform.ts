@@ -8,7 +8,7 @@ import type { Cancel, Clock, Platform, Randomness, Timers } from '../../../polic
  *   await world.advance(1_000)      // runs every timer of this second, in order
  */
 export interface VirtualPlatform extends Platform {
-  /** Moves time forward by `ms`. Runs due timers in order and settles promises after each. */
+  /** Moves time forward by `ms`. Runs due timers in order, and settles promises after each timer. */
   advance(ms: number): Promise<void>
   /**
    * Moves time forward by `ms` without running timers, as during sleep. Overdue timers run the next time that time
