@@ -90,7 +90,7 @@ function isPurchaseWide({ ith_kind }: ProtectionAuthorizationRow): boolean {
 
 export type OpenUnit = Awaited<ReturnType<typeof openUnits>>[number]
 
-/** Tagged units whose right of this class is not used, lowest number first. */
+/** Tagged units whose right of this class is not used, in the order of line and number. */
 export async function openUnits(
   query: Pick<UnitQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
   purchase: PurchaseRow,
