@@ -1,6 +1,6 @@
 /**
  * Base32 alphabets. Receipt tokens use RFC 4648 (A–Z, 2–7), because every keyboard-wedge scanner types these
- * characters. Ids, and codes that people read aloud, use Crockford's.
+ * characters. Ids, and codes that people read aloud, use Crockford's alphabet.
  */
 const RFC4648 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'

@@ -47,14 +47,17 @@ export interface DecisionFacts {
   item: ItemFacts | null
   /** Kinds of the identifiers in the request. */
   identifiedBy: readonly IdentifierKind[]
-  /** This device can read the item's tag, so it must send the identifier that it reads (ADR 0009). */
+  /**
+   * True if this device can read the item's tag. The request must then contain an identifier that the device read (ADR
+   * 0009).
+   */
   mustBeRead?: boolean
   right: 'free' | 'used' | 'leased_elsewhere'
   /** True if a signed-in operator approves the request. */
   hasOperator: boolean
   /**
-   * The request contains a valid token. The cloud checked the staff rules when it issued the token, so `decide` skips
-   * them.
+   * True if the request contains a valid token. The cloud checked the staff rules when it issued the token, so `decide`
+   * skips them.
    */
   hasValidToken?: true
   /** The operator overrides the lease of another device. */
@@ -147,7 +150,7 @@ export function decide(facts: DecisionFacts, policy: ProtectionPolicy): Decision
   return { allowed: true, trace, unknownFacts: [...unknown] }
 }
 
-/** Unknown facts that this check needs. It needs the category only if the possible rules give different results. */
+/** Unknown facts that this check needs. The category is needed only if the possible rules give different results. */
 function factsMissing(check: DenyReason, facts: DecisionFacts, policy: ProtectionPolicy): ItemFactName[] {
   const { action, item, hasValidToken } = facts
   if (action === 'verify_item_status' || hasValidToken || !item) return []

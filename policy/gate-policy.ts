@@ -69,7 +69,10 @@ export function severityOf(
   return { severity: rules[index]?.severity ?? 'siren', rule: index + 1 }
 }
 
-/** Owner of an unregistered tag. `unclear`: the policy sets neither `ownPrefixes` nor `ownMasks`. */
+/**
+ * Owner of an unregistered tag. `alarm`: the tag matches `alarmMasks`. `unclear`: the policy sets neither `ownPrefixes`
+ * nor `ownMasks`.
+ */
 export type TagOwner = 'own' | 'foreign' | 'unclear' | 'alarm'
 
 /**

@@ -30,8 +30,8 @@ export function newId(prefix: string, { clock, random }: Pick<Platform, 'clock' 
 }
 
 /**
- * Next sequence number. In a new millisecond it is a random 31-bit number, so that at least half of the 32-bit range
- * stays free. Otherwise it increases by 1.
+ * Next sequence number. The first number of a millisecond is a random 31-bit number, so that at least half of the
+ * 32-bit range stays free. Each further number is 1 higher.
  */
 function nextSeq(clock: Clock, ms: number, bytes: Uint8Array): number {
   const last = lastIds.get(clock)

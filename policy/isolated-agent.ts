@@ -24,11 +24,11 @@ export interface IsolatedReceiptFacts {
   stage: PolicyStage
   /** Time since the agent last reached the receipt home, s. */
   isolatedSeconds: number
-  /** Receipts that the agent honoured in this time. */
+  /** Receipts that the agent honoured since it last reached the receipt home. */
   honouredReceipts: number
 }
 
-/** Reason that an isolated agent rejects the receipt. Undefined if it honours it. */
+/** Reason that an isolated agent rejects the receipt. Undefined if the agent honours the receipt. */
 export function isolatedDenial(
   { offline }: ProtectionPolicy,
   { riskClass: own, stage, isolatedSeconds, honouredReceipts }: IsolatedReceiptFacts,
@@ -52,7 +52,8 @@ export interface IsolatedPrediction {
 
 /**
  * Predicts the decision of the device's agent on these units by receipt, just after the agent became isolated. That
- * agent does not know leases of other agents. A device without an agent is treated as if it had an isolated agent.
+ * agent does not know which rights are leased to other agents. A device without an agent is treated as if it had an
+ * isolated agent.
  */
 export function predictIsolatedDecision(
   [first, ...others]: readonly [DecisionFacts, ...DecisionFacts[]],
@@ -63,7 +64,7 @@ export function predictIsolatedDecision(
     policy,
   )
   if (!decision.allowed) return { authorized: false, reason: decision.reason, unknownFacts }
-  // Offline only an operator can open a fixture; it counts as an override.
+  // Offline only an operator can open a fixture, and the opening counts as an override.
   if (first.action === 'unlock_fixture' && !first.hasOperator)
     return { authorized: false, reason: 'manual_assistance_required', unknownFacts }
   return { authorized: true, unknownFacts }
@@ -90,8 +91,8 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
 /**
  * Upper bound of the loss while every agent is isolated, EUR: ledgers × `hardCount` × value of one receipt. The number
  * of ledgers is the larger of two numbers: exit gates that release goods, and agents with devices that release goods.
- * The value of one receipt is at most the ceiling of `maxRiskClass`. It is also at most that of `MAX_ENTRIES` units
- * just below the staff threshold. Returns 0 if only staff can release goods; null if there is no bound.
+ * The value of one receipt is at most the ceiling of `maxRiskClass`. It is also at most the value of `MAX_ENTRIES`
+ * units just below the staff threshold. Returns 0 if only staff can release goods; null if there is no bound.
  */
 export function worstCaseLoss(policy: ProtectionPolicy, devices: readonly DeviceFacts[]): number | null {
   const { hardCount, maxRiskClass } = policy.offline

@@ -75,7 +75,10 @@ export function firstIdentifier(identifiers: ItemIdentifiers): { kind: ItemIdent
   return undefined
 }
 
-/** UIDs of ISO 14443-3 have 4, 7 or 10 bytes, those of ISO 15693 8. Separators are all equal, or absent. */
+/**
+ * A UID of ISO 14443-3 has 4, 7 or 10 bytes. A UID of ISO 15693 has 8 bytes. The separators are all equal, or all
+ * absent.
+ */
 function normaliseTagUid(text: string): string | undefined {
   const match = /^[0-9A-F]{2}([:-]?)[0-9A-F]{2}(?:\1[0-9A-F]{2}){2,8}$/i.exec(text)
   if (match === null) return undefined

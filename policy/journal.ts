@@ -47,7 +47,7 @@ export const Evidence = z.discriminatedUnion('kind', [
     rightClass: z.enum(RIGHT_CLASSES),
     ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
     agentId: name(128),
-    /** `homeEpoch` in which the sender is the receipt home. A row without it has no effect. */
+    /** `homeEpoch` in which the sender is the receipt home. A row without `homeEpoch` has no effect. */
     homeEpoch: z.int().min(0).optional(),
   }),
   /** The other agent reported `failed` or `unknown` to the receipt home. */
@@ -55,7 +55,7 @@ export const Evidence = z.discriminatedUnion('kind', [
     kind: z.literal('delegation_returned'),
     redemptionId: name(64),
     outcome: z.enum(['failed', 'unknown']),
-    /** The signed outcome report of that agent (`ask+jwt`). A row without it has no effect. */
+    /** The signed outcome report of that agent (`ask+jwt`). A row without this report has no effect. */
     report: z
       .string()
       .min(1)

@@ -1,7 +1,7 @@
 /**
  * Checks the framing of MQTT (3.1.1 §2.2) before a packet is buffered. Otherwise a peer could fill the memory with an
- * endless packet, or with messages of QoS 2. A receiver must store these until the sender releases them; untag never
- * uses them.
+ * endless packet, or with messages of QoS 2. A receiver must store QoS 2 messages until the sender releases them. untag
+ * does not use QoS 2.
  */
 export interface MqttFraming {
   /** Maximum length of a packet after its header, bytes. */

@@ -10,7 +10,7 @@ export const DERIVED_KEY_BYTES = 32
 const SALT_BYTES = 16
 const STORE_KEY_BYTES = 32
 const STORE_KEY_ID_BYTES = 12
-/** Maximum card salts to try. All cards of a store share one. */
+/** Maximum number of card salts to try. All cards of a store share one salt. */
 const SALTS_LIMIT = 2
 /** Maximum scrypt cost of a published verifier: about 64 MiB. */
 const MAX_COST = 65_536
@@ -60,7 +60,7 @@ export function newStoreKey(random: Randomness): string {
   return Buffer.from(random.bytes(STORE_KEY_BYTES)).toString('base64url')
 }
 
-/** Names a store key in the policy. The id reveals nothing about the key. */
+/** Returns the id by which the policy refers to a store key. The id reveals nothing about the key. */
 export function storeKeyId(storeKey: string): string {
   return hash('sha256', `untag/store-key-id/1\0${storeKey}`, 'buffer')
     .subarray(0, STORE_KEY_ID_BYTES)
@@ -105,7 +105,7 @@ export function matchesVerifier({ key, ...parameters }: Verifier, secret: string
   return secretsEqual(Buffer.from(key, 'base64url'), derive(secret, parameters, storeKey))
 }
 
-/** Returns undefined if the parameters cost more than those of any release of untag. */
+/** Returns undefined if the derivation would cost more than in any release of untag. */
 function derive(secret: string, { salt, n, r, p }: KeyDerivation, storeKey: string): Buffer | undefined {
   if (n > MAX_COST || r > 16 || p > 4) return undefined
   const salted = Buffer.from(salt, 'base64url')

@@ -79,8 +79,8 @@ export function randomFraction(random: Randomness): number {
 }
 
 /**
- * Endless retry delays that double from `firstMs` to `maxMs`. Each delay is a random value between half and all of
- * that, so that agents do not reconnect at the same time.
+ * Endless retry delays. Their upper limit doubles from `firstMs` to `maxMs`. Each delay is a random value between half
+ * of the limit and the limit, so that agents do not reconnect at the same time.
  */
 export function* retryDelays(random: Randomness, firstMs: number, maxMs: number): Generator<number, never> {
   let ceiling = firstMs

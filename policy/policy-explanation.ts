@@ -11,13 +11,16 @@ import { predictIsolatedDecision, type IsolatedPrediction } from './isolated-age
 import { limitAt, type PolicyStage, type ProtectionPolicy } from './store-policy.ts'
 import type { ProtectionAction } from './vocabulary.ts'
 
-/** The case to explain. The item's status and right permit the action, so that only the policy decides. */
+/**
+ * The case to explain. The explanation assumes that the item's status and right permit the action, so that only the
+ * policy decides.
+ */
 export interface PolicyScenario {
   device: DeviceFacts
   action: ProtectionAction
   /** Undefined: the item has no category. The offline prediction then treats the category as unknown. */
   category: string | undefined
-  /** Undefined: the same as for `category`. */
+  /** If undefined, the same as for `category`. */
   brand: string | undefined
   /** Undefined: unknown. */
   priceCent: number | undefined

@@ -68,9 +68,9 @@ export const ProtectionEvent = z.strictObject({
   replayProtectedNonce: Id.optional(),
   /** A deny reason, or a short code of a failure or exception. */
   reason: z.union([z.enum(DENY_REASONS), ShortReason]).optional(),
-  /** Decided without a connection to the cloud. */
+  /** True if the agent decided without a connection to the cloud. */
   offline: z.boolean().optional(),
-  /** Item facts that an offline decision needed and did not have, so the strictest rule decided. */
+  /** Item facts that an offline decision needed and did not have. The strictest rule then decided. */
   unknownFacts: z.array(z.enum(ITEM_FACT_NAMES)).min(1).max(ITEM_FACT_NAMES.length).optional(),
   outcome: z.enum(OUTCOMES).optional(),
   detail: Text.optional(),

@@ -14,7 +14,7 @@ export interface RateLimitedLog {
 /** Maximum lines of a key per minute. */
 export const LINES_PER_MINUTE = 10
 const MINUTE_MS = 60_000
-/** Maximum keys with their own limit. All others share one. */
+/** Maximum keys with their own limit. All further keys share one limit. */
 const KEYS_LIMIT = 100
 const OTHERS = 'others'
 
@@ -25,7 +25,8 @@ interface Window {
 }
 
 /**
- * Writes at most 10 lines per minute and key. At the end of the minute it writes how many it suppressed (`suppressed`).
+ * Writes at most 10 lines per minute and key. At the end of the minute it writes the number of suppressed lines
+ * (`suppressed`).
  */
 export function rateLimitedLog(
   write: WriteLogLine,

@@ -17,7 +17,7 @@ export interface UnitRedemptionSummary {
   /** The redemption that uses the right; null if all failed. */
   effective: UnitRedemption | null
   failures: number
-  /** True if at least two redemptions did not fail and are not `unknown`: two pieces may have left for one right. */
+  /** True if two or more redemptions are `confirmed` or without an outcome: two pieces may have left for one right. */
   isDouble: boolean
 }
 
@@ -26,7 +26,8 @@ const RANK = { confirmed: 0, claimed: 1, unknown: 2 } as const
 
 /**
  * Merges all redemptions of one unit's right, in any order. Only staff may retry after `unknown`, so a redemption after
- * an `unknown` one is no double. `deriveAuthorizationState` detects two redemptions of one token step.
+ * an `unknown` redemption is not a double redemption. `deriveAuthorizationState` detects two redemptions of one token
+ * step.
  */
 export function mergeRedemptions(redemptions: readonly UnitRedemption[]): UnitRedemptionSummary {
   const notFailed = redemptions.filter(({ outcome }) => outcome !== 'failed')

@@ -64,8 +64,8 @@ export function trustedNow(state: TrustedClockState, clock: Clock): { nowMs: num
 }
 
 /**
- * Call at start. After a reboot `elapsed` starts again. The time then comes from the real-time clock, if this is at or
- * past the mark.
+ * Call at start. After a reboot `elapsed` starts again. The time then comes from the real-time clock, if that clock is
+ * not behind the high-water mark.
  */
 export function resumeAfterBoot(state: TrustedClockState, clock: Clock): TrustedClockState {
   if (state.bootId === clock.bootId) return state
@@ -80,14 +80,17 @@ export function resumeAfterBoot(state: TrustedClockState, clock: Clock): Trusted
  * Applies the time of the receipt home after a reboot without a usable real-time clock. Ignores a time before the mark.
  */
 export function applyHomeTime(state: TrustedClockState, clock: Clock, ms: number): TrustedClockState {
-  // Only a signed time can resolve an unconfirmed one.
+  // Only a signed time can resolve an unconfirmed time.
   if (state.trust !== 'none' || state.unconfirmed || ms < state.highWaterMs) return state
   return anchoredAt({ highWaterMs: state.highWaterMs, epoch: state.epoch }, ms, 'home', clock)
 }
 
 export type SignedTimeVerdict = 'accepted' | 'unconfirmed' | 'ignored'
 
-/** Applies a signed time. `unconfirmed`: it is far ahead, and the clock is untrusted until a second one agrees. */
+/**
+ * Applies a signed time. `unconfirmed`: the signed time is far ahead, and the clock is untrusted until a second signed
+ * time agrees.
+ */
 export function applySignedTime(
   state: TrustedClockState,
   clock: Clock,
@@ -125,8 +128,8 @@ export function applySignedTime(
 }
 
 /**
- * Only the response to a challenge lowers the mark. Another document of the new epoch may be a replay, so it is treated
- * like one of the former epoch.
+ * Only the response to a challenge lowers the high-water mark. Another document of the new epoch may be a replay, so it
+ * is treated like a document of the former epoch.
  */
 function beginEpoch(
   state: TrustedClockState,

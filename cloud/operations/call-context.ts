@@ -91,8 +91,8 @@ export interface CallContext {
 }
 
 /**
- * Creates the `Call` of a request in this transaction. If `mayRetry`, the operation can run again after a lease
- * recall. If `isTogether`, the transaction runs together with others (ADR 0049).
+ * Creates the `Call` of a request in this transaction. If `mayRetry`, the operation can run again after a lease recall.
+ * If `isTogether`, the transaction runs at the same time as others of its gate (ADR 0049).
  */
 export function openCall(
   { operation, caller, requestId }: OperationRequest,

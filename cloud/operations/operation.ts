@@ -186,8 +186,9 @@ export interface Operation {
   /** True if the response contains a secret. Its stored copy is then sealed (response-sealer.ts). */
   readonly secretResponse: boolean
   /**
-   * PostgreSQL runs this operation at the same time as others with the same gate (ADR 0049). Without a gate it runs
-   * alone. `run` calls `requireAlone` for cases that the proof in that ADR excludes.
+   * The gate (group of operations) in which PostgreSQL runs this operation at the same time as others (ADR 0049). An
+   * operation without a gate runs alone. `run` calls `requireAlone` in the cases that the reasons in ADR 0049 do not
+   * cover.
    */
   readonly together: Gate | undefined
   /** True if the body authenticates the caller. An Idempotency-Key then works without an API key. */

@@ -4,16 +4,19 @@ import type { Schema } from './schema.ts'
 /** Target of queries: a transaction, or the read connection outside of transactions. */
 export type Db = Kysely<Schema>
 
-/** Groups of operations that PostgreSQL may run at the same time without checking what they read (ADR 0049). */
+/**
+ * Gates: groups of operations. PostgreSQL may run the operations of one gate at the same time without checking what
+ * they read (ADR 0049).
+ */
 export const GATES = ['catalogue', 'sales'] as const
 export type Gate = (typeof GATES)[number]
 
 /**
  * How PostgreSQL keeps a transaction apart from others (ADR 0049). SQLite has one writer and ignores it.
  *
- * - `alone`: serializable. No transaction that runs together on one of these gates runs at the same time. The default
- *   is all gates.
- * - `together`: repeatable read. Only transactions that run together on this gate run at the same time.
+ * - `alone`: serializable. No transaction with `together` on one of these gates runs at the same time. The default is
+ *   all gates.
+ * - `together`: repeatable read. No transaction with `alone` on this gate runs at the same time.
  */
 export type WriteScope = { readonly alone: readonly Gate[] } | { readonly together: Gate }
 

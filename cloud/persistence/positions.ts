@@ -7,13 +7,13 @@ import type { Db } from './database.ts'
  * purchases. A position is the offset plus the id of the writing transaction.
  *
  * PostgreSQL numbers a transaction at its first write and makes its rows visible at its commit. If transaction 100 is
- * open and 101 is committed, readers list only rows below 100 (`finalBelow`). No new row can appear there, so readers
- * miss none. Writing transactions share neither a row nor a lock for this.
+ * open and 101 is committed, readers list only rows below 100 (`finalBelow`). No transaction can still add a row there,
+ * so readers miss no row. For this purpose, writing transactions need neither a shared row nor a lock.
  *
  * On SQLite one connection writes, and sqlite.ts numbers its transactions. Readers of SQLite need no bound.
  *
- * A restored database, or another PostgreSQL cluster, may count transactions from a lower number. The cloud then
- * raises the offset.
+ * A restored database, or another PostgreSQL cluster, may count transactions from a lower number. The cloud then raises
+ * the offset.
  */
 export function commitPosition(db: Db): RawBuilder<number> {
   const offset = OFFSETS.get(db.getExecutor().adapter)

@@ -12,7 +12,7 @@ export const WAITING_LIMIT = 10_000
 export interface PoolLimits {
   /** For opening a connection, and for waiting for a free one, ms. */
   connectMs: number
-  /** For the result of one statement, ms. The connection is closed if it takes longer. */
+  /** For the result of one statement, ms. If the statement takes longer, the connection is closed. */
   statementMs: number
   /** For a write with all its attempts, ms. After this time the write starts no attempt and sends no statement. */
   writeMs: number
@@ -49,7 +49,7 @@ export function startTransaction(level: string, pooling: Pooling): string {
   return `start transaction isolation level ${level}${pooling === 'transaction' ? settings.join('') : ''}`
 }
 
-/** One statement. It is prepared once per connection if it has a name. */
+/** One statement. If the statement has a name, it is prepared once per connection. */
 export interface Statement {
   readonly text: string
   readonly values?: readonly unknown[]

@@ -54,7 +54,7 @@ export async function runTransaction<T>(
 class Transaction implements DatabaseConnection {
   readonly #connection: PooledConnection
   readonly #settings: TransactionSettings
-  /** Answers that nothing waits for yet. */
+  /** Pending answers to statements that were sent without waiting for them. */
   readonly #sent = new Set<Promise<unknown>>()
   readonly #reads: TransactionReads
   /** The first error of the server. */

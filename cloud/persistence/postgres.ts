@@ -25,8 +25,9 @@ const JOB_LOCKS = 7_201_121
 const EVERYTHING_ALONE: WriteScope = { alone: GATES }
 
 /**
- * First message of a write. Transactions that run together hold a lock on their gate that conflicts only with the lock
- * of those that run alone. LOCK TABLE takes no snapshot, so the transaction sees everything that it waited for.
+ * First message of a write. A transaction with `together` locks the table of its gate. This lock conflicts only with
+ * the lock of a transaction with `alone`. LOCK TABLE takes no snapshot, so the transaction sees the changes of all
+ * transactions that it waited for.
  */
 function beginOf(scope: WriteScope, pooling: Pooling): string {
   if ('together' in scope)

@@ -2,7 +2,9 @@ import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely'
 import { assert } from '../../policy/assert.ts'
 import type { Db } from './database.ts'
 
-/** Numbers of keys in one statement. Each number is compiled once. A shorter list is filled up with its last key. */
+/**
+ * Numbers of keys in one statement. Each number is compiled once. If a list is shorter, its last key fills the rest.
+ */
 const SIZES = [1, 5, 20, 100]
 const LARGEST = 100
 

@@ -13,8 +13,9 @@ import { reportDiskState, stateReporter, type OnStorageState } from './storage-s
 export type OpenConnection = (file: string, options?: { readonly?: boolean }) => Connection
 
 /**
- * Opens the database with two connections. One writes: the group commit runs each transaction in a savepoint. The other
- * reads committed data (WAL). A query on the writing connection would join the transaction that is open there.
+ * Opens the database with two connections. One connection writes: the group commit runs each transaction in a
+ * savepoint. The other connection reads committed data (WAL). A query on the writing connection would join the
+ * transaction that is open there.
  */
 export async function openSqlite(
   file: string,

@@ -107,8 +107,8 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
 }
 
 /**
- * True if a device may still use a token. Also true if the store has agents, because they must acknowledge the denial
- * first.
+ * True if a device may still use a token. If the store has agents, always true, because the agents must acknowledge the
+ * denial first.
  */
 export async function hasOpenAuthorizations(call: Call, purchase: PurchaseRow): Promise<boolean> {
   if (await hasAgents(call.db, purchase.store_id)) return true

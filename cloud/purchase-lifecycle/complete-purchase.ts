@@ -63,8 +63,8 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
   await retryEvidenceOfReceipt(call, store.store_id, receipt.cti)
-  // Renumbers all items of the checkout, because none is in payment any more. This includes items that another purchase
-  // paid first.
+  // Renumbers all items of the checkout, because none of them is in payment any more. This includes items that another
+  // purchase paid first.
   const hasItems = units.some(({ unit }) => unit.item_id !== null)
   if (hasItems && (await renumberItemsOf(db, purchase))) notifyGates(call, store.store_id)
   await countCompleted(call, completed, allLines)
@@ -99,7 +99,7 @@ async function receiptFacts(db: Db, line: PurchaseLineRow, item: ProtectedItemRo
 }
 
 /**
- * Subtracts the reserved stock. If the reservation lapsed and the pieces were reserved for others meanwhile, raises an
+ * Subtracts the reserved stock. If the reservation lapsed and other baskets reserved the pieces meanwhile, raises an
  * exception, because the payment cannot be undone.
  */
 async function consumeReservedStock({ db, nowMs, services }: Call, purchase: PurchaseRow): Promise<void> {
@@ -118,8 +118,8 @@ async function consumeReservedStock({ db, nowMs, services }: Call, purchase: Pur
 }
 
 /**
- * Makes a named item paid and binds it to the unit. If another purchase paid it first, raises an exception and leaves
- * the unit unbound.
+ * Makes a named item paid and binds it to the unit. If another purchase paid this item first, raises an exception and
+ * leaves the unit unbound.
  */
 async function bindItem(
   call: Call,

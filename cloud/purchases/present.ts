@@ -11,7 +11,9 @@ import type { PriceOrigin, Purchase, PurchaseStatus, StoreData, TransactionData 
 import { refundedCent, toRefundInEuros, toRefundInCents } from './present-refunds.ts'
 import { vatBreakdown } from './vat.ts'
 
-/** Placeholder for the signature of a certified fiscal device. Its texts show that it is no evidence. */
+/**
+ * Placeholder for the signature of a certified fiscal device. The texts of the placeholder show that it is no evidence.
+ */
 export const SANDBOX_TSE = {
   state: 'simulated',
   serialNumber: 'SANDBOX-0000000000',

@@ -9,7 +9,9 @@ import type { WholePurchase } from './present.ts'
 import { findPurchase, readLines } from './queries.ts'
 import { refundsToShow } from './present-refunds.ts'
 
-/** Reads the purchase id from its synonyms (ADR 0002). Throws 400 if the request has none, or two that differ. */
+/**
+ * Reads the purchase id from its synonyms (ADR 0002). Throws 400 if the request has no purchase id, or two that differ.
+ */
 export function purchaseIdOf(names: {
   transactionId?: string | undefined
   purchaseId?: string | undefined

@@ -19,7 +19,7 @@ export interface NewRefund {
   reason: string | undefined
 }
 
-/** Inserts a refund. A job sends it if the caller does not. */
+/** Inserts a refund. If the caller does not send the refund, a job sends it. */
 export async function insertRefund(call: Call, refund: NewRefund): Promise<RefundRow> {
   const { db, nowMs, services } = call
   const row: RefundRow = {
@@ -101,8 +101,8 @@ export function retryRefundInDoubt(
  * Creates a refund of the remaining amount of a cancelled purchase. `state` is `held` while an agent may still hold a
  * token. Refunds with an unknown result are sent again with their own ids.
  *
- * Returns the last pending refund. Returns undefined if there is none, or if no provider was paid: in the sandbox and
- * for free baskets.
+ * Returns the last pending refund. Returns undefined if no refund is pending, or if no provider was paid: in the
+ * sandbox and for free baskets.
  */
 export async function createWholeRefund(
   call: Call,
@@ -140,8 +140,8 @@ export async function retryMissingRefund(call: Call, purchase: PurchaseRow): Pro
 }
 
 /**
- * Makes the held refunds of a cancelled purchase due. Returns `sent` if no refund is held but some are pending. Returns
- * `none` if no refund is pending.
+ * Makes the held refunds of a cancelled purchase due. Returns `sent` if no refund is held and at least one refund is
+ * pending. Returns `none` if no refund is pending.
  */
 export async function releaseHeldRefunds(
   call: Pick<Call, 'db' | 'nowMs'>,

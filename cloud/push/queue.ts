@@ -82,7 +82,7 @@ export async function lease(db: Db, tenant: string, leaseId: string, count: numb
   })
 }
 
-/** Deletes a notice. Returns false if another process took over the lease. */
+/** Deletes a notice. Returns false if another process has taken over the lease. */
 export async function deleteNotice(db: Db, { delivery }: Job): Promise<boolean> {
   const deletion = db
     .deleteFrom('push_delivery')

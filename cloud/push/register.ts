@@ -69,8 +69,8 @@ export async function noticeTarget(
 }
 
 /**
- * The customer of a session. Throws 409 if no secret key set the userId: callers with a publishable key could claim
- * any userId.
+ * The customer of a session. Throws 409 if no secret key set the userId, because callers with a publishable key could
+ * send any userId.
  */
 async function userOfSession(call: Call, sessionId: string): Promise<string> {
   const session = await sessionOfCaller(call, sessionId)
@@ -82,7 +82,7 @@ async function userOfSession(call: Call, sessionId: string): Promise<string> {
   return session.user_id
 }
 
-/** Normalizes an endpoint for comparison. Throws 400 if the cloud does not send to it. */
+/** Normalizes an endpoint for comparison. Throws 400 if the cloud does not send to this endpoint. */
 export function endpointOf(call: Call, text: string): string {
   const checked = checkTarget(text, targetRules(keyCaller(call.caller).tenant, call.services.config))
   if ('refusal' in checked) throw invalid('endpoint', checked.refusal, 'url_refused')

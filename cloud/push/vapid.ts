@@ -12,7 +12,7 @@ const NAME = 'vapid'
 const LIFE_S = 12 * 3_600
 
 /**
- * Opens the VAPID keys of the installation. The first start creates them. They never change, because browsers bind
+ * Opens the VAPID keys of the installation. The first start creates them. The keys never change, because browsers bind
  * subscriptions to the public key.
  */
 export async function openVapid(database: Database, sealer: Sealer, random: Randomness): Promise<VapidKeys> {

@@ -40,8 +40,8 @@ export function makeReceipt(
   const entries = units.map((u, n) => ({ n, entry: receiptEntry(cti, ...matchKeyOf(u)), facts: u.facts }))
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.entry, b.entry) || a.n - b.n)
   const exp = Math.floor(completedMs / 1_000) + RECEIPT_LIFE
-  // If the shopper's app set the prices, the receipt has no entries. Agents then cannot match tags, and only staff can
-  // release goods, also offline (ADR 0008).
+  // If the shopper's app set the prices, the receipt has no entries. Agents then cannot match tags, so only staff can
+  // release the goods, also offline (ADR 0008).
   const isForStaff = purchase.price_origin === 'shopper'
   const token = signReceiptForQr(
     origin,

@@ -1,6 +1,9 @@
 import type { TransactionData } from '../purchases/schema.ts'
 
-/** What happened to a purchase after its receipt was issued. Shown beside the receipt, which never changes. */
+/**
+ * What happened to a purchase after its receipt was issued. Refund data that is shown beside the receipt, because the
+ * receipt never changes.
+ */
 export interface RefundSummary {
   isCancelled: boolean
   /** True if the buyer still owns at least one line. */
@@ -47,7 +50,10 @@ export function refundSummaryOf({
 
 type Refund = TransactionData['refunds'][number]
 
-/** The order of refunds with the same timestamp is undefined. A refund that has not failed is then treated as later. */
+/**
+ * The order of refunds with the same timestamp is undefined. Therefore a refund that has not failed is treated as the
+ * later one.
+ */
 function isLater(other: Refund, refund: Refund, isBehind: boolean): boolean {
   return other.status === 'failed' ? isBehind : other.createdAt >= refund.createdAt
 }

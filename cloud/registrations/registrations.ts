@@ -43,8 +43,8 @@ export async function registerStore(
 }
 
 /**
- * Registers a request for an account, without a key. `claimHash` is the hash of the secret that claims its keys. Throws
- * 429.
+ * Registers a request for an account from a caller without an API key. `claimHash` is the hash of the secret with which
+ * the caller later claims the keys of the account. Throws 429.
  */
 export async function requestAccount(
   call: Call,

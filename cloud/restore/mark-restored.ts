@@ -12,8 +12,8 @@ import { skipLostPositions } from '../persistence/positions.ts'
 /**
  * A restored cloud lacks changes that agents already know. If its counters continued from the backup, it would assign
  * numbers twice: agents would treat its documents as old and skip its denials. So every counter continues above all
- * numbers that the lost cloud may have assigned. The time of the restore in ms is above them, even if a backup is
- * restored twice (ADR 0019). Agents then report again.
+ * numbers that the lost cloud may have assigned. The time of the restore in ms is above all these numbers, even if a
+ * backup is restored twice (ADR 0019). After the restore, agents report again.
  */
 export interface RestoreSummary {
   /** New generation of the cloud. */
@@ -26,10 +26,15 @@ export interface RestoreSummary {
   lastSignedMs: number | undefined
 }
 
-/** The cloud waits only for agents seen within this time before the backup, ms. Other ledgers have deleted the rows. */
+/**
+ * The cloud waits only for agents seen within this time before the backup, ms. Ledgers of agents that were not seen for
+ * longer have deleted the rows.
+ */
 const SEEN_WITHIN_MS = 14 * 86_400_000
 const GUARD_MS = 60_000
-/** Added to the document version of each store. Settings change less often between a backup and its restore. */
+/**
+ * Added to the document version of each store. Between a backup and its restore, settings change fewer times than this.
+ */
 const VERSIONS_SKIPPED = 10_000
 
 /**

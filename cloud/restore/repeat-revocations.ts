@@ -8,8 +8,9 @@ import type { Tenant } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
 
 /**
- * Repeats key revocations that a restored cloud lost; otherwise it would sign with keys that agents reject. Agents
- * send the key sets with these revocations. The root key signed the key sets, so the cloud need not trust an agent.
+ * Repeats key revocations that a restored cloud lost. Otherwise the cloud would sign with keys that agents reject.
+ * Agents send the key sets with these revocations. The root key signed the key sets, so the cloud need not trust an
+ * agent.
  */
 export async function repeatRevocations(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,

@@ -20,8 +20,8 @@ export async function cancelOverduePurchases(database: Database, services: Servi
 }
 
 /**
- * Corrects payment times above the maximum, because a fast clock wrote them. The shopper may be paying, so the full payment
- * time starts now.
+ * Corrects payment times above the maximum, because a fast clock wrote them. The full payment time starts now, because
+ * the shopper may be paying.
  */
 async function capPaymentTimes(db: Db, nowMs: number): Promise<void> {
   await db

@@ -51,7 +51,7 @@ export async function readHistory(call: Call, filter: HistoryFilter, defaultLimi
   }
 }
 
-/** Selects purchases. Without `storeId`, selects those of all stores that the caller may see (ADR 0002). */
+/** Selects purchases. Without `storeId`, selects the purchases of all stores that the caller may see (ADR 0002). */
 async function purchasesOf(call: Call, { storeId, userId }: HistoryFilter) {
   const caller = knownCaller(call.caller)
   let query = call.db.selectFrom('purchase').where('tenant', '=', caller.tenant)

@@ -97,7 +97,7 @@ async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs:
   }
 }
 
-/** Finds the registered items that a line names. Throws 400 if one of them is unknown or named twice. */
+/** Finds the registered items that a line names. Throws 400 if one of these items is unknown or named twice. */
 async function namedItems(
   db: Db,
   store: StoreRow,
@@ -119,7 +119,7 @@ async function namedItems(
     named.set(key, where)
     const item = await findItem(db, store.tenant, normal.identifiers)
     if (item?.store_id !== store.store_id) throw invalid(where, 'is not registered in this store', 'item_unknown')
-    // A line may name one item by several identifiers. They count as one unit.
+    // A line may name one item by several identifiers. These identifiers stand for one unit.
     const earlier = named.get(item.item_id)
     if (earlier !== undefined && !items.has(item.item_id))
       throw invalid(where, `names the same item as ${earlier}`, 'repeated')
@@ -254,7 +254,7 @@ function registeredPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): 
   return price ?? undefined
 }
 
-/** Builds a 409. It names each item by its path in the request, so that an app can show the wrong tag. */
+/** Builds a 409. The error names each item by its path in the request, so that an app can show the wrong tag. */
 function refused(
   reason: 'item_mismatch' | 'item_not_sellable',
   items: readonly { where: string; why: string }[],

@@ -14,7 +14,7 @@ export interface WeighedLine {
 
 /**
  * Reads the scale's label of a line. Returns undefined if no scale priced the goods. Throws 400 if the label was
- * misread or missing, or if the line names tags, because weighed goods never carry tags (ADR 0008).
+ * misread or is missing. Also throws 400 if the line names tags, because weighed goods never carry tags (ADR 0008).
  */
 export function weighedLine(
   store: StoreRow,
@@ -38,7 +38,7 @@ export function weighedLine(
   return { label: own, kgPriceCent: own.kind === 'weight' ? product.price_cent : null }
 }
 
-/** Label of the code under which weighed goods are registered: its value is 0. */
+/** Label in the code under which the weighed goods are registered. Its value is 0. */
 function baseOf(store: StoreRow, product: PricedProduct): Label | undefined {
   const label = readLabel(product.ean, layoutsOf(store))
   return label?.value === 0 && label.ean === product.ean ? label : undefined

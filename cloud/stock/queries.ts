@@ -95,7 +95,7 @@ export async function endReservation(db: Db, { storeId, productId, quantity }: A
     .execute()
 }
 
-/** Subtracts pieces without a reservation. Returns false if other reservations needed them. */
+/** Subtracts pieces without a reservation. Returns false if other reservations needed these pieces. */
 export async function removeUnreserved(db: Db, { storeId, productId, quantity }: Amount): Promise<boolean> {
   const before = await findStock(db, storeId, productId)
   await db
@@ -121,8 +121,8 @@ const deleteOf = prepared((db, p: { ownerId: string }) =>
 )
 
 /**
- * Deletes all reservations of an order or purchase. Returns them sorted by product, because stock is always locked in
- * this order.
+ * Deletes all reservations of an order or purchase. Returns the reservations sorted by product, because stock is always
+ * locked in this order.
  */
 export async function deleteReservations(db: Db, ownerId: string): Promise<StockReservationRow[]> {
   const rows = await deleteOf(db, { ownerId })

@@ -8,7 +8,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { countStores, insertStoreRow } from './queries.ts'
 import type { StoreFields } from './store-input.ts'
 
-/** Maximum number of stores per tenant. Listings read them all. */
+/** Maximum number of stores per tenant. Listings read all stores. */
 const STORES_LIMIT = 10_000
 
 /** Creates a store with the default policy. Throws 409 `too_many_stores` if the tenant has 10,000 stores. */

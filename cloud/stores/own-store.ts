@@ -7,8 +7,8 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore, listStores } from './queries.ts'
 
 /**
- * Finds a store by id. Throws 404 if it is unknown or the caller may not see it. Throws 403 if its package is too low
- * for the operation.
+ * Finds a store by id. Throws 404 if the store is unknown or the caller may not see it. Throws 403 if the package of
+ * the store is too low for the operation.
  */
 export async function ownStore(call: Call, storeId: string): Promise<StoreRow> {
   const caller = knownCaller(call.caller)

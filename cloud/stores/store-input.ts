@@ -140,7 +140,7 @@ export type StoreInput = z.output<typeof StoreInput>
 /** Collector of validation errors: a zod refinement context. */
 type Faults = Pick<z.RefinementCtx, 'addIssue'>
 
-/** Returns the value that was sent under either name. Adds an issue to the second name if the values differ. */
+/** Returns the value that was sent under either name. If the two values differ, adds an issue to the second name. */
 function agreed<T>(
   faults: Faults,
   a: { path: string[]; value: T | undefined },

@@ -7,7 +7,7 @@ import { isAtLeast, PACKAGES, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from './own-store.ts'
 
-/** Stores that a list reads: one store, or all stores of a tenant. */
+/** Stores that a listing reads: one store, or all stores of a tenant. */
 export type StoreScope =
   | { readonly storeId: string }
   | {
@@ -17,8 +17,8 @@ export type StoreScope =
     }
 
 /**
- * Scopes of a list with optional `storeId`: this store, or all stores of the key, or the whole tenant. Skips stores
- * whose package is too low. Throws 403 if `storeId` names such a store.
+ * Scopes that a listing reads: the store `storeId` if given, else the stores of the key, or the whole tenant. Skips
+ * stores whose package is too low. Throws 403 if `storeId` names such a store.
  */
 export async function ownScopes(call: Call, storeId: string | undefined): Promise<StoreScope[]> {
   if (storeId !== undefined) return [{ storeId: (await ownStore(call, storeId)).store_id }]
@@ -57,7 +57,7 @@ export async function storesById({ db }: Pick<Call, 'db'>, ids: readonly string[
   return new Map(rows.map((row) => [row.store_id, row]))
 }
 
-/** Maximum `total` of a list. Counting further would cost more than reading the page. */
+/** Maximum `total` of a listing. Counting further would cost more than reading the page. */
 export const TOTAL_LIMIT = 10_000
 
 /** Schema of `total`. */

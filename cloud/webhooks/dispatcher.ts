@@ -9,8 +9,8 @@ import { record } from './record.ts'
 
 const PRUNE_MS = 3_600_000
 /**
- * Maximum number of running attempts: of one webhook, one account, one failing webhook, in total, and of all failing
- * webhooks.
+ * Maximum numbers of running attempts: of one webhook, of one account, of one failing webhook, in total, and of all
+ * failing webhooks.
  */
 const PER_WEBHOOK = 4
 const PER_ACCOUNT = 48
@@ -22,8 +22,8 @@ const FAILING = 'failing'
 
 /**
  * Starts the loop that delivers events (ADR 0031). Operations store events in `outbox_event`. The dispatcher creates
- * deliveries for new events, leases due deliveries, sends them and records the outcomes. Each of these is a transaction
- * of its own; sending happens outside of transactions.
+ * deliveries for new events, leases due deliveries, sends them and records the outcomes. Each of these steps is a
+ * transaction of its own, but sending happens outside of transactions.
  *
  * A slow receiver uses only its own few slots, and failing webhooks share half of all slots. The account with the
  * fewest used slots comes first, so that slow receivers delay only deliveries of their own account.

@@ -6,9 +6,9 @@ export interface EventType {
   readonly name: string
   /** Minimum package of the event's store, or of the account if the event has no store. */
   readonly minimumPackage: Package
-  /** True if test accounts receive it with any package (ADR 0004). */
+  /** True if test accounts receive the event with any package (ADR 0004). */
   readonly freeInSandbox: boolean
-  /** Description of when it is sent. */
+  /** Description of when the event is sent. */
   readonly when: string
   /** Schema of `data`. The only data about a customer is `userId`. */
   readonly data: z.ZodType

@@ -63,9 +63,9 @@ export interface Job {
 }
 
 /**
- * Leases up to `count` due deliveries of a webhook. Other processes skip them until the lease expires. After that
- * another process sends them again with the same id, because the first process may have died. Times of retries are
- * relative to the first attempt with a recorded outcome.
+ * Leases up to `count` due deliveries of a webhook. Other processes skip these deliveries until the lease expires.
+ * After that another process sends them again with the same id, because the first process may have died. Times of
+ * retries are relative to the first attempt with a recorded outcome.
  */
 export async function lease(db: Db, webhookId: string, leaseId: string, count: number, nowMs: number): Promise<Job[]> {
   const due = db

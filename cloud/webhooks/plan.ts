@@ -24,7 +24,7 @@ interface Target {
 }
 
 /**
- * Creates the deliveries of new events to subscribed webhooks and numbers the events. One process does this at a time.
+ * Creates the deliveries of new events to subscribed webhooks and numbers the events. Only one process plans at a time.
  * Resolves to true if there may be more events.
  */
 export async function planDeliveries(database: Database, platform: Platform): Promise<boolean> {
@@ -101,7 +101,9 @@ async function readTargets(db: Db, events: readonly OutboxEventRow[]): Promise<T
   return [...registered, ...named]
 }
 
-/** Reads the package that applies to each event: that of its store, or of the account if the event has no store. */
+/**
+ * Reads the package that applies to each event: the package of its store, or of the account if the event has no store.
+ */
 async function readPackages(db: Db, events: readonly OutboxEventRow[]): Promise<(event: OutboxEventRow) => Package> {
   const storeIds = [...new Set(events.flatMap((event) => (event.store_id === null ? [] : [event.store_id])))]
   const accountIds = [...new Set(events.map((event) => accountOf(event.tenant)))]

@@ -14,8 +14,8 @@ const MINUTE_MS = 60_000
 export const SCHEDULE_MS: readonly number[] = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
 
 /**
- * The cloud disables a webhook after 24 h without a successful attempt if 50 deliveries have failed. After 5 days it
- * does so regardless of their number.
+ * Without a successful attempt, the cloud disables a webhook after 24 h if 50 deliveries have failed. After 5 days the
+ * number of failed deliveries does not matter.
  */
 const GIVE_UP_DELIVERIES = 50
 const GIVE_UP_AFTER_MS = 24 * 60 * MINUTE_MS
@@ -24,7 +24,8 @@ const GIVE_UP_ANYWAY_MS = 5 * GIVE_UP_AFTER_MS
 const GONE = 410
 
 /**
- * Records the outcome of an attempt and schedules the next one. Does nothing if another process took over the lease.
+ * Records the outcome of an attempt and schedules the next one. Does nothing if another process has taken over the
+ * lease.
  */
 export async function record(db: Db, job: Job, outcome: AttemptOutcome, services: Services): Promise<void> {
   const { delivery } = job
@@ -96,7 +97,7 @@ async function noteHealth(
   if (isGone || isHopeless) await disable(db, webhook, isGone ? 'gone' : 'failing', nowMs, services)
 }
 
-/** Disables a webhook. `fetchWebhooks` and the audit log show it. */
+/** Disables a webhook. `fetchWebhooks` and the audit log show why the webhook is disabled. */
 async function disable(
   db: Db,
   webhook: WebhookRow,

@@ -33,7 +33,7 @@ export function targetRules(tenant: string, config: CloudConfig): TargetRules {
   return { plainHttp: tenant.endsWith('.test'), privateTargets: config.allowPrivateTargets }
 }
 
-/** Normalizes a URL for comparison. Throws 400 if the cloud does not send to it. */
+/** Normalizes a URL for comparison. Throws 400 if the cloud does not send to this URL. */
 export function urlKey(call: Call, url: string): string {
   const checked = checkTarget(url, targetRules(knownCaller(call.caller).tenant, call.services.config))
   if ('refusal' in checked) throw invalid('url', checked.refusal, 'url_refused')
@@ -139,7 +139,7 @@ async function merge(
   return { webhook, events: merged, warnings }
 }
 
-/** Columns of a webhook after rolling its secret. Without overlap, only the new secret signs. */
+/** Columns of a webhook after rolling its secret. If the secrets have no overlap, only the new secret signs. */
 export function rolledSecret(
   { nowMs, services }: Call,
   known: WebhookRow,

@@ -11,7 +11,7 @@ export const Events = z
   .min(1)
   .max(EVENT_TYPES.size + 1)
   .describe('Names of events, or `*` for all events.')
-/** Maximum length of a URL, also after normalization: indexes of databases limit it. */
+/** Maximum length of a URL, also after normalization, because database indexes limit it. */
 export const URL_LIMIT = 2_048
 export const TargetUrl = z.string().min(1).max(URL_LIMIT).describe('Public https URL that receives the events.')
 export const Secret = z

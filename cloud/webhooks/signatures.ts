@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { standardKey } from './secret.ts'
 
-/** Valid secrets; two during a roll. */
+/** Valid secrets: one, or two while a rolled secret still signs. */
 export interface Secrets {
   readonly current: string
   readonly old?: string | undefined

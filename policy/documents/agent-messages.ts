@@ -25,7 +25,7 @@ export const EventBatchClaims = z.strictObject({
   after: z.string().length(43),
   events: z.array(JournalRow).min(1).max(BATCH_LIMIT),
   /**
-   * Set while the agent resends its rows from `oldest` on: after a restore of the cloud, or after a doubtful
+   * Set while the agent resends its rows from `oldest` on. The reason is a restore of the cloud, or a doubtful
    * acknowledgement.
    */
   resync: z.strictObject({ cloudGeneration: z.int().min(1), oldest: z.int().min(1) }).optional(),
@@ -65,10 +65,12 @@ export const AssertionClaims = z.strictObject({
   challenge: z.string(),
   ledger: z.string(),
   generation: z.int().min(1),
-  /** First login: head of the ledger at start. Later logins: current head. The cloud detects a rollback by it. */
+  /**
+   * First login: head of the ledger at start. Later logins: current head. From the head the cloud detects a rollback.
+   */
   seq: z.int().min(0).optional(),
   head: z.string().length(43).optional(),
-  /** The agent detected a rollback of its ledger. Rows that the cloud never received may be lost. */
+  /** Set if the agent detected a rollback of its ledger. Rows that the cloud never received may be lost. */
   restored: z.literal(true).optional(),
 })
 export type AssertionClaims = z.infer<typeof AssertionClaims>

@@ -8,8 +8,8 @@ const Common = { aud: z.string(), iat: z.int().min(0), exp: z.int().min(0) }
 export const HOME_MESSAGE_LIFE = 60
 
 /**
- * `ask+jwt`: home request, signed by the requesting agent. The agent stores the redemption id first, so that a repeated
- * request gets the same response.
+ * `ask+jwt`: home request, signed by the requesting agent. Before the request, the agent stores the redemption id, so
+ * that a repeated request gets the same response.
  */
 export const HomeRequest = z.strictObject({
   ...Common,
@@ -20,7 +20,9 @@ export const HomeRequest = z.strictObject({
   redemptionId: z.string().min(1).max(64),
   cti: z.string().regex(/^[0-9a-f]{32}$/),
   rightClass: z.enum(RIGHT_CLASSES),
-  /** Units that the receipt home may grant: the lowest free one, or all free ones with `all`. */
+  /**
+   * Units that the receipt home may grant. The receipt home grants the lowest free unit, or all free units with `all`.
+   */
   candidates: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
   all: z.boolean(),
   /** Expiry of the receipt, seconds since 1970. */

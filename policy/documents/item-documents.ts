@@ -3,9 +3,9 @@ import { ITEM_STATUSES, PROTECTION_TECHNOLOGIES } from '../vocabulary.ts'
 
 /**
  * Each change of an item's status or identifiers gets the next number of its store. The cloud stores only the latest
- * change of an item. Pages from 0 on are a snapshot; pages from a later number on contain the changes since then. An
- * entry without status means that no item has these identifiers any more. The cloud later deletes such entries with
- * numbers up to `floor`. An agent whose last number is below `floor` therefore fetches the snapshot again.
+ * change of an item. A fetch from number 0 returns a snapshot; a fetch from a later number returns the changes after
+ * that number. An entry without status means that no item has these identifiers any more. The cloud later deletes such
+ * entries with numbers up to `floor`. An agent whose last number is below `floor` therefore fetches the snapshot again.
  */
 
 /** Maximum entries of a page. DOCUMENT_KINDS.items also limits its length. */
@@ -15,7 +15,7 @@ const Name = z.string().min(1).max(128)
 
 export const ItemEntry = z.strictObject({
   seq: z.int().min(1),
-  /** Absent: no item has these identifiers any more. */
+  /** If absent, no item has these identifiers any more. */
   status: z.enum(ITEM_STATUSES).optional(),
   epc: Name.optional(),
   tagUid: Name.optional(),
@@ -27,7 +27,7 @@ export const ItemEntry = z.strictObject({
   /** Index into the page's `brands`; absent: the item has none. */
   brand: z.int().min(0).optional(),
   technology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
-  /** The item is in a checkout that is not paid yet. */
+  /** True if the item is in a checkout that is not paid yet. */
   paying: z.literal(true).optional(),
 })
 export type ItemEntry = z.infer<typeof ItemEntry>

@@ -22,7 +22,7 @@ export interface KeyRecord {
   alg: 'EdDSA'
   x: string
   use: KeyUse
-  /** Issuer of its documents: an account and mode, an agent, or the installation. */
+  /** Issuer of the documents that this key signs: an account and mode, an agent, or the installation. */
   iss: string
   state: KeyState
 }

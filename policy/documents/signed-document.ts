@@ -44,7 +44,7 @@ export interface DocumentExpectation {
   audience: string
   /** Trusted time, seconds since 1970. Absent: times are not checked, because the document was accepted before. */
   now?: number
-  /** The real time may be later than `now`, so `iat` may be later than `now`. */
+  /** True if the real time may be later than `now`. An `iat` after `now` is then accepted. */
   nowIsLowerBound?: boolean
 }
 
@@ -63,7 +63,7 @@ function decodePart(part: string): Buffer | undefined {
   return bytes.toString('base64url') === part ? bytes : undefined
 }
 
-/** Parses a JSON object. Rejects all but one spelling: spaces, repeated names, `1.0`. */
+/** Parses a JSON object. Accepts one spelling only: rejects spaces, repeated names and numbers such as `1.0`. */
 function parseObject(part: string): Record<string, unknown> | DocumentErrorCode {
   const bytes = decodePart(part)
   if (!bytes) return 'malformed'

@@ -19,8 +19,8 @@ export const KeySetClaims = z.strictObject({
   ...Common,
   ...Versioned,
   /**
-   * Time epoch. It increases when the cloud revokes a key that signs times; absent before. Agents accept only signed
-   * times of this epoch.
+   * Time epoch. The number increases when the cloud revokes a key that signs times; absent before the first such
+   * revocation. Agents accept only signed times of this epoch.
    */
   timeEpoch: z.int().min(1).optional(),
   keys: z
@@ -131,7 +131,7 @@ export const DenyEntry = z.discriminatedUnion('kind', [
     until: Seconds,
     /**
      * Token for which the rights are leased, and its agent. `ordinals[i]` is the right of step i + 1. That agent
-     * decides by its own claims of the token.
+     * decides by the claims of the token in its own ledger.
      */
     leasedTo: z.strictObject({ nonce: z.string(), agentId: z.string() }).optional(),
   }),
@@ -154,7 +154,7 @@ export type DenyClaims = z.infer<typeof DenyClaims>
 export const TimeClaims = z.strictObject({ ...Common, timeMs: z.int().min(0), timeEpoch: z.int().min(0) })
 export type TimeClaims = z.infer<typeof TimeClaims>
 
-/** Hash of a document without its times. It stays the same when the cloud signs the version again. */
+/** Hash of a document without its times. The hash stays the same when the cloud signs the version again. */
 export function contentHash(claims: { iat: number; exp: number }): string {
   const { iat: _iat, exp: _exp, ...content } = claims
   return createHash('sha256').update(JSON.stringify(content)).digest('base64url')

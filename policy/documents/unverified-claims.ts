@@ -1,4 +1,4 @@
-/** Unverified claims of a document, as a hint only. Empty if it has none. */
+/** Unverified claims of a document, as a hint only. Empty if the document has no readable claims. */
 export function decodeUnverifiedClaims(jws: string): Record<string, unknown> {
   try {
     const claims: unknown = JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString())

@@ -1,6 +1,6 @@
 /**
  * Serial number of an item (GS1 application identifier 21): 1–20 characters of character set 82 (GS1 General
- * Specifications §7.11). EPC URIs escape seven of them (TDS annex A).
+ * Specifications §7.11). EPC URIs escape seven of these characters (TDS annex A).
  */
 
 /** True if `text` is a valid serial number. */

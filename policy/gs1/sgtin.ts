@@ -17,7 +17,10 @@ export interface Sgtin {
   readonly filter: number
   /** 6–12 digits. */
   readonly companyPrefix: string
-  /** Indicator digit (0 unless a case of goods) and item number; with the company prefix 13 digits. */
+  /**
+   * Indicator digit (0, or another digit for a case of goods) and item number. Company prefix and item reference
+   * together have 13 digits.
+   */
   readonly itemReference: string
   /** sgtin-96: a number below 2³⁸ without leading zeros; sgtin-198: 1–20 characters of GS1 set 82. */
   readonly serial: string
@@ -92,9 +95,10 @@ export function encodeSgtin({
 }
 
 /**
- * Splits a GTIN-14 into company prefix and item reference. `prefixLength`: number of digits of the owner's company
- * prefix, 6–12. The GTIN itself does not show it. For an EAN-8 it is 8: five zeros and the GS1-8 prefix. Undefined for
- * another length. Undefined also for a wrong check digit, because the tag would decode to another product.
+ * Splits a GTIN-14 into company prefix and item reference. `prefixLength` is the number of digits of the owner's
+ * company prefix, 6–12, which the GTIN itself does not show. For an EAN-8, `prefixLength` is 8: five zeros and the
+ * GS1-8 prefix. Undefined for other lengths. Undefined also for a wrong check digit, because the tag would decode to
+ * another product.
  */
 export function splitGtin14(
   gtin14: string,
@@ -111,7 +115,9 @@ function gtin14Of(companyPrefix: string, itemReference: string): string {
   return digits + checkDigit(digits)
 }
 
-/** Reads `count` bits, at most 47. Together with the other bits of the first and last hex digit they fit a double. */
+/**
+ * Reads `count` bits, at most 47. Together with the other bits of the first and last hex digit, the bits fit a double.
+ */
 function readBits(hex: string, from: number, count: number): number {
   const end = from + count
   const digits = Number.parseInt(hex.slice(from >> 2, (end + 3) >> 2), 16)

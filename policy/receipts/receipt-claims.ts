@@ -56,7 +56,7 @@ export function receiptIdentity(secret: Uint8Array, purchaseId: string): Uint8Ar
   return createHmac('sha256', secret).update(`untag/cti/1\0${purchaseId}`).digest().subarray(0, 16)
 }
 
-/** Entry of a unit: the first 4 bytes of SHA-256(cti 0 kind 0 id). */
+/** Entry of a unit: the first 4 bytes of SHA-256 over cti, kind and id, with a zero byte between them. */
 export function receiptEntry(cti: Uint8Array, kind: IdentifierKind, id: string): Uint8Array {
   return createHash('sha256').update(cti).update(`\0${kind}\0${id}`).digest().subarray(0, ENTRY_BYTES)
 }

@@ -55,11 +55,11 @@ export type OpenedReceipt =
 
 export interface ReceiptExpectation {
   keys: KeyRing
-  /** Required store. Absent if the caller looks the store up afterwards. */
+  /** Required store. Absent if the caller finds the store from the receipt. */
   storeId?: string
   /** Trusted time, seconds since 1970. Absent: expiry is not checked (public receipt page). */
   now?: number
-  /** The real time may be later than `now`, so `exp` may be later than `now` allows. */
+  /** True if the real time may be later than `now`. The maximum lifetime is then not checked. */
   nowIsLowerBound?: boolean
 }
 

@@ -30,7 +30,7 @@ export interface RegistrationRow {
   /** `store`: submitted with a key. `account`: submitted without a key; approval creates an account. */
   kind: 'store' | 'account'
   account_id: string | null
-  /** Tenant that submitted it; null: submitted without a key. */
+  /** Tenant that submitted the registration; null: submitted without a key. */
   tenant: string | null
   company_name: string
   details: string

@@ -17,19 +17,19 @@ export interface AgentRow {
   enrolled_ms: number
   last_seen_ms: number
   revoked_ms: number | null
-  /** After a rollback of the ledger, each claim needs the cloud until this time; null: no rollback. */
+  /** After a rollback of the agent's ledger, each claim needs the cloud until this time; null: no rollback. */
   online_only_until_ms: number | null
-  /** Time at which a fork of its ledger was detected. */
+  /** Time at which a fork of the agent's ledger was detected. */
   fork_ms: number | null
-  /** Its last reported state: JSON of `AgentState`. */
+  /** The last state that the agent reported: JSON of `AgentState`. */
   state: string | null
-  /** 1 while it is connected to the broker, 0 after that; null if it never was. */
+  /** 1 while the agent is connected to the broker, 0 after that; null if the agent was never connected. */
   online: number | null
   /** `awaited` or `due` while this agent must send its journal again to a restored cloud, else null. */
   resync: string | null
   /** Agent that this agent replaces; set until its first login ends that agent. */
   replaces: string | null
-  /** Successor that continues its ledger. */
+  /** Successor that continues the ledger of this agent. */
   replaced_by: string | null
 }
 

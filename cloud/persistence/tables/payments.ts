@@ -53,7 +53,7 @@ export interface RefundRow {
   /** Ids of the lines with returned items, JSON array. */
   line_ids: string | null
   reason: string | null
-  /** `held` while authorizations may still be used, then `due` until the provider has accepted it. */
+  /** `held` while authorizations may still be used, then `due` until the provider has accepted the refund. */
   state: 'held' | 'due' | 'done' | 'failed'
   /** 1 if the refund failed but the provider may have executed one of its attempts. Retries must use the same id. */
   in_doubt: number

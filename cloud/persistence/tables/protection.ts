@@ -223,7 +223,7 @@ export interface ProtectionExceptionRow {
 }
 
 export interface ProtectionDecisionRow {
-  /** Id of its event. */
+  /** Id of the event of this decision. */
   event_id: string
   tenant: string
   store_id: string

@@ -6,11 +6,11 @@ export interface ShoppingSessionRow {
   store_id: string
   user_id: string | null
   created_ms: number
-  /** Number of its purchases that are paid and not cancelled. */
+  /** Number of paid purchases of this session that were not cancelled. */
   completed: number
-  /** 1: selected for a spot check, which staff still have to do. */
+  /** 1: the session was selected for a spot check, which staff still have to do. */
   spot_check_due: number
-  /** 1: the userId was sent with a secret key, so the merchant vouches for it. */
+  /** 1: a secret key sent the userId, so the merchant vouches for it. */
   vouched: number
 }
 
@@ -39,7 +39,7 @@ export interface PurchaseRow {
   payment_by_ms: number | null
   created_ms: number
   completed_ms: number | null
-  /** Position of the transaction that completed it (../positions.ts). */
+  /** Position of the transaction that completed the purchase (../positions.ts). */
   completed_position: number | null
   rev: number
 }

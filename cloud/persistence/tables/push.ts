@@ -5,13 +5,13 @@ export interface PushSubscriptionRow {
   tenant: string
   /** `web`: a browser, through its push service. `https`: an endpoint of the merchant. */
   kind: string
-  /** Topic of its notices: `user:{userId}`, `store:{storeId}` or `all`. */
+  /** Topic of the subscription's notices: `user:{userId}`, `store:{storeId}` or `all`. */
   target: string
   user_id: string | null
   store_id: string | null
   /** SHA-256 of the endpoint. Registrations with the same hash share one row. */
   endpoint_hash: string
-  /** Endpoint and keys as JSON, sealed: they allow sending to the browser. */
+  /** Endpoint and keys as JSON. They are sealed, because a program that has them can send to the browser. */
   sealed: string
   /** Undeliverable notices since the last delivered one. */
   failed_in_row: number
@@ -31,7 +31,7 @@ export interface PushDeliveryRow {
   /** `Topic` of RFC 8030: a newer notice replaces an older one that the browser has not fetched. */
   topic: string
   attempts: number
-  /** Time of the next attempt, or end of the lease while a process sends it. */
+  /** Time of the next attempt, or end of the lease while a process sends the notice. */
   due_ms: number
   lease_id: string | null
   /** The sender discards the notice after this time. */

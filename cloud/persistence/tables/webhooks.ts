@@ -3,7 +3,7 @@
 export interface WebhookRow {
   webhook_id: string
   tenant: string
-  /** Store whose events it receives; null: all stores of the account. */
+  /** Store whose events the webhook receives; null: all stores of the account. */
   store_id: string | null
   /** URL exactly as the merchant sent it. */
   url: string
@@ -40,7 +40,10 @@ export interface WebhookDeliveryRow {
   status: string
   attempts: number
   first_ms: number | null
-  /** Time of the next attempt, or end of the lease while a process sends it; null once it is finished. */
+  /**
+   * Time of the next attempt, or end of the lease while a process sends the delivery; null once the delivery is
+   * finished.
+   */
   due_ms: number | null
   lease_id: string | null
   created_ms: number

@@ -25,7 +25,8 @@ export const LOYALTY: readonly string[] = [
   `CREATE INDEX loyalty_entry_by_transaction ON loyalty_entry (tenant, transaction_id)`,
   // Each `transaction_id` earns at most once in a program.
   `CREATE UNIQUE INDEX loyalty_earned_once ON loyalty_entry (program_id, transaction_id) WHERE kind = 'earn'`,
-  // Sums of the entries by month and kind; kind 'join' counts new members. The transaction of an entry updates them.
+  // Sums of the entries by month and kind; kind 'join' counts new members. The transaction of an entry also updates
+  // these sums.
   `CREATE TABLE loyalty_month (
     program_id text NOT NULL, month text NOT NULL, kind text NOT NULL, amount bigint NOT NULL, entries bigint NOT NULL,
     PRIMARY KEY (program_id, month, kind))`,

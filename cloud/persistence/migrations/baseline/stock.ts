@@ -1,6 +1,6 @@
 /**
- * Stock levels and reservations. `reserved` is the sum of the reservations with state `held`. The transaction that
- * changes a reservation updates it. If a product has no row, or `on_hand` is null, its stock is unknown.
+ * Stock levels and reservations. `reserved` is the sum of the reservations with state `held`. Each transaction that
+ * changes a reservation also updates `reserved`. If a product has no row, or `on_hand` is null, its stock is unknown.
  */
 export const STOCK: readonly string[] = [
   `CREATE TABLE stock_level (

@@ -33,8 +33,8 @@ export const STORES: readonly string[] = [
   // Empty: PostgreSQL transactions lock these tables (ADR 0049).
   `CREATE TABLE gate_catalogue (unused bigint)`,
   `CREATE TABLE gate_sales (unused bigint)`,
-  // The category '' stands for all categories. A count is the sum over all slots: each connection to PostgreSQL adds to a row of
-  // its own, so that concurrent writers do not wait for each other.
+  // The category '' stands for all categories. A count is the sum over all slots. Each connection to PostgreSQL adds to
+  // a row of its own, so that concurrent writers do not wait for each other.
   `CREATE TABLE product_count (
     store_id text NOT NULL, category text NOT NULL, slot bigint NOT NULL DEFAULT (pg_backend_pid() % 128),
     products bigint NOT NULL, PRIMARY KEY (store_id, category, slot))`,
