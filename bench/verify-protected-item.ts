@@ -23,7 +23,7 @@ const SIZES = {
   smoke: { requests: 40, rounds: 1 },
 } satisfies Sizes
 
-/** Measures a whole decision over HTTP. Compares it with a minimal route. */
+/** Measures a whole decision over HTTP. Compares the cloud with a minimal route. */
 export const verifyProtectedItem: Figure = { sizes: SIZES, run }
 
 async function run({ mode, folder, random, note }: Bench): Promise<Result> {

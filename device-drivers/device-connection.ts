@@ -119,8 +119,8 @@ export function maintainConnection(options: ConnectionOptions): DeviceConnection
       return status
     },
     async execute(command, signal) {
-      // The device accepts signals and emergency commands in any state but `stopped`. Later it writes them, after a
-      // reconnect.
+      // The device accepts signals and emergency commands in any state but `stopped`. After a reconnect the device
+      // writes them.
       if (status.state === 'ready' || (command.kind !== 'release' && status.state !== 'stopped'))
         return device.execute(command, signal)
       return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)

@@ -19,8 +19,8 @@ const SIZES = {
 } satisfies Sizes
 
 /**
- * Measures the memory of a server after pages, single products and new products, the work of the preceding figures. In
- * the test of Vendure, no products are inserted.
+ * Measures the memory of a server after pages, single products and new products, the work of the preceding figures.
+ * Vendure is measured without new products.
  */
 export const memory: Figure = { sizes: SIZES, run }
 

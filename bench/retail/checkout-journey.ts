@@ -19,8 +19,8 @@ const SIZES = {
 } satisfies Sizes
 
 /**
- * Measures a whole purchase over HTTP, from check-in to SUCCESS. Compares it with three routes that only write one
- * durable row each.
+ * Measures a whole purchase over HTTP, from check-in to SUCCESS. Compares the purchase with three routes that only
+ * write one durable row each.
  */
 export const checkoutJourney: Figure = { sizes: SIZES, run }
 

@@ -95,7 +95,7 @@ export type DeviceEvent =
   | { readonly type: 'scan'; readonly text: string; readonly symbology?: string }
   /** A person passed: the passage input rose. */
   | { readonly type: 'passage' }
-  /** A people counter saw a person enter or leave; With direction `out` the device also emits a `passage`. */
+  /** A people counter saw a person enter or leave. With direction `out` the device also emits a `passage`. */
   | { readonly type: 'person'; readonly direction: 'in' | 'out' }
   /** A watched input changed. */
   | { readonly type: 'input'; readonly input: number; readonly on: boolean }

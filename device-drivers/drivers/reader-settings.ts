@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { LONGEST_SIGNAL_S, SIGNALS, type Signal } from './device.ts'
 import type { ExclusiveResource } from './driver.ts'
 
-/** Settings that UHF readers with own antennas, inputs and outputs have in common. */
+/** Common settings of UHF readers that have antennas, inputs and outputs. */
 
 /** Schema of an integer within limits; `unit` completes the error message. */
 export function boundedInt(unit: string, from: number, to: number): z.ZodInt {

@@ -227,7 +227,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
 
   /**
    * Writes the level of a pin. Suspends reading, because a module that reads accepts no other command. The caller must
-   * start it again.
+   * resume reading.
    */
   async #writePin({ reading, request }: Reader, pin: number, on: boolean): Promise<SwitchAnswer> {
     const answer = (await reading.suspend()) ? await request(setOutput(pin, on)) : NOT_CONNECTED

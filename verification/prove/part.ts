@@ -39,7 +39,7 @@ export interface ProofPart {
   readonly concurrency: 'by side' | 'alone'
   /** Returns why the part cannot run on this machine, or undefined if it can. */
   whyImpossible?(): string | undefined
-  /** True if an earlier result belongs to the same tests, because the catalogue may have changed since then. */
+  /** True if an earlier result belongs to the same tests. The catalogue may have changed since then. */
   isSameList?(found: ChunkResult, chunk: Pick<Chunk, 'from'>): boolean
   run(chunk: Chunk): Promise<ChunkResult>
 }

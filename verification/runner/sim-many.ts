@@ -71,8 +71,8 @@ class Campaign {
     const { first, seeds, liveness, faults } = this.#many
     const step = this.#workers
     const last = first + seeds - 1
-    // A run that ends its process counts as failed. After it, a new process continues with the next seed of this
-    // worker.
+    // A run that ends its process counts as failed. After such a run, a new process continues with the next seed of
+    // this worker.
     for (let seed = first + worker; seed <= last;) {
       const rest = Math.floor((last - seed) / step) + 1
       const end = await runWorker({ first: seed, seeds: rest, step, liveness, untilFirst: false, faults }, (ran) =>

@@ -137,8 +137,8 @@ export class Dialogue {
       const repeats = sent !== null
       const next = () => (sent ??= this.#numbered(command, options.security))
       const answer: ExchangeAnswer<OsdpFrame> = await this.#o.line.request({
-        // Numbers and seals the command just before it is sent. If the command is cancelled before, the numbers have no
-        // gap.
+        // Numbers and seals the command just before it is sent. If the command is cancelled before that, the numbers
+        // have no gap.
         get frame() {
           return next()
         },

@@ -9,7 +9,7 @@ export interface Atr {
   readonly protocols: readonly number[]
 }
 
-/** RID of the PC/SC Workgroup; after it the reader names the chip of a storage card. */
+/** RID of the PC/SC Workgroup. In the ATR of a storage card, the numbers of the card follow it. */
 const PCSC_RID = [0xa0, 0x00, 0x00, 0x03, 0x06]
 
 /** Parses an ATR (ISO/IEC 7816-3 §8). Returns null if the ATR is truncated, is too long or has no valid start. */
@@ -49,7 +49,7 @@ export function storageCard(atr: Atr): { readonly standard: number; readonly chi
   return { standard, chip: high * 256 + low }
 }
 
-/** Chips with own commands, by NN. MIFARE Plus in security level 1 acts as Classic. */
+/** Chips with commands of their own, by NN. MIFARE Plus in security level 1 acts as Classic. */
 const CHIPS: Record<number, TagTechnology> = {
   0x0001: 'MifareClassic', // 1K
   0x0002: 'MifareClassic', // 4K

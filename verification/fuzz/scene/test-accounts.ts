@@ -16,7 +16,7 @@ export interface Party {
   readonly name: string
   readonly accountId: string
   readonly mode: Mode
-  /** A word that all texts of this party contain, and no text of another party. */
+  /** A word that all texts of this party contain, and that no text of another party contains. */
   readonly canary: string
   readonly keys: Readonly<Record<'secret' | 'publishable' | 'bound', string>>
   /** The key `bound` is limited to the first store. */

@@ -11,8 +11,8 @@ import type { Receiver } from '../nodes/receiver.ts'
 
 /**
  * Backups of the cloud. A restore loses all data that only the cloud received since the backup, so P3 and P5 hold only
- * up to the backup. Agents report their rows again. Until they have done that, the restored cloud must not grant a
- * right that an agent used (I9).
+ * up to the backup. Agents report their rows again. Until the agents have done that, the restored cloud must not grant
+ * a right that an agent used (I9).
  */
 export interface Backups {
   /** Makes a backup of the cloud. The returned function restores this backup. */
