@@ -1,5 +1,6 @@
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import { dayOf } from './days.ts'
 import { sharesOf, type TaxShare } from './refund-shares.ts'
@@ -81,13 +82,16 @@ export function taxesOf(lines: readonly PurchaseLineRow[]): TaxShare[] {
 }
 
 /** Counts a session once, on the day on which it started, even if it has several purchases. */
-async function countInSession(db: Db, purchase: PurchaseRow, change: 1 | -1): Promise<void> {
-  const session = await db
+const addCompleted = prepared((db, p: { sessionId: string; change: number }) =>
+  db
     .updateTable('shopping_session')
-    .set((eb) => ({ completed: eb('completed', '+', change) }))
-    .where('session_id', '=', purchase.session_id)
-    .returning(['completed', 'created_ms'])
-    .executeTakeFirst()
+    .set((eb) => ({ completed: eb('completed', '+', p.change) }))
+    .where('session_id', '=', p.sessionId)
+    .returning(['completed', 'created_ms']),
+)
+
+async function countInSession(db: Db, purchase: PurchaseRow, change: 1 | -1): Promise<void> {
+  const [session] = await addCompleted(db, { sessionId: purchase.session_id, change })
   if (session?.completed !== (change === 1 ? 1 : 0)) return
   await addToDay(db, purchase, dayOf(session.created_ms), { sessions_completed: change })
 }

@@ -5,6 +5,7 @@ import type { Tenant } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
 import type { UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
@@ -31,6 +32,15 @@ import { readLines, readUnits, updatePurchase } from '../purchases/queries.ts'
 /** Events that `completePurchase` emits. */
 export const COMPLETION_EVENTS = ['checkout.completed', ...EARNING_EVENTS] as const
 
+const bindUnit = prepared(
+  (db, p: { lineId: string; unitNo: number; itemId: string | null; bound: number; receiptIndex: number | null }) =>
+    db
+      .updateTable('purchase_unit')
+      .set({ item_id: p.itemId, bound: p.bound, receipt_index: p.receiptIndex })
+      .where('line_id', '=', p.lineId)
+      .where('unit_no', '=', p.unitNo),
+)
+
 /** Completes a paid purchase: marks items as paid, binds units to items, and signs the receipt. */
 export async function completePurchase(call: Call, purchase: PurchaseRow, store: StoreRow): Promise<PurchaseRow> {
   const { db, nowMs, services } = call
@@ -47,12 +57,13 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
   const keys = services.authority.keysOf(purchase.tenant as Tenant)
   const receipt = makeReceipt(purchase, store, units, nowMs, keys, originOf(services.config))
   for (const [n, { unit, item }] of units.entries()) {
-    await db
-      .updateTable('purchase_unit')
-      .set({ item_id: item?.item_id ?? null, bound: item ? 1 : 0, receipt_index: receipt.indexes[n] ?? null })
-      .where('line_id', '=', unit.line_id)
-      .where('unit_no', '=', unit.unit_no)
-      .execute()
+    await bindUnit(db, {
+      lineId: unit.line_id,
+      unitNo: unit.unit_no,
+      itemId: item?.item_id ?? null,
+      bound: item ? 1 : 0,
+      receiptIndex: receipt.indexes[n] ?? null,
+    })
   }
   const completed = await updatePurchase(db, purchase, {
     status: 'SUCCESS',

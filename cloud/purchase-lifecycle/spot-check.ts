@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Randomness } from '../../policy/platform.ts'
-import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { Db } from '../persistence/database.ts'
+import { policyOf } from '../protection/store-documents/parsed-policy.ts'
 import type { PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
@@ -30,7 +30,7 @@ export async function needsSpotCheck(
   shopper: Shopper,
   { random, nowMs }: { random: Randomness; nowMs: number },
 ): Promise<boolean> {
-  const { spotCheckRate } = ProtectionPolicy.parse(JSON.parse(store.policy))
+  const { spotCheckRate } = policyOf(store)
   const [a = 0, b = 0, c = 0] = random.bytes(3)
   if (spotCheckRate === 0) return false
   const isPicked = (a * 65_536 + b * 256 + c) / 16_777_216 < spotCheckRate

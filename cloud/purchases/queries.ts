@@ -1,6 +1,7 @@
+import { assert } from '../../policy/assert.ts'
 import type { Db } from '../persistence/database.ts'
 import { commitPosition } from '../persistence/positions.ts'
-import { prepared } from '../persistence/prepared.ts'
+import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 
 const purchaseById = prepared((db, p: { tenant: string; purchaseId: string }) =>
@@ -66,23 +67,34 @@ export async function recordCancelledUnit(
     .execute()
 }
 
+type Change = Partial<PurchaseRow>
+/** Compiled updates by the columns that they set. The code sets few different combinations. */
+const updates = new Map<string, (db: Db, change: Change & { updated_id: string }) => Promise<PurchaseRow[]>>()
+
+function updateOf(columns: readonly (keyof PurchaseRow)[], isPaid: boolean) {
+  return prepared((db, p: Change & { updated_id: string }) =>
+    db
+      .updateTable('purchase')
+      .set((eb) => ({
+        ...fieldsOf(p as PurchaseRow, columns),
+        ...(isPaid && { completed_position: commitPosition(db) }),
+        rev: eb('rev', '+', 1),
+      }))
+      .where('purchase_id', '=', p.updated_id)
+      .returningAll(),
+  )
+}
+
 /** Updates a purchase and increments its revision. */
-export async function updatePurchase(
-  db: Db,
-  purchase: PurchaseRow,
-  change: Partial<PurchaseRow>,
-): Promise<PurchaseRow> {
+export async function updatePurchase(db: Db, purchase: PurchaseRow, change: Change): Promise<PurchaseRow> {
   const isPaid = typeof change.completed_ms === 'number'
   const isOver = change.status !== undefined && change.status !== 'PENDING_PAYMENT'
-  return db
-    .updateTable('purchase')
-    .set((eb) => ({
-      ...change,
-      ...(isOver && { payment_by_ms: null }),
-      ...(isPaid && { completed_position: commitPosition(db) }),
-      rev: eb('rev', '+', 1),
-    }))
-    .where('purchase_id', '=', purchase.purchase_id)
-    .returningAll()
-    .executeTakeFirstOrThrow()
+  const whole: Change = isOver ? { ...change, payment_by_ms: null } : change
+  const columns = Object.keys(whole).sort() as (keyof PurchaseRow)[]
+  const key = `${String(isPaid)} ${columns.join(' ')}`
+  const update = updates.get(key) ?? updateOf(columns, isPaid)
+  updates.set(key, update)
+  const [updated] = await update(db, { ...whole, updated_id: purchase.purchase_id })
+  assert(updated, `purchase ${purchase.purchase_id} is gone`)
+  return updated
 }

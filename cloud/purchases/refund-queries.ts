@@ -1,4 +1,5 @@
 import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
 
 /** The payment with which a purchase was paid. */
@@ -11,15 +12,18 @@ export function appliedPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow
     .executeTakeFirst()
 }
 
-/** All refunds of a purchase, the oldest first. */
-export function refundsOf(db: Db, purchaseId: string): Promise<RefundRow[]> {
-  return db
+const ofPurchase = prepared((db, p: { purchaseId: string }) =>
+  db
     .selectFrom('refund')
     .selectAll()
-    .where('purchase_id', '=', purchaseId)
+    .where('purchase_id', '=', p.purchaseId)
     .orderBy('created_ms')
-    .orderBy('refund_id')
-    .execute()
+    .orderBy('refund_id'),
+)
+
+/** All refunds of a purchase, the oldest first. */
+export function refundsOf(db: Db, purchaseId: string): Promise<RefundRow[]> {
+  return ofPurchase(db, { purchaseId })
 }
 
 /** Updates a refund if its state and number of attempts are unchanged. Returns undefined otherwise. */

@@ -2,7 +2,12 @@ import { newId } from '../../policy/ids.ts'
 import { countSession } from '../analytics/count-purchases.ts'
 import { knownCaller } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { ShoppingSessionRow } from '../persistence/tables/purchases.ts'
+
+const insertSession = preparedInsert((db, rows: readonly ShoppingSessionRow[]) =>
+  db.insertInto('shopping_session').values(rows),
+)
 
 /** Creates a shopping session in a store. */
 export async function openSession(
@@ -20,7 +25,7 @@ export async function openSession(
     spot_check_due: 0,
     vouched: userId !== undefined && knownCaller(call.caller).kind === 'secret' ? 1 : 0,
   }
-  await call.db.insertInto('shopping_session').values(session).execute()
+  await insertSession(call.db, [session])
   await countSession(call, session)
   return session
 }

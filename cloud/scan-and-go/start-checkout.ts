@@ -2,7 +2,14 @@ import { newId } from '../../policy/ids.ts'
 import { knownCaller, type KnownCaller } from '../foundation/caller.ts'
 import { invalid, precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
+import { insertChunks } from '../persistence/insert-chunks.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
+import type {
+  PurchaseLineRow,
+  PurchaseRow,
+  PurchaseUnitRow,
+  ShoppingSessionRow,
+} from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { renumberItemsOf, notifyGates } from '../protection/items/item-sequence.ts'
 import { reserveStock } from '../stock/reserve.ts'
@@ -10,6 +17,14 @@ import { approvalNeeded, firstState, stockReservedUntil } from '../purchase-life
 import { depositLine } from '../purchases/deposit.ts'
 import { priceLines, type PricedLine } from './price-lines.ts'
 import { UNITS_LIMIT, type CheckoutLine } from '../purchases/schema.ts'
+
+const insertPurchase = preparedInsert((db, rows: readonly PurchaseRow[]) => db.insertInto('purchase').values(rows))
+const insertLines = preparedInsert((db, rows: readonly PurchaseLineRow[]) =>
+  db.insertInto('purchase_line').values(rows),
+)
+const insertUnits = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
+  db.insertInto('purchase_unit').values(rows),
+)
 
 /** Creates a purchase with its lines and tagged units, and reserves counted stock. */
 export async function startPurchase(
@@ -55,7 +70,7 @@ export async function startPurchase(
     completed_position: null,
     rev: 1,
   }
-  await db.insertInto('purchase').values(purchase).execute()
+  await insertPurchase(db, [purchase])
   let n = 0
   for (const line of priced) n += await insertLine(call, purchase, line, n)
   if (hasItems && (await renumberItemsOf(db, purchase))) notifyGates(call, store.store_id)
@@ -88,8 +103,6 @@ function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {
   return caller.kind === 'publishable' ? 'shopper' : 'merchant'
 }
 
-const UNIT_ROWS_AT_ONCE = 500
-
 /** Inserts a line and its deposit line. Returns the number of inserted lines. */
 async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: PricedLine, n: number): Promise<number> {
   const lineId = newId('lin', services.platform)
@@ -118,7 +131,7 @@ async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: P
   const rows = line.deposit
     ? [row, depositLine(row, line.deposit, { lineId: newId('lin', services.platform), lineNo: n + 1 })]
     : [row]
-  await db.insertInto('purchase_line').values(rows).execute()
+  await insertLines(db, rows)
   const units = Array.from({ length: tagged }, (_, i) => ({
     line_id: lineId,
     unit_no: i + 1,
@@ -128,11 +141,6 @@ async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: P
     receipt_index: null,
     taken_back: null,
   }))
-  for (let i = 0; i < units.length; i += UNIT_ROWS_AT_ONCE) {
-    await db
-      .insertInto('purchase_unit')
-      .values(units.slice(i, i + UNIT_ROWS_AT_ONCE))
-      .execute()
-  }
+  for (const chunk of insertChunks(units)) await insertUnits(db, chunk)
   return rows.length
 }
