@@ -26,11 +26,12 @@ export interface BareQuestion {
 const [, url = ''] = process.argv.slice(2)
 const platform = realPlatform()
 const pool = barePool(url)
-const counts: StatementCounts = { statements: 0, transactions: 0, conflicts: 0 }
+const counts: StatementCounts = { statements: 0, roundTrips: 0, transactions: 0, conflicts: 0 }
 const { privateKey } = generateKeyPairSync('ed25519')
 const askOne = askPool(pool)
 const ask: BareCall['ask'] = (statement, values) => {
   counts.statements++
+  counts.roundTrips++
   return askOne(statement, values)
 }
 

@@ -163,7 +163,8 @@ function costsOf(before: Seen, after: Seen, count: number): Record<string, numbe
   if (!from || !to) return { 'server CPU µs': cpu }
   return {
     'server CPU µs': cpu,
-    'round trips': (to.statements - from.statements) / count,
+    statements: (to.statements - from.statements) / count,
+    'round trips': (to.roundTrips - from.roundTrips) / count,
     'conflicts %': ((to.conflicts - from.conflicts) / count) * 100,
   }
 }
