@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { Server as TcpServer, type AddressInfo } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { JSON_HEADERS } from '../cloud/http/json-headers.ts'
@@ -15,7 +15,13 @@ import { realPlatform } from './platform.ts'
 export interface HttpServer {
   readonly port: number
   serve(app: Pick<Hono, 'fetch'>): void
+  /** Accepts no more connections, cuts idle ones, and waits a limited time for running requests. */
   close(): Promise<void>
+  /**
+   * Like `close`, but lets clients end idle connections, so that no request is lost that is already on its way.
+   * Each further response ends its connection.
+   */
+  drain(): Promise<void>
 }
 
 /** Timeouts for slow clients, ms. Node's defaults are a minute and more. */
@@ -27,6 +33,8 @@ const SERVER_OPTIONS = {
   maxHeaderSize: 16_384,
 }
 const CLOSE_WITHIN_MS = 5_000
+/** Maximum time for running requests and idle connections, ms. Longer than `keepAliveTimeout`. */
+const DRAIN_WITHIN_MS = 20_000
 
 export interface ListenOptions {
   host: string
@@ -63,17 +71,28 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
   return {
     port: (server.address() as AddressInfo).port,
     serve: (made) => void (app = made),
-    close: () =>
-      new Promise((resolve) => {
-        connections.stop()
-        const cut = setTimeout(() => server.closeAllConnections(), CLOSE_WITHIN_MS)
-        server.close(() => {
-          clearTimeout(cut)
-          resolve()
-        })
-        server.closeIdleConnections()
-      }),
+    close: () => {
+      connections.stop()
+      return ended(server, CLOSE_WITHIN_MS, (done) => server.close(done))
+    },
+    drain: () => {
+      connections.stop()
+      server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
+      // The method of `http.Server` would also cut idle connections.
+      return ended(server, DRAIN_WITHIN_MS, (done) => TcpServer.prototype.close.call(server, done))
+    },
   }
+}
+
+/** Closes the server. Cuts the connections that are still open after `withinMs`. */
+function ended(server: Server, withinMs: number, close: (done: () => void) => void): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), withinMs)
+    close(() => {
+      clearTimeout(cut)
+      resolve()
+    })
+  })
 }
 
 export function explain(

@@ -8,8 +8,8 @@ export interface ProcessLog extends Log {
   lostLines(): number
 }
 
-/** A log of JSON lines on stderr. It hides fields with secrets, in case code logs them by mistake. */
-export function newLog(part: string, level: LogLevel): ProcessLog {
+/** A log of JSON lines on stderr, with `part` and `fields` in each line. It hides fields with secrets, in case code logs them by mistake. */
+export function newLog(part: string, level: LogLevel, fields: object = {}): ProcessLog {
   // The reader of the ready line may close stdout before this process ends.
   process.stdout.on('error', () => undefined)
   neverBlock(process.stderr)
@@ -19,7 +19,7 @@ export function newLog(part: string, level: LogLevel): ProcessLog {
   const log = pino(
     {
       level,
-      base: { part },
+      base: { part, ...fields },
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: {
         paths: [

@@ -61,18 +61,17 @@ const allowPrivateTargets = flag({
   help: 'Allow webhooks and merchants’ systems in private networks and on this machine. For tests and demonstrations',
 })
 
-/** The cloud is one process. Other numbers are rejected, so that no administrator expects more processes. */
-const workers: Option<number> = {
-  ...wholeNumber(
-    { flag: 'workers', env: 'UNTAG_WORKERS', help: 'Number of processes. Only 1 is possible' },
-    'N',
-    1,
-    1,
-    1,
-  ),
-  read: (value) =>
-    value === '1' ? { value: 1 } : { fault: `must be 1, not "${value}": the cloud runs as one process` },
-}
+const workers = wholeNumber(
+  {
+    flag: 'workers',
+    env: 'UNTAG_WORKERS',
+    help: 'Number of processes that share the ports. More than 1 need --database-url',
+  },
+  'N',
+  1,
+  1,
+  64,
+)
 
 export const CLOUD_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'Port of the API. 0 chooses a free port' }, 8080),

@@ -3,13 +3,15 @@
 const STOP_WITHIN_MS = 10_000
 const CHECK_EVERY_MS = 50
 
-/** Calls `stop` on SIGINT or SIGTERM. The process ends within 10 s, even if a disk, device or name server blocks. */
-export function stopOnSignals(stop: () => Promise<void>): void {
+/**
+ * Calls `stop` on SIGINT or SIGTERM. The process ends within `withinMs`, even if a disk, device or name server blocks.
+ */
+export function stopOnSignals(stop: () => Promise<void>, withinMs = STOP_WITHIN_MS): void {
   let stopping = false
   const end = () => {
     if (stopping) endAtOnce()
     stopping = true
-    setTimeout(endAtOnce, STOP_WITHIN_MS)
+    setTimeout(endAtOnce, withinMs)
     stop().then(
       () => exitWhenIdle(0),
       (error: unknown) => {

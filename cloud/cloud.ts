@@ -29,7 +29,8 @@ export interface Cloud {
   readonly app: Hono
   readonly services: Services
   readonly messages: AgentMessages
-  attachBroker(broker: AgentBroker): void
+  /** Sets the broker of this process; undefined if it has none. */
+  attachBroker(broker: AgentBroker | undefined): void
   stop(): Promise<void>
 }
 
@@ -43,6 +44,8 @@ export interface CloudParts {
   outgoing: OutgoingHttp
   /** Rejects if the data folder cannot be written. Default: never. */
   probeDisk?: () => Promise<void>
+  /** True if another process holds the broker. Default: never. */
+  isBrokerElsewhere?: () => boolean
 }
 
 /** Starts the modules of the cloud on an open database. Opens no socket. */
@@ -55,13 +58,14 @@ export async function createCloud({
   images,
   outgoing,
   probeDisk = () => Promise.resolve(),
+  isBrokerElsewhere = () => false,
 }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   // Only this process has the SQLite file open (data-dir-lock.ts). On PostgreSQL, other processes may run, and leases
   // expire.
   if (database.dialect === 'sqlite') await database.write(releaseAbandonedRequests)
   const authority = await openAuthority(database, keyFiles, platform)
-  const messages = agentMessages(database, () => services)
+  const messages = agentMessages(database, () => services, isBrokerElsewhere)
   const services: Services = {
     platform,
     config,

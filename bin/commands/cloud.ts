@@ -1,34 +1,29 @@
-import { assert } from '../../policy/assert.ts'
-import { printReady } from '../output.ts'
+import cluster from 'node:cluster'
 import { join } from 'node:path'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
 import type { CloudConfig } from '../../cloud/foundation/config.ts'
 import type { ImageStore } from '../../cloud/foundation/image-store.ts'
 import type { Log } from '../../cloud/foundation/log.ts'
-import { startBroker, type AgentBroker, type BrokerParts } from '../../cloud/messaging/embedded-broker.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { assertRestored } from '../backup/unfinished.ts'
-import { connectionLimits } from '../connection-limits.ts'
-import { assertNotCopied } from '../database-copy/copy-record.ts'
-import { lockDataDir } from '../data-dir-lock.ts'
-import { makeFolder } from '../durable-folder.ts'
-import { explain, listen } from '../http-server.ts'
+import { brokerOf, shownHost, type CloudBroker, type Membership } from '../cloud-broker.ts'
+import { isOfRun, openDataFolder } from '../data-folder.ts'
+import { listen } from '../http-server.ts'
 import { imageBucket } from '../image-bucket.ts'
 import { imageFolder } from '../image-folder.ts'
 import { newLog } from '../log.ts'
 import type { Values } from '../options.ts'
 import { outgoingHttp } from '../outgoing-http.ts'
-import { connectOutsideBroker, outsideBrokerSettings } from '../outside-broker.ts'
+import { printReady } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import { probeDisk } from '../probe-disk.ts'
-import { hideFromOthers } from '../private-files.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
-import { assertNoCloudBelow } from './known-database.ts'
+import { runPrimary } from '../workers/primary.ts'
+import { startOfWorker } from '../workers/worker.ts'
 
 export type CloudSettings = Values<typeof CLOUD_OPTIONS>
 
@@ -41,52 +36,78 @@ export interface RunningCloud {
   stop(): Promise<void>
 }
 
+/** Maximum time for the stop of a worker, ms. It waits for its requests first. */
+const WORKER_STOPS_WITHIN_MS = 30_000
+
 export async function runCloud(settings: CloudSettings): Promise<void> {
-  assert(settings.workers === 1, 'the cloud runs as one process')
-  const log = newLog('cloud', settings.logLevel)
+  const log = newLog('cloud', settings.logLevel, cluster.worker && { worker: cluster.worker.id })
+  if (cluster.isWorker) return runWorker(settings, log)
+  if (settings.workers > 1) return runPrimary(settings, realPlatform(), log)
   const running = await startCloud(settings, realPlatform(), log)
   stopOnSignals(running.stop)
   printReady({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl })
 }
 
+/** Runs one of the processes that `runPrimary` starts. */
+async function runWorker(settings: CloudSettings, log: Log): Promise<void> {
+  const start = await startOfWorker()
+  const running = await serveCloud({ ...settings, port: start.port, mqttPort: start.mqttPort }, realPlatform(), log, {
+    processId: start.processId,
+    hasEnded: start.hasEnded,
+    isReplaceable: true,
+  })
+  stopOnSignals(running.stop, WORKER_STOPS_WITHIN_MS)
+  start.serving({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl }, running.wakeElection)
+}
+
+/** Starts the cloud as one process. */
 export async function startCloud(settings: CloudSettings, platform: Platform, log: Log): Promise<RunningCloud> {
+  const folder = openDataFolder(settings, platform.random)
+  try {
+    const running = await serveCloud(settings, platform, log, {
+      processId: folder.run,
+      hasEnded: (processId) => isOfRun(processId, folder.formerRun),
+      isReplaceable: false,
+    })
+    return {
+      ...running,
+      async stop() {
+        await running.stop()
+        folder.release()
+      },
+    }
+  } catch (error) {
+    folder.release()
+    throw error
+  }
+}
+
+interface ServingCloud extends RunningCloud {
+  /** Checks at once if the broker needs a new holder. */
+  wakeElection(): void
+}
+
+/** Serves the cloud from this process. The data folder is already locked. */
+async function serveCloud(
+  settings: CloudSettings,
+  platform: Platform,
+  log: Log,
+  membership: Membership,
+): Promise<ServingCloud> {
   const { data, host } = settings
-  assertNoCloudBelow(settings)
-  makeFolder(data)
-  const lock = lockDataDir(
-    join(data, 'cloud.lock'),
-    `another cloud runs with the data in ${data}: stop it, or choose another folder with --data`,
-  )
-  const stops: (() => Promise<void> | void)[] = [() => lock.release()]
+  // In the order in which they end: requests first, the database last.
+  const stops: (() => Promise<void>)[] = []
   const stop = async () => {
-    for (const each of stops.splice(0).reverse()) await each()
+    for (const each of stops.splice(0)) await each()
   }
   try {
-    assertRestored(data)
-    assertNotCopied(settings)
-    hideFromOthers(data, ['cloud.db'])
     const server = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn })
-    stops.push(server.close)
-    const migrations = settings.requireMigrated ? 'require' : 'apply'
-    const database = await openDatabase(
-      settings.databaseUrl === undefined
-        ? { file: join(data, 'cloud.db'), migrations }
-        : { url: settings.databaseUrl, clock: platform.clock, migrations, pooling: settings.databasePooling },
-      (failure) => {
-        log.error(
-          { err: failure },
-          'a write to the database failed, so this process ends: check the disk and start the cloud again',
-        )
-        process.exit(1)
-      },
-      (state, err) => {
-        if (state === 'available') log.warn({}, 'the database accepts writes again')
-        else if (state === 'full') log.error({ err }, 'the disk is full: changes get 503 until there is free space')
-        else log.error({ err }, 'the database does not respond: requests get 503, jobs and webhooks wait')
-      },
-    )
+    stops.push(membership.isReplaceable ? server.drain : server.close)
+    const database = await openCloudDatabase(settings, platform, log)
     stops.push(() => database.close())
-    const { config, attach } = await withBroker(settings, server.port, { log, platform })
+    const broker = await brokerOf(settings, database, { platform, log, membership })
+    stops.unshift(broker.stop)
+    const config = configOf(settings, server.port, broker.config)
     const cloud = await createCloud({
       config,
       platform,
@@ -96,16 +117,42 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
       images: imagesOf(settings),
       outgoing: outgoingHttp(),
       probeDisk: () => probeDisk(data),
+      isBrokerElsewhere: broker.isElsewhere,
     })
-    stops.push(cloud.stop)
-    const broker = await attach(cloud)
-    stops.push(() => broker.close())
+    stops.splice(-1, 0, cloud.stop)
+    await broker.attach(cloud)
     server.serve(cloud.app)
-    return { baseUrl: config.baseUrl, mqttUrl: config.mqttUrl, cloud, database, stop }
+    const { baseUrl, mqttUrl } = config
+    return { baseUrl, mqttUrl, cloud, database, stop, wakeElection: broker.wakeElection }
   } catch (error) {
     await stop()
     throw error
   }
+}
+
+function openCloudDatabase(
+  { data, databaseUrl, databasePooling, requireMigrated }: CloudSettings,
+  { clock }: Pick<Platform, 'clock'>,
+  log: Log,
+): Promise<Database> {
+  const migrations = requireMigrated ? 'require' : 'apply'
+  return openDatabase(
+    databaseUrl === undefined
+      ? { file: join(data, 'cloud.db'), migrations }
+      : { url: databaseUrl, clock, migrations, pooling: databasePooling },
+    (failure) => {
+      log.error(
+        { err: failure },
+        'a write to the database failed, so this process ends: check the disk and start the cloud again',
+      )
+      process.exit(1)
+    },
+    (state, err) => {
+      if (state === 'available') log.warn({}, 'the database accepts writes again')
+      else if (state === 'full') log.error({ err }, 'the disk is full: changes get 503 until there is free space')
+      else log.error({ err }, 'the database does not respond: requests get 503, jobs and webhooks wait')
+    },
+  )
 }
 
 /** Store for images: the bucket of --images-bucket, or by default a folder in the data folder. */
@@ -123,68 +170,15 @@ function imagesOf({
   return imageBucket({ url, region, accessKeyId, secretAccessKey })
 }
 
-interface WithBroker {
-  config: CloudConfig
-  attach(cloud: Cloud): Promise<AgentBroker>
-}
-
-function withBroker(
-  settings: CloudSettings,
-  port: number,
-  parts: { log: Log; platform: Platform },
-): Promise<WithBroker> {
-  const outside = outsideBrokerSettings(settings)
-  if (!outside) return withEmbeddedBroker(settings, port, { ...parts, limits: connectionLimits().broker })
-  const { publicUrl: mqttUrl, ca } = outside
-  const outsideBroker = ca === undefined ? {} : { ca }
-  return Promise.resolve({
-    config: { ...configOf(settings, port, mqttUrl), outsideBroker },
-    attach: ({ messages }) =>
-      connectOutsideBroker(outside, messages.hooks, { ...parts, onAttached: (broker) => messages.attach(broker) }),
-  })
-}
-
-/** Starts the MQTT broker first, because the cloud needs its port. The broker rejects logins until `attach`. */
-async function withEmbeddedBroker(settings: CloudSettings, port: number, parts: BrokerParts): Promise<WithBroker> {
-  const { host, mqttPort } = settings
-  let cloud: Cloud | undefined
-  const broker = await startBroker(
-    { host, port: mqttPort },
-    {
-      authenticate: (agentId, password) =>
-        cloud?.messages.hooks.authenticate(agentId, password) ?? Promise.resolve(undefined),
-      onMessage: (from, topic, payload) => cloud?.messages.hooks.onMessage(from, topic, payload),
-      onConnected: (agent) => cloud?.messages.hooks.onConnected(agent),
-      onActivity: (agentId) => cloud?.messages.hooks.onActivity(agentId),
-    },
-    parts,
-  ).catch((error: unknown) => {
-    throw explain(error as NodeJS.ErrnoException, { host, port: mqttPort, flag: 'mqtt-port' })
-  })
-  return {
-    config: configOf(settings, port, settings.publicMqttUrl ?? `mqtt://${shownHost(host)}:${broker.port}`),
-    async attach(made) {
-      cloud = made
-      made.attachBroker(broker)
-      return broker
-    },
-  }
-}
-
-function configOf(settings: CloudSettings, port: number, mqttUrl: string): CloudConfig {
+function configOf(settings: CloudSettings, port: number, broker: CloudBroker['config']): CloudConfig {
   const origin = settings.publicUrl ?? `http://${shownHost(settings.host)}:${port}`
   return {
+    ...broker,
     baseUrl: `${new URL(origin).origin}/api/v1`,
-    mqttUrl,
     rateLimit: settings.rateLimit,
     publishableRateLimit: 10,
     checkAnswers: false,
     allowPrivateTargets: settings.allowPrivateTargets,
     trustedProxies: settings.trustedProxies?.split(',').map((p) => p.trim()) ?? [],
   }
-}
-
-/** The host of addresses that the cloud prints. */
-function shownHost(host: string): string {
-  return host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
 }

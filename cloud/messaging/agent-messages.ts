@@ -22,7 +22,8 @@ export interface AgentMessages {
   refresh(what: AnnouncementScope): Promise<void>
   /** Disconnects agents that this or another process has revoked. */
   cutRevoked(): Promise<void>
-  attach(broker: AgentBroker): void
+  /** Sets the broker of this process; undefined if it has none. */
+  attach(broker: AgentBroker | undefined): void
   /** True if agents can connect to the broker. */
   isBrokerListening(): boolean
   /** Resolves when no background task runs. */
@@ -33,7 +34,11 @@ export interface AgentMessages {
  * Connects the broker with the inbox for messages of agents (agent-inbox.ts) and with the announcements
  * (store-announcements.ts).
  */
-export function agentMessages(database: Database, services: () => Services): AgentMessages {
+export function agentMessages(
+  database: Database,
+  services: () => Services,
+  isBrokerElsewhere: () => boolean = () => false,
+): AgentMessages {
   let broker: AgentBroker | undefined
   const tasks = new BackgroundTasks(() => services().log)
   const stores = new StoreAnnouncements({ database, services, tasks })
@@ -59,7 +64,7 @@ export function agentMessages(database: Database, services: () => Services): Age
       sendCommand,
       isConnected: (agentId) => broker?.connected().has(agentId) ?? false,
     },
-    isBrokerListening: () => broker?.isListening() ?? false,
+    isBrokerListening: () => broker?.isListening() ?? isBrokerElsewhere(),
     attach(attached) {
       broker = attached
       stores.attach(attached)

@@ -252,6 +252,9 @@ function refusal(message: string, returnCode: number): AuthenticateError {
 function listening(server: Server, { host, port }: { host: string; port: number }): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ port, host, backlog: BACKLOG }, () => resolve((server.address() as AddressInfo).port))
+    // Exclusive: as a worker, this process listens itself, because no other worker has the broker.
+    server.listen({ port, host, backlog: BACKLOG, exclusive: true }, () =>
+      resolve((server.address() as AddressInfo).port),
+    )
   })
 }

@@ -69,8 +69,8 @@ export class StoreAnnouncements {
     this.#tasks = tasks
   }
 
-  /** Sets a new broker, which has no retained documents. */
-  attach(broker: AgentBroker): void {
+  /** Sets a new broker, which has no retained documents; undefined if this process has no broker. */
+  attach(broker: AgentBroker | undefined): void {
     this.#broker = broker
     this.#published.clear()
   }

@@ -21,7 +21,7 @@ export type Gate = (typeof GATES)[number]
 export type WriteScope = { readonly alone: readonly Gate[] } | { readonly together: Gate }
 
 /** Jobs of `writeAlone`, with the number of their lock in PostgreSQL. Keep the numbers: older processes use them too. */
-export const EXCLUSIVE_JOBS = { planDeliveries: 1, sealAudit: 2 } as const
+export const EXCLUSIVE_JOBS = { planDeliveries: 1, sealAudit: 2, holdBroker: 3 } as const
 export type ExclusiveJob = keyof typeof EXCLUSIVE_JOBS
 
 /**
@@ -40,7 +40,8 @@ export interface Database {
    */
   write<T>(work: (db: Db) => Promise<T>, scope?: WriteScope): Promise<T>
   /**
-   * Like `write`, for a job that numbers rows of all other transactions. No other process runs the same job meanwhile.
+   * Like `write`, for a job that numbers rows of all other transactions, or elects a process. No other process runs the
+   * same job meanwhile.
    * Each statement sees what was committed before it (READ COMMITTED): a serializable reader of all new rows would
    * conflict with every transaction that adds one.
    */

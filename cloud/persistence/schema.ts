@@ -9,6 +9,7 @@ import type {
   InstallationRow,
   OutboxEventRow,
   PositionOffsetRow,
+  ProcessLeaseRow,
   RegistrationRow,
   SealRow,
 } from './tables/accounts.ts'
@@ -113,6 +114,7 @@ export interface Schema {
   journal_row: JournalRowRow
   protection_event: ProtectionEventRow
   position_offset: PositionOffsetRow
+  process_lease: ProcessLeaseRow
   protection_decision: ProtectionDecisionRow
   protection_exception: ProtectionExceptionRow
   deny_entry: DenyEntryRow

@@ -158,9 +158,11 @@ describe('the command line', () => {
       expect(stderr).toMatch(fault)
   })
 
-  it('accepts only 1 for --workers', () => {
-    expect(readOptions(CLOUD_OPTIONS, ['--workers', '1'], {}).workers).toBe(1)
-    expect(() => readOptions(CLOUD_OPTIONS, [], { UNTAG_WORKERS: '4' })).toThrow(/^UNTAG_WORKERS must be 1, not "4"/)
+  it('accepts 1 to 64 for --workers', () => {
+    expect(readOptions(CLOUD_OPTIONS, ['--workers', '4'], {}).workers).toBe(4)
+    expect(() => readOptions(CLOUD_OPTIONS, [], { UNTAG_WORKERS: '0' })).toThrow(
+      /^UNTAG_WORKERS must be a whole number from 1 to 64, not "0"/,
+    )
   })
 
   it('reports an inaccessible folder instead of treating it as missing', async () => {

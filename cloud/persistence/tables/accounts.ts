@@ -104,3 +104,12 @@ export interface PositionOffsetRow {
   id: number
   value: number
 }
+
+/** A task that one process at a time does for all processes (messaging/broker-lease.ts). */
+export interface ProcessLeaseRow {
+  name: string
+  /** Id of the process. */
+  holder: string
+  /** The holder raises it regularly. Another process takes the lease over if it stays the same. */
+  beat: number
+}

@@ -41,4 +41,5 @@ export const ACCOUNTS: readonly string[] = [
   `CREATE INDEX outbox_event_by_age ON outbox_event (at_ms)`,
   `CREATE TABLE installation (name text PRIMARY KEY, value text NOT NULL)`,
   `CREATE TABLE position_offset (id bigint PRIMARY KEY, value bigint NOT NULL)`,
+  `CREATE TABLE process_lease (name text PRIMARY KEY, holder text NOT NULL, beat bigint NOT NULL)`,
 ]

@@ -1,0 +1,194 @@
+import cluster, { type Worker } from 'node:cluster'
+import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import type { Log } from '../../cloud/foundation/log.ts'
+import { assert } from '../../policy/assert.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { openDataFolder, type DataFolder } from '../data-folder.ts'
+import { WrongUsage, type Values } from '../options.ts'
+import { printReady } from '../output.ts'
+import { reservePort, type ReservedPort } from '../reserve-port.ts'
+import { secretFiles } from '../secret-files.ts'
+import type { CLOUD_OPTIONS } from '../settings.ts'
+import { stopOnSignals } from '../shutdown.ts'
+import { closeLostConnections } from './lost-connections.ts'
+import type { FromWorker, ReadyFields, ToWorker } from './messages.ts'
+import { restarts } from './restarts.ts'
+
+/** Maximum time for the stop of all workers, ms. */
+const STOP_WITHIN_MS = 35_000
+
+/**
+ * Runs the cloud in several processes. This primary process binds the port, hands each connection to a worker and
+ * replaces workers that end. It answers no request itself.
+ */
+export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platform: Platform, log: Log): Promise<void> {
+  if (settings.databaseUrl === undefined)
+    throw new WrongUsage([
+      `--workers ${settings.workers} needs PostgreSQL, because only one process can use SQLite: name the database with --database-url, or start one process with --workers 1`,
+    ])
+  const folder = openDataFolder(settings, platform.random)
+  try {
+    // Creates missing keys once, before the workers read them.
+    await loadKeyFiles(settings.data, secretFiles, platform.random)
+    const { host } = settings
+    const port = await reservePort({ host, port: settings.port, flag: 'port' })
+    const hasBroker = settings.mqttUrl === undefined
+    const mqttPort = hasBroker ? await reservePort({ host, port: settings.mqttPort, flag: 'mqtt-port' }) : undefined
+    const primary = new Primary({ platform, log, folder, ports: { port, mqttPort } })
+    const ready = await primary.start(settings.workers)
+    stopOnSignals(async () => {
+      await primary.stop()
+      folder.release()
+    }, STOP_WITHIN_MS)
+    // Closing a terminal sends this signal, too.
+    process.on('SIGHUP', () =>
+      process.stdin.isTTY ? process.kill(process.pid, 'SIGTERM') : void primary.restartEach(),
+    )
+    printReady(ready)
+  } catch (error) {
+    for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGKILL')
+    folder.release()
+    throw error
+  }
+}
+
+interface PrimaryParts {
+  platform: Platform
+  log: Log
+  folder: DataFolder
+  /** The ports are reserved until the first worker can listen. */
+  ports: { port: ReservedPort; mqttPort: ReservedPort | undefined }
+}
+
+/** One worker process. */
+interface Member {
+  readonly processId: string
+  readonly worker: Worker
+  /** Rejects if the worker ends before it serves. */
+  readonly serving: Promise<ReadyFields>
+  readonly ended: Promise<void>
+  /** The primary process starts or stops the worker, so its end needs no replacement. */
+  isExpectedToEnd: boolean
+}
+
+class Primary {
+  readonly #parts: PrimaryParts
+  readonly #restarts = restarts()
+  /** The serving workers, and the replacements that are being started. */
+  readonly #members = new Set<Member>()
+  #count = 0
+  #isStopping = false
+  #isRestarting = false
+
+  constructor(parts: PrimaryParts) {
+    this.#parts = parts
+    cluster.schedulingPolicy = cluster.SCHED_RR
+  }
+
+  /** Starts the workers. Resolves when all serve. The first one creates what is missing in the database. */
+  async start(workers: number): Promise<ReadyFields> {
+    const first = await this.#launch()
+    const others = await Promise.all(Array.from({ length: workers - 1 }, () => this.#launch()))
+    for (const { member } of [first, ...others]) member.isExpectedToEnd = false
+    return first.ready
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await Promise.all([...this.#members].map((member) => this.#end(member)))
+  }
+
+  /** Replaces each worker in turn. The old one ends when the new one serves, so no request fails. */
+  async restartEach(): Promise<void> {
+    const { log } = this.#parts
+    if (this.#isRestarting || this.#isStopping) return
+    this.#isRestarting = true
+    const replaced = [...this.#members]
+    log.warn({ workers: replaced.length }, 'the workers are restarted one after the other')
+    try {
+      for (const member of replaced) {
+        if (this.#isStopping || !this.#members.has(member)) continue
+        const next = await this.#launch()
+        next.member.isExpectedToEnd = false
+        await this.#end(member)
+      }
+      log.warn({ workers: replaced.length }, 'the workers were restarted')
+    } catch (error) {
+      log.error({ err: error }, 'the restart was stopped, because a new worker does not serve: the others go on')
+    } finally {
+      this.#isRestarting = false
+    }
+  }
+
+  async #launch(): Promise<{ member: Member; ready: ReadyFields }> {
+    const member = this.#fork()
+    const ready = await member.serving
+    return { member, ready }
+  }
+
+  #fork(): Member {
+    const { folder, log } = this.#parts
+    const worker = cluster.fork()
+    closeLostConnections(worker)
+    const processId = `${folder.run}.${++this.#count}`
+    const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
+    const serving = new Promise<ReadyFields>((resolve, reject) => {
+      worker.on('message', (message: FromWorker) => {
+        if (message.kind === 'online') void this.#welcome(worker, processId)
+        else resolve(message.ready)
+      })
+      worker.once('exit', () => reject(new Error('a worker did not start: its error is above')))
+    })
+    serving.catch(() => undefined)
+    const member: Member = { processId, worker, serving, ended, isExpectedToEnd: true }
+    this.#members.add(member)
+    // A message to a worker that has just died. Its `exit` follows.
+    worker.on('error', () => undefined)
+    worker.once('exit', (code, signal) => {
+      this.#members.delete(member)
+      for (const other of this.#members) tell(other.worker, { kind: 'ended', processId })
+      if (member.isExpectedToEnd || this.#isStopping) return
+      log.error({ pid: worker.process.pid, exitCode: code, signal }, 'a worker ended by itself and is replaced')
+      this.#replace()
+    })
+    return member
+  }
+
+  async #welcome(worker: Worker, processId: string): Promise<void> {
+    const { folder, ports } = this.#parts
+    await Promise.all([ports.port.release(), ports.mqttPort?.release()])
+    const { formerRun } = folder
+    tell(worker, { kind: 'start', processId, port: ports.port.port, mqttPort: ports.mqttPort?.port ?? 0, formerRun })
+  }
+
+  #replace(): void {
+    const { platform, log } = this.#parts
+    const delayMs = this.#restarts.afterDeath(platform.clock.elapsed())
+    if (delayMs === undefined) {
+      log.error({}, 'too many workers ended, so the cloud ends: see their errors above')
+      void this.stop().finally(() => process.exit(1))
+      return
+    }
+    platform.timers.after(delayMs, () => {
+      if (this.#isStopping) return
+      const member = this.#fork()
+      member.isExpectedToEnd = false
+      member.serving.then(
+        () => log.warn({ pid: member.worker.process.pid }, 'a new worker serves'),
+        () => undefined,
+      )
+    })
+  }
+
+  #end(member: Member): Promise<void> {
+    member.isExpectedToEnd = true
+    member.worker.process.kill('SIGTERM')
+    return member.ended
+  }
+}
+
+function tell(worker: Worker, message: ToWorker): void {
+  assert(message.kind === 'ended' || message.port > 0, 'the port is reserved')
+  // A worker that is ending may have closed its channel.
+  if (worker.isConnected()) worker.send(message, () => undefined)
+}

@@ -1,0 +1,55 @@
+import { isOfRun } from '../data-folder.ts'
+import type { FromWorker, ReadyFields, ToWorker } from './messages.ts'
+
+/** Maximum number of ended processes that a worker remembers. */
+const ENDED_LIMIT = 1_000
+
+/** What the primary process tells a new worker. */
+export interface WorkerStart {
+  readonly processId: string
+  readonly port: number
+  readonly mqttPort: number
+  /** True if this process has ended. */
+  hasEnded(processId: string): boolean
+  /** Tells the primary process that this worker serves. `onEnded` is called when another worker has ended. */
+  serving(ready: ReadyFields, onEnded: () => void): void
+}
+
+/** Waits for the start message. If the primary process ends, Node.js ends this worker. */
+export function startOfWorker(): Promise<WorkerStart> {
+  // Closing a terminal signals all processes. The primary process decides what follows.
+  process.on('SIGHUP', () => undefined)
+  const ended = new Set<string>()
+  let onEnded: () => void = () => undefined
+  return new Promise((resolve) => {
+    process.on('message', (message: ToWorker) => {
+      if (message.kind === 'ended') {
+        remember(ended, message.processId)
+        onEnded()
+        return
+      }
+      const { processId, port, mqttPort, formerRun } = message
+      resolve({
+        processId,
+        port,
+        mqttPort,
+        hasEnded: (id) => ended.has(id) || isOfRun(id, formerRun),
+        serving(ready, callback) {
+          onEnded = callback
+          tell({ kind: 'serving', ready })
+        },
+      })
+    })
+    tell({ kind: 'online' })
+  })
+}
+
+function tell(message: FromWorker): void {
+  process.send?.(message)
+}
+
+function remember(ended: Set<string>, processId: string): void {
+  const [oldest] = ended
+  if (ended.size >= ENDED_LIMIT && oldest !== undefined) ended.delete(oldest)
+  ended.add(processId)
+}

@@ -1,0 +1,152 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { restarts } from '../../bin/workers/restarts.ts'
+import { ensureBuilt } from '../support/built.ts'
+import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
+import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
+
+const hasPostgres = inject('postgresUrl') !== ''
+
+describe('untag cloud --workers without PostgreSQL', () => {
+  beforeAll(ensureBuilt)
+
+  it('is refused in one sentence that names the fix', async () => {
+    const { code, stdout, stderr } = await runProcess(['cloud', '--workers=2', `--data=${temporaryFolder('workers')}`])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr.split('\n')[0]).toBe(
+      '--workers 2 needs PostgreSQL, because only one process can use SQLite: name the database with --database-url, or start one process with --workers 1',
+    )
+  })
+})
+
+describe('the replacement of dead workers', () => {
+  it('is immediate at first, then slower, and ends after 20 deaths within ten minutes', () => {
+    const policy = restarts()
+    const delays = Array.from({ length: 21 }, (_, n) => policy.afterDeath(n * 1_000))
+    expect(delays.slice(0, 5)).toEqual([0, 250, 500, 1_000, 2_000])
+    expect(delays.slice(9, 20)).toEqual(Array.from({ length: 11 }, () => 30_000))
+    expect(delays[20]).toBe(undefined)
+  })
+
+  it('is immediate again after ten quiet minutes', () => {
+    const policy = restarts()
+    for (let n = 0; n < 20; n++) policy.afterDeath(n)
+    expect(policy.afterDeath(700_000)).toBe(0)
+  })
+})
+
+/** Process ids of the workers, oldest first. */
+function workersOf({ child }: RunningProcess): number[] {
+  const list = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+  return list.trim().split(' ').map(Number)
+}
+
+describe.skipIf(!hasPostgres)(
+  `a cloud of several workers${hasPostgres ? '' : ' (skipped: install the package postgresql)'}`,
+  () => {
+    let cloud: RunningProcess
+    let key: string
+    let remove: () => Promise<void>
+
+    beforeAll(async () => {
+      ensureBuilt()
+      const database = await newPostgresDatabase()
+      remove = database.remove
+      const place = [`--data=${temporaryFolder('workers')}`, `--database-url=${database.url}`]
+      cloud = await startProcess(['cloud', '--workers=2', '--port=0', '--mqtt-port=0', '--rate-limit=0', ...place])
+      const made = await runProcess(['keys', 'create', ...place, '--account=Shop', '--mode=test', '--json'])
+      key = (JSON.parse(made.stdout) as { key: string }).key
+    }, 60_000)
+    afterAll(async () => {
+      await cloud?.stop()
+      await remove?.()
+    })
+
+    const fetchStores = () =>
+      fetch(`${cloud.ready['baseUrl']}/fetchStores`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: '{}',
+      })
+
+    /** Waits for a response. A killed worker resets its connections. */
+    const anyAnswer = () =>
+      fetchStores().then(
+        (response) => response.text(),
+        () => undefined,
+      )
+
+    /** Calls the cloud until `end` resolves. Resolves to the number of good responses, and to every other outcome. */
+    async function load(end: Promise<unknown>): Promise<{ good: number; bad: unknown[] }> {
+      let isOver = false
+      void end.finally(() => (isOver = true))
+      const bad: unknown[] = []
+      let good = 0
+      const caller = async () => {
+        while (!isOver) {
+          const status = await fetchStores().then(
+            async (response) => (await response.text(), response.status),
+            (error: unknown) => error,
+          )
+          if (status === 200) good++
+          else bad.push(status)
+        }
+      }
+      await Promise.all(Array.from({ length: 3 }, caller))
+      return { good, bad }
+    }
+
+    /** Resolves when the log contains this text so many times. */
+    async function logged(text: string, times = 1): Promise<void> {
+      while (cloud.stderr().split(text).length <= times) await anyAnswer()
+    }
+
+    /** Resolves when the broker accepts a connection. */
+    async function brokerListens(): Promise<void> {
+      const { hostname, port } = new URL(cloud.ready['mqttUrl'] ?? '')
+      for (;;) {
+        const socket = connect(Number(port), hostname)
+        const isOpen = await once(socket, 'connect').then(
+          () => true,
+          () => false,
+        )
+        socket.destroy()
+        if (isOpen) return
+        await anyAnswer()
+      }
+    }
+
+    it('prints one ready line with the same fields as one process', () => {
+      expect(Object.keys(cloud.ready)).toEqual(['baseUrl', 'mqttUrl'])
+      expect(workersOf(cloud)).toHaveLength(2)
+    })
+
+    it('restarts its workers one after the other at SIGHUP without a failed request', { timeout: 60_000 }, async () => {
+      const former = workersOf(cloud)
+      cloud.child.kill('SIGHUP')
+      const { good, bad } = await load(logged('the workers were restarted'))
+      expect(bad).toEqual([])
+      expect(good).toBeGreaterThan(50)
+      expect(workersOf(cloud).filter((pid) => former.includes(pid))).toEqual([])
+      await brokerListens()
+    })
+
+    it('replaces a killed worker, and the broker moves to another one', { timeout: 60_000 }, async () => {
+      for (const [n, pid] of workersOf(cloud).entries()) {
+        process.kill(pid, 'SIGKILL')
+        await logged('a new worker serves', n + 1)
+        await brokerListens()
+      }
+      const ready = await fetch(new URL('/readyz', cloud.ready['baseUrl']))
+      expect(await ready.json()).toEqual({ ready: true, unready: [] })
+    })
+
+    it('ends all workers at SIGTERM', async () => {
+      const workers = workersOf(cloud)
+      expect(await cloud.stop()).toBe(0)
+      for (const pid of workers) expect(() => process.kill(pid, 0)).toThrow('ESRCH')
+    })
+  },
+)
