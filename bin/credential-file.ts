@@ -27,9 +27,9 @@ const SHAPE = /^untag_pair_[\w-]{32}$/
 export interface CredentialFile {
   /** Undefined if the file is missing or contains no credential. Throws if the file cannot be read. */
   read(): string | undefined
-  /** Returns the credential. Creates one if there is none. */
+  /** Returns the credential. Creates a credential if there is none. */
   ensure(): string
-  /** Replaces the credential and returns the new one. */
+  /** Replaces the credential and returns the new credential. */
   renew(): string
 }
 

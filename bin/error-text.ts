@@ -1,6 +1,6 @@
 /**
- * Text of an error. For an error of `fetch` it is the text of the cause. If several addresses failed, it is the list of
- * their errors.
+ * Text of an error. For an error of `fetch`, the text of its cause. If several addresses failed, the list of their
+ * errors.
  */
 export function errorText(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(errorText).join(', ')

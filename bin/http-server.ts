@@ -46,7 +46,7 @@ export interface ListenOptions {
   warn?: WriteLogLine
 }
 
-/** Starts a server. Rejects with an error that names the port and the option if it cannot listen. */
+/** Starts a server. If the server cannot listen, rejects with an error that names the port and the option. */
 export async function listen(options: ListenOptions): Promise<HttpServer> {
   const { host, port, limits = connectionLimits().http, platform = realPlatform(), warn = () => undefined } = options
   renderPlainly()

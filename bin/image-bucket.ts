@@ -11,7 +11,7 @@ export interface BucketSettings {
 }
 
 const ANSWER_WITHIN_MS = 10_000
-/** Maximum size of a stored image, bytes. The cloud stores no larger ones. */
+/** Maximum size of a stored image, bytes. The cloud stores no larger images. */
 const ANSWER_LIMIT = 32 * 1024 * 1024
 
 /** Images in a bucket. */

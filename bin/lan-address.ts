@@ -8,8 +8,8 @@ export interface Listening {
 
 /**
  * Address at which other agents of the store reach this agent. Empty if the agent listens on all addresses and has no
- * configured name. Empty also if it listens on loopback, because each machine has its own loopback. If the cloud is on
- * loopback too, all agents are on this machine and the loopback address works.
+ * configured name. Empty also if the agent listens on loopback, because each machine has its own loopback. If the cloud
+ * is on loopback too, all agents are on this machine and the loopback address works.
  */
 export function lanAddress({ host, port, hosts, cloud }: Listening): { address?: string } {
   if (isLoopback(host) && !isLoopback(new URL(cloud).hostname)) return {}

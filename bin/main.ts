@@ -27,7 +27,7 @@ function help(): string {
   ].join('\n')
 }
 
-/** Help for a group of commands such as `untag keys`. Without such a group: help for all commands. */
+/** Help for a group of commands such as `untag keys`. Without such a group, returns the help for all commands. */
 function helpFor(word: string | undefined): string {
   const near = COMMANDS.filter((c) => c.words[0] === word)
   return near.length === 0 ? help() : [...rowsOf(near), '', SHOWS_OPTIONS, ''].join('\n')
@@ -38,7 +38,7 @@ function find(args: readonly string[]): Command | undefined {
   return fitting.toSorted((a, b) => b.words.length - a.words.length)[0]
 }
 
-/** Hint at the command of a group whose second word is similar to `word`. */
+/** If a command of a group is similar to `word`, suggests this command. */
 function suggestionIn(group: string | undefined, word: string): string {
   const words = COMMANDS.filter((c) => c.words[0] === group).flatMap((c) => c.words[1] ?? [])
   return spellingHint(word, words).replaceAll(/(mean | or )/g, `$1${group} `)

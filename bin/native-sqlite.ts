@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path'
 const TAKES_HOOKS_BACK = 'RemoveEnvironmentCleanupHook'
 
 /**
- * True if the native part of better-sqlite3 may abort the process during garbage collection (nodejs/node#65446). If it
- * was compiled with headers of Node.js 24.19 or later, its objects remove a cleanup hook after the environment has
- * ended. Prebuilt binaries use older headers, so only a build on this machine is affected.
+ * True if the native part of better-sqlite3 may abort the process during garbage collection (nodejs/node#65446). If
+ * this native part was compiled with headers of Node.js 24.19 or later, its objects remove a cleanup hook after the
+ * environment has ended. Prebuilt binaries use older headers, so only a build on this machine is affected.
  */
 export function mayAbort(addon: Buffer): boolean {
   return addon.includes(TAKES_HOOKS_BACK)

@@ -4,7 +4,7 @@ import type { MqttLine, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.t
 /** A simulated network connection of an agent that can be cut and restored. */
 export interface NetworkSwitch {
   readonly isCut: boolean
-  /** Aborts all requests and connections at once and rejects new ones. */
+  /** Aborts all requests and connections at once and rejects new requests. */
   cut(): void
   restore(): void
   readonly fetch: Fetch

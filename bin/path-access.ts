@@ -4,8 +4,8 @@ const ABSENT = new Set(['ENOENT', 'ENOTDIR'])
 const DENIED = new Set(['EACCES', 'EPERM'])
 
 /**
- * True if the path exists. Throws if this user has no access. A caller that treats such a path as missing would create
- * a second agent, or new keys for a cloud.
+ * True if the path exists. Throws if this user has no access. If a caller treated such a path as missing, it would
+ * create a second agent, or new keys for a cloud.
  */
 export function pathExists(path: string): boolean {
   try {
@@ -17,7 +17,7 @@ export function pathExists(path: string): boolean {
   }
 }
 
-/** Converts an access error into one with the path and the fix. Returns errors about missing paths unchanged. */
+/** Converts an access error into an error with the path and the fix. Returns errors about missing paths unchanged. */
 export function accessError(path: string, error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === undefined || ABSENT.has(code)) return error

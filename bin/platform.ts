@@ -16,12 +16,12 @@ export function realPlatform(): Platform {
   }
 }
 
-/** Size of the pool of random bytes. A system call for 10 bytes costs as much as one for thousands. */
+/** Size of the pool of random bytes. A system call for 10 bytes takes as long as a system call for thousands. */
 const POOL_BYTES = 4_096
-/** Requests of at least this many bytes bypass the pool, because callers may use them as keys. */
+/** Requests of at least this many bytes bypass the pool, because callers may use the bytes as a key. */
 const KEY_BYTES = 32
 
-/** The system's randomness. The pool erases the bytes that it returned. */
+/** The system's randomness. The pool erases bytes as soon as it has returned them. */
 function realRandom(): Randomness {
   const pool = new Uint8Array(POOL_BYTES)
   let used = POOL_BYTES
@@ -77,7 +77,7 @@ function openUptime(): (() => number) | undefined {
     if (Number.isFinite(read())) return read
     closeSync(fd)
   } catch {
-    // Other systems do not detect suspend: after a long one, the signed time seems to jump.
+    // Other systems do not detect suspend. After a long suspend, the signed time seems to jump.
   }
   return undefined
 }

@@ -6,8 +6,8 @@ const OTHERS = 0o007
 const SUFFIXES = ['', '-wal', '-shm']
 
 /**
- * Removes the access of other users to existing databases. The databases contain verifiers of PINs; with them a reader
- * could try all PINs. Preserves the access of the group, because an administrator may have set it.
+ * Removes the access of other users to existing databases. The databases contain verifiers of PINs. A program that can
+ * read the verifiers could try all PINs. Preserves the access of the group, because an administrator may have set it.
  */
 export function hideFromOthers(folder: string, names: readonly string[]): void {
   for (const file of names

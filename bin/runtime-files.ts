@@ -47,7 +47,7 @@ export function defaultFolder(env: NodeJS.ProcessEnv = process.env): string {
     : join(runtime, 'untag')
 }
 
-/** Throws if the folder is not safe: another user may have created it, or replaced it by a link. */
+/** Throws if the folder is not safe: another user may have created the folder, or replaced it by a link. */
 function checkOwn(folder: string): void {
   const stat = lstatSync(folder)
   const isOwn = process.getuid === undefined || stat.uid === process.getuid()

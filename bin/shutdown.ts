@@ -1,4 +1,4 @@
-/** Ends a process. The first SIGINT or SIGTERM calls `stop`; the second one ends the process at once. */
+/** Ends a process. The first SIGINT or SIGTERM calls `stop`; the second signal ends the process at once. */
 
 const STOP_WITHIN_MS = 10_000
 const CHECK_EVERY_MS = 50

@@ -148,9 +148,9 @@ export interface AgentClient {
 
   /**
    * Yields the events of the devices, and reconnects after failures. Begins with `connected` and the current `status`.
-   * Each outage yields one `disconnected`; events of that time are lost. Buffers at most `bufferLimit` events. A full
-   * buffer drops the oldest events and counts them in `missed`. Throws if the agent rejects the request, for example
-   * for a wrong credential.
+   * Each outage yields one `disconnected`; events that happen during the outage are lost. Buffers at most `bufferLimit`
+   * events. A full buffer drops the oldest events and counts them in `missed`. Throws if the agent rejects the request,
+   * for example for a wrong credential.
    *
    * @example
    * for await (const event of agent.events()) {
@@ -158,7 +158,6 @@ export interface AgentClient {
    *   if (event.type === 'disconnected') console.log(event.error.message)
    *   if (event.type === 'status') break
    * }
-   *
    */
   events(options?: EventOptions): AsyncGenerator<AgentEvent, void, undefined>
 }

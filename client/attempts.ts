@@ -14,7 +14,7 @@ export const DEFAULT_RETRY: RetryRules = { retries: 3, baseDelayMs: 250, maxDela
 
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504])
 const RETRIED_CODES: ReadonlySet<string> = new Set(['network', 'timeout'])
-/** The first attempt with this Idempotency-Key still runs. A retry gets its response. */
+/** The first attempt with this Idempotency-Key still runs. A retry gets the response of the first attempt. */
 const IN_PROGRESS = 'idempotency_in_progress'
 
 function isTransient({ status, code, reason }: UntagError): boolean {
@@ -36,8 +36,8 @@ export function delayBefore(
 }
 
 /**
- * Retries transient errors until `attempt` succeeds or the retries are exhausted. If the signal aborts, also during a
- * delay, throws its reason.
+ * Retries transient errors until `attempt` succeeds or the retries are exhausted. If the signal aborts, even during a
+ * delay, throws the reason of the signal.
  */
 export async function withRetries<T>(
   attempt: () => Promise<T>,

@@ -1,7 +1,7 @@
 /** Buffers events for one consumer. A full buffer drops its oldest events and counts them. */
 export interface EventBuffer<E> {
   push(event: E): void
-  /** Ends the stream after the buffered events. Then the stream throws `error`, if there is one. */
+  /** Ends the stream after the buffered events. After these events the stream throws `error`, if there is one. */
   end(error?: unknown): void
   read(): AsyncGenerator<E | Missed, void, undefined>
 }

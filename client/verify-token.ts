@@ -44,15 +44,14 @@ const KEYS_CACHED_MS = 60_000
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]{86}$/
 
 /**
- * Verifies authorization tokens for a device without an agent. It checks the signature by a published key of the
- * account, the device, the times and the form. It does not remember tokens: store `jti` durably before the device
- * moves, and reject a `jti` that you have stored. Rejects with `TokenRefused`.
+ * Verifies authorization tokens for a device without an agent. It checks the form, the signature by a published key of
+ * the account, the device and the times. It does not remember tokens. Store `jti` durably before the device moves, and
+ * reject a `jti` that you have stored. Rejects with `TokenRefused`.
  *
  * @example
  * const verify = tokenVerifier({ cloud: 'https://untag.example', issuer, deviceId })
  * const { jti, act } = await verify(token)
  * console.log(act, jti)
- *
  */
 export function tokenVerifier({
   cloud,

@@ -34,14 +34,13 @@ const encoder = new TextEncoder()
 
 /**
  * Verifies a webhook delivery and returns its event. If the delivery has `webhook-signature` (Standard Webhooks), this
- * checks id, time and body. Otherwise it checks `X-Untag-Signature`, which signs only the body; the age is then
- * unknown. `rawBody` must be the received bytes, not JSON that was parsed and serialised again. Throws
- * `WebhookRefused`. Compares in constant time.
+ * function checks id, time and body. Otherwise the function checks `X-Untag-Signature`, which signs only the body, so
+ * the age of the delivery is unknown. `rawBody` must be the received bytes, not JSON that was parsed and serialised
+ * again. Throws `WebhookRefused`. Compares in constant time.
  *
  * @example
  * const event = await verifyWebhook(rawBody, headers, secret)
  * console.log(event.type)
- *
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array,

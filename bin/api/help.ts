@@ -3,7 +3,7 @@ import type { DescribedApi, DescribedOperation } from './described-operations.ts
 
 const NAME_WIDTH = 34
 
-/** Lists all operations by area, one a line. */
+/** Lists all operations by area, one operation on each line. */
 export function listOperations({ operations }: DescribedApi): string {
   const areas = [...new Set([...operations.values()].map((o) => o.area))]
   const sections = areas.map((area) => {

@@ -103,7 +103,7 @@ function schemaAt(schema: JsonSchema, path: readonly string[], components: Compo
   return node
 }
 
-/** Hint at fields with a name similar to the last part of the path, at the same level of the request. */
+/** Suggests fields at the same level of the request whose names are similar to the last part of the path. */
 function suggestion(name: string, schema: JsonSchema, components: Components): string {
   const path = name.split('.')
   const last = path.pop() ?? ''

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 
 /** Durable copies of files. Only the owner may read them. */
 
-/** Flushes a file or a folder. */
+/** Flushes a file or a folder to the disk. */
 export function flush(path: string): void {
   const fd = openSync(path, 'r')
   try {
@@ -29,7 +29,7 @@ export function makeFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
 }
 
-/** Copies one file, and flushes it. */
+/** Copies one file, and flushes the copy. */
 export function copyFlushed(from: string, to: string): void {
   makeFolder(dirname(to))
   copyFileSync(from, to)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { flush, sha256Of } from './files.ts'
 
-/** Contents of a backup. The manifest is written last, so a folder without one is incomplete. */
+/** Contents of a backup. The manifest is written last, so a folder without a manifest is incomplete. */
 export const Manifest = z.strictObject({
   format: z.literal(1),
   madeAt: z.iso.datetime(),

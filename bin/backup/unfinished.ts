@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Staging folder of a restore. While it exists, the restore is incomplete and neither the old nor the new data is usable. */
+/**
+ * Staging folder of a restore. While this folder exists, the restore is incomplete and neither the old nor the new data
+ * is usable.
+ */
 export function restoringFolder(data: string): string {
   return join(data, 'restoring')
 }

@@ -26,15 +26,15 @@ export interface DemoDevices {
 }
 
 /**
- * Duration of a walk, ms. A new gate does not know yet which tags are stationary. It detects only a slow walk as
- * leaving.
+ * Duration of a walk, ms. A new gate does not know yet which tags are stationary. Such a gate detects a tag as leaving
+ * only if the walk is slow.
  */
 const WALK_MS = 1_500
 const LOOK_MS = 100
 const EMERGENCY_INPUT = 5
 const LOCK = { coil: 0, input: 0, openMs: 30, closeMs: 30 }
 
-/** Starts the three lanes and the gate's reader. Returns them with the agent's configuration for them. */
+/** Starts the three lanes and the gate's reader. Returns the lanes with the agent's configuration for them. */
 export async function startDemoDevices(
   deviceIds: Record<'station' | 'detacher' | 'gate', string>,
   platform: Platform,

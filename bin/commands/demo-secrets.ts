@@ -38,7 +38,7 @@ export function demoFile(data: string, files: SecretFiles): DemoFile {
   return { read, write: (change) => files.write(path, JSON.stringify({ ...read(), ...change })) }
 }
 
-/** Returns the sandbox key of the file. Creates a new one if the account does not have it. */
+/** Returns the sandbox key of the file. If the account does not have this key, creates a new key. */
 export async function demoKey({ database, cloud }: RunningCloud, file: DemoFile): Promise<string> {
   const { platform } = cloud.services
   const known = file.read().key

@@ -18,7 +18,7 @@ export interface DemoWalksParts {
 export interface DemoWalks {
   /** A shopper carries an unpaid item out. If `isCut`, this is the item that `prepare` registered. */
   unpaid(isCut: boolean): Promise<void>
-  /** A shopper pays for an item and carries it out. `hasPassed`: the gate stayed silent. */
+  /** A shopper pays for an item and carries it out. `hasPassed` is true if the gate stayed silent. */
   paid(): Promise<{ hasPassed: boolean; transactionId: string }>
   /** Waits until the purchase is UNLOADED. Resolves with false after 60 s. */
   untilUnloaded(transactionId: string): Promise<boolean>

@@ -32,7 +32,9 @@ export function assertEnrolled(data: string): Identity {
   return identity
 }
 
-/** Prints the credential for programs on the agent's machine. With --renew it first replaces the credential. */
+/**
+ * Prints the credential for programs on the agent's machine. With --renew, the command first replaces the credential.
+ */
 export async function runCredential({ data, renew, json }: Values<typeof EDGE_CREDENTIAL_OPTIONS>): Promise<void> {
   assertEnrolled(data)
   const file = credentialFile(data, realPlatform().random)
@@ -59,7 +61,7 @@ export async function runLink({ data, host, json }: Values<typeof EDGE_LINK_OPTI
   print(json, 'pairingUrl', pairingUrl(url, code))
 }
 
-/** Address of the agent with this host. Default: its first stored address. */
+/** Address of the agent with this host. Default: the address that the agent stored first. */
 function chooseUrl(urls: readonly string[], host: string | undefined): string {
   if (host === undefined) return urls[0] ?? DEFAULT_URL
   const named = urls.find((url) => new URL(url).host === host || new URL(url).hostname === host)

@@ -116,7 +116,7 @@ function isSound(ledger: string, mayRename: boolean): boolean {
   }
 }
 
-/** Renames a damaged ledger, its write-ahead log first: SQLite would apply a remaining log to the next ledger. */
+/** Renames a damaged ledger; its write-ahead log first, or SQLite would apply the log to the next ledger. */
 function renameDamagedLedger(ledger: string, { clock }: Platform): void {
   const aside = ledger.replace(/\.db$/, `-damaged-${new Date(clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}.db`)
   for (const suffix of ['-wal', '-shm', ''])
@@ -286,7 +286,7 @@ function ownNames(host: string, port: number): string[] {
   return [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, `${host}:${port}`]
 }
 
-/** Creates the agent's credential if it is missing. Returns a function that reads it. */
+/** Creates the agent's credential if it is missing. Returns a function that reads the credential. */
 function ownCredential(data: string, platform: Platform, log: Log): () => string | undefined {
   const credential = credentialFile(data, platform.random)
   try {

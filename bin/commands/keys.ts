@@ -59,7 +59,7 @@ export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>
   print(settings.json, { key, keyId, accountId, kind, mode }, key)
 }
 
-/** Lists the keys of one account, or of all. */
+/** Lists the keys of one account, or of all accounts. */
 export async function runKeysList(settings: Values<typeof KEYS_LIST_OPTIONS>): Promise<void> {
   const nowMs = realPlatform().clock.wall()
   const { account } = settings
@@ -86,7 +86,7 @@ export async function runKeysList(settings: Values<typeof KEYS_LIST_OPTIONS>): P
   )
 }
 
-/** Replaces a key and prints the new one. The key cannot be shown again. */
+/** Replaces a key and prints the new key. The key cannot be shown again. */
 export async function runKeysRoll(settings: Values<typeof KEYS_ROLL_OPTIONS>): Promise<void> {
   const platform = realPlatform()
   const made = await changeKey(settings, 'rollApiKey', (db, row, nowMs) =>

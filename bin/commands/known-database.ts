@@ -68,8 +68,8 @@ export async function assertKnownDatabase(place: DatabaseLocation): Promise<void
 }
 
 /**
- * Throws if the master key is not in the data folder. A command would otherwise create a new one, which cannot decrypt
- * the secrets.
+ * Throws if the master key is not in the data folder. Otherwise a command would create a new master key, which cannot
+ * decrypt the secrets.
  */
 export function assertOwnKeyFiles(data: string): void {
   const master = join(data, 'keys', 'master.key')
@@ -80,8 +80,8 @@ export function assertOwnKeyFiles(data: string): void {
 }
 
 /**
- * Prevents a second cloud by mistake: throws if `DATA` has no cloud but `DATA/cloud` has one. `untag start` creates
- * such folders.
+ * Throws if `DATA` has no cloud but `DATA/cloud` has one, because the user would start a second cloud by mistake.
+ * `untag start` creates such folders.
  */
 export function assertNoCloudBelow({ data, databaseUrl }: DatabaseLocation): void {
   const below = join(data, 'cloud')
@@ -91,7 +91,10 @@ export function assertNoCloudBelow({ data, databaseUrl }: DatabaseLocation): voi
   )
 }
 
-/** Hint at a cloud or agent in `DATA/cloud` or `DATA/edge` (the folders of `untag start`), or beside `DATA`. */
+/**
+ * Suggests another folder if there is a cloud or agent in `DATA/cloud` or `DATA/edge` (the folders of `untag start`),
+ * or beside `DATA`.
+ */
 export function nearby(data: string, name: 'cloud' | 'edge', file: string): string {
   const found = [join(data, name), join(dirname(data), name)].find(
     (folder) => resolve(folder) !== resolve(data) && existsSync(join(folder, file)),

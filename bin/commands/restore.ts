@@ -105,7 +105,7 @@ async function assertMayReplace(settings: Settings): Promise<void> {
   }
   await assertNoOtherConnections(settings)
   const { tables } = await inspectPostgres(databaseUrl)
-  // Tables of an interrupted restore may be dropped: they contain only data of a backup.
+  // Tables of an interrupted restore may be dropped, because they contain only data of a backup.
   if (tables.length > 0 && !force && !existsSync(restoringFolder(data)))
     throw new Error('the database is not empty: use --force to drop all its tables and restore the backup')
 }

@@ -53,7 +53,7 @@ async function change(
 ): Promise<{ iss: string; kid: string }[]> {
   const { use, data } = settings
   if (use === 'none') throw new WrongUsage(['--use token, receipt, policy or freshness is needed: what the key signs'])
-  // The cloud can read the new key only if its own master key encrypts it.
+  // The cloud can read the new key only if the cloud's own master key encrypts the key.
   assertOwnKeyFiles(data)
   const { random, clock } = realPlatform()
   const files = await loadKeyFiles(data, secretFiles, random)

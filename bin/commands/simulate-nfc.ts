@@ -32,8 +32,8 @@ function tagOf(uid: string, text: string | undefined): NfcTag | IcodeTag | null 
 
 /**
  * Simulates pcscd with one reader. Commands on stdin: `put UID [URL or text]`, `take`, `show` (prints the EAS bit),
- * `unplug`, `plug`. A UID of 8 hex digits is a MIFARE Classic, one of 14 is an NTAG. One of 16 that starts with E0 is
- * an ICODE SLIX with its EAS bit set.
+ * `unplug`, `plug`. A UID of 8 hex digits is a MIFARE Classic, and a UID of 14 is an NTAG. A UID of 16 hex digits that
+ * starts with E0 is an ICODE SLIX with its EAS bit set.
  */
 export async function runSimulateNfc({ socket }: Values<typeof SIMULATE_NFC_OPTIONS>): Promise<void> {
   const pcscd = pcscdSimulator({ platform: realPlatform() })

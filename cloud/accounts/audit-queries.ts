@@ -28,7 +28,7 @@ export function listAuditEntries(
   return query.orderBy('entry_id').limit(limit).execute()
 }
 
-/** Adds an entry for a change without an API call, such as one by the command line. */
+/** Adds an entry for a change that the command line makes without an API call. */
 export async function noteChange(
   db: Db,
   entry: Pick<AuditEntryRow, 'tenant' | 'actor' | 'operation' | 'entity_id'>,

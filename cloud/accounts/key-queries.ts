@@ -7,7 +7,7 @@ export function findKey(db: Db, keyId: string): Promise<ApiKeyRow | undefined> {
   return db.selectFrom('api_key').selectAll().where('key_id', '=', keyId).executeTakeFirst()
 }
 
-/** Keys of an account in one mode, or in both, oldest first. `addKey` limits their number. */
+/** Keys of an account in one mode, or in both modes, oldest first. `addKey` limits their number. */
 export function listKeys(db: Db, accountId: string, mode?: Mode): Promise<ApiKeyRow[]> {
   let query = db.selectFrom('api_key').selectAll().where('account_id', '=', accountId)
   if (mode !== undefined) query = query.where('mode', '=', mode)
@@ -43,7 +43,7 @@ export async function updateKey(db: Db, keyId: string, set: Partial<ApiKeyRow>):
 /** Maximum number of keys that the command line lists. */
 const LISTED_LIMIT = 100_000
 
-/** Keys of one account, or of all, with the name of the account. */
+/** Keys of one account, or of all accounts, with the name of the account. */
 export function listKeysOfAll(db: Db, accountName: string | undefined): Promise<(ApiKeyRow & { account: string })[]> {
   let query = db
     .selectFrom('api_key')

@@ -32,7 +32,7 @@ export function keyUsage(): KeyUsage {
         for (let i = 0; i < writing.length; i += BATCH)
           await database.write((db) => writeUsage(db, writing.slice(i, i + BATCH)))
       } catch (error) {
-        // The next flush retries these uses; newer ones replace them.
+        // The next flush retries these uses, unless newer uses have replaced them.
         unwritten = new Map([...writing, ...unwritten])
         throw error
       }

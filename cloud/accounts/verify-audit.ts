@@ -5,7 +5,7 @@ import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
 /** Entries in memory at once. */
 const AT_ONCE = 1_000
 
-/** Result for one tenant's chain: intact, or its first break. */
+/** Result for one tenant's chain: intact, or the first broken entry. */
 export interface VerifiedChain {
   tenant: string
   entries: number
@@ -59,7 +59,7 @@ async function follow(db: Db, tenant: string): Promise<VerifiedChain> {
       hash = row.hash ?? ''
     }
     if (rows.length > 0) continue
-    // The head is read after the entries, because a running cloud may extend both meanwhile.
+    // The head is read after the entries, because a running cloud may extend the chain meanwhile.
     const head = await db.selectFrom('audit_head').selectAll().where('tenant', '=', tenant).executeTakeFirst()
     const more = await db
       .selectFrom('audit_entry')

@@ -64,7 +64,7 @@ export async function countRefund(
     items_scanned: -sign * units,
     completed_checkouts: isWhole ? -sign : 0,
   })
-  // A refund of 0 cents is not counted: it ends a purchase whose whole amount was refunded in parts before.
+  // A refund of 0 cents is not counted. Such a refund ends a purchase whose whole amount was refunded in parts before.
   if (cent > 0) await addToDay(db, purchase, day, { refunds: sign })
   for (const share of shares)
     await addToVat(db, purchase, day, share.rate, { refund_cent: sign * share.cent, refund_tax_cent: sign * share.tax })

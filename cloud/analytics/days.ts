@@ -36,7 +36,7 @@ export function daysBetween(from: string, to: string): number {
 export const PERIODS = ['daily', 'weekly', 'monthly'] as const
 export type Period = (typeof PERIODS)[number]
 
-/** First day of the period of a day: the day, its Monday, or the first of its month. */
+/** First day of the period that contains a day: the day itself, its Monday, or the first of its month. */
 export function periodOf(day: string, period: Period): string {
   if (period === 'daily') return day
   if (period === 'monthly') return `${day.slice(0, 8)}01`

@@ -8,7 +8,8 @@ type Line = Pick<PurchaseLineRow, 'line_id' | 'price_cent' | 'quantity' | 'vat'>
 
 /**
  * Distributes refunds over lines, cents. A refund is split by VAT rate, as it was counted. Each part goes first to the
- * lines that the refund names. The rest goes to the other lines of the rate, in proportion to their remaining amounts.
+ * lines that the refund names. The rest goes to the other lines with the same VAT rate, in proportion to their
+ * remaining amounts.
  *
  * The shares add up to the refunded amount of the purchase, and per VAT rate to the amounts in the closings.
  */

@@ -27,7 +27,7 @@ export function sharesLeft(sold: readonly TaxShare[], gone: readonly TaxShare[])
 /**
  * Splits a refund by VAT rate: first over the named lines (`own`), then over the rest in proportion. The share of a
  * rate is at most its remaining amount. The tax of a share is the tax before the refund minus the tax of the remaining
- * amount, so that all refunds together equal the receipt.
+ * amount. So the taxes of all refunds together equal the tax on the receipt.
  */
 export function shareRefund(left: readonly TaxShare[], own: readonly TaxShare[], amountCent: number): TaxShare[] {
   const leftCents = left.map((share) => Math.max(0, share.cent))

@@ -84,7 +84,7 @@ export const fetchZones = operation({
 })
 
 /**
- * Finds a zone of the caller. Throws 404 if it is unknown or the caller may not see its store. Throws 403 if the
+ * Finds a zone of the caller. Throws 404 if the zone is unknown or the caller may not see its store. Throws 403 if the
  * package of the store is too low.
  */
 export async function zoneOfCaller(call: Call, zoneId: string): Promise<ZoneRow> {

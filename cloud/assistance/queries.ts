@@ -28,7 +28,7 @@ export function findRequest(db: Db, tenant: string, requestId: string): Promise<
     .executeTakeFirst()
 }
 
-/** Finds a request of any tenant by the shopper's ticket. The ticket is a secret, so that it proves access. */
+/** Finds a request of any tenant by the shopper's ticket. The ticket is a secret, so knowing it proves access. */
 export function findRequestOfTicket(db: Db, ticket: string): Promise<AssistanceRequestRow | undefined> {
   return db
     .selectFrom('assistance_request')

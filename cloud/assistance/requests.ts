@@ -9,8 +9,8 @@ import { countOpen, deleteRequests, findRequestOfTicket, hashOfTicket } from './
 import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
 
 /**
- * Maximum number of open requests per store and reason. Everyone who saw a zone's code can send requests. Each reason
- * has its own limit, so that these requests do not displace requests for tags.
+ * Maximum number of open requests per store and reason. Everyone who has scanned the code of a zone can send requests.
+ * Each reason has its own limit, so that these requests do not displace requests for tags.
  */
 const OPEN_LIMIT = 500
 /** Time from the last message of a request until its deletion, ms. */
@@ -126,7 +126,9 @@ export interface Denial {
   item: string | null
 }
 
-/** Opens a request for a tag that needs staff. Does nothing if one is open for this device and purchase or item. */
+/**
+ * Opens a request for a tag that needs staff. Does nothing if a request for this device and purchase or item is open.
+ */
 export async function openRequestForDenial({ db, platform, nowMs }: Scope, denial: Denial): Promise<void> {
   const subject = `${denial.deviceId ?? '-'} ${denial.purchaseId ?? denial.item ?? '-'}`
   const open = await db

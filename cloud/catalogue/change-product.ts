@@ -17,8 +17,8 @@ export interface InsertedProduct {
 }
 
 /**
- * Adds a product to a store. Throws 409 if the store sells it. If other stores sell the product, only the price of the
- * input is used.
+ * Adds a product to a store. Throws 409 if the store already sells the product. If other stores sell the product, only
+ * the price of the input is used.
  */
 export async function insertIntoStore(
   call: Call,

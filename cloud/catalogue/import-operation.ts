@@ -11,7 +11,7 @@ import { BATCH_LIMIT, upsertProducts, type Upserted } from './upsert-products.ts
 
 /** Maximum size of the form, bytes: a file of 20 MB and 64 KB for the other fields. */
 const FORM_LIMIT = 20 * 1024 * 1024 + 64 * 1024
-/** Maximum number of files read at the same time. Reading one takes up to 100 MB of memory. */
+/** Maximum number of files read at the same time. Reading a file takes up to 100 MB of memory. */
 const CONCURRENT_READS_LIMIT = 3
 let filesBeingRead = 0
 

@@ -12,7 +12,7 @@ export interface ProductNames {
   ean?: string | undefined
 }
 
-/** Returns `ean` or its synonym `barcode`. Throws 400 if both are missing or differ. */
+/** Returns `ean` or its synonym `barcode`. Throws 400 if both fields are missing or differ. */
 export function eanOfRequest({ ean, barcode }: Pick<ProductNames, 'ean' | 'barcode'>): string {
   const stated = agreedValue('ean', ean, barcode)
   if (stated === undefined) throw invalid('ean', 'is missing', 'missing')

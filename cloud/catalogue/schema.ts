@@ -114,7 +114,10 @@ export type ProductInput = z.output<typeof ProductInput>
 
 export type ProductChanges = z.output<z.ZodObject<typeof PRODUCT_CHANGES>>
 
-/** Identifiers of a product in a request. If a request has several, all of them must identify the same product. */
+/**
+ * Identifiers of a product in a request. If a request has several identifiers, all of them must identify the same
+ * product.
+ */
 export const PRODUCT_NAMES = {
   productId: Id.optional(),
   id: Id.optional(),

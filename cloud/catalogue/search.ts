@@ -11,8 +11,8 @@ import { QUERY_TERMS_LIMIT, queryTermsOf } from './search-terms.ts'
 /** Maximum number of entries that are counted per term to find the rarest. */
 const COUNT_LIMIT = 1_000
 /**
- * Maximum number of entries that one database query scans. It bounds a search for two frequent terms that few products
- * share.
+ * Maximum number of entries that one database query scans. This limit matters if a query has two frequent terms that
+ * few products share.
  */
 const SCAN_LIMIT = 20_000
 /** Character that sorts after all others. A prefix followed by it ends the range of the terms with this prefix. */
@@ -42,11 +42,11 @@ interface Range {
   to: string
   scan: number
   limit: number
-  /** LIKE patterns of the other terms. */
+  /** LIKE patterns for the other terms of the query. */
   [other: `other${number}`]: string
 }
 
-/** One prepared query per number of other terms. */
+/** One prepared query for each number of other terms. */
 const found = Array.from({ length: QUERY_TERMS_LIMIT }, (_, others) =>
   prepared((db, p: Range) => {
     const entries = db

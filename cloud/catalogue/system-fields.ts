@@ -29,7 +29,7 @@ const SAME_TIME = new Set(['createdAt', 'updatedAt'])
 
 type Sent = z.output<z.ZodObject<Omit<typeof SYSTEM_FIELDS, 'ean' | 'barcode'>>>
 
-/** Removes the system fields from a request. Throws 400 if one of them differs from the product. */
+/** Removes the system fields from a request. Throws 400 if one of these fields differs from the product. */
 export function settableFields<T extends Sent>(
   sent: T,
   eans: { ean?: string | undefined; barcode?: string | undefined },

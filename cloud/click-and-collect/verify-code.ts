@@ -5,8 +5,8 @@ import { isPickupCode } from '../pickup-orders/pickup-code.ts'
 import { findOrder, orderCodes } from '../pickup-orders/queries.ts'
 
 /**
- * Statuses of orders that a code may belong to: open orders, and recent orders that were picked up. With the latter the
- * operation recognises a second pick-up.
+ * Statuses of orders that a code may belong to: open orders, and recent orders that were picked up. With recent orders
+ * the operation recognises a second pick-up.
  */
 const SEARCHED_STATUSES: readonly { statuses: readonly OrderStatus[]; limit: number }[] = [
   { statuses: OPEN_STATUSES, limit: 5_000 },
@@ -15,7 +15,7 @@ const SEARCHED_STATUSES: readonly { statuses: readonly OrderStatus[]; limit: num
 
 /**
  * Finds the order of a pick-up code. Stored hashes include the order id, so the code is hashed once for each candidate.
- * This takes a few ms within the limits above.
+ * This takes a few ms, because the limits above bound the number of candidates.
  */
 export async function orderOfCode(
   db: Db,

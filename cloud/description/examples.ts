@@ -120,7 +120,7 @@ const BY_PLACE: Readonly<Record<string, unknown>> = {
   'mqtt.username': 'agt_01KANX9C3D5E7F9G2H4J6K8M1N',
 }
 
-/** Enum values that are better examples than the first one. */
+/** Enum values that are better examples than the first value. */
 const PREFERRED: ReadonlySet<unknown> = new Set(['SUCCESS', 'rfid', 'uhf_rfid', 'redeemed'])
 
 const TIME = '2026-11-20T09:00:00.000Z'
@@ -129,8 +129,8 @@ const UNIX_MS = 1_795_165_200_000
 const DEPTH = 8
 
 /**
- * Generates an example response from the request, the known names and the types. Of the optional fields, it includes
- * only those with a known value.
+ * Generates an example response from the request, the known names and the types. Includes an optional field only if its
+ * value is known.
  */
 export function exampleAnswer(
   schema: JsonSchema,

@@ -16,14 +16,14 @@ type Components = Readonly<Record<string, JsonSchema>>
 
 /** Maximum depth of listed fields. */
 const DEPTH = 4
-/** One shared formatter, because creating one takes a hundred times as long as using it. */
+/** One shared formatter, because creating a formatter takes a hundred times as long as using it. */
 const NUMBERS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 })
 /** Start of the descriptions of ids. Listings show the type `id` instead of this description. */
 const ID_DESCRIPTION = 'An opaque id'
 
 /**
- * Lists the fields of a schema and nested fields. If `expand`, lists the fields of shared schemas, too; otherwise
- * only their names.
+ * Lists the fields of a schema and nested fields. If `expand`, also lists the fields of shared schemas; otherwise only
+ * the names of these schemas.
  */
 export function fieldsOf(schema: JsonSchema, components: Components, expand: boolean, prefix = '', depth = 0): Field[] {
   const whole =
@@ -55,7 +55,7 @@ export function fieldsOf(schema: JsonSchema, components: Components, expand: boo
   return [...parts, ...own]
 }
 
-/** Merges alternative schemas. A field is required if all alternatives require it. */
+/** Merges alternative schemas. A field is required only if all alternatives require it. */
 function mergeForms(schema: JsonSchema): JsonSchema {
   const forms = schema.anyOf ?? []
   if (schema.properties || schema.allOf || forms.length === 0 || forms.some((form) => !form.properties)) return schema

@@ -6,7 +6,10 @@ import { schemaWriter, type SchemaDirection, type SchemaWriter } from '../../pol
 /** Minimum number of fields of a shared schema that responses reference as their base. */
 const WORTH_SHARING = 3
 
-/** Makes a writer that describes a response as a shared schema plus further fields, if it extends one. */
+/**
+ * Makes a writer. If a response extends a shared schema, the writer describes the response as this schema plus further
+ * fields.
+ */
 export function apiSchemaWriter(): SchemaWriter {
   nameSharedSchemas()
   const { components, write: plain } = schemaWriter()
@@ -21,7 +24,7 @@ export function apiSchemaWriter(): SchemaWriter {
   return { components, write }
 }
 
-/** Finds the largest shared schema whose fields this one includes, and its further fields. */
+/** Finds the largest shared schema whose fields are all in this schema, and the further fields of this schema. */
 function baseOf(schema: z.ZodType): { shared: z.ZodObject; rest: z.ZodObject } | undefined {
   if (!(schema instanceof z.ZodObject) || schema._zod.def.checks) return undefined
   const shape = schema.shape as Record<string, unknown>

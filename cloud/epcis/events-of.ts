@@ -20,7 +20,7 @@ const ACTION_STEP: Readonly<Record<ProtectionAction, string>> = {
   unlock_fixture: 'other',
   verify_item_status: 'inspecting',
 }
-/** Actions on paid goods. They set the disposition if the event has no item status. */
+/** Actions on paid goods. These actions set the disposition if the event has no item status. */
 const PAID_GOODS_ACTIONS: ReadonlySet<ProtectionAction> = new Set([
   'detach_hard_tag',
   'deactivate_label',
@@ -37,8 +37,8 @@ export interface Sold {
 }
 
 /**
- * Event of a paid purchase. Lists items with an identifier by it, and other goods by product and quantity. Skips
- * deposits.
+ * Event of a paid purchase. Lists items that have an identifier by this identifier, and other goods by product and
+ * quantity. Skips deposits.
  */
 export function soldEvent(store: Store, { purchase_id, completed_ms, lines, moves }: Sold): EpcisEvent {
   const epcs = moves.flatMap((move) => itemUri(namesOf(move)) ?? [])
@@ -66,8 +66,8 @@ export function soldEvent(store: Store, { purchase_id, completed_ms, lines, move
 }
 
 /**
- * Event of a status change. Undefined for items without an identifier, and for items that became paid with their
- * purchase, because `soldEvent` contains them.
+ * Event of a status change. Undefined for items without an identifier. Also undefined for items that became paid with
+ * their purchase, because `soldEvent` contains them.
  */
 export function moveEvent(store: Store, move: ItemMoveRow, purchaseCompletedMs: number | null): EpcisEvent | undefined {
   const epc = itemUri(namesOf(move))

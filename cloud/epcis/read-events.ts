@@ -18,10 +18,10 @@ import { eansOfLines, moveId, movesAfter, salesAfter } from './queries.ts'
  * the used memory does not grow with the response.
  */
 
-/** Maximum number of rows of one list in memory. */
+/** Maximum number of rows of one source in memory. */
 const PAGE = 200
 
-/** Sources, in their order within one position. */
+/** Sources, in the order in which entries with the same position are listed. */
 const KINDS = ['checkout', 'item', 'protection'] as const
 type Kind = (typeof KINDS)[number]
 
@@ -136,8 +136,8 @@ async function* listing(
 }
 
 /**
- * Start of one list. Entries with the same position are sorted by kind. At the position of `from`, earlier kinds are
- * already read and later kinds are not.
+ * Position at which reading of one source starts. Entries with the same position are sorted by kind. At the position of
+ * `from`, earlier kinds are already read and later kinds are not.
  */
 function startOf(kind: Kind, from: Position): EventPosition {
   if (kind === from.kind) return from

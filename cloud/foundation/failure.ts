@@ -54,7 +54,7 @@ export class Failure extends Error {
   }
 }
 
-/** 404. Unknown entities and those of other accounts get the same text. */
+/** 404. Unknown entities and entities of other accounts get the same text. */
 export function notFound(what: string): Failure {
   return new Failure('not-found', `no such ${what}`)
 }

@@ -3,8 +3,8 @@ import type { Database } from '../persistence/database.ts'
 /** Interfaces that operations use and other modules implement. */
 
 /**
- * Time of the last use of each key, to the minute. Requests write it to memory only, so that responses do not wait for
- * the database. A job stores it every minute. A crash loses at most one minute.
+ * Time of the last use of each key, to the minute. Requests write the time to memory only, so that responses do not
+ * wait for the database. A job stores the times every minute. A crash loses the times of at most one minute.
  */
 export interface KeyUsage {
   note(keyId: string, nowMs: number): void

@@ -5,8 +5,8 @@ import { encode } from 'uqr'
 const BORDER = 4
 /**
  * Texts of at least this length get a fixed mask; shorter texts get the best mask. Receipts are hundreds of random
- * characters. All eight masks are equally good for them, measured on sixty receipts. Trying all masks takes ten times
- * as long as drawing the code.
+ * characters. All eight masks are equally good for receipts, measured on sixty receipts. Trying all masks takes ten
+ * times as long as drawing the code.
  */
 const RANDOM_FROM_CHARACTERS = 200
 const ANY_MASK = 6

@@ -2,7 +2,10 @@ import { Failure } from '../foundation/failure.ts'
 import { DatabaseBusy, DatabaseUnavailable } from '../persistence/database.ts'
 import { isDiskFull } from '../persistence/storage-state.ts'
 
-/** Converts an error for the caller: temporary faults become 503 with `Retry-After`, unexpected ones 500 without details. */
+/**
+ * Converts an error for the caller: temporary faults become 503 with `Retry-After`, and unexpected faults become 500
+ * without details.
+ */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof DatabaseBusy)

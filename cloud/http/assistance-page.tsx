@@ -60,7 +60,7 @@ export function ZonePage({ view, ticket }: { view: ZoneView; ticket: string }) {
   )
 }
 
-/** One conversation. It does not reload itself, because that would discard typed text. */
+/** One conversation. The page does not reload itself, because a reload would discard typed text. */
 export function ConversationPage({
   view,
   request,

@@ -36,7 +36,10 @@ const REFUSALS: Record<string, keyof typeof STATUS> = {
 /** Data that all pages of a zone show. */
 type View = Omit<ZoneView, 'path' | 'reader'>
 
-/** Routes of the pages behind the QR codes of zones. Everyone with the address of a conversation may read it. */
+/**
+ * Routes of the pages behind the QR codes of zones. Everyone who has the address of a conversation may read the
+ * conversation.
+ */
 export function assistanceRoutes(app: Hono, database: Database, services: Services, readers: PageRenderer): void {
   const pages = new AssistancePages(database, services, readers)
   app.get('/z/:zoneId', (c) => pages.answer(c, READ_ALLOWANCE, () => pages.showZone(c)))
@@ -158,7 +161,7 @@ async function readForm(c: Context): Promise<URLSearchParams> {
   return new URLSearchParams(new TextDecoder().decode(await readBytes(c, FORM_LIMIT)))
 }
 
-/** The message of a form; undefined if it is blank. Throws 400 if it is too long. */
+/** The message of a form; undefined if it is blank. Throws 400 if the message is too long. */
 function messageIn(form: URLSearchParams): string | undefined {
   const text = (form.get('message') ?? '').replaceAll('\r\n', '\n').trim()
   if (text === '') return undefined

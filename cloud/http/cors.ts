@@ -21,7 +21,7 @@ function isCallableByPages(operation: Operation | undefined): operation is Opera
   return operation !== undefined && (operation.callers.includes('publishable') || operation.name === PUBLIC_RECEIPT)
 }
 
-/** CORS headers of a response. None for requests with a secret key: web pages must not hold one. */
+/** CORS headers of a response. None for requests with a secret key, because web pages must not hold a secret key. */
 export function corsHeaders(
   operation: Operation | undefined,
   authorization: string | undefined,
@@ -29,7 +29,7 @@ export function corsHeaders(
   return isCallableByPages(operation) && !holdsSecret(authorization) ? READABLE_HEADERS : {}
 }
 
-/** True for all keys except publishable ones. Malformed keys are rejected anyway, and pages may read that error. */
+/** True for all keys except publishable keys. Malformed keys are rejected anyway, and pages may read that error. */
 function holdsSecret(authorization: string | undefined): boolean {
   return (
     authorization !== undefined &&

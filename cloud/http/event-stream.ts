@@ -11,7 +11,8 @@ const WAITING_LIMIT = 16
 
 /**
  * Runs work and streams its progress as server-sent events: some `progress` events, then `result` or `error`. If the
- * work ends before its first report, the response is an ordinary one. A disconnected client does not stop the work.
+ * work ends before its first report, the response is an ordinary response. A disconnected client does not stop the
+ * work.
  */
 export async function streamProgress(
   work: (report: ReportProgress) => Promise<OperationResult>,

@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono'
 import { IMAGE_NAME, IMAGE_TYPES, type ImageStore } from '../foundation/image-store.ts'
 
-/** Serves images by their content hash. They never change, so caches may keep them forever. */
+/** Serves images by their content hash. Images never change, so caches may keep them forever. */
 export function imageRoutes(app: Hono, images: ImageStore, isTooFast: (c: Context) => boolean): void {
   app.get('/images/:name', async (c) => {
     if (isTooFast(c)) return c.text('too many requests', 429, { 'retry-after': '1' })

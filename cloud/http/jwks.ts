@@ -5,7 +5,7 @@ import type { Database } from '../persistence/database.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import type { PublicAccess } from './public-access.ts'
 
-/** Routes for the public keys of tokens and receipts: all, or those of one issuer. */
+/** Routes for the public keys of tokens and receipts: all keys, or the keys of one issuer. */
 export function jwksRoutes(app: Hono, database: Database, access: PublicAccess): void {
   app.get('/.well-known/jwks.json', (c) => answer(c))
   app.get('/.well-known/jwks/:file', (c) => answer(c, c.req.param('file').replace(/\.json$/, '')))

@@ -5,7 +5,7 @@ import type { Texts } from '../texts/texts.ts'
 import { Page, type PageContext } from './page.tsx'
 
 /**
- * Page that opens from the receipt's QR code. It begins with returns and refunds since the sale; the returned lines are
+ * Page that opens from the receipt's QR code. It begins with the returns and refunds since the sale; returned lines are
  * struck out.
  */
 export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; reader: PageContext }) {
@@ -106,7 +106,9 @@ function Line({ item, isReturned, note, formats: { money, weight } }: LineView) 
   )
 }
 
-/** Advice about security tags that are still on the goods: the store's own text, else a default. */
+/**
+ * Advice about security tags that are still on the goods. If the store has no text of its own, a default text is used.
+ */
 export function TagHint({ texts, purchase }: { texts: Texts; purchase: TransactionData }) {
   const { securityTagMode: mode, securityTagStatus: status, securityTagHint: note } = purchase
   if (status !== 'pending') return null

@@ -39,7 +39,8 @@ export class ReceiptRoutes {
   }
 
   /**
-   * Serves `getReceiptFromToken` to clients that prefer a page or plain text. All others get JSON from the operation.
+   * Serves `getReceiptFromToken` to clients that prefer a page or plain text. All other clients get JSON from the
+   * operation.
    */
   addOperation(app: Hono, base: string, operation: Operation | undefined): void {
     app.get(`${base}/getReceiptFromToken`, (c, next) => {

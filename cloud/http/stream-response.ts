@@ -1,6 +1,6 @@
 import type { StreamedResponse } from '../operations/operation.ts'
 
-/** Sends a response part by part. Produces the next part only when the client has taken the previous ones. */
+/** Sends a response part by part. Produces the next part only when the client has received the previous parts. */
 export function streamResponse(
   { contentType, fileName, chunks }: StreamedResponse,
   headers: Readonly<Record<string, string>>,

@@ -25,7 +25,7 @@ export interface Target {
   dryRun: boolean
 }
 
-/** Writes up to 500 records in one transaction. Valid records are written even if others are invalid. */
+/** Writes up to 500 records in one transaction. Valid records are written even if other records are invalid. */
 export function applyBatch(dataType: DataType, records: readonly unknown[], target: Target): Promise<BatchCounts> {
   if (dataType === 'articles') return applyArticles(records, target)
   return dataType === 'stock' ? applyStock(records, target) : applyDocuments(dataType, records, target)

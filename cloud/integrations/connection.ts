@@ -54,7 +54,7 @@ export function faultsOf(connector: Connector, credentials: Credentials): ErrorD
   })
 }
 
-/** Parses credentials for a connector. Throws 400 if they are invalid or their address is not allowed. */
+/** Parses credentials for a connector. Throws 400 if the credentials are invalid or their address is not allowed. */
 export function readCredentials(connector: Connector, credentials: Credentials, config: CloudConfig): unknown {
   const details = faultsOf(connector, credentials)
   if (details.length > 0)
@@ -79,7 +79,7 @@ export function sealCredentials({ authority }: Services, connectionId: string, c
   return authority.sealer.seal(Buffer.from(JSON.stringify(credentials)), contextOf(connectionId))
 }
 
-/** Decrypts the stored credentials. Returns undefined if none are stored. */
+/** Decrypts the stored credentials. Returns undefined if no credentials are stored. */
 export function storedCredentials(
   { authority }: Services,
   row: IntegrationConnectionRow | undefined,

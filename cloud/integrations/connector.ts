@@ -13,7 +13,7 @@ export interface Connector<C = unknown> {
   readonly credentials: z.ZodType<C>
   /** Description of the credentials for the API documentation. */
   readonly needs: string
-  /** Address of the system. All requests must have its origin. */
+  /** Address of the system. All requests must have the same origin as this address. */
   addressOf(credentials: C): string
   /** Identifies the data source (address, shop, branch). Cursors of another source are invalid. */
   sourceOf(credentials: C): string

@@ -33,7 +33,7 @@ const TARGETS: Readonly<Record<DataType, readonly string[]>> = {
   suppliers: ['externalId', 'name', 'email', 'phone', 'address', 'countryCode', 'vatId'],
 }
 
-/** Fields that null clears. For all other fields null is ignored, because systems send it for unknown values. */
+/** Fields that null clears. All other fields ignore null, because systems send null for unknown values. */
 export const CLEARED_BY_NULL = ['oldPrice', 'deposit', 'depositVat'] as const
 
 /** Targets that the specification's mapping also contains. The cloud ignores their values and calculates its own. */

@@ -37,8 +37,8 @@ interface Reading {
 }
 
 /**
- * Reads all data types page by page. Stores each page with its cursor. Throws a `VendorFault`; the pages that were
- * stored before remain.
+ * Reads all data types page by page. Stores the records of each page, and the cursor of the next page. Throws a `VendorFault`;
+ * the pages that were stored before remain.
  */
 export async function pullAll(reading: Reading): Promise<Pulled> {
   const { round, connection } = reading
@@ -141,8 +141,8 @@ async function storePage(
       })
       const counts = addCounts(state.counts, done)
       const after = isLast ? { ...state, counts, cursor: next, isDone: next === null } : { ...state, counts }
-      // The cursor is stored with the last batch of a page. After a crash before that, the page is read again; writing
-      // its records twice does no harm.
+      // The cursor is stored with the last batch of a page. If a crash happens before that, the page is read again.
+      // Writing its records twice does no harm.
       if (isLast) await round.storeState(call, store, dataType, after)
       if (isLast && storesCredentials) await round.storeCredentials(call, credentials)
       call.afterCommit(() => addErrors(pulled.errors, done.errors))

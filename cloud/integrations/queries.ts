@@ -21,7 +21,7 @@ function connections(db: Db, { storeId, side, system }: ConnectionKey) {
     .where('system', '=', system)
 }
 
-/** Connection of a store to a system; undefined if it was never used. */
+/** Connection of a store to a system; undefined if the store never used the system. */
 export function findConnection(db: Db, which: ConnectionKey): Promise<IntegrationConnectionRow | undefined> {
   return connections(db, which).executeTakeFirst()
 }
@@ -55,8 +55,8 @@ export async function writeSealed(
 }
 
 /**
- * Takes or renews the lease. Returns false if another call holds it. Ignores a lease whose end is implausibly late,
- * because a fast clock wrote it.
+ * Takes or renews the lease. Returns false if another call holds the lease. Ignores a lease whose end is implausibly
+ * late, because a fast clock wrote it.
  */
 export async function takeLease(
   db: Db,

@@ -12,7 +12,7 @@ export interface TransactionRefund {
   /** Day of the refund in the store's time zone. */
   readonly day: string | undefined
   readonly amountCent: number
-  /** Refunded goods and deposits, or an amount for each VAT rate. They sum up to `amountCent`. */
+  /** Refunded goods and deposits, or an amount for each VAT rate. The amounts add up to `amountCent`. */
   readonly lines: readonly TransactionLine[]
 }
 

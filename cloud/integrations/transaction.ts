@@ -163,7 +163,7 @@ export interface TransactionWriter {
   readonly refund: string | ((refund: TransactionRefund, place: RefundPlace) => Promise<PushFault | undefined>)
 }
 
-/** Place of a refund: its sale, the index of the record, and the field. */
+/** Where a refund belongs: its sale, the index of the record, and the field. */
 export interface RefundPlace {
   readonly sale: Transaction
   readonly index: number

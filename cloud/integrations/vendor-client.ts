@@ -17,7 +17,9 @@ export interface VendorRequest {
   readonly json?: unknown
   /** Sent as a form. */
   readonly form?: Readonly<Record<string, string>>
-  /** True if the request may be repeated: it only reads or has an idempotency key. GET is always repeatable. */
+  /**
+   * True if the request may be repeated: it only reads or has an idempotency key. GET requests may always be repeated.
+   */
   readonly repeatable?: boolean
   /** 4xx statuses that the connector handles as responses. */
   readonly expected?: readonly number[]

@@ -154,7 +154,7 @@ export async function deduct(
   emitCrossings(scope, program, userId, balance + taken, balance)
 }
 
-/** Returns reversed units of an earning after a refund failed. They expire with the earning. */
+/** Returns reversed units of an earning after a refund failed. The returned units expire together with the earning. */
 export async function returnReversed(
   scope: Scope,
   program: Program,

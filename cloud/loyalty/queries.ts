@@ -225,7 +225,7 @@ type MemberKey = Pick<LoyaltyMemberRow, 'program_id' | 'user_id'>
 
 /**
  * Units that are due to expire. Earlier spending is subtracted from the oldest earnings first. A reversal reduces the
- * earning that it reverses.
+ * earning to which it belongs.
  */
 export async function expiredUnits(db: Db, { program_id, user_id }: MemberKey, nowMs: number): Promise<number> {
   const ledger = db.selectFrom('loyalty_entry').where('program_id', '=', program_id).where('user_id', '=', user_id)

@@ -38,8 +38,8 @@ export class AgentInbox {
   }
 
   /**
-   * Stores a batch of an agent's journal and acknowledges it. Drops the batch if too many wait: the agent sends it
-   * again.
+   * Stores a batch of an agent's journal and acknowledges it. If too many batches wait, drops the batch; the agent then
+   * sends it again.
    */
   receiveBatch(from: AgentAddress, batch: string): void {
     const stored = this.#batches.add(from.agentId)

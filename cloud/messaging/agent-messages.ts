@@ -13,7 +13,8 @@ import { BackgroundTasks } from './background-tasks.ts'
 
 /**
  * Messages between the cloud and its agents over the broker. Agents publish batches of events, which the cloud stores
- * and acknowledges. The cloud publishes documents of a store after changes, and its freshness periodically.
+ * and acknowledges. The cloud publishes documents of a store after changes, and the freshness of the store
+ * periodically.
  */
 export interface AgentMessages {
   readonly hooks: BrokerHooks

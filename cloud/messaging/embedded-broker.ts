@@ -167,7 +167,8 @@ class AgentClients {
   }
 
   /**
-   * Wraps a new connection. Cuts it if no agent logs in within 5 s, or if too many connections wait for their login.
+   * Wraps a new connection. Cuts the connection if no agent logs in within 5 s, or if too many connections wait for a
+   * login.
    */
   admit(socket: Socket, waiting: WaitingConnections, onCut: (why: string) => void): PacketGuard {
     const cut = (why: string) => {

@@ -24,7 +24,7 @@ const STORES_LIMIT = 10_000
 const REPUBLISHED_ENTRIES = 8
 /** Maximum number of entries in one message; agents fetch older ones. */
 const PAGE_LIMIT = 100
-/** Retained documents are signed again after this time, ms. They are valid for 80 h. */
+/** Retained documents are signed again after this time, ms. They are valid for 80 h after signing. */
 const REPUBLISH_ALL_MS = 3_600_000
 /**
  * Minimum time between two publications of all documents because of a new connection, ms. After an outage all agents
@@ -104,8 +104,8 @@ export class StoreAnnouncements {
   }
 
   /**
-   * Publishes all documents of the store after one of its agents connected: a restarted broker has lost its retained
-   * messages.
+   * Publishes all documents of the store after one of its agents connected, because a restarted broker has lost its
+   * retained messages.
    */
   connected(storeId: string): void {
     if (!this.#owns(storeId)) return

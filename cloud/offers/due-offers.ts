@@ -13,7 +13,7 @@ import { readBranches, readDue, readGroup, updateGroup } from './queries.ts'
 const POLL_MS = 30_000
 /** Offers per read. */
 const READ_LIMIT = 100
-/** Maximum number of concurrent transactions. On SQLite they share a commit. */
+/** Maximum number of concurrent transactions. On SQLite, concurrent transactions share a commit. */
 const AT_ONCE = 10
 const NAME = 'due offers'
 

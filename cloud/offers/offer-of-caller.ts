@@ -19,15 +19,15 @@ export interface OfferOfCaller {
   priced: OfferRow
 }
 
-/** Returns `offerId` or its synonym `id`. Throws 400 if they differ. */
+/** Returns `offerId` or its synonym `id`. Throws 400 if both are given and differ. */
 export function offerIdOf({ offerId, id }: { offerId?: string | undefined; id?: string | undefined }): string {
   if (offerId !== undefined && id !== undefined && offerId !== id) throw invalid('id', 'differs from offerId')
   return offerId ?? id ?? ''
 }
 
 /**
- * Finds an offer with all its branches. Throws 404 if the offer is unknown. Throws 403 if it has branches in stores
- * that the key may not change.
+ * Finds an offer with all its branches. Throws 404 if the offer is unknown. Throws 403 if the offer has branches in
+ * stores that the key may not change.
  */
 export async function offerOfCaller(call: Call, offerId: string): Promise<OfferOfCaller> {
   const caller = knownCaller(call.caller)

@@ -139,7 +139,7 @@ async function mockUpdate(call: Call, offerId: string, input: UpdateOffer) {
       groupId: group.group_id,
       offerIds,
     })
-  // Mock offers do not store their dates, so a single new date cannot be checked.
+  // Mock offers do not store their dates, so a single new date cannot be compared with the other date.
   if (input.validFrom !== undefined && (input.validTo ?? input.validUntil) !== undefined)
     newValidity({ fromMs: 0, toMs: 0 }, input)
   if (input.products) await offerProducts(call, input.products, stores)

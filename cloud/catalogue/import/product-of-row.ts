@@ -2,8 +2,8 @@ import { cellOf, type ColumnPlaces } from './columns.ts'
 import type { Cell } from './sheet.ts'
 
 /**
- * Converts the cells of a row to the types of the API. Empty cells are omitted. Values that cannot be converted stay as
- * they are, so that the validation of products reports them.
+ * Converts the cells of a row to the types of the API. Empty cells are omitted. Values that cannot be converted stay
+ * unchanged, so that the validation of products reports them.
  */
 export function productOfRow(cells: readonly Cell[], places: ColumnPlaces): Record<string, unknown> {
   const cell = (column: Parameters<typeof cellOf>[2]) => cellOf(cells, places, column)

@@ -20,7 +20,10 @@ type Config = Pick<CloudConfig, 'baseUrl' | 'rateLimit' | 'publishableRateLimit'
 const ANYWHERE = { 'access-control-allow-origin': '*' }
 const PLAIN = 'text/plain; charset=utf-8'
 
-/** Makes the documents about these operations. Each is generated at its first request, so that the start stays fast. */
+/**
+ * Makes the documents about these operations. Each document is generated at its first request, so that the start stays
+ * fast.
+ */
 export function apiDocuments(operations: ReadonlyMap<string, Operation>, config: Config): ApiDocuments {
   const description = once(() => describeApi(operations, config.baseUrl))
   const guide = once(() => guideSections(config))

@@ -6,7 +6,7 @@ import { FieldList } from './field-list.tsx'
 import { codeId } from './code-lists.tsx'
 import { Code, Inline, Prose } from './prose.tsx'
 
-/** Statuses that every operation may return. The guide describes them, so entries only name them. */
+/** Statuses that every operation may return. The guide describes these statuses, so entries only name them. */
 const EVERYWHERE: ReadonlySet<number> = new Set([401, 413, 415, 429, 500, 503])
 
 /** Section of one operation. */

@@ -12,7 +12,7 @@ import { TryTemplate } from './try-template.tsx'
 interface Parts {
   description: Description
   guide: readonly GuideSection[]
-  /** Scripts of the page. Search and trying operations need them. */
+  /** Scripts of the page. The search and the forms that call operations need these scripts. */
   scripts: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** Template of the form for trying an operation. Only the script shows it. */
+/** Template of the form for trying an operation. The page's script shows the form. */
 export function TryTemplate() {
   return (
     <template id="try">

@@ -44,7 +44,7 @@ const Taxes = z.looseObject({
   ),
 })
 
-/** Id of a sale in Lightspeed. It is derived from shop and sale, so that each push of the sale uses the same id. */
+/** Id of a sale in Lightspeed. The id is derived from shop and sale, so that each push of the sale uses the same id. */
 const saleIdOf = (shop: string, id: string) => v5(`${shop}/untag/${id}`, v5.URL)
 
 const round5 = (euros: number) => Math.round(euros * 1e5) / 1e5

@@ -60,7 +60,7 @@ type Product = z.output<typeof Product>
 
 const RATES = [7, 19] as const
 
-/** VAT rate from net and gross price. Both prices are rounded, so the nearest rate is used. */
+/** VAT rate from net and gross price. Both prices are rounded, so the function returns the nearest VAT rate. */
 function rateOf({ price_including_tax, price_excluding_tax }: Product): number | undefined {
   const [gross, net] = [Number(price_including_tax), Number(price_excluding_tax)]
   const percent = net > 0 && gross > net ? (gross / net - 1) * 100 : Number.NaN

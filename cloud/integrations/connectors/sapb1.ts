@@ -121,7 +121,7 @@ function pushTo({ base, call }: Api, credentials: SapCredentials): Push {
       await call({ method: 'GET', url: urlOf(base, list, { $filter: filter, $top: '1', $select: select }) }),
       row,
     )
-  /** Writes an order or a credit note. Both have the same form. */
+  /** Writes an order or a credit note. Both documents have the same form. */
   const write = async (
     document: 'Orders' | 'CreditNotes',
     { id, day, lines }: Pick<Transaction, 'id' | 'day' | 'lines'>,

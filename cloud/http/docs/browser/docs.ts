@@ -87,7 +87,7 @@ function freshKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Error text for a key that must not be sent; undefined if it may. */
+/** Error text for a key that must not be sent; undefined if the key may be sent. */
 function objection(key: string, isOpen: boolean): string | undefined {
   if (key === '') return isOpen ? undefined : 'Enter a test key first.'
   if (key.includes('_live_'))
