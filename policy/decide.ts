@@ -22,7 +22,10 @@ import type {
 export interface ItemFacts {
   /** null: the payment state is unknown. */
   status: ItemStatus | null
-  /** Set if the item belongs to a paid purchase, or can be bound to one. `decide` then treats it as paid. */
+  /**
+   * Set if the item belongs to a paid purchase, or can be bound to a paid purchase. `decide` then treats the item as
+   * paid.
+   */
   paidBy?: 'purchase'
   category?: string | undefined
   brand?: string | undefined
@@ -62,7 +65,7 @@ export interface DecisionFacts {
   hasValidToken?: true
   /** The operator overrides the lease of another device. */
   overridesLease?: true
-  /** Overrides that this operator approved in the last hour. Undefined: the caller does not limit them. */
+  /** Overrides that this operator approved in the last hour. Undefined: the caller does not limit these overrides. */
   approvals?: number
   /** Set if a limit of the policy is exhausted: the text for the denial. */
   limit?: string | undefined

@@ -77,8 +77,8 @@ export function completeCapabilities(deviceType: DeviceType, stated: StatedAbili
 }
 
 /**
- * Applies the abilities of a request. A technology implies the capability to read it, and that capability implies the
- * technology.
+ * Applies the abilities of a request. The technologies of a request also set the capabilities to read them. If a
+ * request names no technologies, a capability to read adds or removes its technology.
  */
 export function changeCapabilities(
   current: Abilities,
@@ -136,7 +136,7 @@ export function releasesByTag({ workflowType, capabilities, deviceType }: Device
   return deviceType !== 'exit_gate' && !isWatched && (capabilities.canReadUhfRfid || capabilities.canReadHfNfc)
 }
 
-/** Action with which the device releases tags; null if it cannot. */
+/** Action with which the device releases tags; null if the device cannot release tags. */
 export function releaseActionOf(device: DeviceFacts): 'deactivate_label' | 'detach_hard_tag' | null {
   if (device.capabilities.canDeactivateLabel) return 'deactivate_label'
   return device.capabilities.canDetachHardTag ? 'detach_hard_tag' : null

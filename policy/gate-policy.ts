@@ -55,7 +55,8 @@ export type GatePolicy = z.infer<typeof GatePolicy>
 export const DEFAULT_GATE_POLICY: GatePolicy = GatePolicy.parse({})
 
 /**
- * Severity of an unpaid item and the number of its rule, from 1; 0: no rule matches. `priceCent` undefined: unknown.
+ * Severity of an unpaid item, and the number of the matching rule. Numbers start at 1; 0 means that no rule matches.
+ * `priceCent` undefined: unknown.
  */
 export function severityOf(
   { severity: rules }: GatePolicy,

@@ -75,7 +75,7 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
   const isHome = device?.agentId !== null && device?.agentId === policy.home
   const takesReceipts = action !== 'verify_item_status' && action !== 'unlock_fixture'
   const receipt = {
-    // The risk class of a receipt is at least that of one of its units.
+    // The risk class of a receipt is at least the risk class of each of its units.
     riskClass: item?.priceCent === undefined ? undefined : riskClassOf(item.priceCent),
     stage: facts.stage,
     isolatedSeconds: 0,

@@ -51,7 +51,7 @@ const RULES: Record<ItemIdentifierKind, Rule> = {
 
 /**
  * Normalises the identifiers of a request: `epc` and `tagUid` to upper-case hex; `tagId` and `itemLineId` stay
- * unchanged (ADR 0043). Reports the first invalid one. All may be absent.
+ * unchanged (ADR 0043). Reports the first invalid identifier. All may be absent.
  */
 export function normaliseIdentifiers(input: ItemIdentifierInput): NormalisedIdentifiers {
   const identifiers: { [kind in ItemIdentifierKind]?: string } = {}

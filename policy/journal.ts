@@ -5,7 +5,7 @@ import { isStorableText, ProtectionEvent, UNSTORABLE_TEXT } from './protection-e
 import { OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
 
 /**
- * Rows that an agent sends to the cloud. They are numbered without gaps and chained by hash, so the cloud detects a
+ * Rows that an agent sends to the cloud. The rows are numbered without gaps and chained by hash, so the cloud detects a
  * lost, changed or repeated row. A row contains evidence, an event, or both.
  */
 
@@ -38,7 +38,7 @@ export const Evidence = z.discriminatedUnion('kind', [
   }),
   /** The agent voided the token. */
   z.strictObject({ kind: z.literal('void'), nonce: Nonce }),
-  /** The receipt home delegates rights to another agent. That agent claims them under the same redemption id. */
+  /** The receipt home delegates rights to another agent. That agent claims the rights under the same redemption id. */
   z.strictObject({
     kind: z.literal('delegated'),
     redemptionId: name(64),
@@ -66,7 +66,7 @@ export const Evidence = z.discriminatedUnion('kind', [
 ])
 export type Evidence = z.infer<typeof Evidence>
 
-/** Content of a row. The row hash covers it, the row number and the previous hash. */
+/** Content of a row. The row hash covers this content, the row number and the previous hash. */
 export const JournalBody = z.strictObject({
   /** Trusted time, ms since 1970. */
   atMs: z.int().min(0),

@@ -8,7 +8,7 @@ export interface MqttFraming {
   maxPacketBytes: number
   /** True if the next byte starts a packet. */
   readonly isBetweenPackets: boolean
-  /** Reason to close the stream; undefined while it is valid. */
+  /** Reason to close the stream; undefined while the stream is valid. */
   readonly violation: string | undefined
   /**
    * Reads the chunk from index `from`. Returns the index after the last byte of the packet, or the length of the chunk
@@ -28,7 +28,7 @@ const MAX_LENGTH_BYTES = 4
 const PUBLISH = 0x30
 const QOS_2 = 0x04
 
-/** Creates a checker for one stream. Pass it all bytes from the first one on. */
+/** Creates a checker for one stream. Pass all bytes of the stream to the checker, from the first byte on. */
 export function mqttFraming(maxPacketBytes: number): MqttFraming {
   /** Missing bytes of the current packet; 0 while the checker reads a header. */
   let left = 0

@@ -24,7 +24,7 @@ export type ParsedTopic =
   | { storeId: string; agentId: string; name: AgentTopic }
   | { storeId: string; agentId: null; name: StoreTopic }
 
-/** Parses a topic of untag; undefined for others. */
+/** Parses a topic of untag; undefined for other topics. */
 export function parseTopic(topic: string): ParsedTopic | undefined {
   const [root, version, storeId, second, third, ...rest] = topic.split('/')
   if (`${root}/${version}` !== ROOT || !storeId || !second || rest.length > 0) return undefined

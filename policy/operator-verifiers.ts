@@ -3,7 +3,7 @@ import type { Verifier } from './documents/store-documents.ts'
 import type { Randomness } from './platform.ts'
 import { secretsEqual } from './secrets-equal.ts'
 
-/** PINs have few values, so their derivation is slow. Badges contain 128 random bits. */
+/** PINs have few possible values, so the derivation from a PIN is slow. Badges contain 128 random bits. */
 const PIN_COST = { n: 16_384, r: 8, p: 1 }
 const BADGE_COST = { n: 1_024, r: 8, p: 1 }
 export const DERIVED_KEY_BYTES = 32

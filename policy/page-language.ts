@@ -1,6 +1,6 @@
 import { acceptRanges } from './accept-header.ts'
 
-/** Languages of the pages of cloud and agent. The first one is the default. */
+/** Languages of the pages of cloud and agent. The first language is the default. */
 export const LANGUAGES = ['en', 'de'] as const
 export type Language = (typeof LANGUAGES)[number]
 
@@ -40,7 +40,10 @@ export function otherLanguage(language: Language): Language {
   return language === 'de' ? 'en' : 'de'
 }
 
-/** The language with the highest quality, at equal quality the one named first. `de-AT` matches `de`. */
+/**
+ * The language with the highest quality. If several have this quality, the language that is named first. `de-AT`
+ * matches `de`.
+ */
 function acceptedLanguage(header: string | undefined): Language {
   const ranges = acceptRanges(header)
   const weigh = (language: Language) => {

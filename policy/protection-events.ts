@@ -35,8 +35,8 @@ const Text = z.string().max(300).refine(isStorableText, UNSTORABLE_TEXT)
 const ShortReason = z.string().max(60).refine(isStorableText, UNSTORABLE_TEXT)
 
 /**
- * A `protection.*` event with the field names of the specification. Identifiers are upper-case hex. It contains no
- * customer data.
+ * A `protection.*` event with the field names of the specification. Identifiers are upper-case hex. The event contains
+ * no customer data.
  */
 export const ProtectionEvent = z.strictObject({
   type: z.enum(PROTECTION_EVENT_TYPES),

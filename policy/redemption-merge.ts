@@ -1,6 +1,6 @@
 import type { Outcome } from './vocabulary.ts'
 
-/** A redemption of one unit's right, or a failed attempt. */
+/** A redemption that uses the right of a unit, or a failed attempt. */
 export interface UnitRedemption {
   redemptionId: string
   /** Nonce of the token, or identity of the receipt. */
@@ -17,7 +17,10 @@ export interface UnitRedemptionSummary {
   /** The redemption that uses the right; null if all failed. */
   effective: UnitRedemption | null
   failures: number
-  /** True if two or more redemptions are `confirmed` or without an outcome: two pieces may have left for one right. */
+  /**
+   * True if two or more redemptions are `confirmed` or without an outcome: two pieces may have left for one right.
+   * Redemptions of one token count once.
+   */
   isDouble: boolean
 }
 
@@ -51,7 +54,7 @@ function rankOf({ outcome }: UnitRedemption): number {
   return RANK[outcome === 'confirmed' || outcome === 'unknown' ? outcome : 'claimed']
 }
 
-/** A report with a higher value replaces a lower one. */
+/** A report with a higher value replaces a report with a lower value. */
 const CERTAINTY: Record<Outcome, number> = { unknown: 1, failed: 2, confirmed: 3 }
 
 /** Merges two reports about one claim. After a conflict the right is treated as used, and staff must check it. */

@@ -5,7 +5,7 @@ import { SCHEMA_POINTER, type JsonSchema } from './json-schema.ts'
 export type SchemaDirection = 'input' | 'output'
 type Node = Record<string, unknown>
 
-/** Converts zod schemas to JSON schemas and collects the named ones. */
+/** Converts zod schemas to JSON schemas and collects the named schemas. */
 export interface SchemaWriter {
   /** Named schemas written so far, by name. */
   readonly components: Readonly<Record<string, JsonSchema>>

@@ -2,8 +2,8 @@
 const LONGEST = 80
 
 /**
- * Names closest to a mistyped one: those that contain it, or differ in up to a third of its letters. Ignores case.
- * Returns at most `limit` names, the closest first.
+ * Names closest to a mistyped name. A name is close if it contains the mistyped name, or differs in up to a third of
+ * its letters. Ignores case. Returns at most `limit` names, the closest first.
  */
 export function closestNames(word: string, known: Iterable<string>, limit = 3): string[] {
   const typed = word.slice(0, LONGEST).toLowerCase()

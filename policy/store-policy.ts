@@ -96,7 +96,7 @@ export function overrideThresholdCent(policy: ProtectionPolicy): number | null {
 /** Policy stage by the age of the freshness (ADR 0016): `stale` halves limits, `expired` leaves only staff. */
 export type PolicyStage = 'fresh' | 'stale' | 'expired'
 
-/** Returns the limit if the policy is fresh, else half of it. */
+/** Returns the limit if the policy is fresh, else half of the limit. */
 export function limitAt(limit: number, stage: PolicyStage): number {
   return stage === 'fresh' ? limit : Math.floor(limit / 2)
 }

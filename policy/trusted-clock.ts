@@ -2,10 +2,10 @@ import type { Clock } from './platform.ts'
 
 /**
  * Trusted time (ADR 0015): the latest signed time plus the elapsed time since. The wall clock is used only after a
- * reboot, and only if it is at or past the latest signed time. The caller stores the state.
+ * reboot, and only if the wall clock is at or past the latest signed time. The caller stores the state.
  */
 export interface TrustedClockState {
-  /** High-water mark: latest accepted signed time, ms. Only a new time epoch lowers it. */
+  /** High-water mark: latest accepted signed time, ms. Only a new time epoch lowers this mark. */
   readonly highWaterMs: number
   /** Time epoch. Only the root key can start a new epoch, which may lower the mark. */
   readonly epoch: number
@@ -14,7 +14,7 @@ export interface TrustedClockState {
   readonly anchorElapsedMs: number
   readonly bootId: string
   readonly trust: ClockTrust
-  /** Signed time far ahead of this clock. A second signed time must confirm it. */
+  /** Signed time far ahead of this clock. A second signed time must confirm this time. */
   readonly unconfirmed?: { readonly signedMs: number; readonly elapsedMs: number }
 }
 
@@ -28,8 +28,8 @@ export interface SignedTime {
   ms: number
   epoch: number
   /**
-   * True for the response to this agent's challenge. Such a response cannot be a replay, so it alone may set the time
-   * back.
+   * True for the response to this agent's challenge. Only such a response may set the time back, because it cannot be a
+   * replay.
    */
   answersChallenge: boolean
 }

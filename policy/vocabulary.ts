@@ -115,7 +115,7 @@ export function drivesOutput(action: ProtectionAction): boolean {
   return rightClassOf(action) !== null
 }
 
-/** Default workflow of each device type. A device or its store may set another one. */
+/** Default workflow of each device type. A device or its store may set another workflow. */
 export const DEFAULT_WORKFLOW: Record<DeviceType, WorkflowType> = {
   pos_deactivator: 'staff_assisted',
   handheld_reader: 'staff_assisted',

@@ -31,7 +31,7 @@ export interface OperationResult {
 
 const NO_TENANT = '-'
 
-/** Identifies a request by its Idempotency-Key; undefined without one. */
+/** Identifies a request by its Idempotency-Key; undefined if the request has no such key. */
 export function identityOf({
   operation,
   caller,

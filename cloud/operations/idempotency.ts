@@ -106,8 +106,8 @@ export async function findStoredResponse(
 }
 
 /**
- * Marks a request of several transactions as running until its lease ends. Keeps the checkpoint of an earlier
- * attempt.
+ * Marks a request of several transactions as running until the lease of the request ends. Keeps the checkpoint of an
+ * earlier attempt.
  */
 export async function claimRequest(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
   const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
@@ -150,7 +150,7 @@ export async function releaseRequest(db: Db, request: RequestIdentity, nowMs: nu
 
 /**
  * Ends the leases of all running requests and keeps their checkpoints. Call it only at the start of a process that
- * alone uses its database: the attempts with these leases ended with the previous process.
+ * alone uses its database, because the attempts with these leases ended with the previous process.
  */
 export async function releaseAbandonedRequests(db: Db): Promise<void> {
   // The status is a literal, because SQLite does not use the partial index with a parameter.

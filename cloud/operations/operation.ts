@@ -38,8 +38,8 @@ export interface Services {
   /** Notifies after a commit that changed offers. */
   readonly offersChanged: Notifier
   /**
-   * Notifies after a commit that registered an item, device or similar. A job then applies agents' reports that had to
-   * wait for this registration.
+   * Notifies after a commit that registered an item, device or similar. A job then applies reports of agents that had
+   * to wait for this registration.
    */
   readonly entityRegistered: Notifier
   /** Notifies after a commit that made payments or refunds due. */
@@ -60,7 +60,7 @@ export interface OutgoingEvent {
   data: Record<string, unknown>
 }
 
-/** Context of one call. `db` is its transaction. An operation must await nothing but `db`. */
+/** Context of one call. `db` is its transaction. An operation must await only promises of `db`. */
 export interface Call<C extends Caller = Caller> {
   readonly operation: Operation
   readonly caller: C
@@ -104,8 +104,8 @@ export interface StepContext {
   readonly caller: Caller
   readonly services: Services
   /**
-   * Key that is the same for all attempts with one Idempotency-Key. Send it to other systems as their idempotency key.
-   * Undefined if the request has no Idempotency-Key.
+   * Key that is the same for all attempts with one Idempotency-Key. Send this key to other systems as their idempotency
+   * key. Undefined if the request has no Idempotency-Key.
    */
   readonly repeatKey: string | undefined
   /** Reads committed data. */
@@ -115,7 +115,7 @@ export interface StepContext {
   /**
    * One transaction that all attempts with one Idempotency-Key execute once, even after a crash. Later attempts get the
    * stored result. If `isStill` resolves to false, the stored result is no longer valid and the change runs again. An
-   * operation may call `once` one time only. Return ids only, because the result is stored as JSON.
+   * operation may call `once` at most once. Return ids only, because the result is stored as JSON.
    */
   once<T extends Checkpoint>(
     change: (call: Call) => Promise<T>,
@@ -176,14 +176,14 @@ export interface Operation {
   readonly example: Record<string, unknown>
   /** Example response. Default: generated from the schema. */
   readonly answer: Record<string, unknown> | undefined
-  /** The `reason`s of its 409 responses, for the documentation. */
+  /** The values of `reason` in the operation's 409 responses, for the documentation. */
   readonly refusals: readonly string[]
   /**
    * Events that the operation emits, directly or through `performTask`. Excludes `protection.*` events of
    * `recordEvent`.
    */
   readonly emits: readonly string[]
-  /** True if the response contains a secret. Its stored copy is then sealed (response-sealer.ts). */
+  /** True if the response contains a secret. The stored copy of the response is then sealed (response-sealer.ts). */
   readonly secretResponse: boolean
   /**
    * The gate (group of operations) in which PostgreSQL runs this operation at the same time as others (ADR 0049). An
@@ -200,8 +200,8 @@ export interface Operation {
   readonly getOnly: boolean
   readonly multipart: Multipart | undefined
   /**
-   * Expensive computation for `run`, outside of the transaction. It reads committed data and rejects the same input as
-   * `run`. `perform` skips it if the request already has a stored response.
+   * Expensive computation for `run`, outside of the transaction. The computation reads committed data and rejects the
+   * same input as `run`. If the request already has a stored response, `perform` skips the computation.
    */
   readonly prepare: ((call: Call, input: unknown) => Promise<unknown>) | undefined
   run(call: Call, input: unknown, prepared?: unknown): Promise<object>
@@ -210,7 +210,7 @@ export interface Operation {
    * progress.
    */
   readonly steps: ((work: StepContext, input: unknown) => Promise<object>) | undefined
-  /** Replaces `run` for reads with a response of any length. `response` describes its JSON form. */
+  /** Replaces `run` for reads with a response of any length. `response` describes the JSON form of the response. */
   readonly stream: ((reading: ReadContext, input: unknown) => Promise<StreamedResponse>) | undefined
   /** Content types of the stream other than JSON. */
   readonly formats: readonly ResponseFormat[]
@@ -258,7 +258,7 @@ type Implementation<I extends z.ZodType, O extends z.ZodType, P> =
   | { steps(work: StepContext, input: z.output<I>): Promise<Serializable<z.input<O>>> }
   | { stream(reading: ReadContext, input: z.output<I>): Promise<StreamedResponse> }
 
-/** Declares an operation. Routes, checks, documentation and tests are derived from it. */
+/** Declares an operation. Routes, checks, documentation and tests are derived from this declaration. */
 export function operation<const N extends string, I extends z.ZodType, O extends z.ZodType, P = undefined>(
   declaration: Declaration<N, I, O> & Implementation<I, O, P>,
 ): TypedOperation<N, I, O> {

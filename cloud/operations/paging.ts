@@ -16,7 +16,7 @@ export function cursorField(prefix: string, isOtherForm: (text: string) => boole
     .describe('The `nextCursor` of the previous page.')
 }
 
-/** Error 400 for an invalid cursor, for listings that parse their own form of cursor. */
+/** Error 400 for an invalid cursor, for listings that parse cursors of another form. */
 export function invalidCursor(): Failure {
   return invalid('cursor', INVALID_CURSOR)
 }

@@ -72,7 +72,7 @@ const TOO_LOW: Record<PackageHolder, (have: string, needed: Package) => string> 
     `this store has ${have}. An administrator changes it with setStorePackage {storeId, package: "${needed.toLowerCase()}"}`,
 }
 
-/** 403 with the present package, the needed one, and how to change it. */
+/** 403 with the present package, the package that is needed, and how to change the package. */
 export function packageTooLow(operation: Operation, have: string, holder: PackageHolder): Failure {
   return packageMissing(operation.name, operation.minimumPackage, have, holder)
 }

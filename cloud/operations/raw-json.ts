@@ -1,6 +1,6 @@
 /**
- * Serialized JSON. A response contains stored JSON as text, because to parse and serialize it would take longer than
- * to read it. `T` is the type of the value.
+ * Serialized JSON. A response contains stored JSON as text, because parsing and serializing the JSON would take longer
+ * than reading it. `T` is the type of the value.
  */
 export class RawJson<T> {
   readonly text: string

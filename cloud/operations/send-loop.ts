@@ -11,7 +11,7 @@ import type { Services } from './operation.ts'
 export interface SendLoop {
   /** Checks at once if there is something to send. */
   wake(): void
-  /** Starts no more attempts, waits up to 5 s for running ones, then aborts them. */
+  /** Starts no more attempts, waits up to 5 s for running attempts, then aborts them. */
   stop(): Promise<void>
 }
 
@@ -21,11 +21,7 @@ export interface Attempts {
   readonly size: number
   /** Number of running attempts that use a slot of this name. */
   slotsInUse(name: string): number
-  /**
-   * Starts an attempt in the background. It uses one slot of each name until it ends.
-   *
-   * @param about Fields of the log line if `work` rejects.
-   */
+  /** Starts an attempt in the background. The attempt uses one slot of each name until it ends. */
   start(names: readonly string[], about: object, work: (stop: AbortSignal) => Promise<void>): void
 }
 

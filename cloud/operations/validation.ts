@@ -10,7 +10,7 @@ import { Failure, type ErrorDetail } from '../foundation/failure.ts'
 /** Maximum number of details in one response. */
 const DETAILS_LIMIT = 20
 
-/** Parses the input of an operation. Throws a 400 that names each wrong field and its rule. */
+/** Parses the input of an operation. Throws a 400 that names each wrong field and the rule that the field breaks. */
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input)
   if (parsed.success) return parsed.data

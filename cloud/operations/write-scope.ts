@@ -1,19 +1,24 @@
 import type { Database, Db, WriteScope } from '../persistence/database.ts'
 import type { Operation } from './operation.ts'
 
-/** Rolls a transaction back that runs together with others. It then runs again, alone. */
+/**
+ * Thrown to roll back a transaction that runs at the same time as others of its gate. Its work then runs again, alone.
+ */
 export class AloneNeeded extends Error {
   override name = 'AloneNeeded'
 }
 
-/** Scope of an operation's transactions that run alone: changes of the catalogue do not wait for sales (ADR 0049). */
+/**
+ * Scope of transactions that run alone. Changes of the catalogue do not wait for operations of the gate `sales` (ADR
+ * 0049).
+ */
 export function aloneScope({ area }: Pick<Operation, 'area'>): WriteScope | undefined {
   return area === 'catalogue' ? { alone: ['catalogue'] } : undefined
 }
 
 /**
- * Runs `work` in one transaction: together with others if the operation has a gate, else alone. If `work` throws
- * `AloneNeeded`, it runs again, alone.
+ * Runs `work` in one transaction. If the operation has a gate, the transaction runs at the same time as others of this
+ * gate, else alone. If `work` throws `AloneNeeded`, `work` runs again, alone.
  */
 export async function writeFor<T>(
   database: Database,

@@ -70,7 +70,7 @@ function listOf(subnets: readonly (readonly [string, number])[], family: 'ipv4' 
   return list
 }
 
-/** Returns why this IP address is closed; undefined if it is open. */
+/** Returns why this IP address is closed; undefined if the address is open. */
 export function checkAddress(
   address: string,
   { privateTargets }: Pick<TargetRules, 'privateTargets'>,

@@ -49,6 +49,6 @@ export class OutgoingFault extends Error {
  * and uses each connection for one request.
  */
 export interface OutgoingHttp {
-  /** Resolves with the response after its body ended or was cut; rejects with an `OutgoingFault`. */
+  /** Resolves with the response after the body ended or was cut; rejects with an `OutgoingFault`. */
   send(request: OutgoingRequest, signal: AbortSignal): Promise<OutgoingAnswer>
 }

@@ -35,7 +35,7 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
 
 /** True if a notification would change this payment. */
 export function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
-  // Some providers send the charge id later; refunds need it.
+  // Some providers send the charge id later, and refunds need the charge id.
   if (payment.state === 'paid')
     return notice.state === 'paid' && payment.charge_ref === null && notice.chargeId !== null
   return notice.state === 'paid' || payment.state !== 'ended'

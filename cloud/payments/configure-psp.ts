@@ -83,8 +83,8 @@ export const configurePSP = operation({
 })
 
 /**
- * Validates the settings for the provider. Throws 400 that names every invalid field. The error contains no values,
- * because they may be secrets.
+ * Validates the settings for the provider. Throws 400 that names every invalid field. The error contains no values of
+ * fields, because they may be secrets.
  */
 function readConfig(provider: PaymentProvider, config: Record<string, string>): unknown {
   const read = provider.config.safeParse(config)

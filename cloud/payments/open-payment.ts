@@ -30,7 +30,7 @@ const OPENING_MS = 2 * 60_000
 /** Minutes after creation at which the job queries an open session. */
 export const CHECK_MINUTES = [2, 5, 10, 20, 29, 35, 65] as const
 
-/** Address of the checkout page. It redirects to the provider's page, or waits for staff approval. */
+/** Address of the checkout page. The page redirects to the provider's page, or waits for staff approval. */
 export function checkoutPageOf(purchase: PurchaseRow, call: Pick<Call, 'services'>): string {
   return `${originOf(call.services.config)}/checkout/${purchase.checkout_session_id}`
 }

@@ -78,7 +78,10 @@ export interface Notification {
 export interface ProviderConnection {
   /** Throws a `ProviderFault`. */
   createSession(wish: SessionRequest): Promise<Session>
-  /** State of a session; undefined while it is open, or if the provider offers no query. Throws a `ProviderFault`. */
+  /**
+   * State of a session; undefined while the session is open, or if the provider offers no query. Throws a
+   * `ProviderFault`.
+   */
   findSession(sessionId: string): Promise<PaymentNotice | undefined>
   /** Returns the provider's refund id after the provider accepted the refund. Throws a `ProviderFault`. */
   refund(wish: RefundRequest): Promise<string>

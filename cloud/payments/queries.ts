@@ -2,7 +2,8 @@ import type { Db } from '../persistence/database.ts'
 import type { PaymentRow, PspConfigRow, RefundRow } from '../persistence/tables/payments.ts'
 
 /**
- * Maximum number of configurations that may verify a notification: the current one and those it replaced most recently.
+ * Maximum number of configurations that may verify a notification: the current configuration and the configurations
+ * that were replaced last.
  */
 const CONFIGS_LIMIT = 10
 
@@ -47,7 +48,7 @@ export function findPayment(db: Db, paymentId: string): Promise<PaymentRow | und
   return db.selectFrom('payment').selectAll().where('payment_id', '=', paymentId).executeTakeFirst()
 }
 
-/** Payment of a notification, by session id or payment id. */
+/** Payment of a notification, by session id or payment id of the notification. */
 export async function findPaymentOfNotice(
   db: Db,
   configId: string,
@@ -58,7 +59,7 @@ export async function findPaymentOfNotice(
     return notice.paymentId === null ? undefined : ours.where('payment_id', '=', notice.paymentId).executeTakeFirst()
   const bySession = await ours.where('provider_ref', '=', notice.sessionId).executeTakeFirst()
   if (bySession || notice.paymentId === null) return bySession
-  // The stored payment may lack its session id: the provider's response was lost or has not arrived yet.
+  // The stored payment may lack its session id, because the provider's response was lost or has not arrived yet.
   return ours.where('payment_id', '=', notice.paymentId).where('provider_ref', 'is', null).executeTakeFirst()
 }
 
@@ -88,7 +89,7 @@ export function updatePayment(
     .executeTakeFirst()
 }
 
-/** Maximum wait until the next check or attempt, ms. A later due time comes from a clock that was ahead. */
+/** Maximum wait until the next check or attempt, ms. If a due time is later, it comes from a clock that was ahead. */
 const LONGEST_WAIT_MS = 13 * 3_600_000
 
 /** Due payments, sorted by due time. */

@@ -74,8 +74,8 @@ async function cancelAfterLateSuccess(call: Call, purchase: PurchaseRow, refund:
 }
 
 /**
- * Updates a cancelled purchase after one of its refunds completed. Does nothing while other refunds are pending; the
- * last of them ends the cancellation.
+ * Updates a cancelled purchase after a refund of it completed. Does nothing while other refunds of the purchase are
+ * pending. The last of these refunds ends the cancellation.
  */
 async function updateCancelledPurchase(call: Call, purchase: PurchaseRow): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)
@@ -122,7 +122,7 @@ export async function recordRefundFailed(
   return failed
 }
 
-/** Restores the purchase, unless another refund of its cancellation completed or is pending. */
+/** Restores the purchase, unless another refund of the cancellation completed or is pending. */
 async function recordMissingMoney(call: Call, purchase: PurchaseRow): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   if (!refunds.some((refund) => refund.kind === 'whole' && refund.state !== 'failed'))

@@ -255,7 +255,7 @@ async function refundPart(
   return refund
 }
 
-/** Returns the named lines, and those of their deposits that no earlier refund included. */
+/** Returns the named lines, and their deposit lines that no earlier refund included. */
 function linesToRefund(
   lines: WholePurchase['lines'],
   refunds: readonly RefundRow[],

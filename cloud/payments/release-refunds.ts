@@ -36,8 +36,8 @@ export async function releaseRefunds(database: Database, services: Services): Pr
  * Cancelled purchases that wait: a refund is held, or no refund is due. Reads page by page, so that purchases with a
  * long wait do not delay others.
  *
- * The query runs every few seconds. Its constants are literals, because SQLite prepares a statement again if a
- * parameter might change its plan.
+ * The query runs every few seconds. The constants of the query are literals, because SQLite prepares a statement again
+ * if a parameter might change its plan.
  */
 const waitingPage = prepared((db, p: { after: string }) =>
   db
@@ -71,7 +71,7 @@ async function releaseOne(call: Call, purchaseId: string): Promise<true | undefi
   if (purchase.status !== 'CANCELLED' || purchase.refund_status !== 'pending') return undefined
   if (!(await mayRelease(db, purchase, nowMs))) return undefined
   const state = await releaseHeldRefunds(call, purchase)
-  // All refunds are sent already; the result of the last one ends the cancellation.
+  // All refunds are already sent, so the result of the last refund ends the cancellation.
   if (state === 'sent') return undefined
   call.changed(purchaseId)
   if (state === 'none') await finishCancellation(call, purchase)

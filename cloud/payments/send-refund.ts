@@ -8,7 +8,7 @@ import { updateRefund } from '../purchases/refund-queries.ts'
 import { recordRefundDone, recordRefundFailed } from './refund-outcome.ts'
 import type { Runner } from './runner.ts'
 
-/** Minutes until the next attempt if the provider does not respond; after the last one staff must act. */
+/** Minutes until the next attempt if the provider does not respond. After the last attempt staff must act. */
 const RETRY_MINUTES = [1, 5, 30, 120, 720] as const
 
 /** Delay of a refund while another refund of the same payment runs, ms. */

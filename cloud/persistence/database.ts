@@ -20,7 +20,10 @@ export type Gate = (typeof GATES)[number]
  */
 export type WriteScope = { readonly alone: readonly Gate[] } | { readonly together: Gate }
 
-/** Jobs of `writeAlone`, with the number of their lock in PostgreSQL. Keep the numbers: older processes use them too. */
+/**
+ * Jobs of `writeAlone`, with the number of their lock in PostgreSQL. Do not change the numbers, because older processes
+ * use them too.
+ */
 export const EXCLUSIVE_JOBS = { planDeliveries: 1, sealAudit: 2, holdBroker: 3 } as const
 export type ExclusiveJob = keyof typeof EXCLUSIVE_JOBS
 
@@ -35,15 +38,14 @@ export interface Database {
   /** Reads committed data, outside of any transaction. */
   readonly reads: Db
   /**
-   * Runs `work` in one transaction and resolves after the durable commit. After a conflict `work` runs again. It must
-   * therefore await only its `db` and have no other effects.
+   * Runs `work` in one transaction and resolves after the durable commit. After a conflict `work` runs again. So `work`
+   * must await only its `db` and have no other effects.
    */
   write<T>(work: (db: Db) => Promise<T>, scope?: WriteScope): Promise<T>
   /**
    * Like `write`, for a job that numbers rows of all other transactions, or elects a process. No other process runs the
-   * same job meanwhile.
-   * Each statement sees what was committed before it (READ COMMITTED): a serializable reader of all new rows would
-   * conflict with every transaction that adds one.
+   * same job meanwhile. Each statement sees all data that was committed before the statement (READ COMMITTED). A
+   * serializable reader of all new rows would conflict with every transaction that adds a row.
    */
   writeAlone<T>(job: ExclusiveJob, work: (db: Db) => Promise<T>): Promise<T>
   close(): Promise<void>

@@ -12,7 +12,7 @@ export interface Engine {
 
 /**
  * Kysely that sends every query to `connection`. Kysely's own executor acquires and releases a connection for each
- * query, which costs eight promises, and it sends the queries of a transaction one at a time.
+ * query, which costs eight promises. It also sends the queries of a transaction one at a time.
  */
 export function kyselyOver({ adapter, compiler, dialect }: Engine, connection: DatabaseConnection): Db {
   const nothing = () => Promise.resolve()

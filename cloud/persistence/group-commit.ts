@@ -1,9 +1,9 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { DatabaseBusy, StorageFailure } from './database.ts'
 
-/** Maximum number of transactions in one commit. It limits how long the first one waits. */
+/** Maximum number of transactions in one commit. It limits how long the first of these transactions waits. */
 const GROUP_LIMIT = 64
-/** Maximum number of waiting transactions; further ones are rejected. */
+/** Maximum number of waiting transactions. Further transactions are rejected. */
 const QUEUE_LIMIT = 10_000
 
 interface Job {
@@ -12,7 +12,7 @@ interface Job {
   reject: (reason: unknown) => void
 }
 
-/** A job whose work has run. Its promise resolves after the commit. */
+/** A job whose work has run. The promise of the job resolves after the commit. */
 interface Done {
   job: Job
   value: unknown
@@ -26,11 +26,10 @@ export interface GroupCommit {
 }
 
 /**
- * Starts the single writer. Waiting transactions share one commit, because the flush of the disk takes longer than
- * all their work.
- * Each transaction has a savepoint, so that it can fail alone. Its promise resolves after the commit. `onBegin` runs
- * before each transaction, in commit order. After an I/O error the content of the disk is unknown, so the writer
- * rejects all later transactions.
+ * Starts the single writer. Waiting transactions share one commit, because the flush of the disk takes longer than all
+ * their work. Each transaction has a savepoint, so that it can fail alone. The promise of a transaction resolves after
+ * the commit. `onBegin` runs before each transaction, in commit order. After an I/O error the content of the disk is
+ * unknown, so the writer rejects all later transactions.
  */
 export function groupCommit(
   db: Connection,
@@ -113,7 +112,7 @@ class Writer implements GroupCommit {
     } catch (error) {
       this.#noteFailure(error)
       this.#rollBack()
-      // Rejects all jobs of the group; for a promise that is already settled this has no effect.
+      // Rejects all jobs of the group. A promise that is already settled ignores this.
       for (const job of taken) job.reject(this.#failure ?? error)
       return
     }
@@ -146,7 +145,8 @@ class Writer implements GroupCommit {
 
   #noteFailure(error: unknown): void {
     const code = (error as { code?: string }).code ?? ''
-    // These codes leave the content of the disk unknown. SQLITE_FULL is not among them: SQLite rolls back cleanly.
+    // These codes leave the content of the disk unknown. SQLITE_FULL is not one of these codes, because SQLite then
+    // rolls back cleanly.
     if (this.#failure || !/^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL)/.test(code)) return
     this.#failure = new StorageFailure(`the disk cannot be trusted any more: ${code}`, { cause: error })
     this.#onFailure(this.#failure)

@@ -82,7 +82,10 @@ export async function migrateSqlite(db: Db): Promise<void> {
   }
 }
 
-/** Applies missing migrations in this PostgreSQL transaction. Other processes that migrate wait for its end. */
+/**
+ * Applies missing migrations in this PostgreSQL transaction. Other processes that migrate wait for the end of this
+ * transaction.
+ */
 export async function migratePostgres(db: Db): Promise<void> {
   await sql.raw(`SELECT pg_advisory_xact_lock(${LOCK})`).execute(db)
   await applyMissing(db, 'postgres')

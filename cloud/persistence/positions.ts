@@ -22,12 +22,12 @@ export function commitPosition(db: Db): RawBuilder<number> {
 }
 
 /**
- * Offset of each open PostgreSQL database. Statements contain it as a literal: reading it from the table makes
- * inserts 50 % slower.
+ * Offset of each open PostgreSQL database. Statements contain the offset as a literal, because reading it from the
+ * table makes inserts 50 % slower.
  */
 const OFFSETS = new WeakMap<DialectAdapter, number>()
 
-/** Stores the offset for an open database. It changes only while no cloud runs on the database. */
+/** Stores the offset for an open database. The offset changes only while no cloud runs on the database. */
 export function rememberOffset(db: Db, offset: number): void {
   OFFSETS.set(db.getExecutor().adapter, offset)
 }
@@ -56,7 +56,7 @@ const IS_ELSEWHERE = sql`exists (
 
 /** Bounds for reading the lists, valid for one point in time. */
 export interface Frontier {
-  /** Rows below are final: each open transaction has this position or a higher one. */
+  /** Rows below this position are final, because each open transaction has this position or a higher one. */
   finalBelow: number
   /** Higher than all committed positions. */
   end: number
@@ -127,9 +127,9 @@ export async function positionSince(db: Db, source: Positioned, storeId: string,
 }
 
 /**
- * Raises the offset if the next position would be at or below a stored one. Returns the offset. Runs at each start,
- * because the database may have been moved to another cluster. Call it in a transaction that has not written yet:
- * PostgreSQL numbers a transaction at its first write.
+ * Raises the offset if the next position would be at or below a stored position. Returns the offset. Runs at each
+ * start, because the database may have been moved to another cluster. Call it in a transaction that has not written
+ * yet: PostgreSQL numbers a transaction at its first write.
  */
 export async function raisePositions(db: Db): Promise<number> {
   const highest = await highestPosition(db)

@@ -24,8 +24,8 @@ const IDLE_IN_TRANSACTION_LIMIT_MS = 30_000
 /** PostgreSQL's code for a write on a server that only reads. */
 const READ_ONLY = '25006'
 /**
- * SQLSTATE classes and codes of a server that cannot be used at present (PostgreSQL manual, appendix A). They mean
- * connection exceptions, shutdown, start-up, too many connections, and a server that only reads.
+ * SQLSTATE classes and codes of a server that cannot be used at present (PostgreSQL manual, appendix A). These codes
+ * mean connection exceptions, shutdown, start-up, too many connections, and a server that only reads.
  */
 const AWAY_CODES = new RegExp(`^(?:08...|57P0[1-5]|53300|${READ_ONLY}|25P03)$`)
 /** Codes of the operating system and texts of `pg` for a connection that could not be opened or was lost. */
@@ -64,7 +64,10 @@ export interface PooledConnection {
   release(isBroken: boolean): void
 }
 
-/** A pool whose connections never end the process: every loss is a `DatabaseUnavailable` of the call that needed it. */
+/**
+ * A pool whose connections never end the process. The loss of a connection becomes a `DatabaseUnavailable` of the call
+ * that needed the connection.
+ */
 export interface GuardedPool {
   connect(): Promise<PooledConnection>
   /** Runs one query on any connection, outside of transactions. */
@@ -130,7 +133,7 @@ export function guardedPool(
   }
 }
 
-/** Maximum number of texts that get a name. Further texts are parsed by the server each time. */
+/** Maximum number of texts that get a name. The server parses further texts each time. */
 const NAMED_LIMIT = 2_000
 const NAMES = new Map<string, string>()
 /** Texts that were sent once. */
@@ -156,7 +159,7 @@ function newName(text: string): string | undefined {
   return name
 }
 
-/** Converts a result of `pg` to one of Kysely. */
+/** Converts a result of `pg` to a result of Kysely. */
 export function resultOf<R>({ rows, rowCount }: pg.QueryResult): QueryResult<R> {
   return rowCount === null ? { rows: rows as R[] } : { rows: rows as R[], numAffectedRows: BigInt(rowCount) }
 }
@@ -174,7 +177,7 @@ class ServerState {
   explained(error: unknown, statement: string): unknown {
     if (isDiskFull(error)) this.#note('full', error)
     if (!isLoss(error)) return error
-    // A read-only server still answers reads, so only a successful commit shows that it accepts writes again.
+    // A read-only server still answers reads, so only a successful commit shows that the server accepts writes again.
     this.#isAway = codeOf(error) !== READ_ONLY
     this.#note('away', error)
     return new DatabaseUnavailable(statement === 'commit', { cause: error })

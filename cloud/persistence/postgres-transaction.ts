@@ -6,7 +6,7 @@ import { kyselyOver, type Engine } from './direct-executor.ts'
 import { TransactionReads } from './transaction-reads.ts'
 import { resultOf, statementOf, type GuardedPool, type PooledConnection, type Statement } from './postgres-pool.ts'
 
-/** Maximum number of statements on the wire in one transaction. The next one waits for the oldest. */
+/** Maximum number of statements on the wire in one transaction. The next statement waits for the oldest. */
 const SENT_LIMIT = 500
 
 const NO_ROWS: QueryResult<never> = { rows: [] }
@@ -27,8 +27,9 @@ export interface TransactionSettings {
  *   cloud       BEGIN  SELECT ─ ─ ─ ─ ▶ INSERT  UPDATE  INSERT  COMMIT ─ ─ ─ ─ ▶
  *   PostgreSQL         ◀ ─ ─ ─ ─ rows                            ◀ ─ ─ ─ stored
  *
- * A write without result is sent without waiting for its answer, so this transaction waits two round trips. If such a
- * write fails, PostgreSQL rejects everything after it, and the next statement or COMMIT throws the error of that write.
+ * A write without result is sent without waiting for the server's answer, so this transaction waits two round trips. If
+ * such a write fails, PostgreSQL rejects everything after it, and the next statement or COMMIT throws the error of that
+ * write.
  */
 export async function runTransaction<T>(
   pool: GuardedPool,

@@ -140,7 +140,10 @@ async function afterLoss<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-/** True if the transaction failed because of a concurrent one. A transaction that runs again sees what the other one stored. */
+/**
+ * True if the transaction failed because of a concurrent transaction. If the transaction runs again, it sees what the
+ * other transaction stored.
+ */
 function mayRunAgain(error: unknown): boolean {
   return CONFLICTS.has((error as { code?: string } | null)?.code ?? '') || isPlanOutdated(error)
 }

@@ -53,8 +53,8 @@ export async function openSqlite(
 }
 
 /**
- * Cache sizes, KiB. The page cache of the operating system serves misses within 2 µs. Larger caches only duplicate it:
- * with 64 MiB each, a busy cloud used 48 MB more and was no faster.
+ * Cache sizes, KiB. The page cache of the operating system serves misses within 2 µs. Larger caches only duplicate the
+ * page cache of the operating system: with 64 MiB each, a busy cloud used 48 MB more and was no faster.
  */
 const READING_CACHE_KIB = 16_384
 const WRITING_CACHE_KIB = 8_192

@@ -17,12 +17,15 @@ export function isDiskFull(error: unknown): boolean {
   return DISK_FULL_CODES.has((error as { code?: unknown } | null)?.code)
 }
 
-/** True if the state of the storage caused the error. Callers need not log it, because the state is logged once. */
+/**
+ * True if the state of the storage caused the error. Callers need not log such an error, because the state is logged
+ * once.
+ */
 export function isStorageError(error: unknown): boolean {
   return error instanceof DatabaseUnavailable || isDiskFull(error)
 }
 
-/** Returns a function that calls `onState` only if the state differs from the last one. */
+/** Returns a function that calls `onState` only if the state differs from the last state. */
 export function stateReporter(onState: OnStorageState): (state: StorageState, cause?: unknown) => void {
   let last: StorageState = 'available'
   return (state, cause) => {

@@ -9,12 +9,12 @@ import { isTest } from '../purchases/present.ts'
 import { updatePurchase } from '../purchases/queries.ts'
 import { needsSpotCheck, clearSpotCheck, type Shopper } from './spot-check.ts'
 
-/** Time to pay, ms. It starts after staff approval. */
+/** Time to pay, ms. The time starts after staff approval. */
 export const PAYMENT_MS = 30 * 60_000
 
 /**
- * Time of the stock reservation of a purchase in payment, ms. It is longer than the payment time, so that the purchase
- * ends first and releases its stock.
+ * Time of the stock reservation of a purchase in payment, ms. This time is longer than the payment time, so that the
+ * purchase ends first and releases its stock.
  */
 const STOCK_MS = PAYMENT_MS + 5 * 60_000
 /** Time of the stock reservation while staff approval is pending, ms. */
@@ -38,7 +38,7 @@ export async function approvalNeeded(
   return (await needsSpotCheck(db, store, shopper, { random: services.platform.random, nowMs })) ? 'spot_check' : null
 }
 
-/** First state of a purchase. In live mode it becomes PENDING_PAYMENT only when its payment is opened. */
+/** First state of a purchase. In live mode the purchase becomes PENDING_PAYMENT only when its payment is opened. */
 export function firstState(
   reason: ApprovalReason | null,
   isLive: boolean,
@@ -54,7 +54,7 @@ export function firstState(
   return { status: 'CREATED', approval: 'awaiting', approval_reason: reason, payment_by_ms: null }
 }
 
-/** Records the decision of staff. If they approve, the payment may start; otherwise the purchase is cancelled. */
+/** Records the decision of staff. If staff approve, the payment may start; otherwise the purchase is cancelled. */
 export async function decideApproval(
   call: Call,
   purchase: PurchaseRow,

@@ -45,8 +45,8 @@ async function figuresOf({ db }: Call, purchase: PurchaseRow, refund: RefundRow)
 }
 
 /**
- * Lines that a refund covers. A whole refund covers all lines except those of pending partial refunds, which subtract
- * their lines when they complete.
+ * Lines that a refund covers. A whole refund covers all lines, except lines of pending partial refunds. Partial refunds
+ * subtract their lines when they complete.
  */
 function linesOfRefund(
   lines: readonly PurchaseLineRow[],

@@ -39,7 +39,7 @@ export async function cancelPurchase(
   return isOpen || refund ? cancelled : finishCancellation(call, cancelled)
 }
 
-/** Revokes all authorizations and rights of a purchase. Returns the number of its entry in the deny list. */
+/** Revokes all authorizations and rights of a purchase. Returns the number of the purchase's entry in the deny list. */
 export async function revokePurchaseRights(call: Call, purchase: PurchaseRow): Promise<number> {
   await revokeAll(call, purchase)
   const denySeq = await denyReceipt(call, purchase)
@@ -72,7 +72,10 @@ async function revokeAll(call: Call, purchase: PurchaseRow): Promise<void> {
   }
 }
 
-/** Moves items that were not released to `cancelled`; staff make them sellable again. Puts released items on hold. */
+/**
+ * Moves items that were not released to the status `cancelled`; staff make these items sellable again. Puts released
+ * items on hold.
+ */
 async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
   const { db, nowMs, services } = call
   let released = 0

@@ -1,7 +1,7 @@
 import type { PricedProduct } from '../catalogue/schema.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
 
-/** Deposit on a container. It is a separate line of a purchase and never tagged (ADR 0008). */
+/** Deposit on a container. A deposit is a separate line of a purchase and never tagged (ADR 0008). */
 export interface Deposit {
   cent: number
   vat: 7 | 19
@@ -10,8 +10,8 @@ export interface Deposit {
 const NAME = 'Pfand'
 
 /**
- * Deposit on one piece of a product; undefined if there is none. Its VAT rate is the product's, unless the merchant
- * sets another rate.
+ * Deposit on one piece of a product; undefined if there is none. The VAT rate of the deposit is the product's rate,
+ * unless the merchant sets another rate.
  */
 export function depositOf({ deposit_cent, deposit_vat, vat }: PricedProduct): Deposit | undefined {
   return deposit_cent === null || deposit_cent === 0

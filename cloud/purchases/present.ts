@@ -62,11 +62,7 @@ export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
  */
 export type Audience = 'merchant' | 'public' | 'list'
 
-/**
- * True after the expiry of the receipt token: devices no longer accept it.
- *
- * @param nowMs Wall clock, ms since 1970.
- */
+/** True after the expiry of the receipt token. Devices then no longer accept the token. */
 export function isReceiptExpired({ receipt_exp }: Pick<PurchaseRow, 'receipt_exp'>, nowMs: number): boolean {
   return receipt_exp !== null && nowMs >= receipt_exp * 1_000
 }

@@ -24,7 +24,7 @@ export function purchaseIdOf(names: {
   return first
 }
 
-/** Finds a purchase of the caller. Throws 404 if it is unknown, or if the caller may not see its store. */
+/** Finds a purchase of the caller. Throws 404 if the purchase is unknown, or if the caller may not see its store. */
 export async function purchaseOfCaller(call: Call, purchaseId: string): Promise<WholePurchase> {
   const purchase = await findPurchase(call.db, knownCaller(call.caller).tenant, purchaseId)
   if (!purchase) throw notFound('purchase')

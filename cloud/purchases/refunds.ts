@@ -46,7 +46,9 @@ export async function insertRefund(call: Call, refund: NewRefund): Promise<Refun
   return row
 }
 
-/** True if the refund succeeded or may still succeed. Its amount and lines must not be refunded again. */
+/**
+ * True if the refund succeeded or may still succeed. The amount and lines of such a refund must not be refunded again.
+ */
 export function countsAgainstTotal(refund: RefundRow): boolean {
   return refund.state !== 'failed' || refund.in_doubt === 1
 }

@@ -9,7 +9,7 @@ const sessionById = prepared((db, p: { sessionId: string; tenant: string }) =>
   db.selectFrom('shopping_session').selectAll().where('session_id', '=', p.sessionId).where('tenant', '=', p.tenant),
 )
 
-/** Finds a session of the caller. Throws 404 if it is unknown, or if the caller may not see its store. */
+/** Finds a session of the caller. Throws 404 if the session is unknown, or if the caller may not see its store. */
 export async function sessionOfCaller(call: Call, sessionId: string): Promise<ShoppingSessionRow> {
   const { tenant } = knownCaller(call.caller)
   const [session] = await sessionById(call.db, { sessionId, tenant })

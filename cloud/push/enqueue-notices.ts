@@ -17,7 +17,7 @@ const URGENT: ReadonlySet<string> = new Set(['pending', 'ready'])
 
 /**
  * Enqueues push notices to the store or the customer of an order, in the transaction of the order's change. For test
- * data it only logs a line.
+ * data the function only logs a line.
  */
 export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order: PickupOrderRow): Promise<void> {
   const { db, nowMs, services } = call

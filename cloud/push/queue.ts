@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { changedRows, type Db } from '../persistence/database.ts'
 import type { PushDeliveryRow, PushSubscriptionRow } from '../persistence/tables/push.ts'
 
-/** Life of a lease, ms. It is longer than an attempt plus the recording of its outcome. */
+/** Life of a lease, ms. The lease is longer than an attempt plus the recording of its outcome. */
 export const LEASE_MS = 30_000
 /** Time from each failed attempt to the next, ms. After the last attempt the notice is discarded. */
 export const RETRY_DELAYS_MS: readonly number[] = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 21_600_000]
@@ -42,7 +42,7 @@ export interface Job {
   readonly subscription: PushSubscriptionRow
 }
 
-/** Leases up to `count` due notices of an account. Other processes skip them until the lease expires. */
+/** Leases up to `count` due notices of an account. Other processes skip these notices until the lease expires. */
 export async function lease(db: Db, tenant: string, leaseId: string, count: number, nowMs: number): Promise<Job[]> {
   await db
     .updateTable('push_delivery')

@@ -3,7 +3,7 @@ import type { Sealer } from '../authority/sealing.ts'
 import type { Db } from '../persistence/database.ts'
 import type { PushSubscriptionRow } from '../persistence/tables/push.ts'
 
-/** Endpoint of a subscription and its keys. Stored sealed. */
+/** Endpoint of a subscription and the keys of the endpoint. Stored sealed. */
 export interface PushTarget {
   readonly endpoint: string
   /** Keys of a browser, base64url. */

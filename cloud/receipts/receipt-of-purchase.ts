@@ -27,7 +27,9 @@ export interface NewReceipt {
   indexes: number[]
 }
 
-/** Builds and signs the receipt of a completed purchase. The address in its QR code starts with `origin`. */
+/**
+ * Builds and signs the receipt of a completed purchase. The address in the QR code of the receipt starts with `origin`.
+ */
 export function makeReceipt(
   purchase: PurchaseRow,
   store: StoreRow,

@@ -30,7 +30,7 @@ export function refundSummaryOf({
   const returned = new Set(effective.flatMap((refund) => refund.itemLineIds ?? []))
   const isCancelled = status === 'CANCELLED'
   const pendingCent = sum(own.filter((refund) => refund.status === 'pending'))
-  // Counts retried refunds once, by their last result.
+  // A retried refund is counted once, by its last result.
   const failed = own.filter(
     (refund, i) =>
       refund.status === 'failed' &&

@@ -13,7 +13,7 @@ export async function packageOfAccount(db: Db, accountId: string): Promise<Packa
   return have as Package
 }
 
-/** Raises the package of an account to the package of its new live store. Demo stores do not change it. */
+/** Raises the package of an account to the package of its new live store. Demo stores do not change the package. */
 export async function raiseAccountPackage(db: Db, accountId: string, to: Package): Promise<void> {
   if (!isAtLeast(await packageOfAccount(db, accountId), to))
     await db.updateTable('account').set({ package: to }).where('account_id', '=', accountId).execute()

@@ -14,7 +14,10 @@ import { findRegistration, updateRegistration } from './registration-queries.ts'
 import { Registration, toRegistration } from './registration-schema.ts'
 import type { RegistrationDetails } from './registrations.ts'
 
-/** Finds a pending registration. Throws 404 if it is unknown. Throws 409 if it is already decided. */
+/**
+ * Finds a pending registration. Throws 404 if the registration is unknown. Throws 409 if the registration is already
+ * decided.
+ */
 
 async function undecided(call: Call, registrationId: string): Promise<RegistrationRow> {
   const row = await findRegistration(call.db, registrationId)

@@ -10,10 +10,10 @@ import { storeFormerHome } from '../protection/receipt-home/receipt-homes.ts'
 import { skipLostPositions } from '../persistence/positions.ts'
 
 /**
- * A restored cloud lacks changes that agents already know. If its counters continued from the backup, it would assign
- * numbers twice: agents would treat its documents as old and skip its denials. So every counter continues above all
- * numbers that the lost cloud may have assigned. The time of the restore in ms is above all these numbers, even if a
- * backup is restored twice (ADR 0019). After the restore, agents report again.
+ * A restored cloud lacks changes that agents already know. If the counters continued from the backup, the cloud would
+ * assign numbers twice. Agents would then treat its documents as old and skip its denials. So every counter continues
+ * above all numbers that the lost cloud may have assigned. The time of the restore in ms is above all these numbers,
+ * even if a backup is restored twice (ADR 0019). After the restore, agents report again.
  */
 export interface RestoreSummary {
   /** New generation of the cloud. */
@@ -22,7 +22,7 @@ export interface RestoreSummary {
   agents: number
   /** Number of revoked authorizations. */
   revoked: number
-  /** Latest time that the lost cloud is known to have signed, ms; undefined if it never signed. */
+  /** Latest time that the lost cloud is known to have signed, ms; undefined if that cloud never signed. */
   lastSignedMs: number | undefined
 }
 
@@ -38,8 +38,9 @@ const GUARD_MS = 60_000
 const VERSIONS_SKIPPED = 10_000
 
 /**
- * Marks a database as restored. No cloud may run on it meanwhile. Throws if the keys do not belong to the database. A
- * restore signs nothing, so the last signed time still shows the age of the backup, even after an interrupted restore.
+ * Marks a database as restored. No cloud may use the database meanwhile. Throws if the keys do not belong to the
+ * database. A restore signs nothing, so the last signed time still shows the age of the backup, even after an
+ * interrupted restore.
  */
 export async function markRestored(
   db: Db,

@@ -31,7 +31,7 @@ export interface PricedLine {
   brand: string | null
   serialNumber: string | null
   priceOrigin: PriceOrigin
-  /** True if its units carry tags in stores that use tags. */
+  /** True if the units of the line carry tags in stores that use tags. */
   tagged: boolean
   /** True if staff must check the buyer's age. */
   requiresHumanVerification: boolean
@@ -223,8 +223,8 @@ async function productOfItems(
 }
 
 /**
- * Throws 409 if an item is not known to be this product, by its SGTIN or the registry. Without this check, the payment
- * of a cheap line could release any item.
+ * Throws 409 if the SGTIN or the registration of an item names another product, or if neither names a product. Without
+ * this check, the payment of a cheap line could release any item.
  */
 function assertAreOf(product: PricedProduct, items: readonly ProtectedItemRow[], whereOf: WhereOf): void {
   const wrong = items.flatMap((item) => {
@@ -242,7 +242,7 @@ function mismatchOf(product: PricedProduct, item: ProtectedItemRow): string | un
   return item.product_id === null && gtin === undefined ? 'it is registered without a product' : undefined
 }
 
-/** Registered price of the items; undefined if they have none. Throws 409 if the prices differ. */
+/** Registered price of the items; undefined if the items have no price. Throws 409 if the prices differ. */
 function registeredPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): number | undefined {
   const price = items[0]?.price_cent
   const others = items.filter((item) => item.price_cent !== price)

@@ -95,7 +95,7 @@ function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller):
 }
 
 /**
- * Source of the purchase's prices. If it is `shopper`, a shopper's app set a price, and only staff may release the
+ * Source of the purchase's prices. `shopper` means that a shopper's app set a price, so only staff may release the
  * goods (ADR 0008).
  */
 function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {

@@ -153,7 +153,7 @@ export function overdueReservations(
   return overdue.orderBy('expires_ms').orderBy('owner_id').orderBy('product_id').limit(limit).offset(offset).execute()
 }
 
-/** Marks a reservation as lapsed. Returns false if it is no longer active. */
+/** Marks a reservation as lapsed. Returns false if the reservation is no longer active. */
 export async function markLapsed(db: Db, { owner_id, product_id }: StockReservationRow): Promise<boolean> {
   const rows = await db
     .updateTable('stock_reservation')

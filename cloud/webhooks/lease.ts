@@ -4,7 +4,7 @@ import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
 import { findEvent, findWebhook } from './queries.ts'
 
-/** Life of a lease, ms. It is longer than an attempt plus the recording of its outcome. */
+/** Life of a lease, ms. The lease is longer than an attempt plus the recording of its outcome. */
 export const LEASE_MS = 30_000
 
 /** The status is a literal. With a parameter SQLite would read all deliveries instead of the partial index. */
@@ -28,9 +28,9 @@ export interface PendingWebhook {
   webhook_id: string
   /** Owner; null if the webhook was deleted. */
   tenant: string | null
-  /** Due time of its first pending delivery, ms since 1970. */
+  /** Due time of the webhook's first pending delivery, ms since 1970. */
   due_ms: number
-  /** 1 if its last attempts failed. */
+  /** 1 if the last attempts of the webhook failed. */
   is_failing: number
 }
 

@@ -180,8 +180,8 @@ export interface WebhookEvent {
 }
 
 /**
- * Stores an event in the outbox if a webhook is subscribed to it. Protection emits too many events to store all of
- * them.
+ * Stores an event in the outbox if a webhook is subscribed to it. Not every event is stored, because protection emits
+ * too many events.
  */
 export async function enqueueSubscribedEvent(db: Db, event: WebhookEvent): Promise<void> {
   const { eventId: event_id, storeId: store_id, atMs: at_ms, tenant, type, data } = event

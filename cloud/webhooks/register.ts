@@ -66,7 +66,7 @@ export interface RegisteredWebhook {
 
 /**
  * Registers a target, or adds events to the existing webhook of the target. A different secret replaces the stored
- * one. The old secret also signs until the default overlap ends.
+ * secret. The old secret also signs until the default overlap ends.
  */
 export async function register(call: Call, wanted: WebhookRegistration): Promise<RegisteredWebhook> {
   const { tenant } = knownCaller(call.caller)

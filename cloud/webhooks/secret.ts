@@ -1,7 +1,7 @@
 import type { Randomness } from '../../policy/platform.ts'
 import type { Sealer } from '../authority/sealing.ts'
 
-/** Secrets that sign deliveries. They are shown once and stored sealed. */
+/** Secrets that sign deliveries. Secrets are shown once and stored sealed. */
 
 /** Shorter secrets can be found by brute force from one delivery. */
 const STRONG_MIN = 16
@@ -17,8 +17,8 @@ export function newSecret(random: Randomness): string {
 }
 
 /**
- * True if a text can be the secret of a webhook. Weak secrets are allowed, because they protect only the merchant's
- * own receiver.
+ * True if a text can be the secret of a webhook. Weak secrets are allowed, because a secret protects only the
+ * merchant's own receiver.
  */
 export function isSecret(text: string): boolean {
   return text.length <= SECRET_MAX && /^[\x21-\x7e]+$/.test(text)

@@ -90,7 +90,7 @@ export const ROTATION_LIFE = 300
 export const RotationClaims = z.strictObject({ ...Common, formerKid: z.string().length(8) })
 export type RotationClaims = z.infer<typeof RotationClaims>
 
-/** Retained MQTT message `state` of an agent. It is unsigned and only informs people. */
+/** Retained MQTT message `state` of an agent. This message is unsigned and only informs people. */
 export const AgentState = z.strictObject({
   online: z.boolean(),
   observedAt: z.iso.datetime(),

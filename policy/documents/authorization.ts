@@ -19,7 +19,7 @@ import type { Signer } from './keys.ts'
  */
 export const CLOUD_LEDGER = 'cloud'
 
-/** Claims of an authorization token (ADR 0013). They contain no customer, price, name or purchase. */
+/** Claims of an authorization token (ADR 0013). The claims contain no customer, price, name or purchase. */
 export const AuthorizationClaims = z.strictObject({
   iss: z.string(),
   /** Device that may present the token. */

@@ -60,7 +60,7 @@ export function verificationKey(record: KeyRecord): VerificationKey {
   return { ...record, publicKey: createPublicKey({ key: { ...publicJwk(record.x) }, format: 'jwk' }) }
 }
 
-/** Parses each key once and indexes them by id. */
+/** Parses each key once and indexes the keys by id. */
 export function keyRing(records: Iterable<KeyRecord>): KeyRing {
   return new Map([...records].map((r) => [r.kid, verificationKey(r)]))
 }
@@ -105,8 +105,8 @@ const SMALL_ORDER_Y = new Set([
 ])
 
 /**
- * Reason to reject a public key; undefined if it is safe. OpenSSL accepts keys of small order and non-canonical keys.
- * With such a key, one signature fits many messages.
+ * Reason to reject a public key; undefined if the key is safe. OpenSSL accepts keys of small order and non-canonical
+ * keys. With such a key, one signature fits many messages.
  */
 export function publicKeyWeakness(x: string): string | undefined {
   const bytes = Buffer.from(x, 'base64url')

@@ -8,7 +8,9 @@ const DAY = 86_400
 export interface DocumentKind {
   readonly typ: string
   readonly use: KeyUse
-  /** Maximum `exp − iat`, s. The verifier checks it, so a faulty issuer cannot create long-lived documents. */
+  /**
+   * Maximum `exp − iat`, s. The verifier checks the lifetime, so a faulty issuer cannot create long-lived documents.
+   */
   readonly maxLife: number
   /** Maximum length of the compact form, characters; checked before parsing. */
   readonly maxLength: number

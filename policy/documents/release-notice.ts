@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /** Release notices between the agents of a store. */
 
-/** Lifetime of a notice, s. The agent signs a new one for each delivery. */
+/** Lifetime of a notice, s. The agent signs a new notice for each delivery. */
 export const RELEASE_NOTICE_LIFE = 60
 /** Time that a gate stays silent for a released unit, s. A newer status from the cloud ends this time. */
 export const SILENT_SECONDS = 3_600

@@ -104,7 +104,8 @@ export const FreshClaims = z.strictObject({
   timeMs: z.int().min(0),
   timeEpoch: z.int().min(0),
   /**
-   * Starts at 1. A restore sets it to the time of the restore, ms since 1970, which exceeds every earlier generation.
+   * Starts at 1. A restore sets this number to the time of the restore, ms since 1970, which exceeds every earlier
+   * generation.
    */
   cloudGeneration: z.int().min(1),
   policy: Head,
@@ -116,7 +117,7 @@ export const FreshClaims = z.strictObject({
 })
 export type FreshClaims = z.infer<typeof FreshClaims>
 
-/** Deny list entry. The cloud deletes it when the denied token, receipt or right has expired. */
+/** Deny list entry. The cloud deletes the entry when the denied token, receipt or right has expired. */
 export const DenyEntry = z.discriminatedUnion('kind', [
   /** A revoked authorization. */
   z.strictObject({ kind: z.literal('nonce'), nonce: z.string(), until: Seconds }),

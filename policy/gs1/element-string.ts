@@ -14,8 +14,8 @@ const GS = '\u001d'
 const MAX_LENGTH = 500
 
 /**
- * Field length after the first two digits of a fixed-length identifier. It includes further digits of the identifier
- * (GS1 General Specifications, figure 7.8.5-2).
+ * Field length after the first two digits of a fixed-length identifier. The length includes further digits of the
+ * identifier (GS1 General Specifications, figure 7.8.5-2).
  */
 const FIXED_LENGTHS: Readonly<Record<string, number>> = {
   '00': 18,
@@ -79,8 +79,9 @@ function fieldEnd(text: string, at: number): number | undefined {
 }
 
 /**
- * Parses a GS1 element string from GS1-128, GS1 DataMatrix, GS1 QR or DataBar. Scanners send it without brackets, with
- * GS (1D) after fields of variable length. Undefined if a field is invalid, or if no GTIN has a valid check digit.
+ * Parses a GS1 element string from GS1-128, GS1 DataMatrix, GS1 QR or DataBar. Scanners send the string without
+ * brackets, with GS (1D) after fields of variable length. Undefined if a field is invalid, or if no GTIN has a valid
+ * check digit.
  */
 export function parseElementString(text: string): ScannedItem | undefined {
   if (text.length > MAX_LENGTH) return undefined

@@ -8,7 +8,7 @@ export interface ParsedEpc {
   readonly scheme: SgtinScheme | 'other'
   /** GTIN-14 of an SGTIN. */
   readonly gtin14?: string
-  /** Only of an SGTIN: its serial number, unescaped. */
+  /** Serial number of an SGTIN, unescaped; absent for other tags. */
   readonly serial?: string
 }
 

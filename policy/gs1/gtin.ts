@@ -1,8 +1,8 @@
 import { assert } from '../assert.ts'
 
 /**
- * GS1 check digit (0–9) of `digits`, which do not include it (GS1 General Specifications §7.9). Asserts that they are
- * digits.
+ * GS1 check digit (0–9) of `digits`, which do not include the check digit (GS1 General Specifications §7.9). Throws if
+ * `digits` contains anything but digits.
  */
 export function checkDigit(digits: string): number {
   let sum = 0

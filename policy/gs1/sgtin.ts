@@ -43,7 +43,10 @@ export type EncodedSgtin = { readonly ok: true; readonly hex: string }
 
 const HEADER: Record<SgtinScheme, bigint> = { 'sgtin-96': 0x30n, 'sgtin-198': 0x36n }
 const HEX_LENGTH: Record<SgtinScheme, number> = { 'sgtin-96': 24, 'sgtin-198': 52 }
-/** Bits of the company prefix by partition; it has 12 − partition digits. Partition 7 does not exist. */
+/**
+ * Number of bits of the company prefix, by partition. The company prefix has 12 − partition digits. Partition 7 does
+ * not exist.
+ */
 const COMPANY_PREFIX_BITS = [40, 37, 34, 30, 27, 24, 20]
 const SERIAL_AT = 58
 /** 2⁰ … 2⁴⁷. A table, because `**` with a variable exponent takes a third of the decoding time. */

@@ -3,7 +3,8 @@ import type { IdentifierKind } from '../item-identifiers.ts'
 import { decodeCbor, encodeCbor } from './deterministic-cbor.ts'
 
 /**
- * Claims of a receipt token (CWT, RFC 8392). They are fixed when the purchase completes: a reprint is the same receipt.
+ * Claims of a receipt token (CWT, RFC 8392). The claims are fixed when the purchase completes, so a reprint is the same
+ * receipt.
  */
 export interface ReceiptClaims {
   /** aud */
@@ -31,7 +32,7 @@ export interface UnitFacts {
   priceCent: number
 }
 
-/** CWT claim keys. The first three are registered; RFC 8392 leaves those below −65536 to private use. */
+/** CWT claim keys. The first three labels are registered; RFC 8392 leaves labels below −65536 to private use. */
 const CLAIM = {
   aud: 3,
   exp: 4,

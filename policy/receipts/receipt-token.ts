@@ -39,8 +39,8 @@ export function receiptAddress(origin: string, token: string): string {
 export const RECEIPT_QR_CHARACTERS = 600
 
 /**
- * Signs a receipt whose URL at `origin` fits a QR code of version 15, level M. Omits the unit facts if they do not fit;
- * the rest always fits.
+ * Signs a receipt whose URL at `origin` fits a QR code of version 15, level M. Omits the unit facts if they do not fit
+ * the QR code; the other claims always fit.
  */
 export function signReceiptForQr(origin: string, claims: ReceiptClaims, by: Signer): string {
   const whole = signReceipt(claims, by)

@@ -8,7 +8,7 @@ export const BaseUrl = z
   .max(1_000)
   .transform((url) => url.replace(/\/+$/, ''))
 
-/** API key or account name. Visible characters only, because it is sent in headers. */
+/** API key or account name. Visible characters only, because the value is sent in headers. */
 export const Credential = z.string().regex(/^[\x21-\x7e]{1,500}$/, 'must be 1 to 500 visible characters')
 
 /** Path segment. */

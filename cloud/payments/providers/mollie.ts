@@ -11,8 +11,8 @@ import { BaseUrl, centOf, decimalOf } from './fields.ts'
 
 /**
  * Mollie Payments (v2). Notifications are not signed and contain only a payment id, so the connector queries the
- * payment and its refunds. Idempotency keys expire after an hour. Before the connector repeats a refund with an unknown
- * result, it searches for the refund by our refund id.
+ * payment and its refunds. Idempotency keys expire after an hour. If the result of a refund is unknown, the connector
+ * searches for the refund by our refund id before it repeats the refund.
  */
 
 const Config = z.strictObject({

@@ -15,8 +15,8 @@ import {
 import { BaseUrl, basicOf, centOf, Credential, Decimal, decimalOf, PageUrl, parseJson } from './fields.ts'
 
 /**
- * PayPal Orders v2 and Payments v2 (https://developer.paypal.com/api/rest). The shopper approves an order; a
- * notification or query then captures it. PayPal verifies notifications (`verify-webhook-signature`).
+ * PayPal Orders v2 and Payments v2 (https://developer.paypal.com/api/rest). The shopper approves an order. A
+ * notification or query then captures the order. PayPal verifies notifications (`verify-webhook-signature`).
  */
 
 const Config = z.strictObject({
@@ -100,7 +100,7 @@ function isRefund(type: string): boolean {
   return type === 'PAYMENT.CAPTURE.REFUNDED' || type.startsWith('PAYMENT.REFUND.')
 }
 
-/** Signature fields of a notification for PayPal's verification; undefined if they cannot come from PayPal. */
+/** Signature fields of a notification for PayPal's verification; undefined if the fields cannot come from PayPal. */
 function transmissionOf({ header }: Notification): Record<string, string> | undefined {
   const [id, time, sig, algo, cert] = ['id', 'time', 'sig']
     .map((name) => header(`paypal-transmission-${name}`))

@@ -6,8 +6,8 @@ import { BaseUrl, centOf, Credential, PageUrl, parseJson, PathName } from './fie
  * SumUp Hosted Checkout (https://developer.sumup.com/api, Checkouts v0.1, Transactions v2.1, refunds v1.0).
  * Notifications are not signed and contain only a checkout id, so the connector queries the checkout.
  *
- * SumUp has no idempotency keys. A checkout reference can be used only once. Before the connector repeats a refund with
- * an unknown result, it searches for the refund.
+ * SumUp has no idempotency keys. A checkout reference can be used only once. If the result of a refund is unknown, the
+ * connector searches for the refund before it repeats the refund.
  */
 
 const Config = z.strictObject({

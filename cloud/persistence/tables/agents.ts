@@ -27,7 +27,7 @@ export interface AgentRow {
   online: number | null
   /** `awaited` or `due` while this agent must send its journal again to a restored cloud, else null. */
   resync: string | null
-  /** Agent that this agent replaces; set until its first login ends that agent. */
+  /** Agent that this agent replaces. The first login of this agent ends that agent, and then this column is null. */
   replaces: string | null
   /** Successor that continues the ledger of this agent. */
   replaced_by: string | null
@@ -54,7 +54,7 @@ export interface AgentFormerKeyRow {
   retired_ms: number
 }
 
-/** An agent that may have redemptions of older receipts that it has not reported yet. */
+/** An agent that may not have reported all its redemptions of older receipts. */
 export interface HomeMoveWaitRow {
   store_id: string
   agent_id: string
@@ -101,7 +101,9 @@ export interface DeviceRow {
   registered_ms: number
   last_seen_ms: number | null
   revoked_ms: number | null
-  /** Agent that gets the device when the present agent has given up its tokens; null: the device does not move. */
+  /**
+   * Agent that gets the device when the present agent has given up the device's tokens; null: the device does not move.
+   */
   moving_to: string | null
 }
 

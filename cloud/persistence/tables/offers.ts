@@ -6,7 +6,7 @@
 export interface OfferGroupRow {
   group_id: string
   tenant: string
-  /** Id of the first branch document. Listings use it as the offer's id, even if that branch was removed. */
+  /** Id of the first branch document. Listings use this id as the offer's id, even if that branch was removed. */
   lead_id: string
   title: string
   description: string

@@ -60,7 +60,7 @@ export interface RefundRow {
   attempts: number
   due_ms: number | null
   provider_ref: string | null
-  /** JSON of the amounts that the refund subtracted from the figures of the day; null until it is done. */
+  /** JSON of the amounts that the refund subtracted from the figures of the day; null until the refund is done. */
   counted: string | null
   created_ms: number
   finished_ms: number | null

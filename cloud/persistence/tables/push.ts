@@ -13,7 +13,7 @@ export interface PushSubscriptionRow {
   endpoint_hash: string
   /** Endpoint and keys as JSON. They are sealed, because a program that has them can send to the browser. */
   sealed: string
-  /** Undeliverable notices since the last delivered one. */
+  /** Number of undeliverable notices since the last delivered notice. */
   failed_in_row: number
   created_ms: number
   updated_ms: number
@@ -28,7 +28,7 @@ export interface PushDeliveryRow {
   body: string
   /** `Urgency` of RFC 8030. */
   urgency: string
-  /** `Topic` of RFC 8030: a newer notice replaces an older one that the browser has not fetched. */
+  /** `Topic` of RFC 8030: a newer notice replaces an older notice that the browser has not fetched. */
   topic: string
   attempts: number
   /** Time of the next attempt, or end of the lease while a process sends the notice. */

@@ -1,6 +1,6 @@
 /**
  * Loyalty programs, members and entries. Amounts are whole: points, stamps, or cents of a cashback. Entries never
- * change. A member's balance is the sum of the member's entries; the transaction of an entry updates it.
+ * change. A member's balance is the sum of the member's entries. The transaction of an entry also updates the balance.
  */
 export const LOYALTY: readonly string[] = [
   `CREATE TABLE loyalty_program (

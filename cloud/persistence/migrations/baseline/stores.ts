@@ -1,6 +1,6 @@
 /**
  * Stores and products. The catalogue reads derived data: one rendered document per store and product (`doc`), search
- * terms and counts. They are computed from `product` and `store_product`.
+ * terms and counts. The derived data is computed from `product` and `store_product`.
  */
 export const STORES: readonly string[] = [
   `CREATE TABLE store (
