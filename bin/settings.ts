@@ -47,6 +47,27 @@ const databasePooling = choice(
   POOLINGS,
   'session',
 )
+const replicaUrl = secret(
+  url(
+    {
+      flag: 'replica-url',
+      env: 'UNTAG_REPLICA_URL',
+      help: 'Standby of --database-url. It answers catalogue pages, searches, reports and exports',
+    },
+    POSTGRES_PROTOCOLS,
+  ),
+)
+const replicaMaxLag = wholeNumber(
+  {
+    flag: 'replica-max-lag',
+    env: 'UNTAG_REPLICA_MAX_LAG',
+    help: 'Seconds that data of --replica-url may be old. If the replica lags more, the primary answers',
+  },
+  'SECONDS',
+  5,
+  2,
+  3_600,
+)
 const pcscdSocket = text(
   { flag: 'pcscd-socket', env: 'PCSCLITE_CSOCK_NAME', help: 'Socket of pcscd, the service for NFC readers' },
   'FILE',
@@ -83,6 +104,8 @@ export const CLOUD_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
   databasePooling,
+  replicaUrl,
+  replicaMaxLag,
   requireMigrated: flag({
     flag: 'require-migrated',
     env: 'UNTAG_REQUIRE_MIGRATED',

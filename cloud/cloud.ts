@@ -79,6 +79,7 @@ export async function createCloud({
     readiness: readiness({
       platform,
       reads: database.reads,
+      replica: database.replica,
       authority,
       probeDisk,
       isBrokerListening: messages.isBrokerListening,

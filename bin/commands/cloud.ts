@@ -6,7 +6,6 @@ import type { CloudConfig } from '../../cloud/foundation/config.ts'
 import type { ImageStore } from '../../cloud/foundation/image-store.ts'
 import type { Log } from '../../cloud/foundation/log.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
-import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { brokerOf, shownHost, type CloudBroker, type Membership } from '../cloud-broker.ts'
 import { isOfRun, openDataFolder } from '../data-folder.ts'
@@ -24,6 +23,7 @@ import type { CLOUD_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { runPrimary } from '../workers/primary.ts'
 import { startOfWorker } from '../workers/worker.ts'
+import { openCloudDatabase } from './cloud-database.ts'
 
 export type CloudSettings = Values<typeof CLOUD_OPTIONS>
 
@@ -128,31 +128,6 @@ async function serveCloud(
     await stop()
     throw error
   }
-}
-
-function openCloudDatabase(
-  { data, databaseUrl, databasePooling, requireMigrated }: CloudSettings,
-  { clock }: Pick<Platform, 'clock'>,
-  log: Log,
-): Promise<Database> {
-  const migrations = requireMigrated ? 'require' : 'apply'
-  return openDatabase(
-    databaseUrl === undefined
-      ? { file: join(data, 'cloud.db'), migrations }
-      : { url: databaseUrl, clock, migrations, pooling: databasePooling },
-    (failure) => {
-      log.error(
-        { err: failure },
-        'a write to the database failed, so this process ends: check the disk and start the cloud again',
-      )
-      process.exit(1)
-    },
-    (state, err) => {
-      if (state === 'available') log.warn({}, 'the database accepts writes again')
-      else if (state === 'full') log.error({ err }, 'the disk is full: changes get 503 until there is free space')
-      else log.error({ err }, 'the database does not respond: requests get 503, jobs and webhooks wait')
-    },
-  )
 }
 
 /** Store for images: the bucket of --images-bucket, or by default a folder in the data folder. */

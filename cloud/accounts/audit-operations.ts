@@ -30,6 +30,7 @@ export const fetchAuditLog = operation({
   description:
     'Lists changes in the account, in the mode of the key. A key that is bound to stores sees changes of these stores, and changes that were made with the key.',
   changes: false,
+  mayBeStale: true,
   request: z.strictObject({
     since: Timestamp.optional(),
     entityId: Id.optional(),

@@ -24,6 +24,7 @@ export const exportSalesData = operation({
     'purchases are included with status CANCELLED. `refundedCent` is the amount refunded so far, per line and in ' +
     'total. The export contains no data of the shopper.',
   changes: false,
+  mayBeStale: true,
   formats: [
     {
       format: 'csv',

@@ -26,6 +26,7 @@ export const fetchAnalytics = operation({
     'Monday, but contain only days between the dates. Purchases have their current state: a cancelled purchase is ' +
     'subtracted from the day of its payment.',
   changes: false,
+  mayBeStale: true,
   request: z.strictObject({
     storeId: Id,
     from: Day,

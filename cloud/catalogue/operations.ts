@@ -38,6 +38,7 @@ export const fetchProducts = operation({
   description: 'Sorted by creation time. `total` is exact.',
   callers: ['secret', 'publishable'],
   changes: false,
+  mayBeStale: true,
   request: z.strictObject({
     storeId: Id.optional(),
     category: text(120).optional(),
@@ -143,6 +144,7 @@ export const searchProducts = operation({
     '`limit` is set.',
   callers: ['secret', 'publishable'],
   changes: false,
+  mayBeStale: true,
   request: z.strictObject({ storeId: Id.optional(), q: text(120), limit: Limit.optional() }),
   response: z.strictObject({ ...Success, products: z.array(Product) }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', q: 'bio mil' },

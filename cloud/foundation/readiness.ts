@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { pause, type Platform } from '../../policy/platform.ts'
-import type { Db } from '../persistence/database.ts'
+import type { Db, Replica, ReplicaStatus } from '../persistence/database.ts'
 
 /** Limit for each check, ms: load balancers poll every few seconds. */
 const CHECK_LIMIT_MS = 2_000
@@ -16,6 +16,7 @@ export interface Unready {
 export interface ReadinessParts {
   platform: Platform
   reads: Db
+  replica?: Replica | undefined
   authority: {
     readonly clock: { untrustedReason(): string | null }
     readonly freshnessSigner: { readonly kid: string }
@@ -29,10 +30,13 @@ export interface ReadinessParts {
 export interface Readiness {
   /** The parts that are not ready; empty if all are. Takes 2 s at most. */
   check(): Promise<readonly Unready[]>
+  /** State of the replica, if there is one. Without it the primary answers all reads, so the cloud stays ready. */
+  replica(): ReplicaStatus | undefined
 }
 
 /** Checks everything that each call needs. Use `/healthz`, not this check, to decide about a restart. */
-export function readiness({ platform, reads, authority, probeDisk, isBrokerListening }: ReadinessParts): Readiness {
+export function readiness(parts: ReadinessParts): Readiness {
+  const { platform, reads, replica, authority, probeDisk, isBrokerListening } = parts
   let latest: { atMs: number; result: Promise<readonly Unready[]> } | undefined
 
   async function inTime(check: Unready['check'], probe: Promise<unknown>): Promise<Unready[]> {
@@ -71,5 +75,6 @@ export function readiness({ platform, reads, authority, probeDisk, isBrokerListe
       if (latest === undefined || nowMs - latest.atMs >= RESULT_LIFE_MS) latest = { atMs: nowMs, result: checkAll() }
       return latest.result
     },
+    replica: () => replica?.status(),
   }
 }

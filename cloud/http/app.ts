@@ -80,7 +80,12 @@ function healthRoutes(app: Hono, { config, readiness }: Services): void {
   app.get('/healthz', (c) => c.json({ ok: true }, 200, { ...JSON_HEADERS, [PROGRAM_HEADER]: program }))
   app.get('/readyz', async (c) => {
     const unready = await readiness.check()
-    return c.json({ ready: unready.length === 0, unready }, unready.length === 0 ? 200 : 503, JSON_HEADERS)
+    const replica = readiness.replica()
+    return c.json(
+      { ready: unready.length === 0, unready, ...(replica && { replica }) },
+      unready.length === 0 ? 200 : 503,
+      JSON_HEADERS,
+    )
   })
 }
 

@@ -41,6 +41,7 @@ export const getLoyaltyAnalytics = operation({
     'stamps and EUR are never added: `pointsIssued` and similar fields contain programs of type `points` and ' +
     '`tier`; in `programs` they have the unit of the program.',
   changes: false,
+  mayBeStale: true,
   request: z.strictObject({
     programId: Id.optional(),
     storeId: Id.optional(),

@@ -72,6 +72,7 @@ export const fetchActiveOffers = operation({
     'Prices are those of this store. An offer is listed from `validFrom` until `validTo`, or until it is deleted.',
   callers: ['secret', 'publishable'],
   changes: false,
+  mayBeStale: true,
   request: z.strictObject({
     storeId: Id,
     limit: z.int().min(1).max(LARGEST_PAGE).optional(),

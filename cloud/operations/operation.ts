@@ -191,6 +191,11 @@ export interface Operation {
    * cover.
    */
   readonly together: Gate | undefined
+  /**
+   * True if a replica may answer with data that is a few seconds old (ADR 0051). Never for operations that decide, grant
+   * rights or move money, and never for lists that callers follow by positions.
+   */
+  readonly mayBeStale: boolean
   /** True if the body authenticates the caller. An Idempotency-Key then works without an API key. */
   readonly proofInBody: boolean
   /** Maximum size of the body, bytes. */
@@ -242,6 +247,7 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   emits?: readonly string[]
   secretResponse?: boolean
   together?: Gate
+  mayBeStale?: boolean
   proofInBody?: boolean
   bodyLimit?: number
   get?: LegacyForm
@@ -271,6 +277,7 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     audited: declaration.changes,
     secretResponse: false,
     together: undefined,
+    mayBeStale: false,
     proofInBody: false,
     bodyLimit: JSON_BODY_LIMIT,
     get: undefined,

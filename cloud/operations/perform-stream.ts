@@ -2,6 +2,7 @@ import { assert } from '../../policy/assert.ts'
 import type { Database } from '../persistence/database.ts'
 import { openCall, type OperationRequest } from './call-context.ts'
 import type { Services, StreamedResponse } from './operation.ts'
+import { readSourceOf } from './read-source.ts'
 import { validateRequest } from './perform.ts'
 
 /**
@@ -17,8 +18,9 @@ export async function performStream(
   const { stream } = operation
   assert(stream !== undefined && !operation.changes, `${operation.name} does not stream its response`)
   const input = await validateRequest(request, services)
+  const source = readSourceOf(operation, database)
   const { chunks, ...head } = await stream(
-    { operation, caller, services, read: (look) => look(openCall(request, database.reads, services).call) },
+    { operation, caller, services, read: (look) => source((db) => look(openCall(request, db, services).call)) },
     input,
   )
   const parts = chunks[Symbol.asyncIterator]()

@@ -16,6 +16,7 @@ import { needsPackage, type Call, type Operation, type Services } from './operat
 import { isAtLeast, type Package } from '../foundation/packages.ts'
 import { storeErrorResponse } from './store-error-response.ts'
 import { performSteps, type ReportProgress } from './perform-steps.ts'
+import { readSourceOf } from './read-source.ts'
 import { responseSealer, type ResponseSealer } from './response-sealer.ts'
 import { validate } from './validation.ts'
 import { writeFor } from './write-scope.ts'
@@ -35,8 +36,9 @@ export async function perform(
   const form = request.isLegacyForm && operation.get ? operation.get : operation
   const input = await validateRequest(request, services)
   if (!operation.changes || form !== operation) {
-    const call = openCall(request, database.reads, services)
-    return { status: 200, body: serializeChecked(form, await form.run(call.call, input), services), replayed: false }
+    const read = readSourceOf(operation, database)
+    const answer = await read((db) => form.run(openCall(request, db, services).call, input))
+    return { status: 200, body: serializeChecked(form, answer, services), replayed: false }
   }
   if (operation.steps) return performSteps(request, input, database, services, report)
   return performChange(request, input, database, services)

@@ -27,6 +27,25 @@ export type WriteScope = { readonly alone: readonly Gate[] } | { readonly togeth
 export const EXCLUSIVE_JOBS = { planDeliveries: 1, sealAudit: 2, holdBroker: 3 } as const
 export type ExclusiveJob = keyof typeof EXCLUSIVE_JOBS
 
+/** `used`: it answers reads. `late`: it lags behind the limit. `away`: it does not answer. */
+export type ReplicaState = 'used' | 'late' | 'away'
+
+/** State of the replica. `lagMs` is undefined until the replica has shown a heartbeat of this process. */
+export interface ReplicaStatus {
+  readonly state: ReplicaState
+  readonly lagMs: number | undefined
+}
+
+/** A standby that answers reads which may be a few seconds old (ADR 0051). */
+export interface Replica {
+  /** Reads of the replica; undefined while it is late or away. */
+  reads(): Db | undefined
+  status(): ReplicaStatus
+  /** Reports the error of a read. A lost replica is not used again before its next heartbeat. */
+  failed(error: unknown): void
+  close(): Promise<void>
+}
+
 /**
  * The database of the cloud. Schema and queries are the same on SQLite and PostgreSQL; `sqlite.ts` and `postgres.ts`
  * hold the differences.
@@ -37,6 +56,8 @@ export interface Database {
   readonly migrated: readonly string[]
   /** Reads committed data, outside of any transaction. */
   readonly reads: Db
+  /** A standby for reads that may be a few seconds old, if one is configured. */
+  readonly replica?: Replica
   /**
    * Runs `work` in one transaction and resolves after the durable commit. After a conflict `work` runs again. So `work`
    * must await only its `db` and have no other effects.

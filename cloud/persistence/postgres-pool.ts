@@ -82,6 +82,7 @@ export function guardedPool(
   note: OnStorageState,
   limits: PoolLimits,
   pooling: Pooling,
+  role: 'primary' | 'replica' = 'primary',
 ): GuardedPool {
   const options = Object.entries(SESSION_SETTINGS).map(([name, value]) => `-c ${name}=${value}`)
   const pool = new pg.Pool({
@@ -106,7 +107,7 @@ export function guardedPool(
     let client: pg.PoolClient | undefined
     try {
       client = await pool.connect()
-      if (!primaries.has(client)) await refuseStandby(client)
+      if (role === 'primary' && !primaries.has(client)) await refuseStandby(client)
       primaries.add(client)
       return client
     } catch (error) {

@@ -3,13 +3,22 @@ import type { DatabaseConnection } from 'kysely'
 import pg from 'pg'
 import { assert } from '../../policy/assert.ts'
 import type { Clock } from '../../policy/platform.ts'
-import { DatabaseUnavailable, EXCLUSIVE_JOBS, GATES, type Database, type Db, type WriteScope } from './database.ts'
+import {
+  DatabaseUnavailable,
+  EXCLUSIVE_JOBS,
+  GATES,
+  type Database,
+  type Db,
+  type Replica,
+  type WriteScope,
+} from './database.ts'
 import { kyselyOver, type Engine } from './direct-executor.ts'
 import { bringUpToDate, migratePostgres, type MigrationMode } from './migrate.ts'
 import { raisePositions, rememberOffset } from './positions.ts'
 import { guardedPool, POOL_LIMITS, startTransaction, type GuardedPool, type PoolLimits } from './postgres-pool.ts'
 import type { Pooling } from './pooling.ts'
 import { isPlanOutdated, runTransaction } from './postgres-transaction.ts'
+import { watchReplica, type ReplicaPlace } from './replica.ts'
 import { retryQueue } from './retry-queue.ts'
 import { stateReporter, type OnStorageState } from './storage-state.ts'
 
@@ -42,6 +51,9 @@ function beginOf(scope: WriteScope, pooling: Pooling): string {
  */
 const LOSS_ATTEMPTS = 3
 
+/** Maximum wait for a connection to the replica, ms. The primary answers afterwards. */
+const REPLICA_CONNECT_MS = 2_000
+
 /** Parses int8 and numeric as numbers: our sums, counts and times are below 2^53. */
 const TYPES = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') => {
@@ -59,6 +71,7 @@ export interface PostgresPlace {
   readonly limits?: PoolLimits
   /** Default: `session`. */
   readonly pooling?: Pooling
+  readonly replica?: ReplicaPlace | undefined
 }
 
 /** Connects, checks that commits are durable and applies missing migrations. Throws if the server cannot be reached. */
@@ -108,7 +121,24 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
       return work(db)
     })
   rememberOffset(reads, await write(raisePositions))
-  return { dialect: 'postgres', migrated, reads, write, writeAlone, close: () => pool.end() }
+  const replica = place.replica && openReplica(place, place.replica, engine, reads)
+  const close = async () => {
+    await replica?.close()
+    await pool.end()
+  }
+  return { dialect: 'postgres', migrated, reads, write, writeAlone, ...(replica && { replica }), close }
+}
+
+/** Connects to the replica when it is first used. A replica that is away does not prevent the start. */
+function openReplica(place: PostgresPlace, replica: ReplicaPlace, engine: Engine, primary: Db): Replica {
+  const limits = { ...(place.limits ?? POOL_LIMITS), connectMs: REPLICA_CONNECT_MS }
+  const pool = guardedPool(replica.url, TYPES, () => undefined, limits, place.pooling ?? 'session', 'replica')
+  return watchReplica(
+    replica,
+    primary,
+    { reads: kyselyOver(engine, readingFrom(pool)), close: () => pool.end() },
+    place.clock,
+  )
 }
 
 const POOLER_REFUSES =

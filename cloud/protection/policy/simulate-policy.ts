@@ -49,6 +49,7 @@ export const simulateProtectionPolicy = operation({
     `Covers the cloud’s decisions of the last 30 days, at most the newest ${DECISIONS_LIMIT}. Decisions of agents are not included. ` +
     `Send \`policy\` as for updateProtectionPolicy. The call changes nothing. \`changed[]\` contains the newest ${CHANGED_LIMIT} of \`changedTotal\`.`,
   changes: false,
+  mayBeStale: true,
   request: z.strictObject({
     storeId: Id,
     policy: ProtectionPolicy.partial({ home: true, homeEpoch: true }),
