@@ -12,8 +12,8 @@ const FIRST_REQUEST_MS = 15_000
  *   connect ─▶ waiting ─▶ request complete ─▶ response sent ─▶ waiting …
  *                 └─ over the limit: cut the oldest waiting connection of the address that has most
  *
- * Cuts only waiting connections, never a connection with a complete request. Call `stop` of the result when the server
- * closes.
+ * Cuts only waiting connections, never a connection with a complete request. When the server closes, call `stop` of the
+ * returned object.
  */
 export function limitConnections(
   server: Server,

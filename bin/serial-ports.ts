@@ -48,7 +48,7 @@ function usbFolder(tty: string): string | undefined {
       if (firstLine(join(folder, 'idVendor')) !== undefined) return folder
     }
   } catch {
-    // Not a USB port, or detached meanwhile.
+    // The port is not a USB port, or was detached meanwhile.
   }
   return undefined
 }

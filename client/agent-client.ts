@@ -176,7 +176,7 @@ const CALLS: { readonly [N in CallName]: readonly [AgentOperations[N]['method'],
   health: ['GET', '/healthz'],
   readiness: ['GET', '/readyz'],
 }
-/** Calls whose 503 responses are regular answers. */
+/** Calls whose 503 responses are results, not errors. */
 const ANSWERS_503: ReadonlySet<CallName> = new Set(['health', 'readiness'])
 /** Default limit of one call, ms. The agent responds within 10 s of its decision. */
 const TIMEOUT_MS = 20_000

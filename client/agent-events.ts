@@ -86,7 +86,8 @@ async function reconnectUntilRefused(
 }
 
 /**
- * True for errors that a retry cannot fix. Other errors are transient: the agent restarts, or has too many listeners.
+ * True for errors that a retry cannot fix. Other errors are transient, for example if the agent restarts or has too
+ * many listeners.
  */
 function isRefusal({ status }: AgentError): boolean {
   return status >= 400 && status < 500 && status !== 429

@@ -14,7 +14,10 @@ export const DEFAULT_RETRY: RetryRules = { retries: 3, baseDelayMs: 250, maxDela
 
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504])
 const RETRIED_CODES: ReadonlySet<string> = new Set(['network', 'timeout'])
-/** The first attempt with this Idempotency-Key still runs. A retry gets the response of the first attempt. */
+/**
+ * Reason of a 409: the first attempt with this Idempotency-Key still runs. A retry gets the response of the first
+ * attempt.
+ */
 const IN_PROGRESS = 'idempotency_in_progress'
 
 function isTransient({ status, code, reason }: UntagError): boolean {

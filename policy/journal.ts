@@ -82,7 +82,7 @@ export const JournalRow = z.strictObject({
 })
 export type JournalRow = z.infer<typeof JournalRow>
 
-/** A row whose body is not validated yet: a newer release or a faulty agent may have written it. */
+/** A row whose body is not validated yet, because a newer release or a faulty agent may have written the row. */
 export const UncheckedRow = z.strictObject({ ...JournalRow.shape, body: z.record(z.string(), z.unknown()) })
 export type UncheckedRow = z.infer<typeof UncheckedRow>
 

@@ -109,7 +109,7 @@ export function storeKeys({ network, devices, data, quit }: DemonstrationParts, 
   }
 }
 
-/** Runs the action of each pressed key, one after the other. Without a terminal it reads keys from piped input. */
+/** Runs the action of each pressed key, one after the other. Without a terminal, reads keys from piped input. */
 export function pressKeys(actions: Keys): void {
   let busy = Promise.resolve()
   const press = (key: string) => {

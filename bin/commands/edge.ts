@@ -76,7 +76,7 @@ export async function enrolAgent(
       )
     const ledger = join(data, 'ledger.db')
     const isReadable = existsSync(ledger) ? isSound(ledger, settings.replace === true) : undefined
-    // Before the enrolment: a full disk must not consume the enrolment code.
+    // Runs before the enrolment, so that a full disk does not consume the enrolment code.
     credentialFile(data, platform.random).ensure()
     const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch: boundedFetch })
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)

@@ -64,7 +64,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     }
     const parts = { fetch: network.fetch, openLine: network.openLine }
     const edge = await startEdge(edgeSettings, devices.config, platform, log, parts).catch((error: unknown) => {
-      // Only the default port may be replaced by a free port; a port that the user chose is not.
+      // Only the default port may be replaced by a free port. A port that the user chose is never replaced.
       if (settings.edgePort !== START_OPTIONS.edgePort.fallback || !isTaken(error)) throw error
       notes.push(`Port ${settings.edgePort} is taken, so the agent uses another one. Choose a port with --edge-port.`)
       return startEdge({ ...edgeSettings, port: 0 }, devices.config, platform, log, parts)

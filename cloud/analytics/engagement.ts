@@ -54,7 +54,7 @@ async function count(
   return true
 }
 
-/** Counts a favourite. A shopper with an id can like an offer once; anonymous likes are all counted. */
+/** Counts a favourite. A shopper with an id can like an offer once. All anonymous likes are counted. */
 async function favorite(call: EventContext, store: StoreRow, engaged: EngagementRequest): Promise<boolean> {
   const { db, nowMs } = call
   const offerId = await offerOfStore(db, store, offerOf(engaged))

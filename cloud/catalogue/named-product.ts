@@ -20,7 +20,8 @@ export function eanOfRequest({ ean, barcode }: Pick<ProductNames, 'ean' | 'barco
 }
 
 /**
- * Finds a product of the account by productId, id, ean or barcode (ADR 0002). Returns it with its global price.
+ * Finds a product of the account by productId, id, ean or barcode (ADR 0002). Returns the product with its global
+ * price.
  *
  * Throws 400 if the request has no identifier, or if two identifiers differ. Throws 404 if the product is unknown, or
  * if no store of the key sells it.

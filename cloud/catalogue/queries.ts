@@ -123,7 +123,8 @@ const globalByEan = prepared((db, p: { tenant: string; ean: string }) =>
 )
 
 /**
- * Finds a product by id or EAN. With `storeId`, finds it only if this store sells it, and returns the store's price.
+ * Finds a product by id or EAN. With `storeId`, finds the product only if this store sells the product, and returns the
+ * store's price.
  */
 export async function findProduct(
   db: Db,

@@ -8,7 +8,7 @@ import { QUERY_TERMS_LIMIT, queryTermsOf } from './search-terms.ts'
  * Results have the order of the index: a whole word comes before longer words that start with it.
  */
 
-/** Maximum number of entries that are counted per term to find the rarest. */
+/** Maximum number of entries that are counted for each term to find the rarest term. */
 const COUNT_LIMIT = 1_000
 /**
  * Maximum number of entries that one database query scans. This limit matters if a query has two frequent terms that

@@ -13,8 +13,8 @@ import { deleteReservedItems, insertReservedItems, itemsOf, linesOf, sellableIte
  *     ▲                            │
  *     └──────── releaseItems ──────┘
  *
- * Tagged items of an order (ADR 0007). The cloud reserves the oldest sellable items. Staff may pick other items from
- * the shelf, which then replace the reserved items.
+ * Tagged items of an order (ADR 0007). The cloud reserves the oldest sellable items. If staff pick other items from the
+ * shelf, these items replace the reserved items.
  */
 export async function reserveItems(
   call: Call,

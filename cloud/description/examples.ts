@@ -166,7 +166,7 @@ export function exampleAnswer(
     return null
   }
 
-  /** Fields of an object in the request that the response schema has, too. */
+  /** Fields of an object in the request that the response schema also has. */
   function fieldsSent(sent: unknown, { properties }: JsonSchema): Record<string, unknown> {
     if (!isPlain(sent)) return {}
     return Object.fromEntries(

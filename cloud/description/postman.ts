@@ -4,7 +4,10 @@ type Json = Record<string, unknown>
 
 const SCHEMA = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json'
 
-/** Makes a Postman collection (v2.1; Bruno and Insomnia read it, too) with a folder for each area and the variables `baseUrl` and `key`. */
+/**
+ * Makes a Postman collection (v2.1), which Bruno and Insomnia can also read. The collection has a folder for each area,
+ * and the variables `baseUrl` and `key`.
+ */
 export function postmanCollection({ operations, baseUrl }: Description): Json {
   const areas = [...new Set(operations.map((o) => o.operation.area))]
   return {

@@ -5,8 +5,8 @@ const NETWORK_GROUPS = 4
 const GROUPS = 8
 
 /**
- * Network that limits by client address apply to: an IPv4 address, or the /64 network of an IPv6 address. A limit per
- * single IPv6 address would have no effect, because one subscriber owns at least a /64.
+ * Network to which a limit by client address applies: an IPv4 address, or the /64 network of an IPv6 address. A limit
+ * per single IPv6 address would have no effect, because one subscriber owns at least a /64.
  */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%')[0] ?? ''

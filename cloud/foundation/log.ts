@@ -8,8 +8,8 @@ export interface Log {
 }
 
 /**
- * Logs a failure of background work. Logs nothing if the database is away or the disk is full: the process logs that once for
- * all jobs.
+ * Logs a failure of background work. Logs nothing if the database is unreachable or the disk is full, because the
+ * process logs these faults once for all jobs.
  */
 export function logJobFailure(log: Log, error: unknown, job: string): void {
   if (isStorageError(error)) return

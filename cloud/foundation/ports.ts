@@ -18,7 +18,7 @@ export interface KeyUsage {
 export interface LastSeen {
   /** Call this only after the agent was authenticated. */
   note(agentId: string, nowMs: number): void
-  /** A time that is not stored yet, ms; undefined: the database has the latest. */
+  /** Latest time, ms, if it is not stored yet; undefined if the database has the latest time. */
   lastSeenMs(agentId: string): number | undefined
   /** Stores the times that were noted since the last call. */
   flush(database: Database): Promise<void>

@@ -106,7 +106,7 @@ function possible(id: string | null): string | null {
   return id !== null && isIdShaped(id) ? id : null
 }
 
-/** Returns `unknown` if the provider did not answer our check of its notification. Rethrows other errors. */
+/** Returns `unknown` if the provider did not respond when the cloud checked its notification. Rethrows other errors. */
 function unknownIfSilent(error: unknown): 'unknown' {
   if (error instanceof ProviderFault) return 'unknown'
   throw error

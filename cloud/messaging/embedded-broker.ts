@@ -43,8 +43,8 @@ export interface BrokerHooks {
   onMessage(from: AgentAddress, topic: string, payload: string): void
   onConnected(agent: AgentAddress): void
   /**
-   * Called for each packet that the agent sends, also for pings. Not called for last wills, which the broker publishes
-   * itself.
+   * Called for each packet that the agent sends, also for pings. The broker does not call it for last wills, which the
+   * broker publishes itself.
    */
   onActivity(agentId: string): void
 }

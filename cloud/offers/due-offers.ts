@@ -18,9 +18,9 @@ const AT_ONCE = 10
 const NAME = 'due offers'
 
 /**
- * Starts the job that moves offers to their next status. Each move is one UPDATE that also checks the old status; its
- * events are in the same transaction. API responses do not depend on the job, because they compute the status from the
- * clock.
+ * Starts the job that moves offers to their next status. Each move is one UPDATE that also checks the old status. The
+ * events of the move are in the same transaction. API responses do not depend on the job, because they compute the
+ * status from the clock.
  */
 export function startDueOffers(database: Database, services: Services): DueLoop {
   return startDueLoop(services, {

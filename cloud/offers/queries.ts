@@ -237,7 +237,7 @@ export async function listGroups(
   return { rows: await rows.execute(), total: Number(count) }
 }
 
-/** Deletes the group of an offer. Delete its documents first. */
+/** Deletes the group of an offer. Delete the documents of the group first. */
 export async function deleteGroup(db: Db, groupId: string): Promise<void> {
   await db.deleteFrom('offer_group').where('group_id', '=', groupId).execute()
 }

@@ -14,7 +14,7 @@ import { isSandbox, mockDetail, mockOffer, mockOffers } from './sandbox-offers.t
 import { Sandbox } from './schema.ts'
 
 const DEFAULT_PAGE = 20
-/** Maximum number of offers per page. It limits a page to 10 MB, because an offer has up to 500 products. */
+/** Maximum number of offers per page. The limit keeps a page below 10 MB, because an offer has up to 500 products. */
 const LARGEST_PAGE = 100
 
 /** Maximum number of prices in one response, about 4 MB. */

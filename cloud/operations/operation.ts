@@ -92,7 +92,7 @@ export interface Call<C extends Caller = Caller> {
   requireAlone(): void
 }
 
-/** Result of `once`: a later attempt of the same request reads it from the database. */
+/** Result of `once`: a later attempt of the same request reads the result from the database. */
 export type Checkpoint = Readonly<Record<string, string | null>>
 
 /**

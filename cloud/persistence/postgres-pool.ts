@@ -95,8 +95,8 @@ export function guardedPool(
     ...(pooling === 'session' && { options: options.join(' ') }),
     types,
   })
-  // An `error` event without a listener would end the process. The pool listens only to idle connections, so each
-  // connection gets a listener here.
+  // An `error` event without a listener would end the process. The pool listens only to idle connections, so this code
+  // adds a listener to each connection.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => void client.on('error', () => undefined))
   const server = new ServerState(note)

@@ -71,7 +71,7 @@ export interface Schema {
   account: AccountRow
   api_key: ApiKeyRow
   registration: RegistrationRow
-  /** Inserts omit the columns of `SealRow`; sealing sets them later. */
+  /** Inserts omit the columns of `SealRow`; sealing sets these columns later. */
   audit_entry: AuditEntryRow & { [K in keyof SealRow]: ColumnType<SealRow[K], never, SealRow[K]> }
   audit_head: AuditHeadRow
   idempotency: IdempotencyRow

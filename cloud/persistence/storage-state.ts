@@ -1,8 +1,8 @@
 import { DatabaseUnavailable } from './database.ts'
 
 /**
- * State of the storage. `full`: the disk is full, only reads work. `away`: the PostgreSQL server does not answer or
- * only reads.
+ * State of the storage. `full`: the disk is full, only reads work. `away`: the PostgreSQL server does not respond, or
+ * accepts only reads.
  */
 export type StorageState = 'available' | 'full' | 'away'
 

@@ -18,8 +18,8 @@ export function listStores(db: Db, tenant: string, limit: number): Promise<Store
 }
 
 /**
- * Increases the version of the store's signed policy document. Call it after each change of policy, devices or
- * operators.
+ * Increases the version of the store's signed policy document. Call this function after each change of policy, devices
+ * or operators.
  */
 export async function raiseDocumentVersion(db: Db, storeId: string): Promise<void> {
   await db

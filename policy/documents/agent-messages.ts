@@ -115,7 +115,7 @@ export function normaliseEnrolmentCode(code: string): string {
   return code.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
 }
 
-/** Hash of an enrolment code, base64url. The prefix separates it from other uses of SHA-256. */
+/** Hash of an enrolment code, base64url. The prefix separates this hash from other uses of SHA-256. */
 export function enrolmentCodeHash(code: string): string {
   return createHash('sha256')
     .update(`untag/enrol/1\0${normaliseEnrolmentCode(code)}`)

@@ -33,7 +33,7 @@ export const AuthorizationClaims = z.strictObject({
   act: z.enum(PROTECTION_ACTIONS),
   /** Number of units. */
   cnt: z.int().min(1).max(100_000),
-  /** Hash of the item, see `itemHash`. Only in item-level tokens. */
+  /** Hash of the item, see `itemHash`. Only item-level tokens contain this hash. */
   ith: z
     .string()
     .regex(/^[A-Za-z0-9_-]{16}$/)

@@ -22,9 +22,9 @@ export const ItemEntry = z.strictObject({
   tagId: Name.optional(),
   /** Price at the last change of the item, cents: the price paid, else the item's own price. */
   price: z.int().min(0).optional(),
-  /** Index into the page's `categories`; absent: the item has none. */
+  /** Index into the page's `categories`; absent if the item has no category. */
   category: z.int().min(0).optional(),
-  /** Index into the page's `brands`; absent: the item has none. */
+  /** Index into the page's `brands`; absent if the item has no brand. */
   brand: z.int().min(0).optional(),
   technology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
   /** True if the item is in a checkout that is not paid yet. */

@@ -24,7 +24,7 @@ export type DocumentErrorCode =
   | 'expired'
 
 declare const verifiedBrand: unique symbol
-/** A value with a verified signature. Only this file creates it. */
+/** A value with a verified signature. Only this file creates such values. */
 export type Verified<T> = T & { readonly [verifiedBrand]: true }
 
 /** Claims that every document has. Times are seconds since 1970. */
@@ -42,7 +42,9 @@ export interface DocumentExpectation {
   keys: KeyRing
   /** Required audience. */
   audience: string
-  /** Trusted time, seconds since 1970. Absent: times are not checked, because the document was accepted before. */
+  /**
+   * Trusted time, seconds since 1970. If absent, the times are not checked, because the document was accepted before.
+   */
   now?: number
   /** True if the real time may be later than `now`. An `iat` after `now` is then accepted. */
   nowIsLowerBound?: boolean

@@ -125,7 +125,10 @@ export function parseDigitalLink(text: string): ScannedItem | undefined {
   return gtin14 === undefined ? undefined : { gtin14, ...(serial === undefined ? {} : { serial }) }
 }
 
-/** Finds the serial in a path of alternating keys and values. Only a key counts, because a value may also be `21`. */
+/**
+ * Finds the serial in a path of alternating keys and values. The search considers only keys, because a value may also
+ * be `21`.
+ */
 function serialIn(path: readonly string[]): string | undefined {
   const at = path.findIndex((key, i) => i % 2 === 0 && /^(?:21|ser)$/i.test(key))
   const serial = at < 0 ? undefined : unescaped(path[at + 1] ?? '')

@@ -24,7 +24,7 @@ export interface ReceiptClaims {
   facts?: readonly UnitFacts[]
 }
 
-/** Facts about a unit that the rules of a policy need. Without category or brand the text is empty. */
+/** Facts about a unit that the rules of a policy need. If the item has no category or brand, the text is empty. */
 export interface UnitFacts {
   category: string
   brand: string

@@ -57,7 +57,7 @@ export interface ReceiptExpectation {
   keys: KeyRing
   /** Required store. Absent if the caller finds the store from the receipt. */
   storeId?: string
-  /** Trusted time, seconds since 1970. Absent: expiry is not checked (public receipt page). */
+  /** Trusted time, seconds since 1970. If absent, expiry is not checked (public receipt page). */
   now?: number
   /** True if the real time may be later than `now`. The maximum lifetime is then not checked. */
   nowIsLowerBound?: boolean

@@ -54,6 +54,6 @@ export interface LoyaltyEntryRow {
   month: string
   at_ms: number
   expires_ms: number | null
-  /** Amount of the purchase that the entry was earned on, less earlier refunds, cents; null: the whole total. */
+  /** Amount of the purchase for which the entry was earned, less earlier refunds, cents; null: the whole total. */
   earned_on_cent: number | null
 }
