@@ -51,8 +51,8 @@ export interface DecisionFacts {
   /** Kinds of the identifiers in the request. */
   identifiedBy: readonly IdentifierKind[]
   /**
-   * True if this device can read the item's tag. The request must then contain an identifier that the device read (ADR
-   * 0009).
+   * True if this device can read the item's tag, but the request has no identifier that the device read. `decide` then
+   * denies the request (ADR 0009).
    */
   mustBeRead?: boolean
   right: 'free' | 'used' | 'leased_elsewhere'

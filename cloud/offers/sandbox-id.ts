@@ -3,7 +3,7 @@ import { crockford } from '../../policy/base32.ts'
 import type { Randomness } from '../../policy/platform.ts'
 
 /**
- * time 6 │ stores 4 │ branch 2 │ kind 1 │ random 3 │ check 5 bytes, as Crockford Base32
+ *  time 6 │ stores 4 │ branch 2 │ kind 1 │ random 3 │ check 5     bytes, as Crockford Base32
  *
  * Offers of test keys are not stored, so the id itself contains the mock offer. The check bytes bind the id to its
  * tenant, so the ids of other accounts are not found. The check is short, because it protects only mock data.

@@ -37,8 +37,8 @@ const Refund = z.looseObject({ refund: z.looseObject({ reason: z.string().nullis
  * also records refunds of external payments. Idempotency keys depend on the ids, so that Square carries out each
  * request once.
  *
- * Square does not document how long it stores keys. Before a refund, the connector therefore searches for the payment
- * of the sale, so that a late refund does not write the sale again.
+ * Square does not document how long it stores keys. If a sale has refunds, the connector therefore first searches for
+ * the payment of the sale, so that a late refund does not write the sale again.
  */
 export function squareSales(api: SquareApi, locationId: string | undefined): Push {
   const key = (what: string, id: string) => hashOf(`${what} ${locationId} ${id}`)
