@@ -1,0 +1,98 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { assert } from '../../policy/assert.ts'
+import { startPostgres, type PostgresServer } from '../kills/postgres-server.ts'
+import { processesOf, type ProcessEnvironment, type Processes, type RunningProcess } from '../kills/processes.ts'
+
+/** Cloud processes with the same keys, on one PostgreSQL database. */
+export interface Cluster {
+  readonly databaseUrl: string
+  /** Secret test key of the account, and key of an administrator. */
+  readonly keys: { readonly secret: string; readonly admin: string }
+  /** Number of processes. */
+  readonly size: number
+  /** Address of the API at this process; undefined while it is down. */
+  address(process: number): string | undefined
+  /** Kills a process and starts it again. */
+  restartCloud(process: number): Promise<void>
+  /** Stops the server in this way and starts it again. */
+  restartDatabase(mode: 'fast' | 'immediate'): Promise<void>
+  /** Checks the hash chain of the audit log, and the tables and indexes. Returns what is wrong. */
+  damage(): Promise<string[]>
+  stop(): Promise<void>
+}
+
+export interface ClusterOptions {
+  /** Folder of the built project. */
+  readonly root: string
+  readonly size: number
+  /** Environment of the clouds. A test can load a mutant with it. */
+  readonly cloudIn?: ProcessEnvironment
+}
+
+/** Starts a database server and the cloud processes. */
+export async function startCluster({ root, size, cloudIn = {} }: ClusterOptions): Promise<Cluster> {
+  const processes = processesOf(root)
+  const server = await startPostgres()
+  assert(server !== undefined, 'the package postgresql is missing')
+  const folder = mkdtempSync(join(tmpdir(), 'untag-histories-'))
+  const clouds: (RunningProcess | undefined)[] = []
+  const stopAll = async () => {
+    await Promise.all(clouds.map((cloud) => cloud?.stop()))
+    await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  try {
+    const data = (n: number) => join(folder, `cloud-${n}`)
+    const database = ['--database-url', server.url]
+    const keys = await newKeys(processes, ['--data', data(0), ...database])
+    const start = async (n: number) => {
+      const options = ['--port=0', '--mqtt-port=0', '--rate-limit=0', '--allow-private-targets']
+      clouds[n] = await processes.start(['cloud', '--data', data(n), ...database, ...options], cloudIn)
+    }
+    // The first process creates the files of keys.
+    await start(0)
+    for (let n = 1; n < size; n++) cpSync(join(data(0), 'keys'), join(data(n), 'keys'), { recursive: true })
+    await Promise.all(Array.from({ length: size - 1 }, (_, n) => start(n + 1)))
+    return {
+      databaseUrl: server.url,
+      keys,
+      size,
+      address: (n) => clouds[n]?.ready['baseUrl'],
+      async restartCloud(n) {
+        const cloud = clouds[n]
+        clouds[n] = undefined
+        await cloud?.kill()
+        await start(n)
+      },
+      restartDatabase: (mode) => server.restart(mode),
+      damage: () => damageOf(processes, server, ['--data', data(0), ...database]),
+      stop: stopAll,
+    }
+  } catch (error) {
+    await stopAll()
+    throw error
+  }
+}
+
+async function newKeys(processes: Processes, place: readonly string[]): Promise<Cluster['keys']> {
+  const create = async (kind: readonly string[]) => {
+    const { code, stdout, stderr } = await processes.run([
+      'keys',
+      'create',
+      ...place,
+      '--account=Shop',
+      ...kind,
+      '--json',
+    ])
+    assert(code === 0, `untag keys create failed: ${stderr}`)
+    return (JSON.parse(stdout) as { key: string }).key
+  }
+  return { secret: await create(['--mode=test', '--package=PRIME']), admin: await create(['--kind=admin']) }
+}
+
+async function damageOf(processes: Processes, server: PostgresServer, place: readonly string[]): Promise<string[]> {
+  const { code, stdout, stderr } = await processes.run(['verify-audit', ...place])
+  return [...(code === 0 ? [] : [`untag verify-audit: ${stdout}${stderr}`]), ...(await server.damage())]
+}

@@ -1,0 +1,53 @@
+import { assert } from '../../policy/assert.ts'
+import type { Client } from './client.ts'
+import type { Fields } from './history.ts'
+
+/** What the clients share: two stores of one account, and the devices and the program of the first store. */
+export interface Scene {
+  readonly storeId: string
+  readonly otherStoreId: string
+  readonly devices: readonly string[]
+  readonly programId: string
+}
+
+const DEVICES = 6
+
+/** Creates stores, devices and a loyalty program, and registers a webhook for this URL. */
+export async function openScene(client: Client, webhookUrl: string): Promise<Scene> {
+  const storeId = await newStore(client, 'Hafenkante')
+  const devices: string[] = []
+  for (let n = 0; n < DEVICES; n++)
+    devices.push(String((await must(client, 'registerDevice', { storeId, deviceType: 'pos_deactivator' }))['deviceId']))
+  const program = { storeId, name: 'Punkte', type: 'points', pointsPerEuro: 1, earningMethods: ['scan_and_go'] }
+  const { programId } = await must(client, 'createLoyaltyProgram', program)
+  await must(client, 'registerWebhook', { url: webhookUrl, events: ['checkout.completed'] })
+  return { storeId, otherStoreId: await newStore(client, 'Speicher'), devices, programId: String(programId) }
+}
+
+async function newStore(client: Client, name: string): Promise<string> {
+  const address = { street: 'Schlachte 8', city: 'Bremen', postalCode: '28195', countryCode: 'DE' }
+  const { storeId } = await must(client, 'insertStore', {
+    name: { legal: name, trading: name },
+    address,
+    phone: '+49421555010300',
+    hasScanAndGo: true,
+    hasOffers: true,
+    securityTagMode: 'station',
+    protectionTechnology: 'rf',
+  })
+  return String(storeId)
+}
+
+/** Calls an operation and repeats it until it is done. Throws if the cloud refuses it. */
+export async function must(client: Client, operation: string, body: Fields): Promise<Fields> {
+  const { outcome, answer, reason } = await client.callOnce(operation, body)
+  assert(outcome === 'done', `${operation} ${JSON.stringify(body)} is ${outcome}: ${reason}`)
+  return answer
+}
+
+/** The n-th EAN of a run, with its check digit. */
+export function eanNumber(n: number): string {
+  const digits = String(400_000_000_000 + n)
+  const sum = [...digits].reduce((total, digit, i) => total + Number(digit) * (i % 2 === 0 ? 1 : 3), 0)
+  return `${digits}${(10 - (sum % 10)) % 10}`
+}
