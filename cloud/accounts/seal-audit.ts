@@ -8,8 +8,8 @@ import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
  */
 
 /**
- * Age at which entries are sealed, ms: slow transactions have committed by then. If an entry commits even later, it gets
- * a later number in the chain.
+ * Age at which entries are sealed, ms: slow transactions have committed by then. If an entry commits even later, it
+ * gets a later number in the chain.
  */
 const SETTLED_MS = 5_000
 /** Entries sealed in one transaction. */

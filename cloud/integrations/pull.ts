@@ -37,8 +37,8 @@ interface Reading {
 }
 
 /**
- * Reads all data types page by page. Stores the records of each page, and the cursor of the next page. Throws a `VendorFault`;
- * the pages that were stored before remain.
+ * Reads all data types page by page. Stores the records of each page, and the cursor of the next page. Throws a
+ * `VendorFault`; the pages that were stored before remain.
  */
 export async function pullAll(reading: Reading): Promise<Pulled> {
   const { round, connection } = reading
