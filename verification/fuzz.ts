@@ -58,7 +58,7 @@ async function main(): Promise<boolean> {
 
 interface FuzzOptions {
   readonly requests: number
-  /** Requests of one run. */
+  /** Number of requests per run; `requests` is the number over all runs. */
   readonly run: number
   readonly firstSeed: number
   readonly untilFirst: boolean

@@ -83,7 +83,7 @@ export function benchProduct(number: number): BenchProduct {
   }
 }
 
-/** Joins a beginning and an ending from the two lists by number. */
+/** Builds word number `number`: a beginning followed by an ending from the two lists. */
 function wordOf(beginnings: readonly string[], endings: readonly string[], number: number): string {
   return `${beginnings[number % beginnings.length]}${endings[Math.floor(number / beginnings.length) % endings.length]}`
 }

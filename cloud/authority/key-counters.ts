@@ -10,8 +10,8 @@ export interface KeyCounters {
   /** Number of the last key change. */
   generation: number
   /**
-   * Epoch of policies. The revocation of a stolen key and a restore raise this epoch, so that new policies outrank old
-   * ones.
+   * Epoch of policies. The revocation of a stolen key and a restore raise this epoch, so that new policies outrank
+   * old ones.
    */
   documentEpoch: number
   /** Epoch of key sets. A new root key and a restore raise this epoch. */
@@ -52,7 +52,10 @@ export async function readKeyCounters(db: Db): Promise<KeyCounters> {
   }
 }
 
-/** Query for the number of the last key change (a text). Other queries contain this query, which saves a round trip. */
+/**
+ * Query that returns the number of the last key change, stored as text. Other queries contain this query, which
+ * saves a round trip.
+ */
 export function keyGenerationQuery(db: Db) {
   return db.selectFrom('installation').select('value').where('name', '=', NAMES.generation)
 }

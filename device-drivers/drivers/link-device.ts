@@ -21,8 +21,8 @@ export interface LinkSession<S extends ProtocolClient> {
   /** Call this function when the device has answered. */
   markResponsive(): void
   /**
-   * Call this function when the device does not answer. The session then ends. The link also ends if no other device on
-   * the link answers.
+   * Call this function when the device does not answer. The session then ends. The link also ends if no other device
+   * on the link answers.
    */
   markUnresponsive(detail: string): void
   /** Ends the session for another reason. */
@@ -47,7 +47,10 @@ export interface LinkDeviceOptions<S extends ProtocolClient> {
   release?(command: ReleaseCommand, session: LinkSession<S>, signal: AbortSignal): RunningCommand
   /** Switches a siren or lamp. Undefined for a device without sirens and lamps. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult>
-  /** Applies the state of an emergency. Undefined for a device without outputs. */
+  /**
+   * Opens the output (`open`) and silences the sirens (`silent`) during an emergency, and undoes both after it.
+   * Undefined for a device without outputs.
+   */
   emergency?(open: boolean, silent: boolean): Promise<CommandResult>
   /**
    * Called by `close` after the last release has ended. Switches the outputs off. `session` is null if the device is

@@ -17,8 +17,8 @@ import { thingMagicDriver } from './thingmagic.ts'
 import { m100Driver } from './uhf-m100.ts'
 import { zebraIotcDriver } from './zebra-iotc.ts'
 
-// Add a new driver to `DeviceEntry` and to `DRIVERS`. `test/device-drivers/driver-parts.test.ts` lists the other parts
-// of a driver.
+// Add a new driver to `DeviceEntry` and to `DRIVERS`. `test/device-drivers/driver-parts.test.ts` lists the other
+// parts of a driver.
 
 /** One entry of `devices` in the agent's configuration. */
 export const DeviceEntry = z.discriminatedUnion('driver', [
@@ -64,7 +64,7 @@ export function capabilitiesOf(entry: DeviceSettings): Capabilities {
   return driverOf(entry).capabilities(entry)
 }
 
-/** Makes the device of a valid entry, which opens nothing before `connect`. */
+/** Makes the device of a valid entry. The device opens no link before `connect`. */
 export function openDevice(entry: DeviceSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
   return driverOf(entry).open(entry, links, platform)
 }

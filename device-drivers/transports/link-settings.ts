@@ -83,7 +83,7 @@ export type PcscLink = z.infer<typeof PcscLink>
 /** Name of the daemon on Linux in messages. */
 export const PCSCD = 'pcscd'
 
-/** Name of the peer of this link in messages. */
+/** Text for error messages: what this link connects to, pcscd or PC/SC. */
 export const pcscService = (link: PcscLink): string => (pcscPackages(link) === null ? PCSCD : 'PC/SC')
 
 /** The packages to try for this reader, in order; null if the link uses pcscd's socket. */

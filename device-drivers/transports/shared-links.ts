@@ -25,8 +25,8 @@ export interface Membership<S extends ProtocolClient> {
   /** Call this function when the device has answered. */
   markResponsive(): void
   /**
-   * Call this function when the device does not answer. The link ends only if none of its devices answers, because one
-   * dead device must not disturb the others.
+   * Call this function when the device does not answer. The link ends only if none of its devices answers, because
+   * one dead device must not disturb the others.
    */
   markUnresponsive(detail: string): void
   leave(): void
@@ -47,7 +47,9 @@ interface Session {
   readonly link: ByteLink
   readonly lost: Promise<string>
   readonly members: Set<{ silent: boolean }>
-  /** Ends the session. With `inOrder`, the link closes after the last bytes were sent, such as the OFF of an output. */
+  /**
+   * Ends the session. With `inOrder`, the link closes after the last bytes were sent, such as the OFF of an output.
+   */
   end(reason: string, inOrder?: boolean): void
 }
 
@@ -80,7 +82,9 @@ export class SharedLinks {
     this.#platform = platform
   }
 
-  /** Joins a link and opens it if necessary. Retries until `signal` aborts, and reports each failure to `onFailure`. */
+  /**
+   * Joins a link and opens it if necessary. Retries until `signal` aborts, and reports each failure to `onFailure`.
+   */
   async join<S extends ProtocolClient>(
     settings: AnyLink,
     protocol: LinkProtocol<S>,
@@ -209,8 +213,7 @@ export class SharedLinks {
     const member = { silent: false }
     session.members.add(member)
     return {
-      // The protocol object of this entry made the client, and `join` checked that the caller passed the same protocol
-      // object.
+      // This cast is safe: `join` checked that the caller's protocol object is the one that made this client.
       client: session.client as S,
       lost: session.lost,
       markResponsive: () => {

@@ -101,8 +101,9 @@ class Authorizer {
       return this.#deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
     const context: RequestContext = { request, device }
     const first = await this.#attempt(context)
-    // The cloud grants a device the same token again until it has received the redemption. So after `already_redeemed`
-    // the agent sends its journal and tries once more: the receipt line may cover another unit.
+    // The cloud grants a device the same token again until it has received the redemption. After `already_redeemed`
+    // the agent therefore waits until the cloud has its journal, and tries once more. The cloud may then grant
+    // another unit of the line.
     const mayHaveAnotherUnit =
       'refused' in first && first.refused.reason === 'already_redeemed' && request.token === undefined && !first.offline
     if (mayHaveAnotherUnit) await link.whenReported(SYNC_TIMEOUT_MS)
@@ -189,7 +190,8 @@ class Authorizer {
         nowMs: clock.now().nowMs,
       },
       () => {
-        // If a group commit fails, the ledger repeats this callback in a commit of its own, and stores the same event.
+        // If a group commit fails, the ledger repeats this callback in a commit of its own, and stores the same
+        // event.
         if (offline) event ??= this.#records.offlineClaim(context, grant)
         return event
       },
@@ -199,7 +201,8 @@ class Authorizer {
 
   async #notClaimed({ grant, offline }: Redemption, { reason }: ClaimResult & { ok: false }): Promise<NotClaimed> {
     const { unknownFacts } = grant
-    // The claim failed, so the token stays unused. Voiding the token frees the cloud's lease before the token expires.
+    // The claim failed, so the token stays unused. Voiding the token frees the cloud's lease before the token
+    // expires.
     if (grant.acknowledgedSeq !== undefined) await this.#parts.tokenVoider.voidIfUnused(grant.nonce)
     const isUsedConcurrently = reason === 'already_redeemed' && grant.homeRequestId !== undefined
     return { refused: { granted: false, reason, ...(unknownFacts && { unknownFacts }) }, offline, isUsedConcurrently }

@@ -28,8 +28,8 @@ export interface ItemWriterParts {
 
 /**
  * Writes the replica to its file, in batches, after the memory has changed. Each commit also stores the number of the
- * last entry in the commit. If the disk fails, the writer retries every minute. If too many entries wait for a failing
- * disk, the writer writes nothing until the agent fetches all items again.
+ * last entry in the commit. If the disk fails, the writer retries every minute. If too many entries wait for a
+ * failing disk, the writer writes nothing until the agent fetches all items again.
  */
 export class ItemWriter {
   readonly #parts: ItemWriterParts
@@ -39,7 +39,7 @@ export class ItemWriter {
   #isFailing = false
   /** True after too many entries waited for a failing disk. Then the writer writes nothing until `clear`. */
   #isGivenUp = false
-  /** True while the file contains items of the former sequence. */
+  /** True while the file still contains items from before the cloud's item sequence started again. */
   #isClearDue = false
   #isProgressDirty = false
 
@@ -89,8 +89,8 @@ export class ItemWriter {
   }
 
   /**
-   * Writes the oldest queued entries, and the number of the last of these entries, in one commit. Returns false if the
-   * write failed.
+   * Writes the oldest queued entries, and the number of the last of these entries, in one commit. Returns false if
+   * the write failed.
    */
   #flushSome(): boolean {
     if (!this.#clearDisk()) return false
@@ -125,8 +125,8 @@ export class ItemWriter {
   }
 
   /**
-   * Runs a write. Returns false if the write failed. Gates then use the items in memory, and the file keeps its older,
-   * valid content.
+   * Runs a write. Returns false if the write failed. Gates then use the items in memory, and the file keeps its
+   * older, valid content.
    */
   #persisting(work: () => void): boolean {
     const { log } = this.#parts

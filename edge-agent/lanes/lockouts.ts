@@ -1,7 +1,8 @@
 import type { Clock } from '../../policy/platform.ts'
 
 /**
- * Counts wrong sign-ins of one caller. Five errors lock the name for a minute; each further lock lasts twice as long.
+ * Counts wrong sign-ins of one caller. After five wrong sign-ins with one name, this caller cannot use that name for
+ * a minute. Each further lock lasts twice as long.
  */
 export interface Lockouts {
   /**

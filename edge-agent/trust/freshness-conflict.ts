@@ -49,7 +49,8 @@ export function freshnessConflict(
 }
 
 /**
- * Compares time epochs. A later epoch is valid only after a key set has begun it, because the root key signs key sets.
+ * Compares time epochs. The agent accepts a later epoch only after a key set has begun it: a thief of a freshness key
+ * cannot sign key sets.
  */
 function timeEpochConflict(
   { timeEpoch, keys }: FreshClaims,

@@ -18,8 +18,8 @@ export function judgeVersion(
   named: DocumentHead | undefined,
 ): Extract<Acceptance, { taken: false }> | undefined {
   const hash = contentHash(claims)
-  // The hash in the freshness fixes the content of a version, so the agent cannot mix documents of different cloud
-  // states.
+  // The freshness contains the hash of each version. So the agent rejects the same version with other content, such
+  // as from a restored cloud.
   if (named && compareVersions(claims, named) === 0 && hash !== named.hash)
     return refused(`${kind} ${claims.epoch}.${claims.ver} is not the version that the freshness names`)
   if (!have) return undefined

@@ -7,8 +7,8 @@ import { openStoredClaims, withRetiredKeys } from './verify/open-claims.ts'
 import { rootRing } from './verify/root-ring.ts'
 
 /**
- * Returns the last accepted policy, for commands that run beside the agent. Undefined before the first policy, or if
- * the signature of the policy is invalid. Decisions use `openTrust`, which also checks revoked keys.
+ * Returns the last accepted policy, for command line tools that run in their own process. Undefined before the first
+ * policy, or if the signature of the policy is invalid. Decisions use `openTrust`, which also checks revoked keys.
  */
 export function storedPolicy(
   identity: Pick<Identity, 'rootX' | 'tenant' | 'storeId'>,

@@ -8,8 +8,8 @@ import type { PostgresServer } from './postgres-server.ts'
 import type { WatchedBoard } from './watched-board.ts'
 
 /**
- * Points of a release at which the loop kills processes. After each kill, the right must have moved the device at most
- * once (P1). The cloud must receive each reported outcome exactly once (P3).
+ * Points of a release at which the loop kills processes. After each kill, the right must have moved the device at
+ * most once (P1). The cloud must receive each reported outcome exactly once (P3).
  */
 export const STEPS = [
   'after the request',
@@ -38,7 +38,9 @@ export interface Kill {
   step: Step
   /** True if the release uses a token that was issued before the kill. False if it uses a receipt. */
   withToken: boolean
-  /** Cuts the network before the kill. Used only for the agent, because a cloud without a network gets no requests. */
+  /**
+   * Cuts the network before the kill. Used only for the agent, because a cloud without a network gets no requests.
+   */
   offline: boolean
 }
 
@@ -57,7 +59,7 @@ export interface Release {
 export interface KillLoop {
   /** Runs a release with one kill and returns the violations. */
   round(kill: Kill): Promise<string[]>
-  /** Runs one release with `interrupt`. Afterwards agent and cloud must be running. Returns the violations. */
+  /** Runs one release with `interrupt`. `interrupt` must leave agent and cloud running. Returns the violations. */
   release(how: Release): Promise<string[]>
   /** Starts an agent that has ended, and waits until it drives its boards. */
   restartAgent(): Promise<void>
@@ -85,8 +87,8 @@ const UP_WITHIN_MS = 60_000
 const TRIES = 3
 
 /**
- * Describes kill number n of a run. n starts at 0. The victim changes at each kill, and the step at every fourth kill.
- * After all steps, token and receipt are exchanged.
+ * Describes kill number n of a run. n starts at 0. The victim changes at each kill, and the step at every fourth
+ * kill. After each pass through all steps, the kills change from receipt to token, or back.
  */
 export function killNumber(n: number, database: DatabaseKind = 'sqlite'): Kill {
   const victim = VICTIMS[database][n % 4] ?? 'agent'
@@ -194,8 +196,8 @@ class Kills implements KillLoop {
           e['purchaseId'] === transactionId &&
           ['protection.action.completed', 'protection.action.failed'].includes(String(e['type'])),
       )
-      // Each right needs exactly one redemption that has not failed. If the device did not make exactly one pulse, the
-      // outcome must be `unknown`.
+      // Each right needs exactly one redemption that has not failed. If the device did not make exactly one pulse,
+      // the outcome must be `unknown`.
       const redeemed = tried.filter((e) => e['outcome'] !== 'failed')
       const as = tried.map((e) => [e['outcome'], e['reason']].filter((each) => each !== undefined).join(' ')).join(', ')
       if (redeemed.length !== 1) wrong.push(`${transactionId} was redeemed ${redeemed.length} times (${as})`)

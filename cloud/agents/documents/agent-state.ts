@@ -7,8 +7,8 @@ import type { Db } from '../../persistence/database.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
 
 /**
- * State that an agent reports, for display only. The broker delivers the state when the agent connects and disconnects.
- * The agent also sends the state over HTTP with each document request, every 15 s.
+ * State that an agent reports, for display only. The broker delivers the state when the agent connects and
+ * disconnects. The agent also sends the state over HTTP with each document request, at least every 15 s.
  */
 const StoredState = AgentState.omit({ online: true }).extend({ release: VersionNumber.optional() }).strip()
 export type StoredAgentState = z.infer<typeof StoredState>

@@ -1,7 +1,10 @@
 import type { EventScope } from '../records/record-event.ts'
 import { countException } from '../records/exceptions.ts'
 
-/** A report that only another agent or store may send. `kind`: kind of evidence, or type of event. */
+/**
+ * A report whose sender was not allowed to send it: it belongs to another agent or store. `kind`: kind of evidence,
+ * or type of event.
+ */
 export interface ForeignReport {
   kind: string
   /** Token, redemption or event that the report names. */

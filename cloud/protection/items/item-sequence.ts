@@ -50,8 +50,8 @@ export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
 const NAMES = ['epc', 'tag_uid', 'tag_id'] as const
 
 /**
- * Takes the number of an item change. If the change removes identifiers of the item, their removals get the numbers
- * before the change.
+ * Reserves the next number in the store's item sequence for a change of an item. If the change removes identifiers
+ * of the item, their removals get the numbers before the change.
  */
 export async function nextChangeSeq(
   db: Db,
@@ -122,8 +122,8 @@ const itemsIn = prepared((db, p: { purchaseId: string }) =>
 )
 
 /**
- * Gives new numbers to the items of a checkout that began or ended, so that gates receive the items again. For an item
- * in payment, a gate asks the cloud before it alarms. Returns whether the checkout has items.
+ * Gives new numbers to the items of a checkout that began or ended, so that gates receive the items again. For an
+ * item in payment, a gate asks the cloud before it alarms. Returns whether the checkout has items.
  */
 export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; store_id: string }): Promise<boolean> {
   const units = await itemsIn(db, { purchaseId: purchase.purchase_id })

@@ -20,8 +20,8 @@ import { leaseRight, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights/
  *     ├──revoked by the merchant, or recalled for another device──▶ revoked
  *     └──end of its life──▶ expired
  *
- * Rows of issued authorizations. An issued authorization leases the rights of its units to one device (leases.ts). The
- * token is not stored, because the same row always gives the same token.
+ * Rows of issued authorizations. An issued authorization leases the rights of its units to one device (leases.ts).
+ * The token is not stored, because the same row always gives the same token.
  */
 
 /** Life of a token, seconds. */
@@ -122,7 +122,8 @@ export function redemptionsOf(db: Db, nonce: string): Promise<RedemptionRow[]> {
 }
 
 /**
- * Stores a new authorization. Leases the units to the device until the end of the authorization plus `LEASE_GUARD_MS`.
+ * Stores a new authorization. Leases the units to the device until the end of the authorization plus
+ * `LEASE_GUARD_MS`.
  */
 export async function issueAuthorization(
   call: Call,
@@ -170,9 +171,9 @@ export async function issueAuthorization(
 }
 
 /**
- * Ledger that may redeem a token for this device, and whether the agent's ledger is untrusted. For an untrusted ledger
- * only the agent itself gets a token, for one request. A program gets a token of the cloud's ledger, which the agent
- * exchanges (../authorize/presented-token.ts).
+ * Ledger that may redeem a token for this device, and whether the agent's ledger is untrusted. For an untrusted
+ * ledger only the agent itself gets a token, for one request. A program gets a token for the cloud's ledger. When
+ * the agent reads that token, it exchanges it at the cloud for one of its own.
  */
 async function tokenLedger(call: Call, device: DeviceRow): Promise<{ ledger: string; isUntrusted: boolean }> {
   const [agent] = device.agent_id === null ? [] : await ledgerOfAgent(call.db, { agentId: device.agent_id })

@@ -7,8 +7,8 @@ import { redemptionsOf } from './authorizations.ts'
 const GUARD_SECONDS = 60
 
 /**
- * Authorizations of a moving device that its agent may still honour. These are neither voided nor used up, and have not
- * ended or ended at most a minute ago.
+ * Authorizations of a device that is moving to another agent. The former agent may still honour them. These are
+ * neither voided nor used up, and have not ended or ended at most a minute ago.
  */
 export async function outstandingOf(
   db: Db,
@@ -22,8 +22,8 @@ export async function outstandingOf(
     .where('device_id', '=', device.device_id)
     .where('agent_id', '=', device.agent_id)
     .where('exp', '>', Math.floor(nowMs / 1_000) - GUARD_SECONDS)
-    // The move has recalled all these leases, so this condition excludes none of them. It only makes the query faster,
-    // because it excludes other rows early.
+    // The move has recalled all these leases, so this condition excludes none of them. It only makes the query
+    // faster, because it excludes other rows early.
     .where('void_asked_ms', 'is not', null)
     .where('voided_ms', 'is', null)
     .execute()

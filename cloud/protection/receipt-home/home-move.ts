@@ -9,10 +9,10 @@ import { denyRights } from '../rights/deny-list.ts'
 /**
  * Moves the receipt home of a store, when an agent adopts the exit gate or staff choose another agent (ADR 0012).
  *
- * A new receipt home must know earlier uses before it honours receipts from before the move. So `beginHomeMove` denies
- * all used rights, and stores that the move must wait for a report of every agent. The policy names the new receipt
- * home, which then honours new receipts. After all agents have reported their redemptions, the new receipt home also
- * honours older receipts.
+ * A new receipt home must know earlier uses before it honours receipts from before the move. So `beginHomeMove`
+ * denies all used rights, and stores that the move must wait for a report of every agent. The policy names the new
+ * receipt home, which then honours new receipts. After all agents have reported their redemptions, the new receipt
+ * home also honours older receipts.
  */
 
 const GUARD_SECONDS = 60
@@ -56,8 +56,8 @@ const waitFor = prepared((db, p: { storeId: string; agentId: string; policyVer: 
 )
 
 /**
- * Begins a move of the receipt home to `home`. The new receipt home must receive the current deny list, and all other
- * agents must report their redemptions. Call it before the policy names the new receipt home.
+ * Begins a move of the receipt home to `home`. The move ends when the new receipt home has the current deny list and
+ * all other agents have reported their redemptions. Call it before the policy names the new receipt home.
  */
 export async function beginHomeMove(call: Call, store: StoreRow, home: string): Promise<void> {
   const { db } = call

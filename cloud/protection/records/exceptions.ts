@@ -29,8 +29,8 @@ export interface NewException {
 }
 
 /**
- * Raises an exception, with a row and an event. Raises an existing exception again only if later evidence had resolved
- * it.
+ * Raises an exception, with a row and an event. Raises an existing exception again only if later evidence had
+ * resolved it.
  */
 export async function raiseException(scope: EventScope, exception: NewException): Promise<void> {
   const row = rowOf(scope, exception)
@@ -48,8 +48,8 @@ export async function raiseException(scope: EventScope, exception: NewException)
 }
 
 /**
- * Raises an exception and counts repetitions. A repetition opens an acknowledged exception again and records an event.
- * While the exception is open, a repetition records no event.
+ * Raises an exception and counts repetitions. A repetition opens an acknowledged exception again and records an
+ * event. While the exception is open, a repetition records no event.
  */
 export async function countException(scope: EventScope, exception: NewException): Promise<void> {
   const row = rowOf(scope, exception)
@@ -106,9 +106,9 @@ async function recordRaised(scope: EventScope, exception: NewException, eventId:
 }
 
 /**
- * Stores an exception that an agent or device reported. A repetition opens the exception again and increases its count.
- * `reporter`: the agent. The exception key contains the reporter's id, so that the agent's reports stay separate from
- * the cloud's own exceptions.
+ * Stores an exception that an agent or device reported. A repetition opens the exception again and increases its
+ * count. `reporter`: the agent. The exception key contains the reporter's id, so that the agent's reports stay
+ * separate from the cloud's own exceptions.
  */
 export async function recordReportedException(
   { db, tenant, platform, nowMs }: EventScope,
@@ -180,8 +180,8 @@ export async function writeAcknowledged(
 }
 
 /**
- * Parameters that acknowledge the exception with this key (store, kind, subject). The store is part of the key, because
- * devices choose some subjects.
+ * Parameters of the query that acknowledges an exception. The exception's key is store, kind and subject. The store
+ * is part of the key, because devices choose some subjects.
  */
 interface Acknowledgement {
   storeId: string

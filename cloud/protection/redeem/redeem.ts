@@ -27,8 +27,9 @@ export interface RedeemRequest {
 }
 
 /**
- * Redeems a step of an authorization for a device without an agent, before the device acts. The device then repeats the
- * call with the outcome. Agents redeem in their own ledgers and report claims and outcomes as evidence (../evidence).
+ * Redeems a step of an authorization for a device without an agent, before the device acts. The device then repeats
+ * the call with the outcome. Agents redeem in their own ledgers and report claims and outcomes as evidence
+ * (../evidence).
  */
 export async function redeem(call: Call, request: RedeemRequest) {
   const caller = knownCaller(call.caller)
@@ -220,7 +221,7 @@ async function recordOutcome(
 
 async function describe(call: Call, row: ProtectionAuthorizationRow, redemptionId: string, eventId: string) {
   const redemptions = await redemptionsOf(call.db, row.nonce)
-  // Counts only the redemptions up to `redemptionId`, so that a repeated call gets the same response.
+  // `remaining` counts only the redemptions up to `redemptionId`, so that a repeated call gets the same number.
   const upTo = redemptions.findLastIndex((r) => r.redemption_id === redemptionId)
   const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
   return {

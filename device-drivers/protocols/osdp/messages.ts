@@ -153,7 +153,7 @@ export function decodeCapabilities(data: Uint8Array): Map<number, { level: numbe
 /** A card as the reader reported it. */
 export interface OsdpCard {
   readonly bits: number
-  /** Upper-case hex; the last byte is filled with zeros. */
+  /** Upper-case hex. The device sets the unused bits of the last byte to 0. */
   readonly hex: string
 }
 

@@ -38,8 +38,8 @@ export function parseAtr(bytes: Uint8Array): Atr | null {
 }
 
 /**
- * The numbers of a storage card (PC/SC part 3, supplement for contactless cards): SS for its standard and part, NN for
- * its chip. Returns null for other cards.
+ * The numbers of a storage card (PC/SC part 3, supplement for contactless cards): SS for its standard and part, NN
+ * for its chip. Returns null for other cards.
  */
 export function storageCard(atr: Atr): { readonly standard: number; readonly chip: number } | null {
   const [category, tag, length, ...rest] = atr.historical
@@ -62,7 +62,8 @@ const CHIPS: Record<number, TagTechnology> = {
 }
 
 /**
- * Technology by SS: parts 1 to 3 of ISO 14443 A and B, parts 1 to 4 of ISO 15693. The driver does not support FeliCa
+ * Technology by standard number (SS, see `storageCard`): one number per part of ISO 14443 A (1 to 3), ISO 14443 B (1
+ * to 3) and ISO 15693 (1 to 4). The driver does not support FeliCa
  * (11) and cards with contacts (0D to 10).
  */
 const STANDARDS: Record<number, TagTechnology> = {

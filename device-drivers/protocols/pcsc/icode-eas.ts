@@ -9,7 +9,7 @@ const NXP = 0x04
 const ADDRESSED = 0x22
 const ERROR_FLAG = 0x01
 
-/** True if a UID (printed form, hex) belongs to an ICODE SLI, SLIX or SLIX2: NXP's E0 04 01. */
+/** True if a UID (printed form, hex) starts with E0 04 01, as those of NXP's ICODE SLI, SLIX and SLIX2 do. */
 export function isIcodeSli(uid: string): boolean {
   return uid.startsWith('E00401') && uid.length === 16
 }
@@ -25,8 +25,8 @@ export function easFrame(what: 'set' | 'reset', uid: string): Uint8Array {
 }
 
 /**
- * The frame that tests the EAS bit. A tag answers with its EAS sequence if the bit is on, and does not answer if it is
- * off.
+ * The frame that tests the EAS bit. A tag answers with its EAS sequence if the bit is on, and does not answer if it
+ * is off.
  */
 export function easAlarmFrame(uid: string): Uint8Array {
   return addressed(EAS_ALARM, uid)

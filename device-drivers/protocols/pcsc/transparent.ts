@@ -1,12 +1,12 @@
 import { splitAnswer } from './apdu.ts'
 
 /**
- * Raw frames to a tag, through readers that support it: "transparent session" of PC/SC part 3, supplement 2.02. Checked
- * against the public drivers of the ACR1552U and HID readers.
+ * Raw frames to a tag, through readers that support it: "transparent session" of PC/SC part 3, supplement 2.02.
+ * Checked against the public drivers of the ACR1552U and HID readers.
  */
 export const START_SESSION = Uint8Array.of(0xff, 0xc2, 0x00, 0x00, 0x02, 0x81, 0x00)
 export const END_SESSION = Uint8Array.of(0xff, 0xc2, 0x00, 0x00, 0x02, 0x82, 0x00)
-/** ISO 15693, part 3. */
+/** Switches the session to ISO 15693 frames as in part 3 of that standard. */
 export const SWITCH_TO_ISO15693 = Uint8Array.of(0xff, 0xc2, 0x00, 0x02, 0x04, 0x8f, 0x02, 0x02, 0x03, 0x00)
 
 const TRANSCEIVE = 0x95
@@ -54,7 +54,10 @@ function verdict(status: number): 'good' | 'no_answer' | 'refused' {
   return status === 0x9000 || kind === 0x62 ? 'good' : 'refused'
 }
 
-/** Decodes the answer: status 9000 and a list of objects. Object C0 holds the number of a faulty object and its status. */
+/**
+ * Decodes the answer: status 9000 and a list of objects. Object C0 holds the number of a faulty object and its
+ * status.
+ */
 export function transparentAnswer(bytes: Uint8Array): TransparentAnswer {
   const answer = splitAnswer(bytes)
   // Some readers report the tag's status in this status of the whole answer.

@@ -75,7 +75,7 @@ function connectedCard(reader: NfcReader, protocol: number): ConnectedCard {
   }
 }
 
-/** Readers of the package `nfc-pcsc`, which is compiled at installation. */
+/** Accesses smart cards through the package `nfc-pcsc`, which is compiled at installation. */
 export function nfcPcscCards(nfcPcsc: NfcPcsc): SmartCards {
   const table = readerTable()
   const readers = new Map<string, NfcReader>()

@@ -57,7 +57,7 @@ const CALIBRATION_MS = 60_000
 /** Time after a passage in which a read inside shows that a tag outside did not leave, ms. */
 const PASSAGE_WAIT_MS = 500
 const TIDY_MS = 5_000
-/** Maximum age of the last read of a tag that counts as nearby when a receipt is presented, ms. */
+/** When a receipt is presented, a tag counts as nearby if its last read is at most this old, ms. */
 const NEARBY_MS = 5_000
 
 /** Starts a gate. */
@@ -68,8 +68,8 @@ export function openGate(parts: GateParts): GateLane {
 /**
  *   read ─ old or repeated? ─▶ tags/presence.ts: leaving? ─▶ assess-tag.ts ─▶ gate-alarms.ts: siren, light
  *
- * One exit gate. The gate decides from memory, in the same task as the read, and writes to the journal later. If newer
- * item data may show that an item is paid, the gate first fetches the data, for at most 250 ms.
+ * One exit gate. The gate decides from memory, in the same task as the read, and writes to the journal later. If
+ * newer item data may show that an item is paid, the gate first fetches the data, for at most 250 ms.
  */
 export class GateLane {
   readonly counts: GateCounts = { reads: 0, late: 0, entering: 0, passed: 0, alarms: 0 }

@@ -16,8 +16,8 @@ export interface Operator {
 }
 
 /**
- * Interval at which the page asks the agent who is signed in, ms. After the agent has ended a session, the page shows
- * the operator for at most this time.
+ * Interval at which the page asks the agent which operator is signed in, ms. After the agent has ended a session,
+ * the page shows the operator for at most this time.
  */
 const REFRESH_MS = 30_000
 

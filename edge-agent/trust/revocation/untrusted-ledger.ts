@@ -12,7 +12,8 @@ export type UntrustedReason = 'revoked' | 'forked' | 'put_back'
 /** Metadata key: trusted time until which each claim needs the cloud, ms. A restored ledger may lack claims. */
 const ONLINE_ONLY = 'online_only_until'
 /**
- * Metadata key: number up to which the agent must apply the deny list, because the list contains the missing claims.
+ * Metadata key: the restored ledger stays untrusted until the agent has applied the deny list up to this number. The
+ * list contains the claims that the ledger lacks.
  */
 const REQUIRED_DENY_SEQ = 'denials_awaited'
 /** Metadata key: `1` if the ledger is behind its watermark, and the cloud has not detected the restore yet. */
@@ -40,8 +41,8 @@ export function storeForked(ledger: MetadataStore, isForked: boolean): boolean {
 }
 
 /**
- * Stores that a command signed with this key revoked the agent. Only a new enrolment or the revocation of that key
- * clears this state. Returns true if the agent was not revoked before.
+ * Records that the agent was revoked by a command. `kid`: the key that signed this command. Only a new enrolment or
+ * the revocation of that key clears this state. Returns true if the agent was not revoked before.
  */
 export function storeRevoked(ledger: MetadataStore, kid: string): boolean {
   const before = revokingKeys(ledger.metadata)

@@ -12,9 +12,9 @@ import type { Tally } from './tally.ts'
 import type { Shopper } from './timetable.ts'
 
 /**
- * Shoppers of a store day. They take goods and pay, release the tags at the station or the detacher, and leave through
- * the gate. Thieves go to the gate without paying. Some shoppers bring goods back. Shoppers repeat a request without an
- * answer.
+ * Shoppers of a store day. They take goods and pay, release the tags at the station or the detacher, and leave
+ * through the gate. Thieves go to the gate without paying. Some shoppers bring goods back. Shoppers repeat a request
+ * without an answer.
  */
 export interface Shoppers {
   /** Runs the visit of one shopper. Resolves when the shopper has left. */
@@ -50,7 +50,7 @@ const PATIENCE = { tries: 40, pauseMs: 15 * SECOND_MS }
 /** Failed attempts at the detacher after which shoppers go to the station. */
 const DETACHER_TRIES = 3
 /**
- * Time limit for the journal row of an alarm after a tag passed, ms. It includes the gate's own requests
+ * Maximum time from the passage of a tag to the journal row of its alarm, ms. It includes the gate's own requests
  * (gate-journal.ts).
  */
 const ALARM_WITHIN_MS = 3 * SECOND_MS
@@ -140,8 +140,8 @@ class DayShoppers implements Shoppers {
   }
 
   /**
-   * Calls the cloud from the shop's system or a phone. Such calls must succeed, because they do not use the connection
-   * of the store.
+   * Calls the cloud from the shop's system or a phone. Such calls must succeed, because they do not use the
+   * connection of the store.
    */
   async #call(operation: string, body: Json): Promise<Json> {
     const answer = await this.#merchant.call(operation, body)
@@ -171,8 +171,8 @@ class DayShoppers implements Shoppers {
   }
 
   /**
-   * Releases unit by unit with the receipt. Returns the number of unreleased tags. After a power cut of the detacher,
-   * its leases end only after minutes.
+   * Releases unit by unit with the receipt. Returns the number of unreleased tags. A detacher without power still
+   * holds leases for minutes, so the station must retry until they end.
    */
   async #atStation({ receipt }: Bag, units: number): Promise<number> {
     let left = units

@@ -233,7 +233,8 @@ class SimulatedAgent implements AgentNode {
     const ran = this.machine.isUp
     this.crash({ powerCut: false })
     this.disk.restore(copy)
-    // The newest key is missing in the copy. The worst case is that all keys are missing, so all keys are removed.
+    // The copy may be older than the newest key. The worst case is that all keys are missing, so all keys are
+    // removed.
     this.#secrets.clear()
     this.#isRestored = true
     this.#inTouchSinceMs = undefined

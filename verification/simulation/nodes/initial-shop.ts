@@ -29,7 +29,7 @@ export interface Shop {
   readonly startMs: number
   readonly keyFiles: KeyFiles
   readonly key: string
-  /** Key of the second tenant. */
+  /** API key of the second tenant. */
   readonly foreignKey: string
   readonly foreignStoreId: string
   readonly storeId: string

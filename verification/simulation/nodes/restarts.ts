@@ -39,7 +39,7 @@ export class Restarts {
     this.#down.set(name, this.#scheduler.nowMs + ms)
   }
 
-  /** Lets all machines start again at once. */
+  /** Ends the down time of every machine, so that none delays a restart any longer. */
   allowAllStarts(): void {
     this.#down.clear()
   }
@@ -56,8 +56,8 @@ export class Restarts {
   }
 
   /**
-   * Starts the process of a node that is down. A disk fault during the start ends the process, as in `untag cloud` and
-   * `untag edge`.
+   * Starts the process of a node that is down. A disk fault during the start ends the process, as in `untag cloud`
+   * and `untag edge`.
    */
   async start(name: string, node: Startable): Promise<void> {
     if (node.machine.isUp) return

@@ -8,11 +8,11 @@ import { rightClassOf, type DenyReason } from '../../../policy/vocabulary.ts'
 import type { Core } from '../virtual/core.ts'
 
 /**
- * Compares every offline answer to a receipt with the decision of the policy. The oracle reads the purchased goods from
- * the cloud database.
+ * Compares every offline answer to a receipt with the decision of the policy. The oracle reads the purchased goods
+ * from the cloud database.
  */
 export interface RulesOracle {
-  /** Called for each answer. `rules` is the policy that the agent used. */
+  /** Called for each answer. `rules`: policy, devices and version that the agent used for this answer. */
   answered(request: AuthorizeRequest, answer: AuthorizeAnswer, rules: RulesAtAgent): void
   /** Number of offline answers to receipts that were compared. */
   readonly compared: number
@@ -81,8 +81,8 @@ export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesO
   }
 
   /**
-   * Checks that not more units are released than the policy allows. Skipped unless `isCalm`, because a restored ledger
-   * may repeat a release.
+   * Checks that not more units are released than the policy allows. Skipped unless `isCalm`, because a restored
+   * ledger may repeat a release.
    */
   function count(request: AuthorizeRequest, answer: AuthorizeAnswer, truths: readonly Decision[], ver: number): void {
     if (!isCalm) return

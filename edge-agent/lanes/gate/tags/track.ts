@@ -28,8 +28,8 @@ export interface Track {
 /** Gap between reads after which a tag counts as a new approach, ms. */
 export const APPROACH_MS = 5_000
 /**
- * Time for which the origin of a tag is remembered, ms. In Gen2 sessions 2 and 3 a tag stays silent for up to a minute
- * after a read.
+ * Time for which the origin of a tag is remembered, ms. In Gen2 sessions 2 and 3 a tag stays silent for up to a
+ * minute after a read.
  */
 export const REMEMBERED_MS = 60_000
 /** Gap after which a stationary tag counts as a new approach, ms. */
@@ -87,8 +87,8 @@ export function newApproach(known: Track, zone: Zone, atMs: number): Track {
 }
 
 /**
- * Gap after which the tag counts as a new approach, ms. If the reader cannot locate tags, a stationary tag that is read
- * again may be leaving. After two returns the gate ignores such a tag.
+ * Gap after which the tag counts as a new approach, ms. If the reader cannot locate tags, a stationary tag that is
+ * read again may be leaving. After two returns the gate ignores such a tag.
  */
 export function approachMs({ isStationary, returns }: Track, zone: Zone): number {
   const isIgnored = isStationary && (zone !== 'none' || returns >= RETURNS_COUNTED)
@@ -130,7 +130,7 @@ export function seeOutside(track: Track, atMs: number, calibratingUntilMs: numbe
   return 'leaving'
 }
 
-/** Time without a read inside after which the tag counts as left, ms. */
+/** Returns how long the tag must not be read inside before the gate treats it as gone, ms. */
 function neededGapMs(track: Track, isFirst: boolean, isCalibrating: boolean): number {
   const learnt = Math.min(Math.max(track.longestGapMs * GAP_FACTOR, SHORTEST_GAP_MS), LONGEST_GAP_MS)
   if (track.isStationary) return isFirst ? 0 : learnt * 2 ** track.returns
