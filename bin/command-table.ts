@@ -2,6 +2,7 @@ import { readOptions, WrongUsage, type Options, type Values } from './options.ts
 import {
   API_OPTIONS,
   BACKUP_OPTIONS,
+  BROKER_SYNC_OPTIONS,
   CLOUD_OPTIONS,
   DATABASE_COPY_OPTIONS,
   DOCTOR_OPTIONS,
@@ -84,6 +85,12 @@ export const COMMANDS: readonly Command[] = [
   ),
   command(['cloud'], 'Run the cloud: API, decisions and MQTT broker', CLOUD_OPTIONS, async (settings) =>
     (await import('./commands/cloud.ts')).runCloud(settings),
+  ),
+  command(
+    ['broker', 'sync'],
+    'Write the credentials and rights of all agents for an outside MQTT broker',
+    BROKER_SYNC_OPTIONS,
+    async (settings) => (await import('./commands/broker-sync.ts')).runBrokerSync(settings),
   ),
   command(
     ['keys', 'create'],

@@ -1,6 +1,7 @@
 import {
   API_OPTIONS,
   BACKUP_OPTIONS,
+  BROKER_SYNC_OPTIONS,
   CLOUD_OPTIONS,
   DATABASE_COPY_OPTIONS,
   DOCTOR_OPTIONS,
@@ -35,6 +36,7 @@ import { listOptions, type Options } from './options.ts'
 export const COMMANDS: Record<string, Options> = {
   'untag start': START_OPTIONS,
   'untag cloud': CLOUD_OPTIONS,
+  'untag broker sync': BROKER_SYNC_OPTIONS,
   'untag keys create': KEYS_CREATE_OPTIONS,
   'untag keys list': KEYS_LIST_OPTIONS,
   'untag keys roll': KEYS_ROLL_OPTIONS,

@@ -41,7 +41,10 @@ async function openWithVersions(
   try {
     return await openConnection(options, timeoutMs, version)
   } catch (error) {
-    if (!WRONG_VERSION.has((error as Partial<ErrorWithReasonCode>).code)) throw error
+    const { code } = error as Partial<ErrorWithReasonCode>
+    // RabbitMQ 3.10 closes the connection instead of an answer to MQTT 5.
+    const isClosed = version === 5 && code === undefined
+    if (!WRONG_VERSION.has(code) && !isClosed) throw error
     return openConnection(options, timeoutMs, other)
   }
 }

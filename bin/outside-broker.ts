@@ -40,7 +40,8 @@ export function outsideBrokerSettings({
   }
 }
 
-function withoutCredentials(text: string): { url: string; username?: string; password?: string } {
+/** Splits an address into credentials and the rest. */
+export function withoutCredentials(text: string): { url: string; username?: string; password?: string } {
   const { protocol, host, pathname, search, username, password } = new URL(text)
   return {
     url: `${protocol}//${host}${pathname}${search}`.replace(/\/+$/, ''),

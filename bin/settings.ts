@@ -176,6 +176,19 @@ export const CLOUD_OPTIONS = {
   json: jsonLines,
 }
 
+export const BROKER_SYNC_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  mqttUrl: brokerUrl,
+  format: choice(
+    { flag: 'format', env: 'UNTAG_BROKER_FORMAT', help: 'Broker for which the file is written' },
+    ['none', 'mosquitto', 'nats', 'rabbitmq'],
+    'none',
+  ),
+  out: text({ flag: 'out', env: 'UNTAG_BROKER_FILE', help: 'File to write' }, 'FILE', undefined),
+  json,
+}
+
 export const KEYS_CREATE_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,

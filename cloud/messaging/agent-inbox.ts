@@ -1,3 +1,4 @@
+import { pause } from '../../policy/platform.ts'
 import { newId } from '../../policy/ids.ts'
 import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { AgentAddress } from '../../policy/mqtt-topics.ts'
@@ -17,12 +18,17 @@ export interface InboxParts {
   database: Database
   services: () => Services
   tasks: BackgroundTasks
+  /** True if other processes may store earlier batches of the same agent at this moment. */
+  mayReorder(): boolean
   /** Sends the acknowledgement of a batch to its agent. */
   acknowledge(agent: AgentAddress, ack: string): void
 }
 
 /** Maximum number of agents whose states wait to be stored. */
 const STATES_LIMIT = 10_000
+/** A batch whose earlier rows are missing waits for the process that stores them, at most 1 s. */
+const GAP_TRIES = 6
+const GAP_PAUSE_MS = 200
 
 /** Stores the messages that agents publish. Stores the batches of one agent in the order of their arrival. */
 export class AgentInbox {
@@ -84,7 +90,7 @@ export class AgentInbox {
   }
 
   async #storeBatch(from: AgentAddress, batch: string): Promise<void> {
-    const { database, acknowledge } = this.#parts
+    const { database, acknowledge, mayReorder } = this.#parts
     const services = this.#parts.services()
     const agent = await findAgent(database.reads, from.agentId)
     // An outside broker may deliver a batch under a topic of another store.
@@ -98,8 +104,13 @@ export class AgentInbox {
       requestId: newId('req', services.platform),
     }
     try {
-      const { body } = await perform(request, database, services)
-      acknowledge(from, (JSON.parse(body) as { ack: string }).ack)
+      for (let tries = 1; ; tries++) {
+        const { body } = await perform(request, database, services)
+        const { accepted, duplicates, ack } = JSON.parse(body) as { accepted: number; duplicates: number; ack: string }
+        const isAfterGap = accepted + duplicates === 0
+        if (!isAfterGap || !mayReorder() || tries === GAP_TRIES) return acknowledge(from, ack)
+        await pause(services.platform.timers, GAP_PAUSE_MS)
+      }
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       this.#logRefusal(from.agentId, error, services)

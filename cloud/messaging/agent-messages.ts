@@ -1,5 +1,5 @@
 import { agentTopic, parseTopic, type AgentAddress } from '../../policy/mqtt-topics.ts'
-import { revokedAmong } from '../agent-identity/agent-queries.ts'
+import { agentsSeenSince, revokedAmong } from '../agent-identity/agent-queries.ts'
 import { signCommand } from '../agents/documents/pending-commands.ts'
 import { assertAgent } from '../agents/login/agent-login.ts'
 import type { AgentChannel, AgentCommand } from '../foundation/agent-channel.ts'
@@ -10,6 +10,9 @@ import { AgentInbox } from './agent-inbox.ts'
 import type { AgentBroker, BrokerHooks } from './embedded-broker.ts'
 import { StoreAnnouncements, type AnnouncementScope } from './store-announcements.ts'
 import { BackgroundTasks } from './background-tasks.ts'
+
+/** After a connect to an outside broker, agents count as connected if the cloud heard from them within this time, ms. */
+const SEEN_MS = 2 * 60_000
 
 /**
  * Messages between the cloud and its agents over the broker. Agents publish batches of events, which the cloud stores
@@ -45,7 +48,20 @@ export function agentMessages(
   const stores = new StoreAnnouncements({ database, services, tasks })
   const publish = ({ storeId, agentId }: AgentAddress, name: 'ack' | 'command', payload: string) =>
     broker?.publish({ topic: agentTopic(storeId, agentId, name), payload, retain: false })
-  const inbox = new AgentInbox({ database, services, tasks, acknowledge: (to, ack) => publish(to, 'ack', ack) })
+  const inbox = new AgentInbox({
+    database,
+    services,
+    tasks,
+    mayReorder: () => broker?.mayReorder?.() ?? false,
+    acknowledge: (to, ack) => publish(to, 'ack', ack),
+  })
+
+  async function refreshConnected(attached: AgentBroker): Promise<void> {
+    const sinceMs = services().platform.clock.wall() - SEEN_MS
+    // Some brokers do not repeat the retained states of agents for a filter with wildcards.
+    if (attached.assumeConnected) attached.assumeConnected(await agentsSeenSince(database.reads, sinceMs))
+    await stores.refresh('changed')
+  }
 
   function sendCommand(agent: AgentAddress, command: AgentCommand): void {
     if (!broker || services().authority.clock.untrustedReason() !== null) return
@@ -70,7 +86,7 @@ export function agentMessages(
       broker = attached
       stores.attach(attached)
       // An outside broker may have lost its messages while agents stayed connected.
-      void tasks.track(stores.refresh('changed'))
+      if (attached) void tasks.track(refreshConnected(attached))
     },
     refresh: (what) => stores.refresh(what),
     async cutRevoked() {

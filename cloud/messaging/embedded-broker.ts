@@ -29,6 +29,10 @@ export interface Broker {
   connected(): ReadonlyMap<string, AgentAddress>
   /** Disconnects a revoked agent at once and frees its slot. */
   disconnect(agentId: string): void
+  /** True if several processes receive batches of one agent. Absent: false. */
+  mayReorder?(): boolean
+  /** Counts agents as connected that an outside broker has not announced. */
+  assumeConnected?(agents: readonly AgentAddress[]): void
   /** True if this process publishes for the store. Absent: it publishes for all stores. */
   owns?(storeId: string): boolean
   close(): Promise<void>

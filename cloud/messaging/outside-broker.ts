@@ -5,7 +5,7 @@ import type { Log } from '../foundation/log.ts'
 import type { BrokerConnection, OpenBrokerConnection } from './broker-connection.ts'
 import { ANNOUNCE_MS, CloudMembers } from './cloud-members.ts'
 import type { AgentBroker, BrokerHooks, Message } from './embedded-broker.ts'
-import { probeBroker, type ProbeLine } from './probe-broker.ts'
+import { BrokerProbe, LOSS_TEXTS } from './probe-broker.ts'
 
 /**
  * The cloud as a client of an outside MQTT broker.
@@ -54,7 +54,8 @@ export class OutsideBroker implements AgentBroker {
   readonly #running: Promise<void>
   #connection: BrokerConnection | undefined
   #isShared = false
-  #probe: ProbeLine | undefined
+  #probe: BrokerProbe | undefined
+  #wasConnected = false
   #firstAttempt: (() => void) | undefined
   /** Resolves after the first attempt to connect. */
   readonly tried: Promise<void>
@@ -79,6 +80,15 @@ export class OutsideBroker implements AgentBroker {
 
   connected(): ReadonlyMap<string, AgentAddress> {
     return this.#agents
+  }
+
+  /** A shared subscription gives batches of one agent to several processes. */
+  mayReorder(): boolean {
+    return this.#isShared
+  }
+
+  assumeConnected(agents: readonly AgentAddress[]): void {
+    for (const agent of agents) if (this.#agents.size < AGENTS_LIMIT) this.#agents.set(agent.agentId, agent)
   }
 
   /** Forgets a revoked agent. The broker closes its connection after `untag broker sync`. */
@@ -138,6 +148,8 @@ export class OutsideBroker implements AgentBroker {
         stopAnnouncing = this.#announce(connection)
         log.info({ isShared: this.#isShared }, 'connected to the broker')
         this.#parts.onAttached(this)
+        void this.#warnOfLosses(this.#wasConnected)
+        this.#wasConnected = true
       }
       this.#firstAttempt?.()
       return await closed
@@ -150,13 +162,21 @@ export class OutsideBroker implements AgentBroker {
   async #subscribe(connection: BrokerConnection): Promise<void> {
     const { platform, log } = this.#parts
     const own = [cloudTopic('+', 'alive'), cloudTopic('+', 'end')]
-    this.#probe = probeBroker({ connection, id: this.#id, platform, log })
-    this.#isShared = await this.#probe.hasSharedSubscriptions()
+    const probe = new BrokerProbe({ connection, id: this.#id, timers: platform.timers })
+    this.#probe = probe
+    this.#isShared = await probe.hasSharedSubscriptions()
     const filters = [...own, agentTopic('+', '+', 'state'), this.#isShared ? SHARED_EVENTS : EVENTS]
     const granted = await connection.subscribe(filters)
     const refused = filters.filter((_, i) => (granted[i] ?? REFUSED) >= REFUSED)
     if (refused.length > 0)
       log.error({ refused }, 'the broker refuses subscriptions of the cloud: apply the rights of `untag broker sync`')
+  }
+
+  /** Runs beside the work of the cloud. A probe never rejects, because its calls do not. */
+  async #warnOfLosses(wasConnected: boolean): Promise<void> {
+    const losses = (await this.#probe?.findLosses(wasConnected)) ?? []
+    if (this.#stopping.signal.aborted) return
+    for (const loss of losses) this.#parts.log.warn({ loss }, LOSS_TEXTS[loss])
   }
 
   /** Announces this process to the others now and every 5 s. */

@@ -2,6 +2,7 @@ import type { TestProject } from 'vitest/node'
 import { NO_CHROMIUM } from './chromium.ts'
 import { NO_FAKETIME } from './fake-time.ts'
 import { NO_VPCD_PACKAGES } from '../device-drivers/vpcd-station.ts'
+import { hasProgram } from './outside-brokers.ts'
 import { removeFolder } from './memory-folder.ts'
 import { startPostgres } from '../../verification/kills/postgres-server.ts'
 import { NO_PGBOUNCER } from './pgbouncer.ts'
@@ -25,6 +26,9 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
     NO_PGBOUNCER,
     NO_STRACE,
     NO_FAKETIME && `no clocks of their own for processes: ${NO_FAKETIME}`,
+    ...['mosquitto', 'nats-server'].map((program) =>
+      hasProgram(program) ? undefined : `no outside broker: install ${program}`,
+    ),
     NO_VPCD_PACKAGES && `no virtual NFC reader: ${NO_VPCD_PACKAGES}`,
   ].filter((m) => typeof m === 'string')
   if (missing.length > 0 && process.env['UNTAG_TEST_TOOLS'] === 'required') {
