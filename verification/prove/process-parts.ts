@@ -1,3 +1,4 @@
+import { runHistories } from '../histories/run.ts'
 import { runKills } from '../kills/kills.ts'
 import type { ProofPart } from './part.ts'
 import { whyNoPostgres } from '../kills/postgres-server.ts'
@@ -38,6 +39,28 @@ export const killsOnPostgres = (root: string): ProofPart => ({
       onKill: onProgress,
     })
     return { violations }
+  },
+})
+
+const HISTORY_SECONDS = 60
+
+/** Checks what clients of four clouds on one PostgreSQL database saw, while processes and the server crash. */
+export const histories = (root: string): ProofPart => ({
+  name: 'histories',
+  title: `${HISTORY_SECONDS} s of random load on four clouds with one PostgreSQL database, with kills and restarts`,
+  unit: 'runs',
+  of: { ci: 2, night: 60 },
+  chunk: { ci: 1, night: 1 },
+  concurrency: 'alone',
+  whyImpossible: whyNoPostgres,
+  async run({ from, signal, onProgress }) {
+    const load = { root, seconds: HISTORY_SECONDS, processes: 4, seed: from, faultEvery: 7, signal }
+    const { violations, objects, faults, undecided } = await runHistories(load)
+    onProgress(1)
+    return {
+      violations: violations.map((text) => `seed ${from}: ${text}`),
+      figures: { objects, faults, undecided },
+    }
   },
 })
 
