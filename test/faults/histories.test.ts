@@ -33,6 +33,14 @@ describe('the check of histories', () => {
     expect(isLinearizable(lost, RIGHT)).toBe(false)
   })
 
+  it('accepts a cancellation after the release, and finds a lease after the cancellation', () => {
+    const cancel = (from: number, to: number) => step(from, to, 'markPurchaseCancelled', {})
+    const steps = [verify(1, 2, 'a', 'n1'), redeem(3, 4, 'n1', 'r1'), cancel(5, 6)]
+    expect(isLinearizable(steps, RIGHT)).toBe(true)
+    expect(isLinearizable([cancel(1, 2), verify(3, 4, 'a', 'n1')], RIGHT)).toBe(false)
+    expect(isLinearizable([cancel(1, 4), verify(2, 3, 'a', 'n1')], RIGHT)).toBe(true)
+  })
+
   it('allows both results of a request without an answer', () => {
     const refused: Partial<Step> = { outcome: 'refused', reason: 'already_redeemed' }
     const steps = [verify(1, 2, 'a', 'n1'), redeem(3, 4, 'n1', 'r1', LOST), redeem(5, 6, 'n1', 'r2', refused)]

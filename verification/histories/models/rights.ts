@@ -50,9 +50,9 @@ export const RIGHT: Model<RightState> = {
     remaining.some(({ answer }) => answer['replayProtectedNonce'] === before.nonce),
 }
 
-/** A purchase whose units are all released cannot be cancelled. */
+/** A purchase can also be cancelled after the release of its units, until they have passed the exit. */
 function cancelled(state: RightState): RightState | undefined {
-  return state.usedBy !== null || state.isCancelled ? undefined : { ...state, isCancelled: true }
+  return state.isCancelled ? undefined : { ...state, isCancelled: true }
 }
 
 function leased(state: RightState, device: string, nonce: string): RightState | undefined {
