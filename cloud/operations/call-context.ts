@@ -1,6 +1,7 @@
 import { BrokenInvariant } from '../../policy/assert.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Db } from '../persistence/database.ts'
+import { insertChunks } from '../persistence/insert-chunks.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accounts.ts'
@@ -197,8 +198,13 @@ export async function writeOutbox(
   for (const { type } of events) if (!operation.emits.includes(type)) reportUndeclared(operation.name, type, services)
   if (config.checkAnswers) events.forEach(webhooks.assertEvent)
   if (events.length === 0 || caller.kind === 'anyone') return
-  for (const event of events) {
-    const what = { store_id: event.storeId, type: event.type, data: JSON.stringify(event.data) }
-    await insertEvents(db, [{ event_id: newId('whe', platform), tenant: caller.tenant, at_ms: nowMs, ...what }])
-  }
+  const rows = events.map(({ storeId, type, data }) => ({
+    event_id: newId('whe', platform),
+    tenant: caller.tenant,
+    at_ms: nowMs,
+    store_id: storeId,
+    type,
+    data: JSON.stringify(data),
+  }))
+  for (const chunk of insertChunks(rows)) await insertEvents(db, chunk)
 }

@@ -3,6 +3,8 @@ import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { isAtLeast, type Package } from '../foundation/packages.ts'
 import { changedRows, type Database, type Db } from '../persistence/database.ts'
+import { insertChunks } from '../persistence/insert-chunks.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookDeliveryRow } from '../persistence/tables/webhooks.ts'
@@ -45,15 +47,15 @@ async function hasUnplanned(db: Db): Promise<boolean> {
   return (await oneUnplanned(db, {})).length > 0
 }
 
+const oldestUnplanned = prepared((db) =>
+  db.selectFrom('outbox_event').selectAll().where('seq', 'is', null).orderBy('event_id').orderBy('tenant').limit(BATCH),
+)
+const lastNumber = prepared((db) =>
+  db.selectFrom('outbox_event').select(({ fn }) => fn.coalesce(fn.max('seq'), sql.lit(0)).as('last')),
+)
+
 async function planBatch(db: Db, platform: Platform): Promise<number> {
-  const events = await db
-    .selectFrom('outbox_event')
-    .selectAll()
-    .where('seq', 'is', null)
-    .orderBy('event_id')
-    .orderBy('tenant')
-    .limit(BATCH)
-    .execute()
+  const events = await oldestUnplanned(db, {})
   if (events.length === 0) return 0
   const targets = await readTargets(db, events)
   const packages = targets.length > 0 ? await readPackages(db, events) : () => 'DISCOVER' as const
@@ -67,19 +69,21 @@ async function planBatch(db: Db, platform: Platform): Promise<number> {
       .values(deliveries.slice(i, i + ROWS_AT_ONCE))
       .execute()
   }
-  const { rows } = await sql<{ last: number }>`select coalesce(max(seq), 0) as last from outbox_event`.execute(db)
-  await numberEvents(db, rows[0]?.last ?? 0, events)
+  const [numbered] = await lastNumber(db, {})
+  const last = numbered?.last ?? 0
+  const numbers = events.map(({ event_id, tenant }, i) => ({ event_id, tenant, seq: last + i + 1 }))
+  for (const chunk of insertChunks(numbers)) await writeNumbers(db, chunk)
   return events.length
 }
 
-/** Numbers these events from `last` + 1, in their order. */
-async function numberEvents(db: Db, last: number, events: readonly OutboxEventRow[]): Promise<void> {
-  const rows = events.map(({ event_id, tenant }, i) => sql`(${event_id}, ${tenant}, ${sql.lit(i + 1)})`)
-  await sql`
-    with numbers (event_id, tenant, number) as (values ${sql.join(rows)})
-    update outbox_event set seq = ${last} + numbers.number from numbers
-    where outbox_event.event_id = numbers.event_id and outbox_event.tenant = numbers.tenant`.execute(db)
-}
+const writeNumbers = preparedInsert((db, numbers: readonly { event_id: string; tenant: string; seq: number }[]) => {
+  const rows = numbers.map(({ event_id, tenant, seq }) => sql`(${event_id}, ${tenant}, ${seq})`)
+  const update = sql`
+    with numbers (event_id, tenant, seq) as (values ${sql.join(rows)})
+    update outbox_event set seq = cast(numbers.seq as bigint) from numbers
+    where outbox_event.event_id = numbers.event_id and outbox_event.tenant = numbers.tenant`
+  return { compile: () => update.compile(db) }
+})
 
 /** Reads enabled webhooks that are subscribed to any of these events, and the receivers of test events. */
 async function readTargets(db: Db, events: readonly OutboxEventRow[]): Promise<Target[]> {

@@ -6,7 +6,7 @@ import { canonicalJson, hashOf } from '../../operations/idempotency.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import { storeDecision } from '../records/decision-records.ts'
-import { recordEvent } from '../records/record-event.ts'
+import { recordEvents } from '../records/record-event.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { AuthorizationTarget } from './authorization-target.ts'
 
@@ -51,15 +51,16 @@ export function eventIdsOf(
 /** Records a denial. Returns the id of the `denied` event. */
 export async function recordDenied(call: Call, decisionContext: DecisionContext, reason: DenyReason): Promise<string> {
   const { context } = decisionContext.request
-  const fields = await recordRequested(call, decisionContext)
+  const scope = scopeOf(call, decisionContext)
+  const fields = eventFields(decisionContext)
   const denied = {
     type: 'protection.authorization.denied',
     ...fields,
     reason,
     eventId: decisionContext.eventIds.decided,
   } as const
-  await raiseForEvent(scopeOf(call, decisionContext), denied, context.occurredMs)
-  await recordEvent(scopeOf(call, decisionContext), denied)
+  await raiseForEvent(scope, denied, context.occurredMs)
+  await recordEvents(scope, [requestedEvent(decisionContext, fields), denied])
   await storeFacts(call, decisionContext, reason)
   return decisionContext.eventIds.decided
 }
@@ -70,25 +71,20 @@ export async function recordGranted(
   decisionContext: DecisionContext,
   authorization: ProtectionAuthorizationRow | undefined,
 ): Promise<string> {
-  const fields = await recordRequested(call, decisionContext)
-  await recordEvent(scopeOf(call, decisionContext), {
+  const fields = eventFields(decisionContext)
+  const granted = {
     type: 'protection.authorization.granted',
     ...fields,
     eventId: decisionContext.eventIds.decided,
     ...(authorization && { replayProtectedNonce: authorization.nonce, authorizationState: 'issued' as const }),
-  })
+  } as const
+  await recordEvents(scopeOf(call, decisionContext), [requestedEvent(decisionContext, fields), granted])
   await storeFacts(call, decisionContext, null)
   return decisionContext.eventIds.decided
 }
 
-async function recordRequested(call: Call, decisionContext: DecisionContext) {
-  const fields = eventFields(decisionContext)
-  await recordEvent(scopeOf(call, decisionContext), {
-    type: 'protection.authorization.requested',
-    ...fields,
-    eventId: decisionContext.eventIds.requested,
-  })
-  return fields
+function requestedEvent({ eventIds }: DecisionContext, fields: ReturnType<typeof eventFields>) {
+  return { type: 'protection.authorization.requested', ...fields, eventId: eventIds.requested } as const
 }
 
 async function storeFacts(

@@ -136,7 +136,7 @@ async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | und
       purchaseId: item.purchase_id,
     }
     // Sends the queries together, so that PostgreSQL needs one round trip.
-    const [purchase, [paid]] = await Promise.all([
+    const [purchase, [paid], stored] = await Promise.all([
       findPurchaseAsOf(query, item.purchase_id),
       priceOfLine(db, { lineId: item.line_id }),
       key && findRight(db, key),
@@ -147,7 +147,7 @@ async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | und
       ...(await itemFacts(db, item, paid?.price_cent)),
       ...(isBoundSince && { paidBy: 'purchase' as const }),
     }
-    return withRight(query, { item, key, facts, ...(purchase && { purchase }) })
+    return withRight(query, { item, key, facts, stored: stored ?? null, ...(purchase && { purchase }) })
   }
   const purchase = line?.purchase ?? query.purchase
   const unit =
@@ -230,6 +230,8 @@ function rightUsedBy(action: ProtectionAction): RightClass | null {
 interface Parts {
   facts: ItemFacts
   key: UnitKey | null
+  /** Stored right of `key`, if the caller has read it already; null if there is none. */
+  stored?: UnitRightRow | null
   /** State that replaces the stored right of `key`, such as a lease of the unit's other right class. */
   right?: RightView
   item?: ProtectedItemRow
@@ -244,7 +246,7 @@ async function withRight(query: UnitQuery, { facts, key, item, purchase, ...foun
     ...(purchase && { purchase }),
   }
   if (!key) return { facts, ...common }
-  const row = await findRight(query.db, key)
+  const row = found.stored === undefined ? await findRight(query.db, key) : (found.stored ?? undefined)
   const right = found.right ?? (await rightOf(query, key, row))
   const staffReason = facts.staffReason ?? (right.state === 'used' ? undefined : right.staffReason)
   return {

@@ -46,24 +46,37 @@ const insertEvent = prepared((db, p: NewEventRow) =>
     .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
-/** Records an event of the cloud without its null fields. Returns its id. */
-export async function recordEvent(
-  { db, tenant, platform, nowMs }: EventScope,
-  event: { [K in keyof Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'processedAt'>]: ProtectionEvent[K] | null } & {
-    eventId?: string
-    occurredMs?: number
-  },
-): Promise<string> {
+type NamedFields = Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'processedAt'>
+/** An event of the cloud. Null fields are left out. */
+export type CloudEvent = { [K in keyof NamedFields]: ProtectionEvent[K] | null } & {
+  eventId?: string
+  occurredMs?: number
+}
+
+/** Records an event of the cloud. Returns its id. */
+export async function recordEvent(scope: EventScope, event: CloudEvent): Promise<string> {
+  const completed = completedEvent(scope, event)
+  await storeEvent(scope, completed)
+  return completed.eventId
+}
+
+/** Records several events of the cloud together. */
+export async function recordEvents(scope: EventScope, events: readonly CloudEvent[]): Promise<void> {
+  await storeEvents(
+    scope,
+    events.map((event) => completedEvent(scope, event)),
+  )
+}
+
+function completedEvent({ platform, nowMs }: EventScope, event: CloudEvent): ProtectionEvent {
   const { eventId = newId('evt', platform), occurredMs = nowMs, ...fields } = event
   // Starts with named fields: on Node 20, a literal that starts with a spread takes up to forty times as long.
-  const completed = {
+  return {
     eventId,
     occurredAt: iso(occurredMs),
     processedAt: iso(nowMs),
     ...definedFields(fields),
   } as ProtectionEvent
-  await storeEvent({ db, tenant, nowMs }, completed)
-  return eventId
 }
 
 /** Stores an event. If the account already has an event with this id, keeps that event. */
