@@ -1,6 +1,7 @@
 import type { Cloud } from '../cloud/cloud.ts'
 import type { CloudConfig } from '../cloud/foundation/config.ts'
 import type { Log } from '../cloud/foundation/log.ts'
+import type { Siblings } from '../cloud/foundation/siblings.ts'
 import { ElectedBroker } from '../cloud/messaging/elected-broker.ts'
 import { startBroker, type AgentBroker, type Broker } from '../cloud/messaging/embedded-broker.ts'
 import type { Database } from '../cloud/persistence/database.ts'
@@ -20,6 +21,8 @@ export interface Membership {
   processId: string
   /** True if the process with this id has ended. */
   hasEnded(processId: string): boolean
+  /** The other workers on this machine, if there are any. */
+  siblings?: Siblings
   /** True if other processes answer in place of this one, so that clients may take time to move to them. */
   isReplaceable: boolean
 }

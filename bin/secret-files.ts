@@ -10,7 +10,7 @@ export const secretFiles: SecretFiles = {
   read(file) {
     if (!pathExists(file)) return undefined
     try {
-      chmodSync(file, 0o600)
+      hide(file)
       return readFileSync(file, 'utf8')
     } catch (error) {
       throw accessError(file, error)
@@ -20,4 +20,13 @@ export const secretFiles: SecretFiles = {
     makeFolder(dirname(file))
     replaceFile(file, text, 0o600)
   },
+}
+
+/** Removes the access of other users. A read-only mount, such as a secret of a container, has the mode of its mount. */
+function hide(file: string): void {
+  try {
+    chmodSync(file, 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EROFS') throw error
+  }
 }

@@ -102,6 +102,15 @@ export const CLOUD_OPTIONS = {
     1883,
   ),
   data: dataDir('var/cloud'),
+  keysDir: text(
+    {
+      flag: 'keys-dir',
+      env: 'UNTAG_KEYS_DIR',
+      help: 'Folder with master.key and root.json, for clouds on several machines. Default: keys in the data folder',
+    },
+    'DIR',
+    undefined,
+  ),
   databaseUrl,
   databasePooling,
   replicaUrl,

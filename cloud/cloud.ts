@@ -11,7 +11,7 @@ import { readiness } from './foundation/readiness.ts'
 import type { ImageStore } from './foundation/image-store.ts'
 import { startJobs } from './jobs.ts'
 import type { Log } from './foundation/log.ts'
-import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
+import { agentMessages, type AgentMessages, type OtherProcesses } from './messaging/agent-messages.ts'
 import type { AgentBroker } from './messaging/embedded-broker.ts'
 import type { Services } from './operations/operation.ts'
 import { releaseAbandonedRequests } from './operations/idempotency.ts'
@@ -44,8 +44,7 @@ export interface CloudParts {
   outgoing: OutgoingHttp
   /** Rejects if the data folder cannot be written. Default: never. */
   probeDisk?: () => Promise<void>
-  /** True if another process holds the broker. Default: never. */
-  isBrokerElsewhere?: () => boolean
+  others?: OtherProcesses
 }
 
 /** Starts the modules of the cloud on an open database. Opens no socket. */
@@ -58,20 +57,21 @@ export async function createCloud({
   images,
   outgoing,
   probeDisk = () => Promise.resolve(),
-  isBrokerElsewhere = () => false,
+  others = {},
 }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   // Only this process has the SQLite file open (data-dir-lock.ts). On PostgreSQL, other processes may run, and leases
   // expire.
   if (database.dialect === 'sqlite') await database.write(releaseAbandonedRequests)
   const authority = await openAuthority(database, keyFiles, platform)
-  const messages = agentMessages(database, () => services, isBrokerElsewhere)
+  const messages = agentMessages(database, () => services, others)
   const services: Services = {
     platform,
     config,
     log,
     authority,
     agents: messages.channel,
+    siblings: others.siblings,
     images,
     push: { wake: () => pushSender.wake(), vapid: await openVapid(database, authority.sealer, platform.random) },
     keyUsage: keyUsage(),

@@ -19,6 +19,7 @@ import { endDueMoves } from './protection/devices/due-moves.ts'
 import { pruneDelegated } from './protection/rights/delegated-rights.ts'
 import { pruneRemovedNames } from './protection/items/item-sequence.ts'
 import type { AgentMessages } from './messaging/agent-messages.ts'
+import { CONNECTED_MS } from './messaging/sibling-agents.ts'
 import { startDuePayments } from './payments/due-payments.ts'
 import { releaseRefunds } from './payments/release-refunds.ts'
 import type { Database, Db } from './persistence/database.ts'
@@ -46,7 +47,7 @@ export interface Jobs {
 export function startJobs(
   database: Database,
   services: Services,
-  messages: Pick<AgentMessages, 'refresh' | 'cutRevoked'>,
+  messages: Pick<AgentMessages, 'refresh' | 'cutRevoked' | 'announceAgents'>,
 ): Jobs {
   const repeater = new Repeater(services)
   startSigning(repeater, database, services, messages)
@@ -60,6 +61,8 @@ export function startJobs(
   repeater.every(HELD_BACK_MS, 'events held back', heldBackCheck(database, services))
   repeater.every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
   repeater.every(LAST_SEEN_FLUSH_MS, 'last contact times of agents', () => services.lastSeen.flush(database))
+  if (services.siblings)
+    repeater.every(CONNECTED_MS, 'connected agents', () => Promise.resolve(messages.announceAgents()))
   const others = [
     startDueOffers(database, services),
     startDuePayments(database, services),

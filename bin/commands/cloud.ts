@@ -54,6 +54,7 @@ async function runWorker(settings: CloudSettings, log: Log): Promise<void> {
   const running = await serveCloud({ ...settings, port: start.port, mqttPort: start.mqttPort }, realPlatform(), log, {
     processId: start.processId,
     hasEnded: start.hasEnded,
+    siblings: start.siblings,
     isReplaceable: true,
   })
   stopOnSignals(running.stop, WORKER_STOPS_WITHIN_MS)
@@ -101,26 +102,32 @@ async function serveCloud(
     for (const each of stops.splice(0)) await each()
   }
   try {
-    const server = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn })
-    stops.push(membership.isReplaceable ? server.drain : server.close)
+    const open = async () => {
+      const opened = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn })
+      stops.unshift(membership.isReplaceable ? opened.drain : opened.close)
+      return opened
+    }
+    // One process answers 503 while it starts. A worker must not: the others already serve the same port.
+    const early = membership.isReplaceable ? undefined : await open()
     const database = await openCloudDatabase(settings, platform, log)
     stops.push(() => database.close())
     const broker = await brokerOf(settings, database, { platform, log, membership })
     stops.unshift(broker.stop)
-    const config = configOf(settings, server.port, broker.config)
+    const config = configOf(settings, early?.port ?? settings.port, broker.config)
     const cloud = await createCloud({
       config,
       platform,
       log,
       database,
-      keyFiles: await loadKeyFiles(data, secretFiles, platform.random),
+      keyFiles: await loadKeyFiles(data, secretFiles, platform.random, settings.keysDir),
       images: imagesOf(settings),
       outgoing: outgoingHttp(),
       probeDisk: () => probeDisk(data),
-      isBrokerElsewhere: broker.isElsewhere,
+      others: { siblings: membership.siblings, isBrokerElsewhere: broker.isElsewhere },
     })
     stops.splice(-1, 0, cloud.stop)
     await broker.attach(cloud)
+    const server = early ?? (await open())
     server.serve(cloud.app)
     const { baseUrl, mqttUrl } = config
     return { baseUrl, mqttUrl, cloud, database, stop, wakeElection: broker.wakeElection }

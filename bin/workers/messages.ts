@@ -1,3 +1,5 @@
+import type { SiblingMessage } from '../../cloud/foundation/siblings.ts'
+
 /** Messages between the primary process and its workers. */
 
 /** Fields of the ready line. */
@@ -7,10 +9,16 @@ export interface ReadyFields {
 }
 
 /** From a worker to the primary process. */
-export type FromWorker = { kind: 'online' } | { kind: 'serving'; ready: ReadyFields }
+export type FromWorker =
+  | { kind: 'online' }
+  | { kind: 'serving'; ready: ReadyFields }
+  /** The primary process passes the message on to all other workers. */
+  | { kind: 'sibling'; message: SiblingMessage }
 
 /** From the primary process to a worker. */
 export type ToWorker =
   | { kind: 'start'; processId: string; port: number; mqttPort: number; formerRun: string | undefined }
   /** Another worker has ended. */
   | { kind: 'ended'; processId: string }
+  /** From another worker. */
+  | { kind: 'sibling'; message: SiblingMessage }

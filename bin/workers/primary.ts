@@ -29,7 +29,7 @@ export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platfor
   const folder = openDataFolder(settings, platform.random)
   try {
     // Creates missing keys once, before the workers read them.
-    await loadKeyFiles(settings.data, secretFiles, platform.random)
+    await loadKeyFiles(settings.data, secretFiles, platform.random, settings.keysDir)
     const { host } = settings
     const port = await reservePort({ host, port: settings.port, flag: 'port' })
     const hasBroker = settings.mqttUrl === undefined
@@ -135,7 +135,8 @@ class Primary {
     const serving = new Promise<ReadyFields>((resolve, reject) => {
       worker.on('message', (message: FromWorker) => {
         if (message.kind === 'online') void this.#welcome(worker, processId)
-        else resolve(message.ready)
+        else if (message.kind === 'serving') resolve(message.ready)
+        else for (const other of this.#members) if (other.worker !== worker) tell(other.worker, message)
       })
       worker.once('exit', () => reject(new Error('a worker did not start: its error is above')))
     })
@@ -188,7 +189,7 @@ class Primary {
 }
 
 function tell(worker: Worker, message: ToWorker): void {
-  assert(message.kind === 'ended' || message.port > 0, 'the port is reserved')
+  assert(message.kind !== 'start' || message.port > 0, 'the port is reserved')
   // A worker that is ending may have closed its channel.
   if (worker.isConnected()) worker.send(message, () => undefined)
 }

@@ -1,3 +1,4 @@
+import type { SiblingMessage, Siblings } from '../../cloud/foundation/siblings.ts'
 import { isOfRun } from '../data-folder.ts'
 import type { FromWorker, ReadyFields, ToWorker } from './messages.ts'
 
@@ -9,6 +10,8 @@ export interface WorkerStart {
   readonly processId: string
   readonly port: number
   readonly mqttPort: number
+  /** The other workers. */
+  readonly siblings: Siblings
   /** True if this process has ended. */
   hasEnded(processId: string): boolean
   /** Tells the primary process that this worker serves. `onEnded` is called when another worker has ended. */
@@ -21,6 +24,11 @@ export function startOfWorker(): Promise<WorkerStart> {
   process.on('SIGHUP', () => undefined)
   const ended = new Set<string>()
   let onEnded: () => void = () => undefined
+  const handlers: ((message: SiblingMessage) => void)[] = []
+  const siblings: Siblings = {
+    send: (message) => tell({ kind: 'sibling', message }),
+    subscribe: (handle) => void handlers.push(handle),
+  }
   return new Promise((resolve) => {
     process.on('message', (message: ToWorker) => {
       if (message.kind === 'ended') {
@@ -28,11 +36,16 @@ export function startOfWorker(): Promise<WorkerStart> {
         onEnded()
         return
       }
+      if (message.kind === 'sibling') {
+        for (const handle of handlers) handle(message.message)
+        return
+      }
       const { processId, port, mqttPort, formerRun } = message
       resolve({
         processId,
         port,
         mqttPort,
+        siblings,
         hasEnded: (id) => ended.has(id) || isOfRun(id, formerRun),
         serving(ready, callback) {
           onEnded = callback
@@ -45,7 +58,8 @@ export function startOfWorker(): Promise<WorkerStart> {
 }
 
 function tell(message: FromWorker): void {
-  process.send?.(message)
+  // The primary process may have just ended; Node.js then ends this worker.
+  process.send?.(message, () => undefined)
 }
 
 function remember(ended: Set<string>, processId: string): void {

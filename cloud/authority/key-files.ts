@@ -29,13 +29,20 @@ const RootFile = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x:
 /** First format of `root.json`: PKCS #8 in base64url. */
 const FirstRootFile = z.strictObject({ x: z.string().length(43), secret: z.string() })
 
-/** Reads the root and sealing keys; creates them at the first start. Throws if a file is damaged. */
-export async function loadKeyFiles(dataDir: string, files: SecretFiles, random: Randomness): Promise<KeyFiles> {
-  const sealingKeys = keysIn(
-    files.read(sealingFile(dataDir)) ?? written(files, sealingFile(dataDir), textOf([random.bytes(KEY_BYTES)])),
-    dataDir,
-  )
-  const file = join(dataDir, 'keys', 'root.json')
+/**
+ * Reads the root and sealing keys; creates them at the first start. Throws if a file is damaged.
+ *
+ * @param folder Folder of the keys, if it is not `keys` in the data folder.
+ */
+export async function loadKeyFiles(
+  dataDir: string,
+  files: SecretFiles,
+  random: Randomness,
+  folder = join(dataDir, 'keys'),
+): Promise<KeyFiles> {
+  const sealing = join(folder, 'master.key')
+  const sealingKeys = keysIn(files.read(sealing) ?? written(files, sealing, textOf([random.bytes(KEY_BYTES)])), sealing)
+  const file = join(folder, 'root.json')
   const text = files.read(file) ?? written(files, file, await newRoot(random))
   const root = await readRoot(text).catch(() => undefined)
   if (!root) throw new Error(`${file} is damaged: restore it from your backup of keys`)
@@ -78,7 +85,7 @@ export function addSealingKey(dataDir: string, files: SecretFiles, random: Rando
   const known = files.read(sealingFile(dataDir))
   if (known === undefined)
     throw new Error(`there is no ${sealingFile(dataDir)}: name the folder of the cloud's data with --data`)
-  const keys = [random.bytes(KEY_BYTES), ...keysIn(known, dataDir)]
+  const keys = [random.bytes(KEY_BYTES), ...keysIn(known, sealingFile(dataDir))]
   files.write(sealingFile(dataDir), textOf(keys))
   return keys
 }
@@ -92,14 +99,12 @@ const sealingFile = (dataDir: string) => join(dataDir, 'keys', 'master.key')
 
 const textOf = (keys: readonly Uint8Array[]) => keys.map((key) => Buffer.from(key).toString('base64url')).join('\n')
 
-function keysIn(text: string, dataDir: string): Buffer[] {
+function keysIn(text: string, file: string): Buffer[] {
   const keys = text
     .trim()
     .split(/\s+/)
     .map((line) => Buffer.from(line, 'base64url'))
   if (keys.some((key) => key.length !== KEY_BYTES))
-    throw new Error(
-      `${sealingFile(dataDir)} does not hold keys of ${KEY_BYTES} bytes: restore it from your backup of keys`,
-    )
+    throw new Error(`${file} does not hold keys of ${KEY_BYTES} bytes: restore it from your backup of keys`)
   return keys
 }

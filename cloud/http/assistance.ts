@@ -15,7 +15,7 @@ import { findStore } from '../stores/queries.ts'
 import { ConversationPage, NoZonePage, ZonePage, type ZoneView } from './assistance-page.tsx'
 import { readBytes } from './body.ts'
 import { clientAddress } from './client-address.ts'
-import { rateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
+import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
 import type { PageRenderer } from './page-renderer.ts'
 
 const FORM_LIMIT = 8 * 1024
@@ -58,7 +58,7 @@ class AssistancePages {
     this.#database = database
     this.#services = services
     this.#readers = readers
-    this.#limiter = rateLimiter(services.platform.clock)
+    this.#limiter = sharedRateLimiter('assistance', services)
   }
 
   /** Applies the rate limit and shows failures as pages. */

@@ -1,7 +1,7 @@
 import type { AgentCaller, KeyCaller } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Operation, Services } from '../operations/operation.ts'
-import { rateLimiter, type Allowance, type RateLimiter, type Verdict } from './rate-limit.ts'
+import { sharedRateLimiter, type Allowance, type RateLimiter, type Verdict } from './rate-limit.ts'
 
 /** Limit by address for operations that anyone may call. */
 const PUBLIC_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }
@@ -18,9 +18,9 @@ export class OperationLimits {
   readonly #config: Services['config']
   readonly #limiter: RateLimiter
 
-  constructor({ config, platform }: Pick<Services, 'config' | 'platform'>) {
-    this.#config = config
-    this.#limiter = rateLimiter(platform.clock)
+  constructor(services: Pick<Services, 'config' | 'platform' | 'siblings'>) {
+    this.#config = services.config
+    this.#limiter = sharedRateLimiter('operations', services)
   }
 
   /**

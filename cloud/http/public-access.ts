@@ -5,7 +5,7 @@ import { errorBody } from '../operations/error-body.ts'
 import type { Services } from '../operations/operation.ts'
 import { clientAddress } from './client-address.ts'
 import { JSON_HEADERS } from './json-headers.ts'
-import { rateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
+import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
 import type { PageRenderer } from './page-renderer.ts'
 
 /** Limit by address for public pages. */
@@ -20,7 +20,7 @@ export class PublicAccess {
   constructor(services: Services, readers: Pick<PageRenderer, 'problemForBrowser'>) {
     this.#services = services
     this.#readers = readers
-    this.#limiter = rateLimiter(services.platform.clock)
+    this.#limiter = sharedRateLimiter('pages', services)
   }
 
   /**

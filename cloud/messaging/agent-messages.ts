@@ -4,10 +4,12 @@ import { signCommand } from '../agents/documents/pending-commands.ts'
 import { assertAgent } from '../agents/login/agent-login.ts'
 import type { AgentChannel, AgentCommand } from '../foundation/agent-channel.ts'
 import { Failure } from '../foundation/failure.ts'
+import type { SiblingMessage, Siblings } from '../foundation/siblings.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import { AgentInbox } from './agent-inbox.ts'
 import type { AgentBroker, BrokerHooks } from './embedded-broker.ts'
+import { SiblingAgents } from './sibling-agents.ts'
 import { StoreAnnouncements, type AnnouncementScope } from './store-announcements.ts'
 import { BackgroundTasks } from './background-tasks.ts'
 
@@ -28,10 +30,19 @@ export interface AgentMessages {
   cutRevoked(): Promise<void>
   /** Sets the broker of this process; undefined if it has none. */
   attach(broker: AgentBroker | undefined): void
+  /** Tells the other workers which agents are connected to the embedded broker of this process. */
+  announceAgents(): void
   /** True if agents can connect to the broker. */
   isBrokerListening(): boolean
   /** Resolves when no background task runs. */
   settled(): Promise<void>
+}
+
+/** What a process knows of the others. */
+export interface OtherProcesses {
+  siblings?: Siblings | undefined
+  /** True if another process holds the broker. Default: never. */
+  isBrokerElsewhere?: (() => boolean) | undefined
 }
 
 /**
@@ -41,7 +52,7 @@ export interface AgentMessages {
 export function agentMessages(
   database: Database,
   services: () => Services,
-  isBrokerElsewhere: () => boolean = () => false,
+  { siblings, isBrokerElsewhere = () => false }: OtherProcesses = {},
 ): AgentMessages {
   let broker: AgentBroker | undefined
   const tasks = new BackgroundTasks(() => services().log)
@@ -68,19 +79,33 @@ export function agentMessages(
     publish(agent, 'command', signCommand(agent.agentId, command, services()))
   }
 
+  /** Lets this process do the work if it has a broker, else the worker that has one. */
+  const here = <T>(work: () => T, message: SiblingMessage): T | undefined =>
+    broker ? work() : void siblings?.send(message)
+  const agents = new SiblingAgents(siblings, () => broker)
+  const channel: AgentChannel = {
+    storeChanged: (storeId) => here(() => stores.storeChanged(storeId), { kind: 'storeChanged', storeId }),
+    itemsChanged: (storeId) =>
+      here(() => stores.itemsChanged(storeId), { kind: 'itemsChanged', storeId }) ?? Promise.resolve(),
+    keysChanged: () => here(() => void tasks.track(stores.refresh('all')), { kind: 'keysChanged' }),
+    agentRevoked: (agent) =>
+      here(
+        () => {
+          // If the connection ends first, the agent learns of its revocation at the next login.
+          sendCommand(agent, { command: 'revoke' })
+          broker?.disconnect(agent.agentId)
+        },
+        { kind: 'revoked', agent },
+      ),
+    sendCommand: (agent, command) => here(() => sendCommand(agent, command), { kind: 'command', agent, command }),
+    isConnected: (agentId) => agents.isConnected(agentId),
+  }
+  siblings?.subscribe((message) => {
+    if (broker) receive(channel, message)
+  })
   return {
-    channel: {
-      storeChanged: (storeId) => stores.storeChanged(storeId),
-      itemsChanged: (storeId) => stores.itemsChanged(storeId),
-      keysChanged: () => void tasks.track(stores.refresh('all')),
-      agentRevoked(agent) {
-        // If the connection ends first, the agent learns of its revocation at the next login.
-        sendCommand(agent, { command: 'revoke' })
-        broker?.disconnect(agent.agentId)
-      },
-      sendCommand,
-      isConnected: (agentId) => broker?.connected().has(agentId) ?? false,
-    },
+    channel,
+    announceAgents: () => agents.announce(),
     isBrokerListening: () => broker?.isListening() ?? isBrokerElsewhere(),
     attach(attached) {
       broker = attached
@@ -96,6 +121,23 @@ export function agentMessages(
     },
     settled: () => tasks.settled(),
     hooks: hooksOf({ database, services, stores, inbox }),
+  }
+}
+
+/** Does the work that a worker without broker left to this one. */
+function receive(channel: AgentChannel, message: SiblingMessage): void {
+  switch (message.kind) {
+    case 'storeChanged':
+      return channel.storeChanged(message.storeId)
+    case 'itemsChanged':
+      return void channel.itemsChanged(message.storeId)
+    case 'keysChanged':
+      return channel.keysChanged()
+    case 'revoked':
+      return channel.agentRevoked(message.agent)
+    case 'command':
+      return channel.sendCommand(message.agent, message.command)
+    default:
   }
 }
 

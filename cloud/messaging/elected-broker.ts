@@ -36,8 +36,10 @@ export class ElectedBroker {
     this.#next()
   }
 
-  /** True if agents can connect to the broker of this or another process. */
+  /** True if agents can connect to the broker of this or another process, or to that of its successor. */
   isListening(): boolean {
+    // A process that stops still answers its last requests. Its own end must not look like a failure of the cloud.
+    if (this.#stopped) return true
     return this.#broker?.isListening() ?? this.#lease.isHeldElsewhere()
   }
 

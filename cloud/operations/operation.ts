@@ -5,6 +5,7 @@ import type { CloudConfig } from '../foundation/config.ts'
 import type { Log } from '../foundation/log.ts'
 import type { ImageStore } from '../foundation/image-store.ts'
 import type { AgentChannel } from '../foundation/agent-channel.ts'
+import type { Siblings } from '../foundation/siblings.ts'
 import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import type { Db, Gate } from '../persistence/database.ts'
 import type { Caller, Tenant } from '../foundation/caller.ts'
@@ -29,6 +30,7 @@ export interface Services {
   readonly log: Log
   readonly authority: Authority
   readonly agents: AgentChannel
+  readonly siblings: Siblings | undefined
   readonly keyUsage: KeyUsage
   readonly lastSeen: LastSeen
   readonly readiness: Readiness
@@ -46,10 +48,7 @@ export interface Services {
   readonly paymentsDue: Notifier
   /** HTTP client for addresses that merchants configured. */
   readonly outgoing: OutgoingHttp
-  /**
-   * `wake` starts the dispatcher after events were stored. `assertEvent` throws if an event or its data is not
-   * declared.
-   */
+  /** `wake` starts the dispatcher after events were stored. `assertEvent` throws if an event is not as declared. */
   readonly webhooks: { readonly wake: () => void; readonly assertEvent: (event: OutgoingEvent) => void }
 }
 

@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { restarts } from '../../bin/workers/restarts.ts'
 import { ensureBuilt } from '../support/built.ts'
+import { PROXIES } from '../support/proxies.ts'
 import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
@@ -64,8 +65,8 @@ describe.skipIf(!hasPostgres)(
       await remove?.()
     })
 
-    const fetchStores = () =>
-      fetch(`${cloud.ready['baseUrl']}/fetchStores`, {
+    const fetchStores = (baseUrl = cloud.ready['baseUrl']) =>
+      fetch(`${baseUrl}/fetchStores`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
         body: '{}',
@@ -79,14 +80,14 @@ describe.skipIf(!hasPostgres)(
       )
 
     /** Calls the cloud until `end` resolves. Resolves to the number of good responses, and to every other outcome. */
-    async function load(end: Promise<unknown>): Promise<{ good: number; bad: unknown[] }> {
+    async function load(end: Promise<unknown>, baseUrl?: string): Promise<{ good: number; bad: unknown[] }> {
       let isOver = false
       void end.finally(() => (isOver = true))
       const bad: unknown[] = []
       let good = 0
       const caller = async () => {
         while (!isOver) {
-          const status = await fetchStores().then(
+          const status = await fetchStores(baseUrl).then(
             async (response) => (await response.text(), response.status),
             (error: unknown) => error,
           )
@@ -123,12 +124,24 @@ describe.skipIf(!hasPostgres)(
       expect(workersOf(cloud)).toHaveLength(2)
     })
 
-    it('restarts its workers one after the other at SIGHUP without a failed request', { timeout: 60_000 }, async () => {
+    const without = PROXIES.flatMap(({ why }) => why ?? [])
+    const through = `also behind Caddy and nginx${without.length === 0 ? '' : ` (skipped: ${without.join(', ')})`}`
+    it(`restarts its workers in turn at SIGHUP without a failed request, ${through}`, { timeout: 60_000 }, async () => {
       const former = workersOf(cloud)
-      cloud.child.kill('SIGHUP')
-      const { good, bad } = await load(logged('the workers were restarted'))
-      expect(bad).toEqual([])
-      expect(good).toBeGreaterThan(50)
+      const proxies = await Promise.all(PROXIES.filter(({ why }) => why === undefined).map(({ start }) => start(cloud)))
+      try {
+        cloud.child.kill('SIGHUP')
+        const end = logged('the workers were restarted')
+        for (const { good, bad } of await Promise.all([
+          load(end),
+          ...proxies.map(({ origin }) => load(end, `${origin}/api/v1`)),
+        ])) {
+          expect(bad).toEqual([])
+          expect(good).toBeGreaterThan(20)
+        }
+      } finally {
+        for (const proxy of proxies) await proxy.stop()
+      }
       expect(workersOf(cloud).filter((pid) => former.includes(pid))).toEqual([])
       await brokerListens()
     })

@@ -1,0 +1,39 @@
+import type { Siblings } from '../foundation/siblings.ts'
+import type { AgentBroker } from './embedded-broker.ts'
+
+/** Time between two checks of the holder for new or ended connections, ms. */
+export const CONNECTED_MS = 500
+
+/** Which agents are connected to the embedded broker of another worker. */
+export class SiblingAgents {
+  readonly #siblings: Siblings | undefined
+  readonly #broker: () => AgentBroker | undefined
+  #elsewhere: ReadonlySet<string> = new Set()
+  #announced = ''
+
+  constructor(siblings: Siblings | undefined, broker: () => AgentBroker | undefined) {
+    this.#siblings = siblings
+    this.#broker = broker
+    siblings?.subscribe((message) => {
+      if (message.kind === 'agents') this.#elsewhere = new Set(message.connected)
+      if (message.kind === 'hello') this.#announced = ''
+    })
+    siblings?.send({ kind: 'hello' })
+  }
+
+  isConnected(agentId: string): boolean {
+    return this.#broker()?.connected().has(agentId) ?? this.#elsewhere.has(agentId)
+  }
+
+  /** Sends the connected agents to the other workers if they changed. Only the holder of the embedded broker does. */
+  announce(): void {
+    const broker = this.#broker()
+    if (!broker) this.#announced = ''
+    if (!broker || broker.owns) return
+    const connected = [...broker.connected().keys()]
+    const now = `agents ${connected.join(' ')}`
+    if (now === this.#announced) return
+    this.#announced = now
+    this.#siblings?.send({ kind: 'agents', connected })
+  }
+}

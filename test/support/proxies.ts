@@ -1,0 +1,84 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from './built.ts'
+import { temporaryFolder } from './databases.ts'
+import { freePort } from './ports.ts'
+import type { RunningProcess } from './processes.ts'
+
+/** A proxy in front of a cloud. */
+export interface Proxy {
+  origin: string
+  stop(): Promise<void>
+}
+
+/** The servers of docs/guides/many-processes.md, with the configuration of that page. */
+export const PROXIES: readonly { why: string | undefined; start(cloud: RunningProcess): Promise<Proxy> }[] = [
+  {
+    why: missing('caddy', 'version'),
+    async start(cloud) {
+      const port = await freePort()
+      const site = configOf('caddyfile', cloud).replace('shop.example', `http://127.0.0.1:${port}`)
+      return run('caddy', `{\n\tadmin off\n}\n${site}`, port, (file) => [
+        'run',
+        '--adapter=caddyfile',
+        `--config=${file}`,
+      ])
+    },
+  },
+  {
+    why: missing('nginx', '-v'),
+    async start(cloud) {
+      const port = await freePort()
+      const http = configOf('nginx', cloud).replace('listen 80;', `listen 127.0.0.1:${port};`)
+      const folder = temporaryFolder('nginx')
+      const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((n) => `${n}_temp_path ${folder}/${n};`)
+      const text = `daemon off; pid ${folder}/pid; error_log stderr; events {}\nhttp { access_log off; ${paths.join(' ')}\n${http} }`
+      return run('nginx', text, port, (file) => ['-c', file, '-e', 'stderr'])
+    },
+  },
+]
+
+function missing(program: string, argument: string): string | undefined {
+  return spawnSync(program, [argument]).error ? `install the package ${program}` : undefined
+}
+
+/** The configuration of the guide, with this cloud instead of its machines. */
+function configOf(language: string, cloud: RunningProcess): string {
+  const page = readFileSync(join(ROOT, 'docs/guides/many-processes.md'), 'utf8')
+  const block = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)?.[1] ?? ''
+  const { host } = new URL(cloud.ready['baseUrl'] ?? '')
+  return block
+    .replace(/^.*10\.0\.0\.12:8080;\n/m, '')
+    .replace(' 10.0.0.12:8080', '')
+    .replace('10.0.0.11:8080', host)
+}
+
+async function run(program: string, config: string, port: number, args: (file: string) => string[]): Promise<Proxy> {
+  const folder = temporaryFolder(program)
+  const file = join(folder, 'config')
+  writeFileSync(file, config)
+  const child = spawn(program, args(file), {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
+  })
+  let errors = ''
+  child.stderr.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-5_000)))
+  const origin = `http://127.0.0.1:${port}`
+  const hasEnded = () => child.exitCode !== null
+  while (
+    !(await fetch(`${origin}/healthz`, { headers: { host: 'shop.example' } }).then(
+      ({ status }) => status === 200,
+      () => false,
+    ))
+  )
+    if (hasEnded()) throw new Error(`${program} ended: ${errors}`)
+  return {
+    origin,
+    async stop() {
+      child.kill('SIGTERM')
+      if (!hasEnded()) await once(child, 'exit')
+    },
+  }
+}
