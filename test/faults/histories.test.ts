@@ -69,8 +69,8 @@ describe('the check of histories', () => {
 describe.skipIf(missing)(`histories of processes${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   beforeAll(ensureBuilt)
 
-  it('stay possible while a process is killed and PostgreSQL crashes', { timeout: 300_000 }, async () => {
-    const { violations, faults } = await runHistories({ root: ROOT, seconds: 6, processes: 3, seed: 1, faultEvery: 2 })
+  it('stay possible under kills of processes and crashes of PostgreSQL', { timeout: 300_000 }, async () => {
+    const { violations, faults } = await runHistories({ root: ROOT, seconds: 6, processes: 3, seed: 1, faultEvery: 1 })
     expect(violations).toEqual([])
     expect(faults).toBeGreaterThan(0)
   })
