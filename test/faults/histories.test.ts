@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { withMutant } from '../../verification/kills/kill-mutants.ts'
 import { whyNoPostgres } from '../../verification/kills/postgres-server.ts'
+import { HISTORY_MUTANTS } from '../../verification/histories/history-mutants.ts'
 import { isLinearizable, type Step } from '../../verification/histories/history.ts'
 import { RIGHT } from '../../verification/histories/models/rights.ts'
 import { BALANCE, stockModel } from '../../verification/histories/models/shop.ts'
@@ -68,6 +71,12 @@ describe('the check of histories', () => {
 
 describe.skipIf(missing)(`histories of processes${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   beforeAll(ensureBuilt)
+
+  it('have mutants that fit the built code', () => {
+    for (const { name, changes } of HISTORY_MUTANTS)
+      for (const { file, find } of changes)
+        expect(readFileSync(join(ROOT, 'dist', file), 'utf8').split(find).length, name).toBe(2)
+  })
 
   it('stay possible under kills of processes and crashes of PostgreSQL', { timeout: 300_000 }, async () => {
     const { violations, faults } = await runHistories({ root: ROOT, seconds: 6, processes: 3, seed: 1, faultEvery: 1 })

@@ -11,7 +11,11 @@ export const HISTORY_MUTANTS: readonly Mutant[] = [
     name: 'gates-read-committed',
     what: 'Transactions of a gate run at the level read committed, so that writes of one row do not conflict.',
     changes: [
-      change('cloud/persistence/postgres.js', 'repeatable read; lock table gate', 'read committed; lock table gate'),
+      change(
+        'cloud/persistence/postgres.js',
+        "startTransaction('repeatable read'",
+        "startTransaction('read committed'",
+      ),
     ],
   },
   {
