@@ -1,6 +1,6 @@
 import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
 import { PROTECTION_ACTIONS } from '../policy/vocabulary.ts'
-import { POOLINGS } from '../cloud/persistence/pooling.ts'
+import type { Pooling } from '../cloud/persistence/pooling.ts'
 import { choice, euros, flag, perMinute, port, secret, text, url, wholeNumber, type Option } from './options.ts'
 
 /** All settings of all commands. Help texts, validation and docs/reference/configuration.md use this list. */
@@ -38,13 +38,13 @@ const brokerUrl = secret(
     ['mqtt:', 'mqtts:'],
   ),
 )
-const databasePooling = choice(
+const databasePooling = choice<Pooling>(
   {
     flag: 'database-pooling',
     env: 'UNTAG_DATABASE_POOLING',
     help: 'Use transaction if --database-url names a pooler in transaction mode, such as PgBouncer',
   },
-  POOLINGS,
+  ['session', 'transaction'],
   'session',
 )
 const replicaUrl = secret(
