@@ -39,7 +39,7 @@ function copyFrom(data: string, url: string): Promise<ComparedTable[]> {
     begin(target, startedId) {
       if (startedId !== undefined && startedId !== known?.copyId)
         throw new Error(
-          'the database contains the incomplete copy of another folder, or one that was given up: choose an empty database',
+          'the database contains the incomplete copy of another folder, or an abandoned copy: choose an empty database',
         )
       if (startedId === undefined && known !== undefined && (known.isComplete || known.target !== target))
         throw new Error(

@@ -95,7 +95,7 @@ function monthsUntil(nowMs: number, count: number): string[] {
 }
 
 /**
- * Figures of the given programs: in total, by month and by program.
+ * Figures of `programs`: in total, by month and by program.
  *
  * @param months Number of months in `monthly`. The last is the month of `nowMs`.
  */

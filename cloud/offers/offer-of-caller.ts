@@ -19,7 +19,7 @@ export interface OfferOfCaller {
   priced: OfferRow
 }
 
-/** Returns `offerId` or its synonym `id`. Throws 400 if both are given and differ. */
+/** Returns `offerId` or its synonym `id`. Throws 400 if the request contains both and they differ. */
 export function offerIdOf({ offerId, id }: { offerId?: string | undefined; id?: string | undefined }): string {
   if (offerId !== undefined && id !== undefined && offerId !== id) throw invalid('id', 'differs from offerId')
   return offerId ?? id ?? ''

@@ -177,7 +177,7 @@ export function countSellers(db: Db, tenant: string, eans: readonly string[], st
     .execute()
 }
 
-/** Returns those of the given stores that sell the EAN. */
+/** Returns the stores of `storeIds` that sell the EAN. */
 export async function readSellers(
   db: Db,
   tenant: string,
