@@ -156,6 +156,15 @@ describe.each(MANAGED_BROKERS)('a store with $name as its broker', ({ name, prog
       expect(logs).not.toContain(encodeURIComponent(CLOUD_LOGIN.password))
     })
 
+    it('works over HTTP while the broker is dead, and over the broker after its restart', async () => {
+      await broker.kill()
+      await status({ online: true, broker: false })
+      await releaseOnce()
+      await broker.start()
+      await status({ online: true, broker: true })
+      await releaseOnce()
+    }, 60_000)
+
     it('follows the cloud to the embedded broker without a restart', async () => {
       await spy?.endAsync(true)
       await broker.kill()
