@@ -34,7 +34,7 @@ const GAP_PAUSE_MS = 200
 export class AgentInbox {
   readonly #parts: InboxParts
   readonly #batches = waitingBatches()
-  /** End of the last batch of each agent. */
+  /** For each agent, a promise that resolves when its last batch has been processed. */
   readonly #lastBatches = new Map<string, Promise<void>>()
   readonly #states = new Map<string, string>()
   #refusals: RateLimitedLog | undefined

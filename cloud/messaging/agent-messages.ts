@@ -24,7 +24,9 @@ const SEEN_MS = 2 * 60_000
 export interface AgentMessages {
   readonly hooks: BrokerHooks
   readonly channel: AgentChannel
-  /** For every store with a connected agent, publishes the freshness and its changed documents, or `all` documents. */
+  /**
+   * For every store with a connected agent, publishes the freshness and the `changed` documents, or `all` documents.
+   */
   refresh(what: AnnouncementScope): Promise<void>
   /** Disconnects agents that this or another process has revoked. */
   cutRevoked(): Promise<void>
@@ -38,7 +40,7 @@ export interface AgentMessages {
   settled(): Promise<void>
 }
 
-/** What a process knows of the others. */
+/** What a process knows of the other processes. */
 export interface OtherProcesses {
   siblings?: Siblings | undefined
   /** True if another process holds the broker. Default: never. */
@@ -79,7 +81,7 @@ export function agentMessages(
     publish(agent, 'command', signCommand(agent.agentId, command, services()))
   }
 
-  /** Lets this process do the work if it has a broker, else the worker that has one. */
+  /** If this process has a broker, runs `work`. Otherwise sends the message to the worker that has the broker. */
   const here = <T>(work: () => T, message: SiblingMessage): T | undefined =>
     broker ? work() : void siblings?.send(message)
   const agents = new SiblingAgents(siblings, () => broker)
@@ -110,7 +112,7 @@ export function agentMessages(
     attach(attached) {
       broker = attached
       stores.attach(attached)
-      // An outside broker may have lost its messages while agents stayed connected.
+      // An outside broker may have lost its retained messages while agents stayed connected.
       if (attached) void tasks.track(refreshConnected(attached))
     },
     refresh: (what) => stores.refresh(what),
@@ -124,7 +126,7 @@ export function agentMessages(
   }
 }
 
-/** Does the work that a worker without broker left to this one. */
+/** Does the work that a worker without a broker requested. */
 function receive(channel: AgentChannel, message: SiblingMessage): void {
   switch (message.kind) {
     case 'storeChanged':

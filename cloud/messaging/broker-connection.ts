@@ -1,4 +1,4 @@
-/** A connection of the cloud to an outside broker. After a loss the cloud opens a new one. */
+/** A connection of the cloud to an outside broker. If the connection is lost, the cloud opens a new one. */
 export interface BrokerConnection {
   /** Publishes with QoS 1, without confirmation. */
   publish(topic: string, payload: string, options: { retain: boolean }): void

@@ -34,7 +34,7 @@ export class BrokerLease {
     this.#parts = parts
   }
 
-  /** Raises the beat, or takes the lease if it is free. Resolves to true if this process holds it. */
+  /** Raises the beat, or takes the lease if it is free. Resolves to true if this process holds the lease. */
   async hold(): Promise<boolean> {
     const { database, holder, platform } = this.#parts
     const sentMs = platform.clock.elapsed()

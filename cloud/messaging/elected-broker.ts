@@ -36,9 +36,12 @@ export class ElectedBroker {
     this.#next()
   }
 
-  /** True if agents can connect to the broker of this or another process, or to that of its successor. */
+  /**
+   * True if this or another process has a broker for agents. Also true while this process stops, because another
+   * process then opens a broker.
+   */
   isListening(): boolean {
-    // A process that stops still answers its last requests. Its own end must not look like a failure of the cloud.
+    // A process that stops still answers its last requests. These responses must not report a failure of the cloud.
     if (this.#stopped) return true
     return this.#broker?.isListening() ?? this.#lease.isHeldElsewhere()
   }

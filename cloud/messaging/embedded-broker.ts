@@ -206,7 +206,7 @@ class AgentClients {
     password: Buffer | undefined,
     done: (error: AuthenticateError | null, success: boolean | null) => void,
   ): void {
-    // The broker would queue missed messages of persistent sessions in memory without a limit.
+    // Rejects persistent sessions: the broker would queue their missed messages in memory without a limit.
     if (!client.clean) return done(refusal('sessions are not kept', SERVER_UNAVAILABLE), false)
     const refused = refusal('not an agent of this cloud', BAD_USERNAME_OR_PASSWORD)
     const full = refusal(`all ${this.#limits.agents} slots for agents are taken`, SERVER_UNAVAILABLE)
@@ -257,7 +257,7 @@ function refusal(message: string, returnCode: number): AuthenticateError {
 function listening(server: Server, { host, port }: { host: string; port: number }): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // Exclusive: as a worker, this process listens itself, because no other worker has the broker.
+    // `exclusive`: a worker opens this port itself and does not share it, because no other worker has a broker.
     server.listen({ port, host, backlog: BACKLOG, exclusive: true }, () =>
       resolve((server.address() as AddressInfo).port),
     )

@@ -91,7 +91,7 @@ export class OutsideBroker implements AgentBroker {
     for (const agent of agents) if (this.#agents.size < AGENTS_LIMIT) this.#agents.set(agent.agentId, agent)
   }
 
-  /** Forgets a revoked agent. The broker closes its connection after `untag broker sync`. */
+  /** Forgets a revoked agent. The broker closes the agent's connection after `untag broker sync`. */
   disconnect(agentId: string): void {
     this.#agents.delete(agentId)
   }
@@ -125,7 +125,10 @@ export class OutsideBroker implements AgentBroker {
     }
   }
 
-  /** Opens one connection. Resolves to the reason of its end. Rejects if it cannot be opened. */
+  /**
+   * Opens one connection. Resolves when the connection closes, to the reason. Rejects if the connection cannot be
+   * opened.
+   */
   async #connectOnce(): Promise<string> {
     const { log, open } = this.#parts
     let onClosed: (why: string) => void = () => undefined
@@ -172,7 +175,7 @@ export class OutsideBroker implements AgentBroker {
       log.error({ refused }, 'the broker refuses subscriptions of the cloud: apply the rights of `untag broker sync`')
   }
 
-  /** Runs beside the work of the cloud. A probe never rejects, because its calls do not. */
+  /** The caller does not wait for this method. It never rejects, because no call of a probe rejects. */
   async #warnOfLosses(wasConnected: boolean): Promise<void> {
     const losses = (await this.#probe?.findLosses(wasConnected)) ?? []
     if (this.#stopping.signal.aborted) return

@@ -17,10 +17,13 @@ const GRACE_MS = 300
 const REFUSED = 128
 /** Bytes for the topic and header of a message. */
 const HEADER_BYTES = 1_024
-/** The processes of a cloud share the retained message with which they detect a loss. */
+/**
+ * All processes of a cloud share one retained message. If it is missing after a reconnect, the broker lost its retained
+ * messages.
+ */
 const ALL = 'all'
 
-/** What a broker would lose. */
+/** A weakness by which a broker loses messages. */
 export type BrokerLoss = 'qos' | 'size' | 'retained' | 'persistence'
 
 /** What an administrator must change at the broker. */
@@ -45,7 +48,10 @@ export class BrokerProbe {
     if (processId === this.#parts.id || processId === ALL) this.#waiting.get(name)?.()
   }
 
-  /** True if the broker delivers messages to shared subscriptions. Some brokers accept them and deliver nothing. */
+  /**
+   * True if the broker delivers messages to shared subscriptions. Some brokers accept a shared subscription but deliver
+   * nothing.
+   */
   async hasSharedSubscriptions(): Promise<boolean> {
     const { id, timers } = this.#parts
     const [shared = REFUSED] = await this.#subscribe(`$share/untag-${id}/${cloudTopic(id, 'probe-shared')}`)

@@ -25,7 +25,7 @@ export class SiblingAgents {
     return this.#broker()?.connected().has(agentId) ?? this.#elsewhere.has(agentId)
   }
 
-  /** Sends the connected agents to the other workers if they changed. Only the holder of the embedded broker does. */
+  /** If this process holds the embedded broker, sends the connected agents to the other workers when they changed. */
   announce(): void {
     const broker = this.#broker()
     if (!broker) this.#announced = ''

@@ -33,8 +33,8 @@ const REPUBLISH_ALL_MS = 3_600_000
 const STILL_CURRENT_MS = 60_000
 
 /**
- * Versions that this process published for a store. The freshness document names the newest, so that agents detect
- * gaps.
+ * Versions that this process published for a store. The freshness document names the newest versions, so that agents
+ * detect gaps.
  */
 interface PublishedState {
   keys: string
@@ -114,7 +114,7 @@ export class StoreAnnouncements {
       this.storeChanged(storeId, 'all')
   }
 
-  /** Publishes every store of this process that has an agent connected. */
+  /** Publishes the documents of every store that this process owns and that has a connected agent. */
   async refresh(what: AnnouncementScope): Promise<void> {
     const stores = new Set([...(this.#broker?.connected().values() ?? [])].map((agent) => agent.storeId))
     for (const storeId of stores) if (this.#owns(storeId)) await this.#publishStore(storeId, what)

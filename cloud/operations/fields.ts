@@ -4,7 +4,7 @@ import { isIdShaped } from '../../policy/ids.ts'
 
 /** Fields and conversions that many operations share. */
 
-/** An id that no row has. It replaces malformed ids. They then get 404, as unknown ids do, and not 400 (ADR 0002). */
+/** An id that no row has. It replaces malformed ids, so that requests with them get 404 and not 400 (ADR 0002). */
 const IMPOSSIBLE_ID = '-'
 
 /** An id in a request. */

@@ -171,7 +171,8 @@ function whereRunning<
 }
 
 /**
- * Stores the response. Call it in the transaction of the work, so that a power cut cannot store one without the other.
+ * Stores the response. Call it in the transaction of the work, so that a power cut cannot leave the work without its
+ * response.
  */
 export async function storeResponse(
   db: Db,

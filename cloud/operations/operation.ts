@@ -17,7 +17,7 @@ import type { KeyUsage, LastSeen, VapidKeys } from '../foundation/ports.ts'
 import type { Readiness } from '../foundation/readiness.ts'
 import type { Area } from './areas.ts'
 
-/** Areas that work at any package with test keys (ADR 0004). */
+/** Areas that test keys may use whatever package the merchant has (ADR 0004). */
 const FREE_IN_SANDBOX: ReadonlySet<Area> = new Set(['scan and go', 'receipts', 'protection', 'agents'])
 
 /** Kinds of callers; `anyone` has no key. */
@@ -81,7 +81,7 @@ export interface Call<C extends Caller = Caller> {
   afterCommit(task: () => void | Promise<void>): void
   /**
    * Rolls this transaction back, stores the recall in its own transaction, waits, and runs the operation again. Has no
-   * effect in that second run, in steps and in jobs.
+   * effect in the second run, in a step or in a job.
    */
   recallLeaseAndRetry(recall: (db: Db) => Promise<WaitForRelease>): void
   /**
@@ -191,8 +191,8 @@ export interface Operation {
    */
   readonly together: Gate | undefined
   /**
-   * True if a replica may answer with data that is a few seconds old (ADR 0051). Never for operations that decide, grant
-   * rights or move money, and never for lists that callers follow by positions.
+   * True if a replica may answer with data that is a few seconds old (ADR 0051). Never true for operations that decide,
+   * grant rights or move money. Never true for lists that callers follow by positions.
    */
   readonly mayBeStale: boolean
   /** True if the body authenticates the caller. An Idempotency-Key then works without an API key. */

@@ -7,7 +7,7 @@ const INVALID_CURSOR =
 
 /**
  * Field for a cursor, the id of the last row of the previous page. That row may be deleted by now. Rejects texts of
- * another form. They would sort before or after all rows, so the page would be the whole list or empty.
+ * another form: such a text would sort before or after all rows, so the page would be the whole list or empty.
  */
 export function cursorField(prefix: string, isOtherForm: (text: string) => boolean = () => false) {
   return z

@@ -96,7 +96,10 @@ function openWork(
   let entity: ChangedEntity | undefined
   let isDone = false
 
-  /** One transaction. Only the change of `once` may run together with others: it is what the gate's proof describes. */
+  /**
+   * One transaction. Only the change of `once` may run together with others, because the reasons in ADR 0049 cover only
+   * this change.
+   */
   async function commit<T>(change: (opened: CallContext) => Promise<T>, mayRunTogether = false): Promise<T> {
     let after: CallContext['afterCommit'] = []
     const gated = mayRunTogether ? request.operation : { ...request.operation, together: undefined }

@@ -1,5 +1,5 @@
 /**
- * Serialized JSON. A response contains stored JSON as text, because parsing and serializing the JSON would take longer
+ * Serialized JSON. Stored JSON goes into a response as text, because parsing and serializing the JSON would take longer
  * than reading it. `T` is the type of the value.
  */
 export class RawJson<T> {

@@ -5,9 +5,9 @@ import type { Operation } from './operation.ts'
 export type ReadSource = <T>(look: (db: Db) => Promise<T>) => Promise<T>
 
 /**
- * Reads of one call. An operation that may be stale reads from the replica while that is fresh enough. Any error there,
- * such as a store that the replica does not have yet, lets the primary answer: the replica never refuses a call. After
- * the first read of the primary, a call never reads older data again.
+ * Reads of one call. If the operation has `mayBeStale`, reads go to the replica while the replica is fresh enough. If a
+ * read of the replica fails, the primary repeats the read, for example because the replica lacks a new store. After the
+ * first read from the primary, all later reads of the call use the primary, so that they return no older data.
  */
 export function readSourceOf({ mayBeStale }: Operation, database: Database): ReadSource {
   let replica = mayBeStale ? database.replica : undefined

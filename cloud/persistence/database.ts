@@ -12,7 +12,7 @@ export const GATES = ['catalogue', 'sales'] as const
 export type Gate = (typeof GATES)[number]
 
 /**
- * How PostgreSQL keeps a transaction apart from others (ADR 0049). SQLite has one writer and ignores it.
+ * How PostgreSQL keeps a transaction apart from others (ADR 0049). SQLite has one writer and ignores the scope.
  *
  * - `alone`: serializable. No transaction with `together` on one of these gates runs at the same time. The default is
  *   all gates.
@@ -27,7 +27,7 @@ export type WriteScope = { readonly alone: readonly Gate[] } | { readonly togeth
 export const EXCLUSIVE_JOBS = { planDeliveries: 1, sealAudit: 2, holdBroker: 3 } as const
 export type ExclusiveJob = keyof typeof EXCLUSIVE_JOBS
 
-/** `used`: it answers reads. `late`: it lags behind the limit. `away`: it does not answer. */
+/** `used`: the replica answers reads. `late`: its lag exceeds the limit. `away`: the replica does not answer. */
 export type ReplicaState = 'used' | 'late' | 'away'
 
 /** State of the replica. `lagMs` is undefined until the replica has shown a heartbeat of this process. */
@@ -52,7 +52,7 @@ export interface Replica {
  */
 export interface Database {
   readonly dialect: 'sqlite' | 'postgres'
-  /** Names of the migrations that were applied when it was opened. */
+  /** Names of the migrations that were applied when the database was opened. */
   readonly migrated: readonly string[]
   /** Reads committed data, outside of any transaction. */
   readonly reads: Db

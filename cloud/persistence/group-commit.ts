@@ -1,7 +1,7 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { DatabaseBusy, StorageFailure } from './database.ts'
 
-/** Maximum number of transactions in one commit. It limits how long the first of these transactions waits. */
+/** Maximum number of transactions in one commit. The maximum limits how long the first of these transactions waits. */
 const GROUP_LIMIT = 64
 /** Maximum number of waiting transactions. Further transactions are rejected. */
 const QUEUE_LIMIT = 10_000
@@ -112,7 +112,7 @@ class Writer implements GroupCommit {
     } catch (error) {
       this.#noteFailure(error)
       this.#rollBack()
-      // Rejects all jobs of the group. A promise that is already settled ignores this.
+      // Rejects all jobs of the group. `reject` has no effect on a promise that is already settled.
       for (const job of taken) job.reject(this.#failure ?? error)
       return
     }

@@ -7,8 +7,8 @@ import type { Migration } from './migrations/migration.ts'
 const MIGRATIONS: readonly Migration[] = [BASELINE]
 
 /**
- * Begins the name of a row that `untag database copy` adds while its copy is incomplete. Every version of untag refuses
- * a database that has a migration which it does not know.
+ * Prefix of the name of a migration row that `untag database copy` adds until the copy is complete. Every version of
+ * untag refuses a database with a migration that this version does not know.
  */
 export const COPYING = 'copying:'
 
@@ -29,8 +29,8 @@ export class MigrationsMissing extends Error {
 }
 
 /**
- * Applies missing migrations with `migrate`, or throws. Returns their names. An up-to-date database is only read, so
- * its user then needs no right to create tables.
+ * Applies missing migrations with `migrate`, or throws. Returns their names. If no migration is missing, only reads the
+ * database, so that the database user needs no right to create tables.
  */
 export async function bringUpToDate(
   db: Db,

@@ -7,8 +7,8 @@ import type { Db } from './database.ts'
  * purchases. A position is the offset plus the id of the writing transaction.
  *
  * PostgreSQL numbers a transaction at its first write and makes its rows visible at its commit. If transaction 100 is
- * open and 101 is committed, readers list only rows below 100 (`finalBelow`). No transaction can still add a row there,
- * so readers miss no row. For this purpose, writing transactions need neither a shared row nor a lock.
+ * open and 101 is committed, readers list only rows below 100 (`finalBelow`). No transaction can still add a row below
+ * 100, so readers miss no row. This order needs neither a shared row nor a lock in writing transactions.
  *
  * On SQLite one connection writes, and sqlite.ts numbers its transactions. Readers of SQLite need no bound.
  *
@@ -46,8 +46,8 @@ export type Positioned = keyof typeof POSITIONED
 const SOURCES = Object.values(POSITIONED)
 
 /**
- * True for transactions of other databases in the same cluster. They cannot write to this database, so readers do not
- * wait for them.
+ * True for transactions of other databases in the same cluster. Such transactions cannot write to this database, so
+ * readers do not wait for them.
  */
 const IS_ELSEWHERE = sql`exists (
     select from pg_stat_activity a where a.backend_xid = open.id::xid and a.datname <> current_database())

@@ -197,7 +197,10 @@ class GuardedConnection implements PooledConnection {
   readonly #client: pg.PoolClient
   readonly #server: ServerState
   readonly #pooling: Pooling
-  /** The first loss. After a lost COMMIT a ROLLBACK follows, which must not hide that the outcome is unknown. */
+  /**
+   * The first loss. After a lost COMMIT, a ROLLBACK follows. Its error must not replace the first loss, which says that
+   * the outcome is unknown.
+   */
   #loss: DatabaseUnavailable | undefined
 
   constructor(client: pg.PoolClient, server: ServerState, pooling: Pooling) {
@@ -223,7 +226,7 @@ class GuardedConnection implements PooledConnection {
   }
 
   release(isBroken: boolean): void {
-    // Closes a lost connection; after a timeout the server is still busy with its statement.
+    // Closes a lost connection, because after a timeout the server may still run the statement.
     this.#client.release(isBroken || this.#loss !== undefined)
   }
 }

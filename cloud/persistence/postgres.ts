@@ -28,7 +28,10 @@ import { stateReporter, type OnStorageState } from './storage-state.ts'
  */
 const CONFLICTS = new Set(['40001', '40P01', '23505'])
 
-/** First number of the advisory locks of jobs; the second is the job's. No other program on this database uses it. */
+/**
+ * First number of the advisory locks of jobs; the second number is the job's own. No other program on this database
+ * uses the first number.
+ */
 const JOB_LOCKS = 7_201_121
 
 const EVERYTHING_ALONE: WriteScope = { alone: GATES }
@@ -78,7 +81,8 @@ export interface PostgresPlace {
 export async function openPostgres(place: PostgresPlace, onState: OnStorageState): Promise<Database> {
   const { url, clock, migrations = 'apply', limits = POOL_LIMITS, pooling = 'session' } = place
   const pool = guardedPool(url, TYPES, stateReporter(onState), limits, pooling)
-  // Each database has its own adapter: compiled statements hold its offset (positions.ts).
+  // Each database has its own adapter, because prepared.ts caches compiled statements by adapter. These statements
+  // contain the position offset of the database (positions.ts).
   const engine: Engine = {
     adapter: new PostgresAdapter(),
     compiler: new PostgresQueryCompiler(),

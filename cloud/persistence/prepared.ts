@@ -2,7 +2,7 @@ import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely'
 import { assert } from '../../policy/assert.ts'
 import type { Db } from './database.ts'
 
-/** Replaces a parameter while a query is compiled. */
+/** Stands for a parameter while a query is compiled. */
 class Placeholder {
   readonly name: string
   constructor(name: string) {
@@ -49,7 +49,10 @@ export function prepared<P extends object, R>(
   }
 }
 
-/** Picks parameters by name, for `values(…)`: placeholders cannot be spread. */
+/**
+ * Copies these parameters into an object for `values(…)`. `{ ...parameters }` does not work, because while a query is
+ * compiled the parameters have no properties of their own.
+ */
 export function fieldsOf<T extends object, K extends keyof T>(parameters: T, names: readonly K[]): Pick<T, K> {
   return Object.fromEntries(names.map((name) => [name, parameters[name]])) as unknown as Pick<T, K>
 }

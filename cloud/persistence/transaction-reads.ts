@@ -4,19 +4,20 @@ import type { CompiledQuery, QueryResult } from 'kysely'
 const KEPT_LIMIT = 200
 
 /**
- * Results of reads in one transaction. In a transaction with a snapshot, the same query returns the same rows until the transaction writes
- * one of its tables, so it is sent once. Many steps of an operation read the same store, purchase or lines.
+ * Results of reads in one transaction. In a transaction with a snapshot, the same query returns the same rows until the
+ * transaction writes to a table of the query. Until then, the query is sent only once. Many steps of an operation read
+ * the same store, purchase or lines.
  */
 export class TransactionReads {
   readonly #hasSnapshot: boolean
   readonly #results = new Map<string, { tables: ReadonlySet<string>; result: Promise<QueryResult<unknown>> }>()
 
-  /** Without a snapshot each query is sent: it may see newer data. */
+  /** Without a snapshot, each query is sent, because it may return newer data. */
   constructor(hasSnapshot: boolean) {
     this.#hasSnapshot = hasSnapshot
   }
 
-  /** Returns the earlier result of this query, or sends it with `send`. */
+  /** Returns the stored result of this query, or calls `send` to run the query. */
   read<R>(query: CompiledQuery, send: () => Promise<QueryResult<R>>): Promise<QueryResult<R>> {
     if (!this.#hasSnapshot) return send()
     const key = JSON.stringify([query.sql, query.parameters])
@@ -27,7 +28,7 @@ export class TransactionReads {
     return result
   }
 
-  /** Forgets the results that this write may change. A write of unknown tables may change all. */
+  /** Discards the results that this write may change: all results if the tables of the write are unknown. */
   written(query: CompiledQuery): void {
     const tables = query.query.kind === 'RawNode' ? undefined : tablesOf(query)
     for (const [key, kept] of this.#results)

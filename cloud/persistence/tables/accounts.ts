@@ -110,6 +110,6 @@ export interface ProcessLeaseRow {
   name: string
   /** Id of the process. */
   holder: string
-  /** The holder raises it regularly. Another process takes the lease over if it stays the same. */
+  /** The holder raises this number regularly. If the number stays the same, another process takes over the lease. */
   beat: number
 }

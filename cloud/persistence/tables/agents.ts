@@ -27,7 +27,7 @@ export interface AgentRow {
   online: number | null
   /** `awaited` or `due` while this agent must send its journal again to a restored cloud, else null. */
   resync: string | null
-  /** Agent that this agent replaces. The first login of this agent ends that agent, and then this column is null. */
+  /** Predecessor, which the cloud revokes at the first login of this agent. This column is null after that login. */
   replaces: string | null
   /** Successor that continues the ledger of this agent. */
   replaced_by: string | null

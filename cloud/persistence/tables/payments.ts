@@ -55,7 +55,7 @@ export interface RefundRow {
   reason: string | null
   /** `held` while authorizations may still be used, then `due` until the provider has accepted the refund. */
   state: 'held' | 'due' | 'done' | 'failed'
-  /** 1 if the refund failed but the provider may have executed one of its attempts. Retries must use the same id. */
+  /** 1 if the refund failed but the provider may have executed one of the attempts. Retries must use the same id. */
   in_doubt: number
   attempts: number
   due_ms: number | null

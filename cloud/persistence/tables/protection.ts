@@ -151,9 +151,9 @@ export interface DelegatedRightRow {
   agent_id: string
   /** `delegated`, or the outcome that the agent reported to the receipt home: `unknown` or `failed`. */
   state: string
-  /** End of the receipt plus clock guard, s since 1970. */
+  /** Expiry of the receipt plus clock guard, s since 1970. */
   until_s: number
-  /** Agent that was the receipt home at the delegation, and its epoch. */
+  /** Agent that was the receipt home at the delegation, and the home epoch at that time. */
   home_agent_id: string
   home_epoch: number
 }
