@@ -21,7 +21,7 @@ export interface DeviceStatus {
   readonly state: DeviceState
   /** Wall clock when the state began, ms since 1970. */
   readonly since: number
-  /** For a person: the reason for the state, or the device's description when it is ready. */
+  /** Text for a person: the reason for the state, or the description of the device when the device is ready. */
   readonly detail: string
   /** Result of the last identification. It stays available while the device is disconnected. */
   readonly identity?: DeviceIdentity
@@ -49,7 +49,7 @@ export interface ConnectionOptions {
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 const IDENTIFY_WITHIN_MS = 5_000
-/** After the device was `ready` for longer than this time, the retry delay starts again at `FIRST_RETRY_MS`, ms. */
+/** If the device was `ready` for longer than this time, ms, the retry delay starts again at `FIRST_RETRY_MS`. */
 const STEADY_AFTER_MS = 15_000
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
@@ -119,8 +119,8 @@ export function maintainConnection(options: ConnectionOptions): DeviceConnection
       return status
     },
     async execute(command, signal) {
-      // The device accepts signals and emergency commands in any state but `stopped`. After a reconnect the device
-      // writes them.
+      // The driver accepts signals and emergency commands in any state but `stopped`. After a reconnect it writes the
+      // resulting outputs.
       if (status.state === 'ready' || (command.kind !== 'release' && status.state !== 'stopped'))
         return device.execute(command, signal)
       return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)

@@ -16,9 +16,11 @@ export interface Capabilities {
   /** Antennas by the side that they face. Undefined if the reads do not show whether a tag is inside or outside. */
   readonly antennas: AntennaSides | undefined
   readonly siren: SirenCapability | undefined
-  /** `deviceId` of the device that receives this device's reads and scans; undefined for a separate device. */
+  /**
+   * `deviceId` of the device that receives this device's reads and scans; undefined if no other device receives them.
+   */
   readonly feeds: string | undefined
-  /** True if only staff use this reader: each card signs its operator in. */
+  /** True if only staff use this reader: a card signs in the operator to whom it belongs. */
   readonly staffCards: boolean
   /** Minimum signal of a tag, dBm; undefined accepts every tag. Gates ignore this limit. */
   readonly minimumRssiDbm: number | undefined

@@ -12,7 +12,7 @@ export interface ContinuousReading {
   noteActivity(): void
   /** Stops reading, so that a command can be sent. Resolves with true if the reader confirms the stop. */
   suspend(): Promise<boolean>
-  /** Ends one `suspend`. Reading restarts when no `suspend` is left. */
+  /** Ends one `suspend`. Reading restarts when `resume` was called as often as `suspend`. */
   resume(): Promise<void>
 }
 

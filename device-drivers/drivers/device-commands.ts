@@ -46,7 +46,7 @@ export class DeviceCommands {
 
   constructor(options: DeviceCommandsOptions) {
     this.#options = options
-    // Each waiting command adds a listener. Their number is limited by the queue.
+    // Each waiting command adds a listener, and the queue limits the number of waiting commands.
     setMaxListeners(0, this.#closing.signal)
   }
 

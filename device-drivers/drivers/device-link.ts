@@ -1,11 +1,14 @@
 import type { AnyLink } from '../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks, ProtocolClient } from '../transports/shared-links.ts'
 
-/** The connection of one device to its link. Drivers get it from `linkDevice` or `restClient`. */
+/**
+ * One device's use of its link, which several devices may share. Drivers get this object from `linkDevice` or
+ * `restClient`.
+ */
 export interface DeviceLink<S extends ProtocolClient> {
   /** Null before `connect`, after `leave`, and after the link was lost. */
   readonly member: Membership<S> | null
-  /** Leaves the current link and joins again. Retries until `signal` aborts, and reports each failure. */
+  /** Leaves the current link, then joins the link again. Retries until `signal` aborts, and reports each failure. */
   connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<Membership<S>>
   /** Returns `member`. If the link was lost, throws the reason. */
   joined(): Membership<S>

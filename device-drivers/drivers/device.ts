@@ -27,9 +27,9 @@ export const LONGEST_SIGNAL_S = 3_600
  * - `input_changed`: the confirm input changed (confirmed)
  * - `already_open`: an emergency holds the device open (confirmed, nothing commanded)
  * - `acknowledged`: the device accepted the command and has no confirm input (confirmed)
- * - `no_confirmation`: the device executed the command, the confirm input did not change (failed)
- * - `input_stuck`: the confirm input was 1 before the command and stayed so (failed, nothing commanded)
- * - `refused`: the device refused (failed)
+ * - `no_confirmation`: the device executed the command, but the confirm input did not change (failed)
+ * - `input_stuck`: the confirm input was already 1, and stayed 1 (failed, nothing commanded)
+ * - `refused`: the device refused the command (failed)
  * - `not_ready`: the device is not connected (failed, nothing commanded)
  * - `not_supported`: the device has no such output (failed, nothing commanded)
  * - `silenced`: an emergency keeps the siren off (failed, nothing commanded)
@@ -99,7 +99,7 @@ export type DeviceEvent =
   | { readonly type: 'person'; readonly direction: 'in' | 'out' }
   /** A watched input changed. */
   | { readonly type: 'input'; readonly input: number; readonly on: boolean }
-  /** The level of the wired emergency input: after each connect, and at each change. */
+  /** The level of the wired emergency input. A device emits this event after each connect and at each change. */
   | { readonly type: 'emergency'; readonly on: boolean }
   /** The door behind a lock changed its state. */
   | { readonly type: 'door'; readonly state: DoorState }
@@ -110,7 +110,7 @@ export type DeviceEvent =
 
 /** Result of `identify`. */
 export interface DeviceIdentity {
-  /** Kind and address for a person, such as `Modbus unit 1 at tcp:10.0.0.7:502`. */
+  /** Kind and address of the device, as a text for a person, such as `Modbus unit 1 at tcp:10.0.0.7:502`. */
   readonly description: string
   /** Firmware version, as the device reports it. */
   readonly firmwareVersion?: string
@@ -124,7 +124,7 @@ export interface DeviceIdentity {
  */
 export interface ProtectionDevice {
   /**
-   * Leaves the old link and resolves when a new one is open. Retries until `signal` aborts, and reports each failure.
+   * Leaves the old link and resolves when a new link is open. Retries until `signal` aborts, and reports each failure.
    */
   connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void>
   /** Identifies the device and writes its outputs. Rejects if no device or another device answers. */

@@ -33,7 +33,9 @@ export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodTyp
   readonly name: string
   /** Schema of one entry of `devices`; its messages name the fix. */
   readonly settings: Schema
-  /** Devices with equal values may share a link. Null means that the device must have its own link. */
+  /**
+   * Two devices may share a link if this function returns the same text for both. Null: the device needs its own link.
+   */
   linkUse(settings: Settings): string | null
   /** The outputs, inputs and addresses that this device uses alone. */
   exclusiveResources(settings: Settings): readonly ExclusiveResource[]

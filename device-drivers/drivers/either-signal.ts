@@ -2,7 +2,7 @@ import type { Cancel } from '../../policy/platform.ts'
 
 /**
  * Makes a signal that aborts as soon as `one` or `other` aborts; `done` removes its listeners. Use it with long-lived
- * signals: on Node 20, `AbortSignal.any` leaks memory on its sources.
+ * signals: on Node 20, each call of `AbortSignal.any` leaks memory while its source signals live.
  */
 export function eitherSignal(one: AbortSignal, other: AbortSignal): { signal: AbortSignal; done: Cancel } {
   const both = new AbortController()

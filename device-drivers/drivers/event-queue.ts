@@ -102,7 +102,10 @@ export class EventQueue {
     this.#wake()
   }
 
-  /** Puts an emergency event first and removes an older emergency event. A flood of tags must not delay or drop it. */
+  /**
+   * Puts an emergency event first and removes an older emergency event. A flood of tags must not delay or displace the
+   * emergency event.
+   */
   #pushFirst(event: DeviceEvent): void {
     this.#waiting = [event, ...this.#waiting.filter(({ type }) => type !== 'emergency')]
     this.#wake()

@@ -4,13 +4,13 @@ import type { WriteAnswer } from './write-answer.ts'
 /** Holds the releasing output on during an emergency. */
 export interface HoldOpen {
   /**
-   * True while the output must stay on. Undefined until the agent has read its emergency inputs. Until then the output
+   * True while the output must stay on. Undefined until the agent has read its emergency inputs; until then the output
    * keeps its state, because the agent may have restarted during an emergency.
    */
   readonly isOpen: boolean | undefined
   /**
-   * Writes the output every second until the device confirms the write. An open output is written until the emergency
-   * ends.
+   * Writes the output every second until the device confirms the write. If `open` is true, the writes continue until
+   * the emergency ends.
    */
   set(open: boolean): Promise<WriteAnswer>
   stop(): void

@@ -46,8 +46,8 @@ class IngestReader implements ProtectionDevice {
     this.#clock = readerClock(platform.clock)
     this.#silenceMs = settings.silentAfterSeconds === undefined ? Infinity : settings.silentAfterSeconds * 1_000
     this.#lastReceivedAt = platform.clock.elapsed()
-    // Devices that pass the same protocol object share a link. Each device has its own address, so each device has its
-    // own protocol object.
+    // Devices can share a link only if they use the same protocol object. Each reader posts to its own address, so each
+    // reader has its own protocol object.
     const protocol: LinkProtocol<ProtocolClient> = {
       name: 'http-ingest',
       start: (link) => ({ ended: this.#listen(link) }),

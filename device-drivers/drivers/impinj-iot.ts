@@ -176,7 +176,10 @@ class ImpinjDevice implements ProtectionDevice {
     if (event) this.#queue.put(event)
   }
 
-  /** Reads the emergency input at once, then every second. Rejects if the reader does not report its level. */
+  /**
+   * Reads the emergency input at once, then every second. Rejects if the reader does not report the level of this
+   * input.
+   */
   async #watchEmergency(current: Session): Promise<void> {
     if (!this.#settings.emergency) return
     const { input } = this.#settings.emergency

@@ -4,7 +4,7 @@ import type { Platform } from '../../policy/platform.ts'
 /** Result of one round of reading. */
 export type Reading =
   | { readonly kind: 'read'; isOn(input: number): boolean }
-  /** The answer was lost or refused. */
+  /** The device refused the request, or its answer was lost. */
   | { readonly kind: 'missed' }
   /** The session has ended, so no more readings follow. */
   | { readonly kind: 'over' }

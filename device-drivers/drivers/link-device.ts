@@ -25,7 +25,7 @@ export interface LinkSession<S extends ProtocolClient> {
    * on the link answers.
    */
   markUnresponsive(detail: string): void
-  /** Ends the session for another reason. */
+  /** Ends the session for a reason other than silence. */
   end(reason: string): void
 }
 

@@ -77,8 +77,8 @@ class LlrpDevice implements ProtectionDevice {
       platform,
       write: (output, on) => this.#write(output, on),
     })
-    // Devices that pass the same protocol object share a link. A reader serves one client, so each device has its own
-    // protocol object.
+    // Devices can share a link only if they use the same protocol object. A reader serves only one client, so each
+    // reader has its own protocol object.
     const protocol: LinkProtocol<LlrpConversation> = { name: 'llrp', start: (link) => this.#start(link) }
     this.#line = deviceLink(links, settings.link, protocol)
     this.#commands = outputCommands({
@@ -160,7 +160,10 @@ class LlrpDevice implements ProtectionDevice {
     if (event) this.#queue.put(event)
   }
 
-  /** Reads the emergency input at once, then every second. Rejects if the reader does not report its level. */
+  /**
+   * Reads the emergency input at once, then every second. Rejects if the reader does not report the level of this
+   * input.
+   */
   async #watchEmergency({ conversation }: Connection): Promise<void> {
     if (!this.#settings.emergency) return
     const { input } = this.#settings.emergency
@@ -299,7 +302,7 @@ class LlrpDevice implements ProtectionDevice {
 export const llrpDriver: Driver<LlrpSettings, typeof LlrpSettings> = {
   name: 'llrp',
   settings: LlrpSettings,
-  // A reader serves one client.
+  // A reader serves only one client, so devices cannot share its link.
   linkUse: () => null,
   exclusiveResources: exclusiveResourcesOf,
   capabilities: llrpCapabilities,

@@ -46,7 +46,8 @@ class PcscReader implements ProtectionDevice {
     this.#timers = platform.timers
     this.#service = pcscService(settings.link)
     this.#tags = tagWatch(platform, settings.ndef, this.#queue.put)
-    // Devices that pass the same protocol object share a link. Each reader has its own connection to pcscd.
+    // Devices can share a link only if they use the same protocol object. Each reader needs its own connection to
+    // pcscd, so each reader has its own protocol object.
     const protocol: LinkProtocol<Pcscd> = { name: 'pcsc', start: (link) => startPcscd(link, platform, this.#service) }
     this.#line = deviceLink(links, settings.link, protocol)
     this.events = this.#queue.events

@@ -10,7 +10,7 @@ export function boundedInt(unit: string, from: number, to: number): z.ZodInt {
   return z.int({ error }).min(from, { error }).max(to, { error })
 }
 
-/** Schema of a port number; `what` names the purpose of the port in the error message. */
+/** Schema of the number of an input or output; `what` names its purpose in the error message. */
 export type NumberSetting = (what: string) => z.ZodInt
 
 /** Antennas by direction. `without` names the effect of missing antennas in the description. */

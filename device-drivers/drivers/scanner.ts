@@ -99,8 +99,8 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
     }
   }
 
-  // Devices that pass the same protocol object share a link. A scanner must not share its link, so each scanner has its
-  // own protocol object.
+  // Devices can share a link only if they use the same protocol object. A scanner must not share its link, so each
+  // scanner has its own protocol object.
   const protocol: LinkProtocol<ProtocolClient> = { name: 'scanner', start: (link) => ({ ended: listen(link) }) }
 
   return linkDevice({

@@ -80,7 +80,7 @@ export const PcscLink = z.strictObject(
 )
 export type PcscLink = z.infer<typeof PcscLink>
 
-/** Name of the daemon on Linux in messages. */
+/** Name of the Linux daemon, for messages. */
 export const PCSCD = 'pcscd'
 
 /** Text for error messages: what this link connects to, pcscd or PC/SC. */

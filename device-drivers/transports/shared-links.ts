@@ -5,13 +5,13 @@ import type { ByteLink } from './byte-link.ts'
 import { linkKey } from './link-settings.ts'
 import type { AnyLink } from './link-settings.ts'
 
-/** Client of a protocol on one open link, for all devices of the link. */
+/** Client of a protocol on one open link. All devices of the link use this client. */
 export interface ProtocolClient {
   /** Resolves with the reason when the link has ended. Never rejects. */
   readonly ended: Promise<string>
 }
 
-/** Starts a protocol on a link. Devices share a link if they pass the same protocol object. */
+/** Starts a protocol on a link. Devices can share a link only if they use the same protocol object. */
 export interface LinkProtocol<S extends ProtocolClient> {
   readonly name: string
   start(link: ByteLink, settings: AnyLink, platform: Platform): S

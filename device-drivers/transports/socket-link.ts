@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { LinkFault } from './byte-link.ts'
 import type { ByteLink } from './byte-link.ts'
 
-/** Maximum unsent bytes. With more, the device counts as not reading. */
+/** Maximum unsent bytes. If more bytes wait, the link assumes that the device no longer reads. */
 const MAX_UNSENT_BYTES = 65_536
 
 /** A TCP socket of Node, with Node's internal flag that makes `destroy` send a reset. */

@@ -44,7 +44,7 @@ export interface LlrpListener {
 const REPORT = MESSAGES.RO_ACCESS_REPORT.type
 const KEEPALIVE = MESSAGES.KEEPALIVE.type
 const MAX_PENDING = 64
-/** After this number of bytes without a message, the peer is no LLRP reader. */
+/** If this number of bytes contains no message, the peer is no LLRP reader. */
 const MAX_NOISE = 65_536
 /** Time after which a codec that resynchronises discards a wrong message start, ms. */
 const FREE_AFTER_MS = 1_000

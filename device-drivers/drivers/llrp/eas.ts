@@ -52,7 +52,8 @@ async function readChip({ access, epc, password, signal }: EasOptions): Promise<
     )
   const tid = wordsOf(answer.results[0])
   if (!tid || tid.length < TID_WORDS.count) return notReadable('the tag does not let its TID be read; hold it closer')
-  // A chip without this word refuses the second read. `easOfChip` then says why this model cannot be released.
+  // A chip without a configuration word refuses the second read. In that case `easOfChip` returns why this model cannot
+  // be released.
   const word = wordsOf(answer.results[1])?.[0]
   const eas = easOfChip(tid)
   if (eas.kind === 'none') return { kind: 'unseen', why: result('failed', false, 'not_supported', eas.why) }

@@ -72,7 +72,7 @@ function faultsIn(data: Data | undefined): DeviceEvent[] {
   return events
 }
 
-/** The device events of a notification; `ageMs` is its age. */
+/** The device events of a notification; `ageMs` is the age of the notification. */
 export function eventsIn(
   notification: Message<'READER_EVENT_NOTIFICATION'>,
   ageMs: number,

@@ -9,7 +9,7 @@ export interface PulseOptions {
   readonly gpo: number
   readonly pulseMs: number
   readonly timers: Timers
-  /** Ends the pulse early. */
+  /** Ends the pulse early when it aborts. */
   readonly signal: AbortSignal
   write(on: boolean): Promise<WriteAnswer>
   /** True while an emergency holds the output open. Then the output stays on after the pulse. */

@@ -17,8 +17,8 @@ export interface ReaderClock {
 /**
  * Rule by which late timestamps prove that the reader's clock is behind. If that clock is behind, all timestamps are
  * late by the same time. Other causes change the lateness by more than these bounds. While a reader replays old reads,
- * the lateness shrinks. While reads wait in the reader, it grows. Some readers send in batches, so the rule compares
- * only the least late read of each window.
+ * the lateness shrinks. While reads wait in the reader, the lateness grows. Some readers send in batches, so the rule
+ * compares only the least late read of each window.
  */
 interface DriftRule {
   /** Minimum duration of a window, from its first read, ms. */
@@ -33,7 +33,7 @@ const RULES: readonly DriftRule[] = [
   { windowMs: 750, windows: 4, withinMs: 100, allWithinMs: 0 },
   { windowMs: 10_000, windows: 2, withinMs: 500, allWithinMs: 1_000 },
 ]
-/** Smaller offsets are not corrected, ms. */
+/** Smallest offset that is corrected, ms. */
 const SMALL_MS = 50
 /** Minimum reads in a window. */
 const FEWEST_IN_WINDOW = 5
@@ -66,7 +66,7 @@ const beginWatch = (rule: DriftRule, leastLateness: readonly number[] = []): Dri
 
 /**
  * Adds the lateness of one read to the watch. Returns how far the reader's clock is behind, ms. Returns 0 if the
- * timestamps do not prove that it is.
+ * timestamps do not prove that the clock is behind.
  */
 function behindMs(watch: DriftWatch, lateMs: number, now: number): number {
   const { windowMs, windows, withinMs, allWithinMs } = watch.rule

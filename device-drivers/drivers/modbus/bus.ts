@@ -32,7 +32,7 @@ export type BusAnswer =
 
 export type FailedAnswer = Exclude<BusAnswer, { kind: 'answered' }>
 
-/** All boards on one link. Requests wait in a queue, because the bus sends one at a time. */
+/** All boards on one link. Requests wait in a queue, because a bus carries only one request at a time. */
 export interface ModbusBus extends ProtocolClient {
   /** Never rejects. */
   request(request: BusRequest): Promise<BusAnswer>
@@ -90,7 +90,7 @@ function startBus({ codec, numbered, gapMs }: Wire, link: ByteLink, platform: Pl
   return { ended: exchange.ended, request, onNoise: (listener) => exchange.onNoise(listener) }
 }
 
-/** One protocol object for each framing: devices with the same framing can share a link. */
+/** All boards with the same framing use the same protocol object, so they can share a link. */
 export const MODBUS_BUS: Record<ModbusFraming, LinkProtocol<ModbusBus>> = {
   rtu: {
     name: 'Modbus RTU',

@@ -37,7 +37,7 @@ export class MqttLine implements ProtocolClient {
   readonly ended = new Promise<string>((resolve) => {
     this.#resolveEnded = resolve
   })
-  /** Resolves when the broker has accepted the connection; rejects with its reason. */
+  /** Resolves when the broker has accepted the connection; rejects with the broker's reason. */
   readonly accepted = new Promise<void>((resolve, reject) => {
     this.#resolveAccepted = resolve
     this.#rejectAccepted = reject
@@ -183,13 +183,13 @@ export class MqttLine implements ProtocolClient {
   }
 }
 
-/** One protocol object: devices with the same broker and user share a connection. */
+/** All devices use this protocol object, so devices with the same broker and user share a connection. */
 export const MQTT_LINE: LinkProtocol<MqttLine> = {
   name: 'MQTT',
   start: (link, settings, platform) => new MqttLine(link, settings, platform),
 }
 
-/** Link use of a broker: devices with the same broker and user share a connection. */
+/** Value of `linkUse` for a broker: devices with the same broker and user share a connection. */
 export function brokerUse(settings: AnyLink): string {
   return `MQTT, ${linkKey(settings)}`
 }

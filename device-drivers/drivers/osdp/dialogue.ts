@@ -10,9 +10,9 @@ import type { OsdpLine } from './line.ts'
 
 export interface SendOptions {
   readonly lane?: Lane
-  /** Cancels the command before its first byte. */
+  /** Cancels the command. The signal has no effect after the first byte was sent. */
   readonly signal?: AbortSignal
-  /** Called once, before the first byte. */
+  /** Called once, before the first byte is sent. */
   readonly onSend?: () => void
   /** The security block of the handshake. */
   readonly security?: readonly number[]
@@ -49,7 +49,10 @@ const NOT_OURS =
 const isBusy = (frame: OsdpFrame): boolean =>
   frame.code === OSDP_REPLY.busy && frame.security === null && frame.data.length === 0
 
-/** True for replies without the number of their command. BUSY has sequence number 0; a NAK may have any number. */
+/**
+ * True for replies that need not repeat the sequence number of the command. BUSY has sequence number 0; a NAK may have
+ * any number.
+ */
 const isUnnumbered = (frame: OsdpFrame): boolean => isBusy(frame) || frame.code === OSDP_REPLY.nak
 
 /** Starts with sequence number 0, which resets the device's numbering. */
@@ -137,8 +140,8 @@ export class Dialogue {
       const repeats = sent !== null
       const next = () => (sent ??= this.#numbered(command, options.security))
       const answer: ExchangeAnswer<OsdpFrame> = await this.#o.line.request({
-        // Numbers and seals the command just before it is sent. If the command is cancelled before that, the numbers
-        // have no gap.
+        // Numbers and seals the command just before it is sent. A command that is cancelled earlier therefore uses up
+        // no number.
         get frame() {
           return next()
         },

@@ -44,7 +44,7 @@ async function readIdentity(dialogue: Dialogue): Promise<OsdpIdentity> {
   return identity
 }
 
-/** Stores the device's own key on the device. The default key is used only for this. */
+/** Stores the device's own key on the device. The agent uses the default key only here. */
 async function installKey({ settings, platform, start, onFault }: IdentifyOptions, key: Uint8Array): Promise<void> {
   const dialogue = start()
   await readIdentity(dialogue)

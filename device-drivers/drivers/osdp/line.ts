@@ -12,7 +12,7 @@ const GAP_MS = 2
 /** Quiet time after a lost answer, ms. After this time, a late answer has ended too. */
 const QUARANTINE_MS = 50
 
-/** One protocol object, so that devices can share a line. */
+/** All devices use this protocol object, so that they can share a line. */
 export const OSDP_LINE: LinkProtocol<OsdpLine> = {
   name: 'OSDP',
   start: (link, _settings, platform) =>

@@ -51,7 +51,7 @@ export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
   async function requestIfSupported(code: number): Promise<OsdpAnswer | null> {
     if (refused.has(code)) return null
     const answer = await o.dialogue.send(osdpCommand(code), { lane: 'poll' })
-    // Some devices lack this command, so the agent sends it only once.
+    // If a device lacks this command, the agent does not send the command again.
     if (answer.kind === 'nak') refused.add(code)
     return answer
   }

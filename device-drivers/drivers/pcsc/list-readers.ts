@@ -13,7 +13,7 @@ export interface ListedReader {
 
 const OPEN_WITHIN_MS = 5_000
 
-/** Lists the present readers of PC/SC, over a link of `open`. Rejects with an error that names the fix. */
+/** Lists the present readers of PC/SC, over a link that `open` opens. Rejects with an error that names the fix. */
 export async function listReaders(open: LinkFactory, platform: Platform): Promise<ListedReader[]> {
   const limit = deadline(platform.timers, OPEN_WITHIN_MS)
   const link = await open(limit.signal).finally(limit.done)
@@ -22,8 +22,8 @@ export async function listReaders(open: LinkFactory, platform: Platform): Promis
     await pcscd.negotiate()
     const states = await pcscd.readers()
     return states.map(({ name, cardPresent }) => {
-      // Removes the final numbers. pcscd numbers readers in the order of plugging in, and their slots: `… 00 00`.
-      // Windows and macOS number the readers: `… 0`.
+      // Removes the final numbers. pcscd appends the number of the reader, by the order of plugging in, and of the
+      // slot: `… 00 00`. Windows and macOS append only the number of the reader: `… 0`.
       const part = name.replace(/ [0-9A-F]{2}(?: [0-9A-F]{2})?$| \d$/, '')
       return { name, stableName: part !== '' && 'name' in findReader(states, part) ? part : name, cardPresent }
     })

@@ -9,7 +9,7 @@ import type { TagWatch } from './tag-watch.ts'
 
 /** A task for the card on the reader. `resolve` is called exactly once. */
 export interface Job {
-  /** Returns why the present tag cannot have this task; null if it can. */
+  /** Returns the result to report if the task cannot run on the present tag; null if the task can run. */
   precheck(): CommandResult | null
   /** Rejects only if no command was sent to the tag. */
   run(card: Card): Promise<CommandResult>

@@ -9,8 +9,8 @@ export type SendM100 = (
 ) => Promise<ExchangeAnswer<M100Frame>>
 
 /**
- * True if `frame` answers `command`: it has the same code, or is a refusal. A refusal "no tag" belongs to a running
- * poll. A refusal never answers `stop`.
+ * True if `frame` answers `command`: it has the same code, or is a refusal. A refusal "no tag" answers a running poll
+ * instead. A refusal never answers `stop`.
  */
 export function isM100Answer(frame: M100Frame, command: number): boolean {
   if (frame.type !== 'answer') return false

@@ -84,8 +84,8 @@ function epcData(bytes: Uint8Array, at: number, end: number): string | null {
 }
 
 /**
- * Reads one TagReportData from `start` to `end`. Returns null if it has no EPC, and `malformed` if its parts do not
- * fit.
+ * Reads one TagReportData from `start` to `end`. Returns null if the report has no EPC, and `malformed` if the parts of
+ * the report do not fit.
  */
 function sightingIn(bytes: Uint8Array, start: number, end: number): TagSighting | null | 'malformed' {
   let epc: string | null = null

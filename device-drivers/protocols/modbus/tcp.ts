@@ -6,8 +6,8 @@ import { pduLength } from './pdu.ts'
 import type { Direction } from './pdu.ts'
 
 /**
- * Length of the header, bytes: transaction 2, protocol 2 (always 0), length of the rest 2, unit 1 (Modbus messaging on
- * TCP/IP V1.0b, 3.1.3).
+ * Length of the header, bytes. Its fields: transaction number (2 bytes), protocol (2 bytes, value always 0), length of
+ * the rest (2 bytes), unit (1 byte); see Modbus messaging on TCP/IP V1.0b, 3.1.3.
  */
 const HEADER = 7
 const MAX_PDU = 253

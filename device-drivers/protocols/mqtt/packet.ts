@@ -92,7 +92,10 @@ function assertPacket(packet: Packet): asserts packet is MqttPacket {
 
 const isId = (id: number) => id >= 1 && id <= MAX_ID
 
-/** Passes one packet at a time to mqtt-packet, which would take a missing field from the next packet. */
+/**
+ * Passes one packet at a time to mqtt-packet, because mqtt-packet would otherwise read a missing field from the next
+ * packet.
+ */
 function packetReader(): (bytes: Buffer) => MqttPacket {
   const reader = parser({ protocolVersion: 4 })
   let read: Packet | undefined

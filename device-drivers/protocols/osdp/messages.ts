@@ -70,7 +70,7 @@ export function osdpCommand(code: number, data: readonly number[] | Uint8Array =
 
 const word = (n: number): [number, number] => [n & 0xff, n >>> 8]
 
-/** Maximum time of an output or LED, ms: 16 bits of 100 ms. */
+/** Maximum time of an output or LED, ms. The command has 16 bits for this time, in units of 100 ms. */
 export const LONGEST_OSDP_MS = 6_553_500
 const ticks = (ms: number): number => Math.min(0xffff, Math.max(1, Math.ceil(ms / 100)))
 

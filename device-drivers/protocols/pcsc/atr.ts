@@ -49,7 +49,10 @@ export function storageCard(atr: Atr): { readonly standard: number; readonly chi
   return { standard, chip: high * 256 + low }
 }
 
-/** Chips with commands of their own, by NN. MIFARE Plus in security level 1 acts as Classic. */
+/**
+ * Chips with commands of their own, by chip number (NN, see `storageCard`). MIFARE Plus in security level 1 acts as
+ * Classic.
+ */
 const CHIPS: Record<number, TagTechnology> = {
   0x0001: 'MifareClassic', // 1K
   0x0002: 'MifareClassic', // 4K

@@ -44,8 +44,8 @@ const ERRORS: Record<number, string> = {
 }
 
 /**
- * The result of a tag. `refused` is null if the tag executed the command. Returns null if the frame is no answer of a
- * tag.
+ * Decodes a tag's answer to a command. `refused` is null if the tag executed the command. Returns null if the frame is
+ * no answer of a tag.
  */
 export function tagAnswer(frame: Uint8Array): { readonly refused: string | null } | null {
   const [flags, code] = frame

@@ -3,8 +3,8 @@ import { assert } from '../../../policy/assert.ts'
 /**
  * Messages between pcscd and its clients: pcsc-lite `src/winscard_msg.h`, protocols 4:4 (pcsc-lite 1.8.24, 2018) and
  * 4:5 (2.3.0, 2024). These messages are the same in both protocols. A request is a header {size of the body, command}
- * and a body. An answer has no header, so the client must know its request. Its body is the body of the request with
- * filled fields. Requests and answers are C structs in the machine's byte order.
+ * and a body. An answer has no header, so the client must know its request. The answer is the body of the request, with
+ * its fields filled in. Requests and answers are C structs in the machine's byte order.
  */
 export const PCSC_COMMANDS = {
   establishContext: 0x01,
@@ -57,7 +57,7 @@ export const PCSC_BODIES = {
   stopWaitingReaderStateChange: [],
 } as const satisfies Record<PcscCommand, readonly string[]>
 
-/** The message that ends a wait. */
+/** Fields of the message with which pcscd ends a `waitReaderStateChange`. */
 export const CHANGE_FIELDS = ['timeOut', 'rv'] as const
 
 type Field = Exclude<(typeof PCSC_BODIES)[PcscCommand][number] | (typeof CHANGE_FIELDS)[number], 'reader'>

@@ -45,8 +45,8 @@ function* objects(bytes: Uint8Array): Generator<{ tag: number; value: Uint8Array
 }
 
 /**
- * Interprets a status (hex): 6400 and 6401 mean that reader or tag did not respond, 63xx and 6Fxx are undefined, 62xx
- * is a warning.
+ * Interprets a status (hex). 64xx (reader or tag did not respond) counts as no answer, and so do the undefined 63xx and
+ * 6Fxx. 62xx is a warning, which counts as good.
  */
 function verdict(status: number): 'good' | 'no_answer' | 'refused' {
   const kind = status >> 8
@@ -60,7 +60,7 @@ function verdict(status: number): 'good' | 'no_answer' | 'refused' {
  */
 export function transparentAnswer(bytes: Uint8Array): TransparentAnswer {
   const answer = splitAnswer(bytes)
-  // Some readers report the tag's status in this status of the whole answer.
+  // Some readers put the tag's status into the status word at the end of the answer.
   const outer = answer === null ? 'no_answer' : verdict(answer.status)
   if (answer === null || outer === 'no_answer') return { kind: 'no_answer' }
   if (outer === 'refused') return { kind: 'refused', status: answer.status }

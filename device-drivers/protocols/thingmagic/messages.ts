@@ -47,7 +47,7 @@ export function thingMagicCommand(opcode: number, data: readonly number[] = []):
 
 const GEN2 = 0x05
 
-/** Selects Gen2 tags. `START_READING` also selects them. */
+/** Selects Gen2 tags. `START_READING` also selects Gen2 tags. */
 export const USE_GEN2 = thingMagicCommand(THINGMAGIC.setProtocol, [0, GEN2])
 /** Commands the module to report every read of a tag, not only the first. */
 export const REPORT_EVERY_READ = thingMagicCommand(THINGMAGIC.setOption, [0x01, 0x0c, 0x00])
