@@ -12,7 +12,7 @@ export interface FaultPoint {
 export interface RoundResult {
   /** True if strace made a call fail. */
   hit: boolean
-  /** The process ended without a signal from the test. */
+  /** True if the process ended although the test sent it no signal. */
   ended: boolean
   broken: string[]
 }

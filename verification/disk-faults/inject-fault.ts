@@ -4,7 +4,9 @@ import type { FaultPoint } from './fault-point.ts'
 
 /** Fault in the system calls of the cloud or the agent. */
 export interface InjectedFault {
-  /** Ends the fault; returns true if a call failed. A process that was started with the fault is stopped. */
+  /**
+   * Ends the fault; returns true if a call failed. If the process was started with the fault, also stops the process.
+   */
   disarm(): Promise<boolean>
 }
 

@@ -40,7 +40,7 @@ export interface TraceOptions {
 }
 
 const inject = ({ calls, fault, when }: Injection) => ['-e', `inject=${calls}:${fault}:when=${when}`]
-/** Strace reports the end of a process by a signal only if this filter names the signal. */
+/** If a signal ends a process, strace logs this only if the filter names the signal. */
 const FATAL = 'signal=SIGKILL,SIGABRT,SIGSEGV,SIGBUS,SIGTERM'
 /** More than the longest write of untag, bytes. */
 const LONGEST_TEXT = 8_388_608

@@ -203,7 +203,7 @@ class FuzzDriver implements Driver {
     return { reply, fault: fault && { ...fault, request: shown(request) } }
   }
 
-  /** Packages of account and store that the operation needs; undefined if no package matters. */
+  /** Current packages of the account and of the store in the request. Undefined if the operation needs no package. */
   async #packagesOf(
     operation: Operation,
     { party, as }: Pick<Exchange, 'party' | 'as'>,

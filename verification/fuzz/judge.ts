@@ -42,7 +42,7 @@ export interface Exchange {
   readonly isGenuine: boolean
   /** Name of an added field that the schema does not allow. */
   readonly unknownField: string | undefined
-  /** Packages of account and store before the request. Undefined if the operation needs no package. */
+  /** Packages of the account and of the store in the request. Undefined if the operation needs no package. */
   readonly packages: { readonly account: Package; readonly store: Package | undefined } | undefined
 }
 

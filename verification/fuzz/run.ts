@@ -87,7 +87,7 @@ export async function runFuzz(accounts: TestAccounts, database: Database, option
   }
 }
 
-/** Runs one step. If it shows a fault, searches for the smallest request that shows the same fault. */
+/** Runs one step. If the step shows a fault, searches for the smallest request that shows the same fault. */
 async function tryStep(driver: Driver, step: Step): Promise<(Fault & { request: string }) | undefined> {
   const prepared = await driver.prepare(step)
   if (prepared.fault) return prepared.fault

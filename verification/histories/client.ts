@@ -8,7 +8,7 @@ export interface Client {
   call(operation: string, body: Fields): Promise<Step>
   /**
    * Calls an operation with an Idempotency-Key. Sends `twins` equal requests at the same time to several processes, and
-   * repeats them until the cloud answers or the attempts are used up. Together they are one step.
+   * repeats them until the cloud answers or the attempts are used up. All these requests together are one step.
    */
   callOnce(operation: string, body: Fields, twins?: number): Promise<Step>
   /** Calls an operation with the administrator's key. */
@@ -17,7 +17,7 @@ export interface Client {
   chance(limit: number): number
   /** Position of the next request or answer. */
   now(): number
-  /** What no history allows: answers 500, and different answers to one Idempotency-Key. */
+  /** Violations that need no search: answers 500, and different answers to one Idempotency-Key. */
   readonly violations: string[]
   /** Number of requests by outcome. */
   readonly figures: Record<Step['outcome'], number>

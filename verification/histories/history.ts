@@ -44,7 +44,7 @@ export interface Model<S> {
   readonly initial: S
   after(state: S, step: Step): S | undefined
   unknown(state: S, step: Step): readonly S[]
-  /** True if one of the remaining steps is impossible after `before` became `after`. Shortens the search. */
+  /** True if the change from `before` to `after` makes one of the remaining steps impossible. Shortens the search. */
   isHopeless?(before: S, after: S, remaining: readonly Step[]): boolean
 }
 
@@ -82,7 +82,10 @@ export function isLinearizable<S>(steps: readonly Step[], model: Model<S>): bool
   return search(model.initial, all) || (isExhausted ? undefined : false)
 }
 
-/** Removes the steps that may come now and change nothing: if there is an order, there is one in which they come now. */
+/**
+ * Removes the steps that may come now and change nothing. If a valid order exists, a valid order with these steps first
+ * also exists.
+ */
 function withoutReads<S>(state: S, steps: readonly Step[], model: Model<S>): readonly Step[] {
   for (let open = steps; ;) {
     const firstAnswer = firstAnswerOf(open)

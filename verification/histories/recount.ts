@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { assert } from '../../policy/assert.ts'
 
-/** A query that finds rows which no history allows. */
+/** A query that finds inconsistent rows. */
 interface Recount {
-  /** What a row of the result means. */
+  /** The error that each row of the result shows. */
   readonly wrong: string
   readonly sql: string
 }

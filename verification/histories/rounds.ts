@@ -172,7 +172,7 @@ export const movePoints: Round = async ({ client, scene: { programId }, round })
     call('addLoyaltyPoints', { programId, userId, amount: 2 + n, transactionId: `bon-${round}-${n % 4}` })
   const spend = () => call('redeemLoyaltyPoints', { programId, userId, amount: 1 + client.chance(5) })
   const read = () => call('getLoyaltyProgram', { programId, userId })
-  // Works with the same transaction add the same amount.
+  // Calls with the same transaction id add the same amount.
   const works = [add(0), add(1), spend, add(2), add(0), read, spend, add(3), add(1), spend, read]
   await together(4, works)
   return historyOf(`points of ${userId}`, steps, BALANCE)
@@ -215,7 +215,7 @@ export const moveOrder: Round = async (parts) => {
   return historyOf(`order ${orderId}`, steps, ORDER)
 }
 
-/** Rounds of the load, each as often as it occurs here. */
+/** The load draws its rounds from this list. A round that is listed twice is drawn twice as often. */
 export const ROUNDS: readonly Round[] = [
   claim(6),
   claim(3, true),

@@ -47,7 +47,7 @@ export interface HistoriesResult {
 const LANES = 4
 /** Claimants of the first round. */
 const FIRST_CLAIMANTS = 64
-/** Time between two looks at new events, ms. */
+/** Interval at which the follower requests new events, ms. */
 const FOLLOW_MS = 200
 const VIOLATIONS_SHOWN = 20
 /** Time limit for deliveries at the end, ms. A killed process leaves leases of a minute. */
@@ -160,7 +160,7 @@ class Load {
     }
   }
 
-  /** No process accepts a token after the key that signed it was revoked. */
+  /** Checks that no process accepts a token after the revocation of the key that signed the token. */
   async #checkRevokedKey(scene: Scene): Promise<void> {
     const round = ++this.#rounds
     const { storeId, devices } = scene

@@ -20,7 +20,7 @@ export const kills = (root: string): ProofPart => ({
   },
 })
 
-/** Kills with the cloud's data in PostgreSQL, including its server. */
+/** Kills processes while the cloud stores its data in PostgreSQL. Also kills the PostgreSQL server. */
 export const killsOnPostgres = (root: string): ProofPart => ({
   name: 'kills-postgres',
   title: 'SIGKILL of agent and cloud, and crashes of PostgreSQL, at every step of a release',

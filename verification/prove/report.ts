@@ -2,7 +2,7 @@ import type { Size } from './part.ts'
 import type { PartResult } from './run-parts.ts'
 import { sumOf, type Sum } from './state.ts'
 
-/** Results of `npm run prove`, stored in verification/results.json. If the run is continued, it reads these results. */
+/** Results of `npm run prove`, stored in verification/results.json. A continued run reads these results. */
 export interface Report {
   /** Time of the report, ISO 8601. */
   at: string

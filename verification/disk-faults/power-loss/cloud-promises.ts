@@ -31,7 +31,7 @@ interface Head {
 
 /** For every tenth disk, the check includes the audit chains and the foreign keys. */
 const FOLLOW_EVERY = 10
-/** For each disk, this number of newest guarantees is checked, and a sample of the older ones. */
+/** The check of a disk covers this many of the newest guarantees, and about as many of the older ones. */
 const SAMPLE_SIZE = 6
 const SINGLE_TOKENS: ReadonlySet<string> = new Set(['pauth+jwt'])
 
@@ -245,7 +245,7 @@ async function readReference(folder: string): Promise<Reference> {
   // In the database, answers with tokens are sealed (cloud/operations/response-sealer.ts). The recording has their
   // plain text.
   const plainText = (body: string) => (isCurrent(body) ? open(body, 'idempotency').toString() : body)
-  // If two requests received the same text, leaves it out, because the check could not distinguish these requests.
+  // Leaves out each answer that two or more requests received, because the check could not distinguish these requests.
   const times = new Map<string, number>()
   for (const { body } of rows) times.set(plainText(body), (times.get(plainText(body)) ?? 0) + 1)
   return {

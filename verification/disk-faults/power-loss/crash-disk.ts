@@ -28,11 +28,11 @@ type Change = { at: number; bytes: Buffer } | { size: number }
 type NameChange = Extract<DiskEvent, { kind: 'create' | 'folder' | 'rename' | 'unlink' }>
 
 interface File {
-  /** Content after the last flush. */
+  /** Content at the time of the last flush; it survives a power cut. */
   flushed: Buffer
   size: number
   pending: Change[]
-  /** File size that the process sees. Appended writes start there. */
+  /** File size that the process sees. An appended write starts at this offset. */
   end: number
 }
 

@@ -182,8 +182,8 @@ async function replay({ part, events, promises, states, seed, folder, result, on
 }
 
 /**
- * Indexes of the last event before each disk change. At this event, the largest number of guarantees applies to the
- * unchanged disk.
+ * For each disk change, the index of the last event before the next change. Up to this event the disk stays the same,
+ * and the number of guarantees only grows.
  */
 function momentsOf(events: readonly DiskEvent[]): number[] {
   const changes = events.flatMap((event, i) => (event.kind === 'output' ? [] : [i]))

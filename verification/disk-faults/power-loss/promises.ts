@@ -1,7 +1,9 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import type { DiskEvent } from './disk-log.ts'
 
-/** Guarantees of a cloud or agent up to now, and a check of a disk against them. */
+/**
+ * The guarantees that a cloud or agent has given in its output so far, and a check of a disk against these guarantees.
+ */
 export interface Promises {
   /** Subfolder of the recorded folder. */
   readonly folder: 'cloud' | 'edge'

@@ -82,7 +82,10 @@ async function trade(store: FaultStore, from: number, to: number): Promise<void>
   await Promise.all(Array.from({ length: AT_ONCE }, shopper))
 }
 
-/** Buys UNITS units and requests one release more than these, half of the purchases by token and half by receipt. */
+/**
+ * Buys UNITS units and requests UNITS + 1 releases. Purchases with an even number use a token, and the others use the
+ * receipt.
+ */
 async function release(store: FaultStore, n: number): Promise<void> {
   const { purchaseId, receipt } = await store.buy(`p${n}`, UNITS)
   const deviceId = store.devices.pos_deactivator

@@ -42,7 +42,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   }),
   fetchRegistrations: () => ({}),
   createApiKey: (scene) => ({ kind: scene.chance.one(['secret', 'publishable']), name: scene.text() }),
-  // A key that is made for this request, because the run needs its other keys.
+  // Uses a new key, because the run needs all other keys.
   rollApiKey: async (scene) => ({ keyId: await MAKERS['key']?.(scene) }),
   revokeApiKey: async (scene) => ({ keyId: await MAKERS['key']?.(scene) }),
   fetchAuditLog: () => ({ limit: 20 }),

@@ -10,7 +10,10 @@ export interface RightState {
   readonly isCancelled: boolean
 }
 
-/** One device at a time holds the lease of a unit, one redemption uses it, and a cancellation ends it. */
+/**
+ * Only one device at a time holds the lease of a unit. One redemption uses the right. After a cancellation the right
+ * can no longer be leased or used.
+ */
 export const RIGHT: Model<RightState> = {
   initial: { nonce: null, device: null, usedBy: null, isCancelled: false },
   after(state, { operation, body, answer, outcome, reason }) {
@@ -21,7 +24,8 @@ export const RIGHT: Model<RightState> = {
     if (operation === 'verifyProtectedItem') {
       if (answer['authorized'] === true)
         return leased(state, String(body['deviceId']), String(answer['replayProtectedNonce']))
-      // No other refusal is right: the cloud transfers the lease of a device without an agent at once.
+      // The cloud may refuse only a cancelled or used right, because it transfers the lease of a device without an
+      // agent at once.
       if (state.isCancelled) return state
       return answer['reason'] === 'already_redeemed' && state.usedBy !== null ? state : undefined
     }

@@ -85,7 +85,7 @@ export function purchaseModel(total: number): Model<PurchaseState> {
     initial: { status: 'PENDING_PAYMENT', refunded: 0 },
     after(state, step) {
       const next = apply(state, step)
-      // A refund of a cancelled purchase is allowed: it sends what is missing.
+      // `refundPayment` may succeed for a cancelled purchase: it refunds the missing amount.
       if (step.outcome === 'done')
         return next ?? (step.operation === 'refundPayment' && isPaidBack(state) ? state : undefined)
       const isJudged = ['checkout_ended', 'purchase_not_cancellable', 'refund_too_high', 'already_refunded']

@@ -25,7 +25,7 @@ class ScheduledFaults implements FaultInjector {
   readonly #keys: KeyChanges
   #isOver = false
   #isBackedUp = false
-  /** At most one rollback per run, because two within minutes would be a fork. */
+  /** At most one rollback per run, because two rollbacks within minutes would be a fork. */
   #isRolledBack = false
   #isEnrolled = false
   readonly #inject: Record<Fault, () => void>

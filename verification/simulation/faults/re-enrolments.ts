@@ -7,9 +7,9 @@ import { request } from '../virtual/http.ts'
 import type { Merchant } from '../nodes/merchant.ts'
 
 /**
- * Re-enrols agents on their machines, as `untag edge enrol --replace` does. Lost answers lead to several attempts. The
- * ledger then continues under the new identity. When the new agent connects, the cloud revokes the predecessor and the
- * unused attempts. Sometimes staff revoke them earlier.
+ * Re-enrols agents on their machines, as `untag edge enrol --replace` does. Lost answers lead to several attempts.
+ * After a successful attempt the ledger continues under the new identity. When the new agent connects, the cloud
+ * revokes the predecessor and the unused attempts. Sometimes staff revoke these agents earlier.
  */
 export interface ReEnrolments {
   reEnrol(node: AgentNode): void
@@ -35,7 +35,7 @@ export function reEnrolments({ core, cloud, manager, shop, agents }: EnrolmentPa
   const atWork = new Set<string>()
   const former = new Set<string>()
 
-  /** Repeats the attempt until it succeeds. If no attempt succeeds, returns undefined. */
+  /** Repeats the attempt until it succeeds, at most `TRIES` times. Returns undefined if no attempt succeeds. */
   async function until<T>(attempt: () => Promise<T | undefined>): Promise<T | undefined> {
     for (let n = 0; n < TRIES; n++) {
       const done = await attempt()

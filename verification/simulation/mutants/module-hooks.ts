@@ -14,7 +14,7 @@ interface Loaded {
   shortCircuit?: boolean
 }
 
-/** Loads a file and applies the changes of the mutant. Throws if a change does not fit exactly once. */
+/** Loads a file and applies the changes of the mutant. Throws if a text to replace does not occur exactly once. */
 export async function load(
   url: string,
   context: object,

@@ -1,8 +1,8 @@
 import type { Fault } from '../faults/fault-kinds.ts'
 
 /**
- * One deliberate error in the built code, which the simulation must find. Each change must fit the built code exactly
- * once.
+ * One deliberate error in the built code, which the simulation must find. The text that a change replaces must occur
+ * exactly once in the built file.
  */
 export interface Mutant {
   readonly name: string

@@ -30,8 +30,8 @@ export interface AgentNode {
   crash(how: { powerCut: boolean }): void
   stop(): Promise<void>
   /**
-   * Stops the agent and replaces its disk by an old copy. Returns true if the agent was running. In that case its
-   * watermark is newer than the copy.
+   * Stops the agent and replaces its disk by an old copy. Returns true if the agent was running. In that case the
+   * watermark on the machine is newer than the copy.
    */
   restore(copy: string): boolean
   /** Stops the agent and re-enrols it under a new identity (`untag edge enrol --replace`). */
@@ -233,8 +233,7 @@ class SimulatedAgent implements AgentNode {
     const ran = this.machine.isUp
     this.crash({ powerCut: false })
     this.disk.restore(copy)
-    // The copy may be older than the newest key. The worst case is that all keys are missing, so all keys are
-    // removed.
+    // The copy may lack the newest keys. Removes all keys, which is the worst case.
     this.#secrets.clear()
     this.#isRestored = true
     this.#inTouchSinceMs = undefined

@@ -78,7 +78,7 @@ class FirePanel implements Emergencies {
     const entries = config.devices.map((device) => {
       if (capabilitiesOf(device).releases !== 'output') return device
       if (device.deviceId === this.#devices.gate) return { ...device, emergency: INPUT, opensInEmergency: true }
-      // A deliberate configuration error, because the agent must not open a deactivator in an emergency.
+      // At the station this is a deliberate configuration error: the agent must not open a deactivator in an emergency.
       return { ...device, opensInEmergency: device.deviceId === this.#devices.station }
     })
     const checked = readConfig(JSON.stringify({ devices: entries }))

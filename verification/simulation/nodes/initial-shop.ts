@@ -280,7 +280,7 @@ async function enrolAt(
   )
   if (!enrolled.ok) throw new Error(enrolled.why)
   mkdirSync(join(folder, name))
-  // Reads the clock of the cloud's platform for the first clock reading, because the agent's machine boots later.
+  // Takes the first clock reading from the cloud's platform, because the agent's machine boots later.
   storeFirstDocuments(join(folder, name, LEDGER), enrolled.identity, enrolled.documents, platform)
   return enrolled.identity
 }

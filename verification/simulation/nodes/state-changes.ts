@@ -25,7 +25,7 @@ export interface StateChange {
 }
 
 /**
- * Allowed state changes. The state of a right is written as its state and its outcome. A used right with a confirmed
+ * Allowed state changes. A right has texts of the form `state:outcome`. A used right with a confirmed
  * outcome never changes.
  */
 const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly string[]>>> = {
@@ -34,7 +34,7 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
     PENDING_PAYMENT: ['SUCCESS', 'CANCELLED'],
     SUCCESS: ['UNLOADED', 'CANCELLED'],
     UNLOADED: [],
-    // If the bank returned the refund, the purchase is paid again, and its items too (cloud-oracle.ts).
+    // If the bank returned the refund, the purchase and its items are paid again (cloud-oracle.ts).
     CANCELLED: ['SUCCESS'],
   },
   right: {

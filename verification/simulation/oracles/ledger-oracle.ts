@@ -82,7 +82,7 @@ interface UsedRight {
 const GUARD_MS = 60_000
 /** Time in which a restored ledger needs the cloud, less a reserve for clock differences, ms (ADR 0017). */
 const ONLINE_ONLY_MS = 9 * 60_000
-/** Maximum number of unacknowledged rows. No run without faults comes near it. */
+/** Maximum number of unacknowledged rows. Runs without faults stay far below this number. */
 const JOURNAL_LIMIT = 5_000
 
 /** Creates the oracle for the ledger of one agent. */
@@ -158,7 +158,7 @@ class Ledger implements LedgerOracle {
     const current = this.#generationOf(mark)
     if (current !== this.#generation) {
       this.#continueWithRows(added.all(0))
-      // From now on, the cloud knows about the restore.
+      // The new generation shows that the cloud knows about the restore.
       if (current > this.#generation) this.#lost.clear()
       this.#generation = current
       this.#rollbackKnownMs = this.#core.scheduler.nowMs

@@ -37,8 +37,8 @@ interface RightUse {
   /** The agent that holds the delegated right. */
   agentId: string | undefined
   /**
-   * True for a claim with a token of the cloud. The cloud does not ask the home, so a home that is offline may release
-   * the same goods.
+   * True for a claim with a token of the cloud. The cloud sends no request to the receipt home, so a receipt home that
+   * is offline may release the same goods.
    */
   isByToken: boolean
   /** Epoch of the home that decided. Undefined if another agent or the cloud decided. */

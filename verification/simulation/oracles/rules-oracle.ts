@@ -81,8 +81,8 @@ export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesO
   }
 
   /**
-   * Checks that not more units are released than the policy allows. Skipped unless `isCalm`, because a restored
-   * ledger may repeat a release.
+   * Checks that not more units are released than the policy allows. Does nothing if `isCalm` is false, because a
+   * restored ledger may repeat a release.
    */
   function count(request: AuthorizeRequest, answer: AuthorizeAnswer, truths: readonly Decision[], ver: number): void {
     if (!isCalm) return

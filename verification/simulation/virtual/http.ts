@@ -26,9 +26,9 @@ export class NoAnswer extends Error {
 }
 
 /**
- * Sends one HTTP request over the wire. Rejects if no process listens, the connection breaks or `signal` aborts. If
- * request or answer is lost, never settles, as with a real socket. A duplicated request runs twice, as behind a proxy
- * that retries. The first answer is used.
+ * Sends one HTTP request over the wire. Rejects if no process listens, the connection breaks or `signal` aborts. If the
+ * request or the answer is lost, settles only when one of these events happens, as with a real socket. A duplicated
+ * request runs twice, as behind a proxy that retries. The caller receives the first answer.
  */
 export function request(
   message: SimRequest,

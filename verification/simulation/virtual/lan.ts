@@ -2,7 +2,7 @@ import type { Core } from './core.ts'
 import type { HttpServer } from './http.ts'
 import { newWire, type Wire } from './wire.ts'
 
-/** The network inside the store. It fails at other times than the connections to the cloud. */
+/** The network inside the store. It has faults of its own, independent of the connections to the cloud. */
 export interface Lan {
   /** The wire that all agents of the store share. */
   readonly wire: Wire

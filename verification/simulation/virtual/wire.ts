@@ -7,7 +7,7 @@ export interface Wire {
   messageFaults: MessageFaults
   /** Stops all messages. Open connections end, at once or after a timeout. */
   cut(): void
-  /** Messages to the cloud arrive, but no messages from the cloud. */
+  /** From now on, messages to the cloud arrive, but messages from the cloud are lost. */
   halfOpen(): void
   restore(): void
   readonly state: 'up' | 'cut' | 'half-open'
