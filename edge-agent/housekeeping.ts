@@ -14,8 +14,8 @@ const KEEP_ACKED_MS = 14 * 86_400_000
 const HOUSEKEEPING_MS = 600_000
 
 /**
- * Prunes the ledger at regular intervals. Returns a function that stops this. `onRun` gets trusted time at each
- * interval.
+ * Prunes the ledger at regular intervals. Returns a function that stops the pruning. `onRun` receives trusted time at
+ * each interval.
  */
 export function startHousekeeping({
   ledger,
@@ -45,8 +45,9 @@ export function startHousekeeping({
         ledger.journal.prune(now - KEEP_ACKED_MS)
       }
       if (trust !== 'none') onRun(now)
-      // After pruning, the ledger refuses tokens and receipts that are as old as the deleted claims. A wrong hardware
-      // clock would so block all releases. Therefore the agent prunes only by signed time.
+      // After pruning, the ledger refuses tokens and receipts that are as old as the deleted claims. If the agent
+      // pruned by a wrong hardware clock, the ledger would block all releases. Therefore the agent prunes only by
+      // signed time.
       if (trust === 'signed') ledger.commits.durably(prune).catch(logError)
       schedule()
     })

@@ -2,7 +2,7 @@
 export interface AcceptRange {
   /** In lower case, without parameters: `text/html`, `de-at`, `*`. */
   readonly value: string
-  /** 0 to 1; 0 means "never". */
+  /** Preference from 0 to 1; 0 means that the client does not accept this value. */
   readonly quality: number
 }
 

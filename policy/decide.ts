@@ -33,7 +33,7 @@ export interface ItemFacts {
   /** Exclusive upper bound of an unknown price, cents. */
   priceBelowCent?: number | null
   technology?: ProtectionTechnology | undefined
-  /** Reason that only staff may release this unit, independent of the policy. */
+  /** Why only staff may release this unit, whatever the policy says. */
   staffReason?: string | undefined
 }
 
@@ -264,7 +264,7 @@ function categoryOf({ item }: DecisionFacts, { entry }: Rule): string {
   return `"${entry ?? 'any other'}", and the item's category is unknown`
 }
 
-/** Reason that an operator must approve, or null. */
+/** Returns why an operator must approve, or null. */
 function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
   const { action, item, device, stage, clockTrusted, hasValidToken } = facts
   if (action === 'verify_item_status') return null

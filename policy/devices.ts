@@ -78,7 +78,7 @@ export function completeCapabilities(deviceType: DeviceType, stated: StatedAbili
 
 /**
  * Applies the abilities of a request. The technologies of a request also set the capabilities to read them. If a
- * request names no technologies, a capability to read adds or removes its technology.
+ * request names no technologies, `canReadUhfRfid` and `canReadHfNfc` add or remove their technology.
  */
 export function changeCapabilities(
   current: Abilities,

@@ -9,7 +9,9 @@ interface LastId {
   seq: number
 }
 
-/** Per clock, so that simulated machines in one process do not affect each other. */
+/**
+ * The last id of each clock. Simulated machines in one process have separate clocks, so they do not affect each other.
+ */
 const lastIds = new WeakMap<Clock, LastId>()
 const SEQ_LIMIT = 2 ** 32
 

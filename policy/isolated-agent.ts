@@ -28,7 +28,7 @@ export interface IsolatedReceiptFacts {
   honouredReceipts: number
 }
 
-/** Reason that an isolated agent rejects the receipt. Undefined if the agent honours the receipt. */
+/** Returns why an isolated agent rejects the receipt. Undefined if the agent honours the receipt. */
 export function isolatedDenial(
   { offline }: ProtectionPolicy,
   { riskClass: own, stage, isolatedSeconds, honouredReceipts }: IsolatedReceiptFacts,
@@ -91,8 +91,8 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
 /**
  * Upper bound of the loss while every agent is isolated, EUR: ledgers × `hardCount` × value of one receipt. The number
  * of ledgers is the larger of two numbers: exit gates that release goods, and agents with devices that release goods.
- * The value of one receipt is at most the ceiling of `maxRiskClass`. It is also at most the value of `MAX_ENTRIES`
- * units just below the staff threshold. Returns 0 if only staff can release goods; null if there is no bound.
+ * The value of one receipt is at most the ceiling of `maxRiskClass`. The value is also at most `MAX_ENTRIES` times the
+ * highest unit price that needs no staff. Returns 0 if only staff can release goods; null if there is no bound.
  */
 export function worstCaseLoss(policy: ProtectionPolicy, devices: readonly DeviceFacts[]): number | null {
   const { hardCount, maxRiskClass } = policy.offline

@@ -29,7 +29,7 @@ export interface JsonSchema {
 /** JSON pointer to the named schemas. */
 export const SCHEMA_POINTER = '#/components/schemas/'
 
-/** Resolves a reference. Returns any other schema unchanged. */
+/** Returns the schema to which a reference points. Returns a schema without a reference unchanged. */
 export function resolveReference(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const inner = schema.$ref ?? (schema.allOf?.length === 1 ? schema.allOf[0]?.$ref : undefined)
   const found = inner === undefined ? undefined : components[inner.slice(SCHEMA_POINTER.length)]

@@ -38,7 +38,7 @@ export interface SecretFiles {
   write(file: string, text: string): void
 }
 
-/** Waits `ms`. Rejects with the signal's reason if it aborts first. */
+/** Waits `ms`. Rejects with the signal's reason if the signal aborts first. */
 export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error)
@@ -79,8 +79,8 @@ export function randomFraction(random: Randomness): number {
 }
 
 /**
- * Endless retry delays. Their upper limit doubles from `firstMs` to `maxMs`. Each delay is a random value between half
- * of the limit and the limit, so that agents do not reconnect at the same time.
+ * Endless retry delays. The upper limit of a delay doubles each time, from `firstMs` to `maxMs`. Each delay is a random
+ * value between half of the limit and the limit, so that agents do not reconnect at the same time.
  */
 export function* retryDelays(random: Randomness, firstMs: number, maxMs: number): Generator<number, never> {
   let ceiling = firstMs

@@ -31,7 +31,7 @@ export interface PolicyScenario {
 export type StageDecision = ApiDecision & {
   stage: PolicyStage
   trace: TraceStep[]
-  /** Limits of an isolated agent at this stage; null if it honours no receipts. */
+  /** Limits of an isolated agent at this stage; null if an isolated agent honours no receipts. */
   isolated: { receipts: number; seconds: number } | null
 }
 

@@ -23,7 +23,9 @@ export function announcedReleases(
   })
 }
 
-/** Returns the receipt if possible, because it names the unit. A token names a unit only if it is for one item. */
+/**
+ * Returns the receipt if possible, because a receipt names the unit. A token names a unit only if it is for one item.
+ */
 function proofOf(
   { receipt, token }: RequestContext['request'],
   grant: Grant,

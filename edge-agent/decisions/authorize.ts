@@ -54,10 +54,10 @@ export interface AuthorizeParts extends DeciderParts, CommandParts, RecordParts 
 
 /** Longest wait for the cloud to acknowledge the journal before a second attempt, ms. */
 const SYNC_TIMEOUT_MS = 2_000
-/** Attempts to get another unit from the receipt home after a concurrent request used the granted unit. */
+/** Maximum attempts to get another unit from the receipt home, if a concurrent request used the granted unit. */
 const HOME_RETRIES = 10
 
-/** A grant during claim, command and confirmation. */
+/** A grant whose rights the agent now claims and uses. */
 interface Redemption {
   redemptionId: string
   context: RequestContext
@@ -101,9 +101,9 @@ class Authorizer {
       return this.#deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
     const context: RequestContext = { request, device }
     const first = await this.#attempt(context)
-    // The cloud grants a device the same token again until it has received the redemption. After `already_redeemed`
-    // the agent therefore waits until the cloud has its journal, and tries once more. The cloud may then grant
-    // another unit of the line.
+    // The cloud grants a device the same token again until the cloud has received the redemption of the token. After
+    // `already_redeemed` the agent therefore waits until the cloud has its journal, and tries once more. The cloud may
+    // then grant another unit of the line.
     const mayHaveAnotherUnit =
       'refused' in first && first.refused.reason === 'already_redeemed' && request.token === undefined && !first.offline
     if (mayHaveAnotherUnit) await link.whenReported(SYNC_TIMEOUT_MS)
@@ -222,8 +222,8 @@ class Authorizer {
     await outcomes.settle(redemptionId, outcome, clock.now().nowMs, event)
     if (grant.homeRequestId === undefined) return
     const settled = home.reportOutcomes()
-    // After a failed release, waits for the report, so that another device can use the right at once. Does not wait
-    // for a receipt home that did not answer the home request.
+    // After a failed release, waits until the report is delivered, so that another device can use the right at once.
+    // Does not wait for a receipt home that did not answer the home request.
     if (grant.homeRedemptionId !== undefined && outcome === 'failed') await settled
   }
 

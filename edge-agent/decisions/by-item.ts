@@ -56,7 +56,7 @@ export function assessItem(
 /**
  * Decides about a named item, using the replica. The replica knows whether the item is paid, but not whether its rights
  * are unused. So an action that drives an output needs a receipt, a token or staff. Exception: an operator may open a
- * fixture, because fixtures have no unit rights. That counts as an override.
+ * fixture, because fixtures have no unit rights. The opening counts as an override.
  */
 export function decideByItem(
   parts: TokenParts & { platform: Pick<Platform, 'random'> },

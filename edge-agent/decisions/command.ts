@@ -52,7 +52,10 @@ export async function commandRelease(
   }
 }
 
-/** Tag that the device must write to. If the request names EPC and UID, the device's capabilities decide. */
+/**
+ * Tag that the device must write to. If the request names both EPC and UID, the capabilities of the device determine
+ * which of the two is returned.
+ */
 function tagOf({ epc, tagUid }: ItemIdentifiers, { capabilities }: DeviceFacts): TagName | undefined {
   const isByUid =
     tagUid !== undefined && (epc === undefined || (capabilities.canReadHfNfc && !capabilities.canReadUhfRfid))

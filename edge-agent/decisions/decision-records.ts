@@ -61,7 +61,7 @@ export class DecisionRecords {
     return event.eventId
   }
 
-  /** Makes the event of a claim after a decision without the cloud. */
+  /** Makes the event of a claim that the agent decided without the cloud. */
   offlineClaim({ request, device }: RequestContext, grant: Grant): ProtectionEvent {
     return {
       type: 'protection.device.offline',

@@ -50,7 +50,7 @@ export function offlineReceipts(parts: OfflineReceiptsParts): OfflineReceipts {
       // During the home request the cloud may have reported that this ledger is untrusted.
       const decideAlone = () => (distrustReason() ? NEEDS_STAFF : decideByReceipt(parts, role(), context, receipt))
       if (!home.isElsewhere) return decideAlone()
-      // First applies the rules of the receipt home on this agent. Then the home grants or refuses the rights.
+      // First applies the rules of the receipt home on this agent. Then the receipt home grants or refuses the rights.
       const verdict = decideByReceipt(parts, { decidesAsHome: true, isolatedSeconds: 0 }, context, receipt)
       if (!verdict.granted || verdict.grant === null) return verdict
       const answer = await home.request(homeRequestOf(context, verdict.grant))
@@ -86,7 +86,10 @@ function denial(reason: DenyReason, { unknownFacts }: Grant): Verdict {
   return { granted: false, reason, ...(unknownFacts && { unknownFacts }) }
 }
 
-/** If the home did not answer, adds the id of the home request to the claim: the home may have granted the rights. */
+/**
+ * Adds the id of the home request to the grant. Although no answer arrived, the receipt home may have granted the
+ * rights.
+ */
 function withHomeRequest(verdict: Verdict, homeRequestId: string | undefined): Verdict {
   return verdict.granted && verdict.grant && homeRequestId !== undefined
     ? { granted: true, grant: { ...verdict.grant, homeRequestId } }

@@ -28,7 +28,7 @@ export interface AuthorizeRequest {
   operatorId?: string | undefined
   /** True if another right of the same receipt has opened the gate. This right is then used up without a command. */
   isAlreadyOpen?: boolean | undefined
-  /** Time of the request if it lies in the past, ISO 8601; by default now. */
+  /** Time at which the tag left, if the request comes later, ISO 8601; by default now. */
   occurredAt?: string | undefined
 }
 
@@ -97,7 +97,7 @@ export interface Grant {
   /** Number of rights of the receipt that are unused at the receipt home. */
   remaining?: number
   approval?: { operatorId: string; limit: number }
-  /** The cloud's event of the grant, if the cloud granted it. */
+  /** Id of the cloud's event about the grant; absent if this agent decided alone. */
   eventId?: string
   itemStatus?: ItemStatus
   unknownFacts?: readonly ItemFactName[]

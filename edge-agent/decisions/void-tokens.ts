@@ -23,7 +23,10 @@ const VOID_AFTER_MS = 30_000
 const LONGEST_TOKEN_LIFE_S = 660
 /** Maximum voided nonces in memory. Voiding a token twice is harmless. */
 const VOIDED_LIMIT = 1_000
-/** Maximum timers. Above this number, an unused token is not voided: it stays leased until it expires. */
+/**
+ * Maximum timers. If no timer is left, an unused token is not voided, and its right stays leased until the token
+ * expires.
+ */
 const TIMERS_LIMIT = 1_000
 
 /** Opens the voider for tokens of this ledger. */

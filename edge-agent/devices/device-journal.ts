@@ -65,7 +65,7 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
     }
   }
 
-  /** Puts events that the full disk rejected back into the queue, up to `WAITING_LIMIT` events. */
+  /** Returns events to the queue after the full disk rejected them, up to `WAITING_LIMIT` events. */
   function retryLater(rows: typeof waiting): void {
     log.warn({ events: rows.length }, 'the disk is full: device events are stored when there is room')
     waiting = [...rows, ...waiting].slice(0, WAITING_LIMIT)

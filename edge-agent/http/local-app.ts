@@ -35,7 +35,7 @@ export interface LocalAppOptions {
 
 /**
  * The agent's HTTP server: API and pages, for the station's browser and for programs. Checks host, origin and pairing
- * before routes/ handle a request.
+ * before a handler in `routes/` receives a request.
  */
 export function localApp(
   agent: Agent,

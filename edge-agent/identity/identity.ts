@@ -78,7 +78,7 @@ async function isKeyPair({ x, secret }: KeyPair): Promise<boolean> {
   }
 }
 
-/** As `readIdentity`, but returns `damaged` instead of throwing. */
+/** Like `readIdentity`, but returns `damaged` instead of throwing. */
 export function findIdentity(dataDir: string, files: SecretFiles): Identity | 'damaged' | undefined {
   const text = files.read(fileIn(dataDir))
   if (text === undefined) return undefined

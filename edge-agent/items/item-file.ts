@@ -71,7 +71,7 @@ interface StoredLabel {
   readonly technology: ProtectionTechnology | null
 }
 
-/** Increase it when the tables or the packing of items (item-slots.ts) change. */
+/** Increase this version when the tables or the packing of items (item-slots.ts) change. */
 const SCHEMA_VERSION = 1
 const ITEMS =
   'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, label INTEGER NOT NULL) WITHOUT ROWID, STRICT'

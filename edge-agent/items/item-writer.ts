@@ -8,7 +8,9 @@ const FLUSH_MS = 50
 const RETRY_MS = 60_000
 /** Rows in a full commit; the last entry may add a few rows. A commit blocks the agent for about 1 ms. */
 const ROWS_AT_ONCE = 300
-/** Maximum queued entries. Above this limit, the writer writes at once and blocks the agent. */
+/**
+ * Maximum queued entries. If more entries wait, the writer writes at once, and the agent does nothing else meanwhile.
+ */
 const WAITING_LIMIT = 50_000
 
 /** Rows of one item entry. The same commit writes all of them. */

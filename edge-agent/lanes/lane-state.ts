@@ -1,4 +1,6 @@
-/** A program or browser that sends a request: the id of its pairing, or `unpaired` if the agent allows that. */
+/**
+ * A program or browser that sends a request: the id of its pairing, or `unpaired` if the agent allows unpaired callers.
+ */
 export type Caller = { readonly id: string } | 'unpaired'
 
 /** State of a lane: its last receipt and operator session. */
@@ -9,7 +11,10 @@ export interface LaneState {
   wasGate?: boolean
 }
 
-/** Returns the device's operator session to paired callers and to its own scanner. Undefined for unpaired callers. */
+/**
+ * Returns the device's operator session to paired callers and to the device's own scanner. Undefined for unpaired
+ * callers.
+ */
 export function sessionFor({ operatorSession }: LaneState, caller: Caller | undefined): string | undefined {
   return caller === 'unpaired' ? undefined : operatorSession
 }

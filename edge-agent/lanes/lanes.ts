@@ -175,8 +175,8 @@ export class Lanes {
   }
 
   /**
-   * True if tags at this device may be leaving. If the agent has no policy now, the last policy decides, or else the
-   * wiring (P6).
+   * True if tags at this device may be leaving. If the agent has no policy now, the last policy decides; if there was
+   * none, the wiring decides (P6).
    */
   #isGate(deviceId: string): boolean {
     const state = this.#states.of(deviceId)

@@ -6,8 +6,8 @@ import type { Clock } from '../../policy/platform.ts'
  */
 export interface Lockouts {
   /**
-   * Wait before the next attempt with this name, ms; 0 if an attempt is allowed. `as` says whether the name is known.
-   * It is set only if the proof is a PIN.
+   * Wait before the next attempt with this name, ms; 0 if an attempt is allowed. `as`: whether an operator has this
+   * name; set only if the proof is a PIN.
    */
   waitMs(name: string, as?: NameKind): number
   failed(name: string, as?: NameKind): void

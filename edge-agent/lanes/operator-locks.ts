@@ -11,15 +11,15 @@ import { lockouts, type Lockouts, type NameKind } from './lockouts.ts'
  */
 export interface OperatorLocks {
   /**
-   * Wait before this caller may try this operator, ms; 0 if an attempt is allowed. `as` says whether the id is known.
-   * It is set only if the proof is a PIN.
+   * Wait before this caller may try this operator, ms; 0 if an attempt is allowed. `as`: whether an operator has this
+   * id; set only if the proof is a PIN.
    */
   waitMs(operatorId: string, caller: string, as?: NameKind): number
   failed(operatorId: string, caller: string, as?: NameKind): void
   passed(operatorId: string, caller: string): void
 }
 
-/** Maximum callers in memory. Above it, the caller whose last error is the oldest is dropped. */
+/** Maximum callers in memory. A further caller replaces the caller whose last error is oldest. */
 const CALLERS_LIMIT = 500
 /** Maximum operators in memory: as many as a store may have. */
 const OPERATORS_LIMIT = 500

@@ -143,7 +143,7 @@ export class Ledger {
     this.#generation = generation
   }
 
-  /** Claims rights and writes the event to the journal. Resolves when both are durable. */
+  /** Claims rights and writes the event to the journal. Resolves when claim and event are durable. */
   claim(
     request: ClaimRequest,
     event: (claimed: ClaimResult & { ok: true }) => ProtectionEvent | undefined,
@@ -168,7 +168,7 @@ export class Ledger {
     return this.commits.durably(() => this.recordOutcome(redemptionId, outcome, atMs, event))
   }
 
-  /** As `settle`, for a caller inside a transaction. */
+  /** Like `settle`, for a caller inside a transaction. */
   recordOutcome(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void {
     if (!this.claims.settle(redemptionId, outcome)) return
     const seq = this.journal.append({ atMs, ...outcomeEvidence(redemptionId, outcome), ...(event && { event }) })

@@ -4,7 +4,7 @@ import type { CloudAnswer } from './wire/http-client.ts'
 export interface CloudLink {
   /** True after a completed login, until a call gets no answer or the broker line closes. */
   readonly isOnline: boolean
-  /** Wall clock, ms; null while online. */
+  /** Wall-clock time since which the agent is offline, ms; null while online. */
   readonly offlineSinceMs: number | null
   /** Calls an operation of the API as this agent. Never throws. */
   call(operation: string, body: object): Promise<CloudAnswer>

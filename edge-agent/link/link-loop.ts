@@ -58,7 +58,7 @@ export class LinkLoop {
     while (!stopping.aborted) {
       await this.#runLogin().catch((error: unknown) => this.#logFault(error))
       if (stopping.aborted) return
-      // If this login brought the link online, the next pause is short again.
+      // If the link was online after this login, the next pause is short again.
       if (session.isOnline || this.#wasOnline) delays = newDelays()
       this.#wasOnline = false
       this.#failedAttempts++

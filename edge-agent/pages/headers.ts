@@ -4,8 +4,8 @@ import { STYLE } from './style/style.ts'
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 
 /**
- * Response headers of a page. The page may run only the script with this nonce and may call only its own agent. Its
- * script sends the forms, so that codes never appear in an address.
+ * Response headers of a page. The page may run only the script with this nonce and may call only its own agent. The
+ * page's script sends the forms, so that codes never appear in an address.
  */
 export function pageHeaders(nonce: string): Record<string, string> {
   const allowed = [

@@ -75,7 +75,7 @@ class Pages {
   readonly #assets = readAssets()
   readonly #recent: ReturnType<typeof recentResults>
   readonly #renderer: ReturnType<typeof pageRenderer>
-  /** Devices that feed another device have no page. */
+  /** Devices that only send their reads or scans to another device (`feeds`). These devices have no page. */
   readonly #feeding: ReadonlySet<string>
 
   constructor(agent: PagesAgent, access: PageAccess, dataDir: string) {

@@ -4,7 +4,7 @@ import type { Clock } from '../../policy/platform.ts'
 export interface PeerRateLimit {
   /** Takes one token from the bucket of `name`. Returns 0, or the seconds until the next token. */
   take(name: string): number
-  /** Returns the same number, but takes no token. */
+  /** Returns the same number as `take`, but takes no token. */
   wait(name: string): number
 }
 

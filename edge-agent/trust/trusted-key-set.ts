@@ -21,8 +21,8 @@ export interface KeySetParts {
 }
 
 /**
- * The key set in use. The root must have signed it. If only the local clock rejects a newer key set, the agent holds
- * that set in memory, to verify the next signed time.
+ * The key set in use. The root key must have signed the key set. If only the local clock rejects a newer key set, the
+ * agent holds that set in memory, to verify the next signed time.
  */
 export class TrustedKeySet {
   readonly #parts: KeySetParts
@@ -96,8 +96,8 @@ export class TrustedKeySet {
   }
 
   /**
-   * Offers a newer key set that the clock rejects, so that this key set can verify the next signed time. Does nothing
-   * if the clock has a signed time of the same or a later epoch.
+   * If a newer key set fails the check of its times, passes the newer key set to `timeAnswers`. The newer key set can
+   * then verify the next signed time. Does nothing if the clock has a signed time of the same or a later epoch.
    */
   #offerForTime(jws: string, namedFor: (claims: KeySetClaims) => DocumentHead | undefined): void {
     const { clock, timeAnswers } = this.#parts

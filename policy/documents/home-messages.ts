@@ -14,7 +14,7 @@ export const HOME_MESSAGE_LIFE = 60
 export const HomeRequest = z.strictObject({
   ...Common,
   iss: z.string().max(128),
-  /** Id of this request. The response must contain it. */
+  /** Id of this request. The response must contain this id. */
   jti: z.string().min(16).max(64),
   homeEpoch: z.int().min(0),
   redemptionId: z.string().min(1).max(64),

@@ -8,7 +8,7 @@ import { ITEM_STATUSES, PROTECTION_TECHNOLOGIES } from '../vocabulary.ts'
  * entries with numbers up to `floor`. An agent whose last number is below `floor` therefore fetches the snapshot again.
  */
 
-/** Maximum entries of a page. DOCUMENT_KINDS.items also limits its length. */
+/** Maximum entries of a page. `DOCUMENT_KINDS.items` also limits the length of the page. */
 export const ITEM_PAGE_LIMIT = 2_000
 
 const Name = z.string().min(1).max(128)

@@ -19,7 +19,7 @@ export const AnnouncedRelease = z.strictObject({
   protectionAction: z.enum(['deactivate_label', 'detach_hard_tag']),
   /** Seconds since 1970. */
   releasedS: z.int().min(0),
-  /** Released tag, upper-case hex. Both are absent if the request named no tag. */
+  /** Released tag, upper-case hex. `epc` and `tagUid` are absent if the request named no tag. */
   epc: z.string().max(124).optional(),
   tagUid: z.string().max(20).optional(),
   proof: Proof,

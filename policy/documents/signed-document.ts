@@ -2,9 +2,10 @@ import type { DocumentKind } from './kinds.ts'
 import { isSignedBy, signBytes, type KeyRing, type Signer, type VerificationKey } from './keys.ts'
 
 /**
- * The only parser of signed documents. It checks in this order: length, three parts, header exactly {alg, kid, typ},
- * key by `kid`, use and state of the key, signature, claims. It accepts one spelling of each document. JWT libraries
- * also accept padding, white space, repeated claims and 16 spellings of the last character of a signature.
+ * The only parser of signed documents. The parser checks in this order: length, three parts, header exactly {alg, kid,
+ * typ}, key by `kid`, use and state of the key, signature, claims. The parser accepts one spelling of each document.
+ * JWT libraries also accept padding, white space, repeated claims and 16 spellings of the last character of a
+ * signature.
  */
 
 /** Codes of rejected documents. docs/reference/errors.md describes them. */

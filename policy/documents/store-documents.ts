@@ -131,8 +131,8 @@ export const DenyEntry = z.discriminatedUnion('kind', [
     ordinals: z.array(z.int().min(0)).min(1),
     until: Seconds,
     /**
-     * Token for which the rights are leased, and its agent. `ordinals[i]` is the right of step i + 1. That agent
-     * decides by the claims of the token in its own ledger.
+     * Token for which the rights are leased, and the agent whose device holds the lease. `ordinals[i]` is the right of
+     * step `i + 1`. That agent does not treat the rights as used; its own ledger shows whether the token was used.
      */
     leasedTo: z.strictObject({ nonce: z.string(), agentId: z.string() }).optional(),
   }),

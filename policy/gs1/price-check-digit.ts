@@ -19,7 +19,7 @@ export function priceCheckDigit(digits: string): number {
   const sum = weights.reduce((total, weight, i) => total + weight(digits.charCodeAt(i) - 48), 0)
   if (digits.length === 4) return units(3 * sum)
   const wanted = (10 - units(sum)) % 10
-  // Each digit has a different product, so exactly one matches.
+  // `fiveMinus` returns a different number for each digit, so exactly one digit matches.
   return [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].findIndex((digit) => fiveMinus(digit) === wanted)
 }
 

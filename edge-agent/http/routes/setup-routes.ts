@@ -7,8 +7,8 @@ import { reply } from '../reply.ts'
 import { AddDeviceRequest, CheckDeviceRequest, LlrpRequest } from '../request-schemas.ts'
 
 /**
- * Adds the routes of the set-up page. Only browsers and programs on the agent's machine may use these routes. Two equal
- * checks never run concurrently.
+ * Adds the routes of the set-up page. Only browsers and programs on the agent's machine may use these routes. While a
+ * check runs, a second request for the same check is refused.
  */
 export function setupRoutes(app: Hono, agent: Agent): void {
   const underWay = new Set<string>()

@@ -58,7 +58,8 @@ export function assessTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GateP
   const covered = tag.coverage()
   if (covered) return { reason: covered, severity: 'pass', item }
   const { severity, rule } = severityOf(gate, item)
-  // The shopper may have paid since. So staff look, unless the policy demands the siren for unknown tags.
+  // If the status is stale, the shopper may have paid by now. So the gate notifies staff instead of sounding the siren,
+  // unless the policy demands the siren even for unregistered tags.
   const isLouder = tag.ageSeconds > STALE_SECONDS && severity === 'siren' && policy.unknownTag !== 'siren'
   if (tag.ageSeconds > STALE_SECONDS)
     return { reason: 'status_stale', severity: isLouder ? 'notify' : severity, item, rule }

@@ -2,7 +2,7 @@ import type { GatePolicy } from '../../../policy/gate-policy.ts'
 
 /**
  * Counts the distinct unpaid items that left within the time windows of the policy. If many items leave, they are
- * probably stolen. If very many items leave, staff move goods.
+ * probably stolen. If very many items leave, staff are probably moving goods.
  */
 export interface BulkDetector {
   /** Counts a leaving tag. `count`: items that left within the time for bulk alarms. */
@@ -11,7 +11,7 @@ export interface BulkDetector {
   readonly mutedUntilMs: number
 }
 
-/** Maximum items in memory. No policy needs as many. */
+/** Maximum items in memory. No policy needs so many. */
 const LIMIT = 10_000
 
 /** Makes the detector of one gate. The detector reads `policy` again for each item. */

@@ -26,7 +26,7 @@ export interface ExitClaimsParts {
 }
 
 const RETRY_MS = 15_000
-/** Maximum time between exit and claim, ms. The cloud grants no older requests, it only records them (ADR 0009). */
+/** Maximum time between exit and claim, ms. The cloud records older requests but does not grant them (ADR 0009). */
 const CLAIM_TIMEOUT_MS = 270_000
 const WAITING_LIMIT = 2_000
 /** Time in which a tag that leaves again causes no second claim, ms. */
@@ -61,7 +61,7 @@ export function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts)
     const later: Waiting[] = []
     for (let next = waiting.shift(); next && !isStopped; next = waiting.shift()) {
       if (nowMs() - next.leftMs > CLAIM_TIMEOUT_MS || isDone(gateTagOf(next.tag))) continue
-      // If the claim throws, the tag is claimed later. A full disk is expected, so it is not logged.
+      // If the claim throws, the agent retries it later. A full disk is expected, so that error is not logged.
       const became = await claim(next.deviceId, next.tag, next.leftMs).catch((error: unknown) => {
         if (!(error instanceof LedgerFull))
           log.error({ err: error, deviceId: next.deviceId }, 'the exit right of a tag could not be claimed')

@@ -152,7 +152,7 @@ export class GateLane {
    */
   acceptReceipt(claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[] = []): void {
     const { clock } = this.#parts.platform
-    // Released tags have an entry of the receipt already.
+    // Tags that were released with this receipt already have an entry of the receipt.
     const released = this.#parts.released.tagsOfReceipt(claims.cti)
     this.#receipts.add(claims, unused, clock.elapsed(), [...taken, ...released])
     this.#departures.drop((tag) => this.#receipts.covers(tag, clock.elapsed(), true))
@@ -212,7 +212,8 @@ export class GateLane {
   }
 
   /**
-   * Checks releases and receipts, even if the tag has a release. So a released unit of a receipt covers only one tag.
+   * Calls both `covers`, even if the first returns true, because each assigns one of its units to this tag. Otherwise a
+   * released unit of a receipt could cover two tags.
    */
   #coverage(tag: string): 'receipt' | 'released' | undefined {
     const isReleased = this.#parts.released.covers(tag)

@@ -9,7 +9,10 @@ export interface Incidents {
   resolve(isResolved: (tag: string) => boolean, atMs: number): { tags: string[]; isOver: boolean }
   /** Tags that alarmed within the last 10 s and are still unresolved. */
   tags(atMs: number): string[]
-  /** Ends the incident 10 s after its last alarm. Returns a bulk alarm that ended. */
+  /**
+   * Ends the incident 10 s after its last alarm. If the ended incident was a bulk alarm, returns its number of tags and
+   * its duration.
+   */
   tidy(atMs: number): { count: number; seconds: number } | undefined
   /** Earliest time at which `tidy` ends the incident, ms. */
   readonly endsMs: number | undefined

@@ -21,7 +21,7 @@ export type UnitProof =
 export interface ReleasedUnitsParts {
   nowMs(): number
   timers: Timers
-  /** Stores units over a restart of the agent. */
+  /** File in which the released units survive a restart of the agent. */
   memory: Pick<ItemFile, 'releases' | 'saveReleases'>
   safely<T>(work: () => T): T | undefined
 }
@@ -31,7 +31,7 @@ interface StoredUnit extends ReleasedUnit {
   readonly isSuperseded?: true
 }
 
-/** Maximum units in memory; above it, the oldest is dropped. A store releases far fewer within an hour. */
+/** Maximum units in memory; a further unit replaces the oldest. A store releases far fewer units within an hour. */
 const UNITS_LIMIT = 2_000
 /** Maximum units without a tag. Before an alarm the gate compares the tag with each of them, which takes a few ms. */
 const OPEN_LIMIT = 500
@@ -52,7 +52,7 @@ export function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
   }
 }
 
-/** Opens the units, with the stored ones that have not expired. */
+/** Loads the stored units that have not expired. */
 export function openReleasedUnits(parts: ReleasedUnitsParts): ReleasedUnits {
   return new ReleasedUnits(parts)
 }
@@ -60,7 +60,7 @@ export function openReleasedUnits(parts: ReleasedUnitsParts): ReleasedUnits {
 /**
  * The units that agents of this store released, for all gates of this agent. The tag of a unit leaves without an alarm.
  * If the release named no tag, the first matching tag takes the unit. While the agent is offline, released units
- * replace the item statuses that it does not receive. Once the cloud sends a newer status, that status decides.
+ * replace the item statuses that the agent does not receive. Once the cloud sends a newer status, that status decides.
  */
 export class ReleasedUnits {
   readonly #parts: ReleasedUnitsParts

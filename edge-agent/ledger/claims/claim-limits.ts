@@ -18,7 +18,8 @@ const ACKNOWLEDGED_COUNT = 'isolated_told'
 
 /**
  * Limits of isolated claims, and of approvals per operator and hour. Isolated claims count until the cloud has
- * acknowledged the journal row of the last isolated claim. If that acknowledgement is withdrawn, they count again.
+ * acknowledged the journal row of the last isolated claim. If the cloud may have lost that row, the isolated claims
+ * count again.
  */
 export class ClaimLimits {
   readonly #db: Connection

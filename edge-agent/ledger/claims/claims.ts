@@ -90,7 +90,7 @@ export class Claims {
     this.#setState.run('commanded', redemptionId)
   }
 
-  /** Stores the outcome of a claim. Returns false if the claim already has one. */
+  /** Stores the outcome of a claim. Returns false if the claim already has an outcome. */
   settle(redemptionId: string, outcome: Outcome): boolean {
     const isSettled = this.#setState.run(outcome, redemptionId).changes > 0
     // A failed redemption uses no right, so the unit may be tried again.

@@ -13,7 +13,8 @@ export class LedgerFull extends Error {
 export interface Commits {
   /**
    * Runs `work` in a transaction and resolves when the transaction is durable. Calls of the same event-loop turn may
-   * share a transaction. So `work` must check before it writes, and must return a refusal instead of throwing.
+   * share a transaction. So `work` must finish its checks before it writes, and must return a refusal instead of
+   * throwing.
    */
   durably<T>(work: () => T): Promise<T>
   /** Runs `work` synchronously: in the open transaction, or in a new transaction if none is open. */

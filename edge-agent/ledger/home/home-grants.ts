@@ -15,9 +15,9 @@ import type { UnresolvedRedemptions } from '../claims/unresolved-redemptions.ts'
  */
 export interface HomeGrants {
   /**
-   * Grants or refuses the request and stores the answer; a repeated request gets the stored answer. Undefined if the id
-   * belongs to another agent, or if its outcome was already reported. `refused`: the reason, if the caller has already
-   * decided to refuse.
+   * Grants or refuses the request and stores the answer; a repeated request gets the stored answer. Undefined if the
+   * redemption id belongs to another agent, or if an outcome was already reported for this id. `refused`: the reason,
+   * if the caller has already decided to refuse.
    */
   grant(request: GrantRequest, refused?: DenyReason): GrantAnswer | undefined
   /** Applies an outcome report. After `failed` the right is free again; after `unknown` staff decide. */

@@ -21,7 +21,7 @@ export interface StoredHomeRequests {
   /** True until a claim uses the request, or the agent abandons it. */
   isOpen(redemptionId: string): boolean
   /**
-   * Links the request with the claim that uses it. `granted`: the units that the home granted; absent if its answer was
+   * Links the request with the claim that uses it. `granted`: the units that the home granted; absent if the answer was
    * lost.
    */
   noteClaim(redemptionId: string, claimId: string, granted?: readonly number[]): void

@@ -51,7 +51,7 @@ export class JournalRows {
     return this.#after.all(seq, limit)
   }
 
-  /** Number of the first row after the last gap; no row is missing after it. */
+  /** Number of the first row after the last gap. All rows after this row are stored. */
   oldest(): number {
     return this.#afterGap.get()?.seq ?? 1
   }

@@ -74,8 +74,8 @@ export class Journal {
   }
 
   /**
-   * As `acknowledge`, in memory only. After a crash the agent sends these rows again, and the cloud ignores
-   * duplicates.
+   * Like `acknowledge`, but changes only the memory. After a crash the agent sends these rows again, and the cloud
+   * ignores duplicates.
    */
   acknowledgeInMemory(seq: number, hash: string): boolean {
     if (seq > this.#head.seq || this.hashAt(seq) !== hash) return false
@@ -104,8 +104,9 @@ export class Journal {
   }
 
   /**
-   * Marks all stored rows as unacknowledged, except the oldest if earlier rows were pruned: the next batch needs its
-   * hash. Returns the number of the first row to send. Call it inside a transaction.
+   * Marks all stored rows as unacknowledged. If earlier rows were pruned, the oldest stored row stays acknowledged,
+   * because the next batch contains the hash of that row. Returns the number of the first row to send. Call it inside a
+   * transaction.
    */
   resendAll(): number {
     this.#setAcked(Math.min(this.#acked, this.#lowestAck()))

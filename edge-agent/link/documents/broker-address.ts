@@ -8,7 +8,7 @@ import type { ReportRefusal } from './refusals.ts'
 export interface BrokerAddressParts {
   identity: Pick<Identity, 'agentId' | 'mqttUrl'>
   trust: Pick<Trust, 'keys'>
-  /** URL of the broker from the configuration. It replaces the one in the document. */
+  /** URL of the broker from the configuration. This URL replaces the URL in the cloud's document. */
   mqttUrl: string | undefined
   onRefused: ReportRefusal
   /** Called when the address or the credentials changed. */
@@ -16,8 +16,9 @@ export interface BrokerAddressParts {
 }
 
 /**
- * Where and how the agent logs in to the broker. The cloud signs it for this agent and sends it with polls. Each start
- * begins with the URL from the enrolment and fetches the document before it connects.
+ * Where and how the agent logs in to the broker. The cloud signs a document about this for each agent, and sends the
+ * document with polls. After a start, the agent has only the URL from the enrolment. So the agent fetches the document
+ * before it connects to the broker.
  */
 export class BrokerAddress {
   readonly #parts: BrokerAddressParts
@@ -39,8 +40,8 @@ export class BrokerAddress {
   }
 
   /**
-   * Accepts a document from the HTTP API. Does not check its time, because the agent's clock may be wrong: an old
-   * document leads to a former broker, and the next poll brings the new one.
+   * Accepts a document from the HTTP API. Does not check the time of the document, because the agent's clock may be
+   * wrong. An old document leads to a former broker only until the next poll.
    */
   receive(document: string): void {
     const { identity, trust, mqttUrl, onRefused, onChange } = this.#parts

@@ -5,7 +5,10 @@ import type { Trust } from '../../trust/trust.ts'
 import type { HttpClient } from '../wire/http-client.ts'
 import { CALL_MS } from './cloud-session.ts'
 
-/** Requests signed time from the cloud. The answer contains the nonce of the request, so it cannot be an old copy. */
+/**
+ * Requests signed time from the cloud. The answer contains the nonce of the request, so an old answer cannot pass as
+ * new.
+ */
 export interface TimeRequests {
   readonly isDue: boolean
   /** Requests the time once. If the request fails, the agent repeats it with the next poll. */

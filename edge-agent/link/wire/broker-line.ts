@@ -39,7 +39,7 @@ const MESSAGES = { most: 2_000, perSecond: 200, charactersOfOne: 8_192 }
 /** If the broker lost a batch, the agent sends batches over HTTP for this time, ms. */
 const HTTP_ONLY_MS = 5 * 60_000
 
-/** State of one line. A separate object, because the line may close before `openLine` returns it. */
+/** State of one line. The state is a separate object, because the line may close before `openLine` returns the line. */
 interface LineState {
   isOver: boolean
   readonly sinceMs: number
@@ -152,7 +152,7 @@ export class BrokerLine {
     flooding.close()
   }
 
-  /** Marks this line as closed. Returns false if it was closed before. */
+  /** Marks this line as closed. Returns false if the line was already closed. */
   #end(line: LineState): boolean {
     if (line.isOver) return false
     line.isOver = true

@@ -11,7 +11,7 @@ export function write(name: string, text: string): void {
   if (place.textContent !== text) place.textContent = text
 }
 
-/** As `write`, but hides the element if the text is empty. */
+/** Like `write`, but hides the element if the text is empty. */
 export function writeOrHide(name: string, text: string): void {
   write(name, text)
   slot(name).hidden = text === ''

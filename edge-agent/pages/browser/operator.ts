@@ -11,7 +11,7 @@ export interface Operator {
    * Shows the operator; null if no operator is signed in. A badge or another page may also have changed the operator.
    */
   setName(name: string | null): void
-  /** Requests the operator from the agent again, after the connection to the agent was lost. */
+  /** Asks the agent again which operator is signed in. Call it when the connection to the agent is back. */
   refresh(): Promise<void>
 }
 

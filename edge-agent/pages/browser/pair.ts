@@ -30,8 +30,8 @@ function pairByAddress(): void {
 }
 
 /**
- * Opens the page if the browser is paired. Another tab may have paired it. Or a link on another site opened this page,
- * so the browser sent no cookie.
+ * Opens the page if the browser is paired. Another tab may have paired the browser. Or the browser was paired but sent
+ * no cookie, because a link on another site opened this page.
  */
 async function openIfPaired(): Promise<void> {
   const answer = await request(wanted, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)

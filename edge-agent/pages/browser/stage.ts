@@ -56,7 +56,8 @@ export function openStage(texts: Texts): Stage {
       button.textContent = view.again ? labels[view.again] : ''
       stage.dataset['tone'] = view.tone
       stage.dataset['view'] = 'result'
-      // The button lost the focus while it was hidden. Restores the focus for the next press.
+      // While the button was hidden, it lost the focus. Restores the focus, so that the user can press the button
+      // again.
       if (wasPressed && !button.hidden) button.focus()
       wasPressed = false
       write('aloud', sentences([view.headline, view.left, view.message, view.advice, note]))

@@ -21,7 +21,7 @@ const OF_TONE: Record<Tone, Shape> = {
   note: 'info',
 }
 
-/** One icon. `name`: its CSS class. Screen readers skip the icon. */
+/** One icon. `name`: end of its CSS class. Screen readers skip the icon. */
 export function Icon({ shape, name }: { shape: Shape; name: string }) {
   return (
     <svg class={`icon icon-${name}`} viewBox="0 0 64 64" aria-hidden="true" focusable="false">

@@ -143,8 +143,8 @@ function LlrpSearch({ texts, isWritable }: { texts: Texts; isWritable: boolean }
 }
 
 /**
- * Suggested configuration entry. Users can edit the entry if the configuration file is writable. Otherwise they can
- * only copy it.
+ * Suggested configuration entry. Users can edit the entry if the configuration file is writable. Otherwise users can
+ * only copy the entry.
  */
 function Entry({ texts, text, isWritable }: { texts: Texts; text: string; isWritable: boolean }) {
   const { setup } = texts

@@ -7,8 +7,8 @@ export type StageView = { kind: 'idle'; last: string } | { kind: 'busy' } | { ki
 const EMPTY: ResultView = { tone: 'note', headline: '', left: '', message: '', advice: '', again: null, seconds: 0 }
 
 /**
- * The middle of the station page: a prompt or a result. All slots are always present. The page's script fills them and
- * selects the visible part.
+ * The middle of the station page: a prompt or a result. All slots are always present. The page's script fills the slots
+ * and selects the visible part.
  */
 export function Stage({ view, prompt, texts }: { view: StageView; prompt: DeviceTypeTexts; texts: Texts }) {
   const result = view.kind === 'result' ? view.result : EMPTY

@@ -32,7 +32,7 @@ export function StationPage({ localization, status, device, nowMs, operator, scr
       <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
       <main>
         <Stage view={view} prompt={deviceTypeTexts(texts, device.deviceType)} texts={texts} />
-        {/* Screen readers read each result from this element. They do not read the stage, which also returns to idle. */}
+        {/* Screen readers read each result from this element. They do not read the stage, whose other changes are no results. */}
         <p class="aloud" role="status" aria-live="assertive" aria-atomic="true" data-slot="aloud" />
       </main>
       <footer>

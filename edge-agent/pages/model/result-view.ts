@@ -115,7 +115,7 @@ function granted(answer: PageAnswer, texts: Texts): ResultView {
   const left = remaining > 0 ? texts.labelsLeft(remaining) : ''
   if (outcome === 'unknown' || outcome === 'failed') {
     const { what, why, todo } = texts[outcome]
-    // After `unknown` the label may be on or off, so staff must check. After `failed` it is still on.
+    // After `unknown` the label may be on or off, so staff must check. After `failed` the label is still on.
     return view('unsure', what, { message: why, advice: todo, left, again: outcome === 'failed' ? 'retry' : null })
   }
   if (action === 'verify_item_status') return information(answer, texts)

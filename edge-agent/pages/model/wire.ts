@@ -8,7 +8,7 @@ export interface PageStatus {
   storeId: string
   storeName: string | null
   online: boolean
-  /** ISO; null while online. */
+  /** Time since which the agent is offline, ISO 8601; null while online. */
   offlineSince: string | null
   queueDepth: number
   policyVersion: number | null

@@ -13,8 +13,8 @@ export interface RevokedKeys {
   replaceKeySet(next: Omit<RevokingKeySet, 'jws'>, former: RevokingKeySet | undefined): KeyRecord[]
   /**
    * Former signed key sets that revoke a key which the current key set lists as valid. Former key sets with a later
-   * time epoch than the current key set are also included. The agent sends all of them to a restored cloud, which has
-   * forgotten them.
+   * time epoch than the current key set are also included. The agent sends these key sets to a restored cloud, which
+   * may have lost them.
    */
   readonly reminders: readonly string[]
 }

@@ -62,7 +62,7 @@ function revokingKeys(metadata: MetadataStore['metadata']): string[] {
   return (metadata.get(REVOKED) ?? '0').split(' ').filter((kid) => kid !== '0')
 }
 
-/** True if this ledger was restored and the agent must report that at the next login. */
+/** True if this ledger was restored and the agent must report the restore at the next login. */
 export function isRestored({ metadata, isBehindWatermark }: RestorableLedger): boolean {
   return isBehindWatermark || metadata.getCached(RESTORED) === '1'
 }

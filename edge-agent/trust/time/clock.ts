@@ -15,7 +15,7 @@ import type { Ledger } from '../../ledger/ledger.ts'
 /**
  * The agent's trusted clock. Its sources are signed times, the receipt home and the clock of the machine. The ledger
  * stores the state of the clock. The answer to a time request may set the clock back to the high-water mark. Only in a
- * new time epoch may it lower this mark.
+ * new time epoch may the answer also lower this mark.
  */
 export interface AgentClock {
   /** Trusted time, whole ms, and its source. */

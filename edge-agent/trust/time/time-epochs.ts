@@ -5,8 +5,8 @@ import type { CloudContact } from './cloud-contact.ts'
 
 /**
  * The time epoch of this agent. A thief of a freshness key can sign a future time, and the high-water mark of the clock
- * does not decrease within an epoch. So the key set that revokes the key begins a new epoch. In a new epoch, the answer
- * to a time request may lower the high-water mark. Only the root signs key sets. See ADR 0015.
+ * does not decrease within an epoch. So the key set that revokes this freshness key begins a new epoch. In a new epoch,
+ * the answer to a time request may lower the high-water mark. Only the root signs key sets. See ADR 0015.
  */
 export interface TimeEpochs {
   /** Time epoch of the key set in use. */
@@ -15,7 +15,7 @@ export interface TimeEpochs {
   follow(epoch: number): void
   /** True until the clock has a signed time of the current epoch. */
   readonly isBehind: boolean
-  /** Offers a signed time to the clock. Corrects the ledger if the clock was set back. */
+  /** Passes a signed time to the clock. If this time sets the clock back, corrects the times that the ledger stores. */
   offer(time: SignedTime): SignedTimeVerdict
 }
 

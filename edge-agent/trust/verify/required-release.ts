@@ -15,8 +15,8 @@ const REQUIRED_RELEASE = 'needed_release'
 type MetadataStore = Pick<Ledger, 'metadata' | 'commits'>
 
 /**
- * Returns the required release if this agent is too old. Reads only the version claims: a later release may change all
- * others.
+ * Returns the required release if this agent is too old. Reads only the version claims, because a later release may
+ * change all other claims.
  */
 export function requiredReleaseOf(claims: object): RequiredRelease | undefined {
   const { minAgent, epoch, ver } = claims as Partial<Record<'minAgent' | 'epoch' | 'ver', unknown>>
@@ -41,7 +41,10 @@ export function clearRequiredRelease({ metadata, commits }: MetadataStore): void
   if (metadata.getCached(REQUIRED_RELEASE)) commits.now(() => metadata.set(REQUIRED_RELEASE, ''))
 }
 
-/** Returns the release that the newest policy requires. Undefined if this release is sufficient. */
+/**
+ * Returns the release that the newest policy requires. Undefined if the running release (`UNTAG_VERSION`) is new
+ * enough.
+ */
 export function requiredRelease({ metadata }: Pick<MetadataStore, 'metadata'>): string | undefined {
   const release = metadata.getCached(REQUIRED_RELEASE)
   return release && isOlderVersion(UNTAG_VERSION, release) ? release : undefined

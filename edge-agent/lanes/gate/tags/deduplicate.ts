@@ -3,7 +3,7 @@ export type Zone = 'inside' | 'outside' | 'none'
 
 /** Time in which a tag counts once per zone, ms. */
 const WINDOW_MS = 250
-/** Maximum tags in one window. Above it, the filter may pass a repeated read. */
+/** Maximum tags in one window. With more tags, the filter may pass a repeated read. */
 const LIMIT = 20_000
 
 /**

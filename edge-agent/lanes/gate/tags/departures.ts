@@ -11,7 +11,10 @@ export interface Departures {
   seen(tag: string, zone: Zone, atMs: number): void
   /** Drops tags whose exit right a receipt used. */
   drop(isUsedUp: (tag: string) => boolean): void
-  /** Removes the tags without a read for 30 s. Returns the tags that left, with the time of leaving. */
+  /**
+   * Removes the tags without a read for 30 s. Of these, returns the tags whose last read was not inside, with the time
+   * of leaving.
+   */
   removeGone(atMs: number): { tag: string; leftMs: number }[]
 }
 
