@@ -3,7 +3,10 @@ import { checkDevices, MAX_DEVICES } from '../device-drivers/drivers/check-devic
 import type { Language } from '../policy/page-language.ts'
 import { capabilitiesOf, DeviceEntry } from '../device-drivers/drivers/registry.ts'
 
-/** The agent's configuration file (ADR 0024). The agent writes it only when a caller of its setup API requests that. */
+/**
+ * The agent's configuration file (ADR 0024). The agent writes this file only when a caller of the setup API adds a
+ * device.
+ */
 export interface AgentConfig {
   readonly devices: readonly DeviceEntry[]
   /** If false, programs on this machine need no credential for requests, scans and status (`http/access.ts`). */
@@ -81,8 +84,8 @@ function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
 }
 
 /**
- * Returns faults of `opensInEmergency`. With an emergency input, each releasing output must set it: no default may
- * decide in a fire.
+ * Returns faults of `opensInEmergency`. If any device has an emergency input, each device that releases with an output
+ * must have this setting: no default may decide in a fire.
  */
 function emergencyFaults(devices: readonly DeviceEntry[]): string[] {
   const all = devices.map((device) => capabilitiesOf(device))

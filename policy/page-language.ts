@@ -41,7 +41,7 @@ export function otherLanguage(language: Language): Language {
 }
 
 /**
- * The language with the highest quality. If several have this quality, the language that is named first. `de-AT`
+ * The language with the highest quality. If several languages have this quality, the first of these languages. `de-AT`
  * matches `de`.
  */
 function acceptedLanguage(header: string | undefined): Language {

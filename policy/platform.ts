@@ -1,6 +1,6 @@
 /**
- * Time and randomness as arguments, so that a simulation can run a whole shop on virtual time. bin/platform.ts creates
- * the real ones.
+ * Time and randomness are arguments, so that a simulation can run a whole shop on virtual time. bin/platform.ts creates
+ * the real clock, timers and randomness.
  */
 
 export interface Clock {

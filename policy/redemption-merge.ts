@@ -57,7 +57,7 @@ function rankOf({ outcome }: UnitRedemption): number {
 /** A report with a higher value replaces a report with a lower value. */
 const CERTAINTY: Record<Outcome, number> = { unknown: 1, failed: 2, confirmed: 3 }
 
-/** Merges two reports about one claim. After a conflict the right is treated as used, and staff must check it. */
+/** Merges two reports about one claim. After a conflict the right is treated as used, and staff must check the unit. */
 export function mergeOutcomes(known: Outcome | null, reported: Outcome): { outcome: Outcome; isConflict: boolean } {
   if (known === null) return { outcome: reported, isConflict: false }
   const isConflict = known !== reported && known !== 'unknown' && reported !== 'unknown'

@@ -151,7 +151,10 @@ class Authorizer {
     }
   }
 
-  /** Uses up the rights. The same commit stores the event of an offline decision. Resolves when both are durable. */
+  /**
+   * Uses up the rights. The same commit stores the event of an offline decision. Resolves when claim and event are
+   * durable.
+   */
   async #claim({ redemptionId, context, grant, offline }: Redemption) {
     const { ledger, clock } = this.#parts
     const { deviceId, action, operatorId } = context.request

@@ -91,7 +91,10 @@ export function decideByToken(
   }
 }
 
-/** True for a genuine token that only the cloud may redeem, because this ledger was untrusted when it was issued. */
+/**
+ * True for a genuine token that only the cloud may redeem, because this ledger was untrusted when the cloud issued the
+ * token.
+ */
 export function isOnlyForCloud(opened: OpenedAuthorization, { request }: RequestContext): boolean {
   if (!opened.ok) return false
   const { led, act } = opened.authorization
@@ -109,10 +112,11 @@ function mismatch(
   // Skips a token that the agent fetched for this request. The claim checks that token, and answers `already_redeemed`
   // if this ledger used the right.
   if (!isFetchedForRequest && ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
-  // If the cloud was restored to a backup from before this token, it does not know the token and may grant the right
-  // again.
+  // If the cloud was restored to a backup from before this token, the cloud does not know the token and may grant the
+  // right again.
   if (authorization.iat < ledger.cloudGeneration.tokensSince) return 'token_revoked'
-  // If the agent fetched the token for this request, the cloud chose the item and may name it by another identifier.
+  // If the agent fetched the token for this request, the cloud chose the item and may name the item by another
+  // identifier.
   return !isFetchedForRequest && isForOtherItem(authorization, request) ? 'token_invalid' : undefined
 }
 

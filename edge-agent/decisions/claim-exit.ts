@@ -8,8 +8,8 @@ import type { RequestContext } from './request.ts'
 
 /**
  * Uses up the exit right of a paid tag that left through a gate. The purchase becomes UNLOADED when all its goods have
- * left. The agent first applies its own policy. Then it requests a token from the cloud, because only the cloud knows
- * which unit has the tag. One commit claims and confirms the right. No device moves.
+ * left. The agent first applies its own policy. Then the agent requests a token from the cloud, because only the cloud
+ * knows which unit has the tag. One commit claims and confirms the right. No device moves.
  */
 export type ClaimExit = (deviceId: string, tag: TagName, leftMs: number) => Promise<'claimed' | 'refused' | 'later'>
 
@@ -61,7 +61,7 @@ export function exitClaimer(
     })
     if (claimed.ok) return 'claimed'
     // The cloud may not know yet that this ledger used the right or voided the token. Once the cloud has the journal
-    // rows, it may choose another unit.
+    // rows, the cloud may choose another unit.
     const isAheadOfCloud = acknowledgedSeq !== undefined && ledger.journal.head.seq > acknowledgedSeq
     await tokenVoider.voidIfUnused(nonce)
     return isAheadOfCloud ? 'later' : 'refused'

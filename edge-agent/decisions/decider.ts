@@ -46,8 +46,8 @@ export class Decider {
     const { token, receipt } = context.request
     const opened = token === undefined ? undefined : await openWithNewestKeys(this.#parts, link, context, token)
     if (opened && !isOnlyForCloud(opened, context)) {
-      // If the ledger was forked or restored, another copy of it may have used the token, so staff decide. Once the
-      // cloud knows of the restore, older tokens name a former generation of the ledger and are refused.
+      // If the ledger was forked or restored, another copy of the ledger may have used the token, so staff decide. Once
+      // the cloud knows of the restore, older tokens name a former generation of the ledger and are refused.
       const isUntrusted = untrustedReason(ledger, clock.now().nowMs) === 'forked' || isRestored(ledger)
       const verdict = isUntrusted ? NEEDS_STAFF : decideByToken(this.#parts, context, opened, false)
       return { verdict, offline: !link.isOnline }

@@ -10,9 +10,12 @@ import type { Log } from '../log.ts'
  */
 export interface DeviceJournal {
   add(event: DeviceRecord): void
-  /** Writes the collected events now. Resolves when they are durable; if the disk is full, they stay in memory. */
+  /**
+   * Writes the collected events now. Resolves when the events are durable. If the disk is full, the events stay in
+   * memory.
+   */
   write(): Promise<void>
-  /** Writes the collected events before the agent stops. If the disk is full, they are lost. */
+  /** Writes the collected events before the agent stops. If the disk is full, the events are lost. */
   flush(): Promise<void>
 }
 

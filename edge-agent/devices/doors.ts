@@ -25,7 +25,7 @@ const ALARMS: Partial<Record<DoorState, { reason: DoorAlarm; detail: string }>> 
   left_open: { reason: 'door_left_open', detail: 'the door was not shut in time' },
 }
 
-/** Creates the store of door states. All states are unknown at first. */
+/** Creates the record of the door states. All states are unknown at first. */
 export function openDoors({ record, isOnline, onAlarm, onChange }: DoorsParts): Doors {
   const states = new Map<string, DoorState>()
   return {

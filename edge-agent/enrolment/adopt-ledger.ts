@@ -5,7 +5,7 @@ import { LEDGER_ID_KEY } from '../ledger/ledger.ts'
 import { openMetadata } from '../ledger/file/metadata.ts'
 import type { Identity } from '../identity/identity.ts'
 
-/** Metadata keys that depend on the former cloud. The agent always deletes them. */
+/** Metadata keys that depend on the former cloud. The agent always deletes these keys. */
 const CLOUD_METADATA = [
   'deny_seq',
   'last_fresh',
@@ -24,8 +24,8 @@ const CLOUD_METADATA = [
 ]
 
 /**
- * Metadata keys that depend on the root key. The agent deletes them if the root key has changed. A thief of the former
- * root key may have revoked good keys or signed a wrong time.
+ * Metadata keys that depend on the root key. The agent deletes these metadata keys if the root key has changed. A thief
+ * of the former root key may have revoked good keys or signed a wrong time.
  */
 const ROOT_METADATA = ['revoked_kids', 'forgotten_revocations', 'clock']
 

@@ -101,7 +101,7 @@ function enrolmentClaims(cloud: string, code: string, ledgerId: string, { clock 
   return { aud: cloud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger: ledgerId }
 }
 
-/** Returns the request, signed with the new key. With `former`, the former key signs it too. */
+/** Returns the request, signed with the new key. With `former`, the former key also signs the request. */
 function requestOf(
   { code, name, former }: EnrolOptions,
   claims: EnrolmentClaims,

@@ -22,7 +22,8 @@ const DETAILS: Record<RegistrationFault, (storeId: string) => string> = {
 
 /**
  * Checks a configured device against the accepted policy, by the same rules as decisions. Returns undefined if the
- * agent may use the device. Do not call it for devices that feed another device, because these need no registration.
+ * agent may use the device. Do not call it for devices that only send their reads or scans to another device (`feeds`),
+ * because these devices need no registration.
  */
 export function refusedDevice(
   { aud: storeId, devices }: Pick<PolicyClaims, 'aud' | 'devices'>,

@@ -16,7 +16,7 @@ export function addressOf(c: Context): string | undefined {
 
 /** True if the request comes from the agent's own machine. */
 export function isLoopback(c: Context): boolean {
-  // Calls within the process, as in tests, have no socket. If the sender reset the socket, the sender's address is
+  // A call within the process, as in tests, has no socket. If the sender reset the socket, the sender's address is
   // unknown.
   if (nodeOf(c)?.incoming === undefined) return true
   const address = addressOf(c) ?? ''

@@ -25,7 +25,7 @@ export interface LocalAppOptions {
   log: Log
   /** As in `AccessParts`. */
   credential: () => string | undefined
-  /** The agent's data folder. The pages show it in the pairing command, to browsers on the agent's machine. */
+  /** The agent's data folder. The pages show this folder in the pairing command, to browsers on the agent's machine. */
   dataDir?: string
   /** Passes reads to the drivers, for readers that send their reads by HTTP. */
   pushes?: PushPort

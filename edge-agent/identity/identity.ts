@@ -4,8 +4,8 @@ import { z } from 'zod'
 import type { SecretFiles } from '../../policy/platform.ts'
 
 /**
- * The identity file of this agent, `agent.json`, with its ids, its key and the root key. `untag edge enrol` writes it,
- * and each renewal of the key writes it again (agent-key.ts).
+ * The identity file of this agent, `agent.json`, with its ids, its key and the root key. `untag edge enrol` writes this
+ * file, and each renewal of the key writes the file again (agent-key.ts).
  */
 
 /**

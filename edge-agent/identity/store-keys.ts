@@ -15,8 +15,8 @@ const StoreKey = z.string().regex(/^[\w-]{43}$/)
 const StoredKeys = z.strictObject({ keys: z.array(StoreKey).max(HELD) })
 
 /**
- * Store keys: keys of the operators' verifiers, which the cloud sends in each login answer. The agent stores them in a
- * private file, so that operators can sign in after an offline restart.
+ * Store keys: keys of the operators' verifiers, which the cloud sends in each login answer. The agent stores these keys
+ * in a private file, so that operators can sign in after an offline restart.
  */
 export interface StoreKeys {
   /** Returns the key with this id, or undefined if the agent does not hold it. */

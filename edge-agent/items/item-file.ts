@@ -5,7 +5,7 @@ import type { ItemLabel } from './item-table.ts'
 
 /**
  * SQLite file of the items, of stationary tags at the gates and of released units. Commits are atomic, but a power cut
- * may lose the last ones: the agent can fetch the items and learn the tags again.
+ * may lose the last commits: the agent can fetch the items and learn the stationary tags again.
  */
 export interface ItemFile {
   read(): StoredItems
@@ -104,7 +104,7 @@ function connect(file: string): Connection {
     db.pragma('journal_size_limit = 16777216')
     const version = db.pragma('user_version', { simple: true }) as number
     if (version === SCHEMA_VERSION) return db
-    // Another version wrote the file. The agent keeps the released units, because it cannot fetch them again.
+    // Another version wrote the file. The agent keeps the released units, because it cannot fetch these units again.
     db.exec(
       `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS label; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS tag; ${SCHEMA}`,
     )

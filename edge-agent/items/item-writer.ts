@@ -13,7 +13,7 @@ const ROWS_AT_ONCE = 300
  */
 const WAITING_LIMIT = 50_000
 
-/** Rows of one item entry. The same commit writes all of them. */
+/** Rows of one item entry. One commit writes all these rows. */
 interface Waiting {
   seq: number
   rows: readonly StoredRow[]

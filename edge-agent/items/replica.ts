@@ -74,8 +74,8 @@ export class Replica {
   }
 
   /**
-   * Compares the replica with the head of the sequence. If they are equal, the replica is complete at `atMs`, trusted
-   * time.
+   * Compares the replica with the head of the sequence. If the positions are equal, the replica is complete at `atMs`,
+   * trusted time.
    */
   compareHead(head: ItemsHead, atMs: number): void {
     this.#noteHead(head)
@@ -179,8 +179,8 @@ export class Replica {
   }
 
   /**
-   * True if the replica lacks removals below this floor. Pages no longer contain them, so the agent must fetch all
-   * items.
+   * True if the replica lacks removals below this floor. Pages no longer contain these removals, so the agent must
+   * fetch all items.
    */
   #isBelow(floor: number): boolean {
     const { ver, base } = this.#at

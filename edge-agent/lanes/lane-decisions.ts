@@ -16,7 +16,7 @@ export interface LaneDecisionsParts extends ReceiptParts {
   gateRequests: Pick<GateRequests, 'decide'>
 }
 
-/** Denials that can come from the receipt: it does not cover the tag, or it is not valid. */
+/** Denials that can come from the receipt: the receipt does not cover the tag, or is not valid. */
 const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
   'item_not_paid',
   'token_invalid',
@@ -24,7 +24,10 @@ const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
   'token_revoked',
 ])
 
-/** Decides the requests of lanes: at gates with `GateRequests`, which also signals; elsewhere with `authorize`. */
+/**
+ * Decides the requests of lanes: at gates with `GateRequests`, which also switches lights and siren; elsewhere with
+ * `authorize`.
+ */
 export class LaneDecisions {
   readonly #parts: LaneDecisionsParts
   readonly #underWay = new Set<Promise<unknown>>()

@@ -110,7 +110,7 @@ export class Lanes {
     return result
   }
 
-  /** Decides a request of a page or program. A gate also signals. */
+  /** Decides a request of a page or program. At a gate, also switches the lights and the siren. */
   async request(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const answer = await this.#decisions.decide(request)
     this.#parts.onResult(request.deviceId, decisionResult(request, answer))

@@ -165,7 +165,7 @@ export class Operators {
     return this.#operators().records.find((record) => record.operatorId === operatorId)
   }
 
-  /** Verifier for unknown names, so that their check takes as long as that of a known name. */
+  /** Verifier for unknown names, so that the check of an unknown name takes as long as the check of a known name. */
   #makeDecoy(): Verifier {
     const { random } = this.#platform
     return (this.#decoy ??= newPinVerifier(Buffer.from(random.bytes(16)).toString('hex'), random))

@@ -43,7 +43,7 @@ export interface LedgerOptions {
 const NEEDS_STAFF: ClaimResult = { ok: false, reason: 'manual_assistance_required' }
 const ALREADY_REDEEMED: ClaimResult = { ok: false, reason: 'already_redeemed' }
 
-/** Metadata key: id that this ledger received when a re-enrolled agent adopted it. */
+/** Metadata key: id that this ledger received when a re-enrolled agent adopted the ledger. */
 export const LEDGER_ID_KEY = 'ledger_id'
 
 /** Opens the ledger's file. The simulation opens the file on a simulated disk. */
@@ -196,7 +196,8 @@ export class Ledger {
     }
     const { redemptionId, homeRequestId, candidates, nowMs: atMs } = request
     if (request.isStillValid?.() === false) return NEEDS_STAFF
-    // If the home request is not open, another claim used it, or the agent abandoned it after a timeout.
+    // If the home request is not open, another claim used the request, or the agent abandoned the request after a
+    // timeout.
     if (homeRequestId !== undefined && !this.homeRequests.isOpen(homeRequestId)) return ALREADY_REDEEMED
     const claimed = this.claims.claim(request)
     if (!claimed.ok) return claimed

@@ -5,9 +5,9 @@ import { LedgerFull } from './file/commit.ts'
 import type { Ledger } from './ledger.ts'
 
 /**
- * Gives the outcome `unknown` to claims that a crash left without outcome. Staff must then check the goods, because the
- * agent never repeats the command of such a claim. Call this function before any device opens. If the disk is full,
- * passes the outcomes to `whenFull`, so that gates still work (P6). Returns the number of these claims.
+ * Stores the outcome `unknown` for each claim that a crash left without an outcome. Staff must then check the goods,
+ * because the agent never repeats the command of such a claim. Call this function before any device opens. If the disk
+ * is full, passes the outcomes to `whenFull`, so that gates still work (P6). Returns the number of these claims.
  */
 export function recoverClaims(
   ledger: Ledger,

@@ -12,15 +12,15 @@ export type HomeMessage = Pick<
 >
 
 /**
- * `too many`: the rate limit of the home rejected the call. The home is reachable, so this agent must not act as
- * isolated. `no home`: one of the two agents has an old policy, so staff decide. Undefined: no valid answer.
+ * `too many`: the rate limit of the receipt home rejected the call. The receipt home is reachable, so this agent must
+ * not act as isolated. `no home`: one of the two agents has an old policy, so staff decide. Undefined: no valid answer.
  */
 export type HomeClientAnswer = HomeGrant | 'too many' | 'no home' | undefined
 
-/** Time limit for an answer of the home, ms. The limit is short, because a shopper waits. */
+/** Time limit for an answer of the receipt home, ms. The limit is short, because a shopper waits. */
 const ANSWER_WITHIN_MS = 1_000
 
-/** Signs requests to the receipt home, and verifies the answers of the home. */
+/** Signs requests to the receipt home, and verifies the answers of the receipt home. */
 export class HomeClient {
   readonly #parts: HomeDependencies
 

@@ -17,7 +17,7 @@ export interface RightsRequest {
   deviceId: string
 }
 
-/** `unreachable`: no valid answer. The home may still have granted the request with this `redemptionId`. */
+/** `unreachable`: no valid answer. The receipt home may still have granted the request with this `redemptionId`. */
 export type HomeResult =
   | ({ redemptionId: string } & GrantAnswer)
   | { refused: DenyReason }
@@ -30,7 +30,7 @@ const TIMERS_LIMIT = 1_000
 
 /**
  * The requests of this agent to the receipt home. The agent stores each request before it sends the request. If no
- * claim uses a request within 5 s, the agent reports to the home that the rights are unused.
+ * claim uses a request within 5 s, the agent reports to the receipt home that the rights are unused.
  */
 export class HomeRequester {
   readonly #parts: HomeDependencies
@@ -58,7 +58,7 @@ export class HomeRequester {
 
   async request(request: RightsRequest): Promise<HomeResult> {
     const at = this.#home()
-    // A due report may free the same rights, so the home must receive the report first.
+    // A due report may free the same rights, so the receipt home must receive the report first.
     const delivery = at && (await this.#reporter.reportFirst(at.agentId, request.cti))
     if (!at || delivery === 'undelivered') return { unreachable: true }
     if (delivery === 'too many' || delivery === 'no home') return refusedFor(delivery)
@@ -73,7 +73,7 @@ export class HomeRequester {
       receiptExp,
     })
     if (!answer) return { unreachable: true, redemptionId }
-    // The home did not decide, so the request stays stored and can be repeated.
+    // The receipt home did not decide, so the request stays stored and can be repeated.
     if (answer === 'too many' || answer === 'no home') return refusedFor(answer)
     const { reason, ordinals, remaining } = answer
     if (!reason && ordinals.length > 0 && ordinals.every((ordinal) => candidates.includes(ordinal)))
@@ -112,7 +112,7 @@ export class HomeRequester {
     })
   }
 
-  /** Deletes a request that the home refused. */
+  /** Deletes a request that the receipt home refused. */
   async #end(redemptionId: string): Promise<void> {
     const { commits, homeRequests } = this.#parts.ledger
     await commits.durably(() => homeRequests.remove(redemptionId))
@@ -127,7 +127,7 @@ export class HomeRequester {
 
   /**
    * Sends the outcome report to the agent that granted the right, even if the receipt home has moved. If the policy no
-   * longer lists that agent, the report goes to the current home, which may be the successor of that agent.
+   * longer lists that agent, the report goes to the current receipt home, which may be the successor of that agent.
    */
   async #report(report: OutcomeReport): Promise<DeliveryResult> {
     const { trust, agentId: self } = this.#parts
@@ -138,8 +138,8 @@ export class HomeRequester {
       storeAgent(trust, policy.home) ?? { agentId: self, url: null }
     if (agentId === self) return 'obsolete'
     if (!url) return 'undelivered'
-    // The home forwards the report to the cloud. The cloud compares the report with the grant, so both must name the
-    // same epoch and units.
+    // The receipt home forwards the report to the cloud. The cloud compares the report with the grant, so both must
+    // name the same epoch and units.
     const answer = await this.#send(
       { agentId, url, epoch: homeEpoch },
       { redemptionId, cti, rightClass, candidates, all: false, receiptExp, outcome },
@@ -147,7 +147,7 @@ export class HomeRequester {
     return typeof answer === 'object' ? 'delivered' : (answer ?? 'undelivered')
   }
 
-  /** Abandons the request if no claim uses it in time, so that the home frees the right. */
+  /** Abandons the request if no claim uses it in time, so that the receipt home frees the right. */
   #watch(redemptionId: string): void {
     this.#unwatch(redemptionId)
     if (this.#watched.size >= TIMERS_LIMIT) return
@@ -164,7 +164,7 @@ export class HomeRequester {
   }
 }
 
-/** Result if the home answered without a decision. */
+/** Result if the receipt home answered without a decision. */
 function refusedFor(answer: 'too many' | 'no home'): HomeResult {
   return { refused: answer === 'too many' ? 'limit_exceeded' : 'manual_assistance_required' }
 }

@@ -12,7 +12,7 @@ import { agentKeys } from './store-agents.ts'
 
 export type HomeReply =
   | { kind: 'answer'; answer: string }
-  /** This agent is not the home of the request, or the request is not genuine. */
+  /** This agent is not the receipt home of the request, or the request is not genuine. */
   | { kind: 'not_home' }
   /** The requesting agent exceeded its rate limit. */
   | { kind: 'too_many_questions'; retryAfterSeconds: number }
@@ -20,7 +20,7 @@ export type HomeReply =
 const NOT_HOME: HomeReply = { kind: 'not_home' }
 /**
  * Rate limit per requesting agent. The limit is far above the requests that shoppers at one agent cause. The limit is
- * also so low that requests do not slow the lanes of the home.
+ * also so low that requests do not slow the lanes of the receipt home.
  */
 const REQUEST_RATE = { perSecond: 20, burst: 60 }
 /**
@@ -36,16 +36,17 @@ const ANSWERS_LIMIT = 500
 /**
  * The answers of this agent as the receipt home. A repeated request gets the same answer. A new request must be
  * addressed to this agent, have a valid signature and be within the rate limit. A request for rights must also name the
- * current epoch of this home. In one transaction, the home then grants the rights or applies the outcome.
+ * current epoch of this receipt home. In one transaction, the receipt home then grants the rights or applies the
+ * outcome.
  */
 export class HomeResponder {
   readonly #parts: HomeDependencies
   readonly #times: HomeTimes
   readonly #limit: PeerRateLimit
   readonly #lateLimit: PeerRateLimit
-  /** Answers by the exact text of the request. */
+  /** The stored answers, by the exact text of the request. */
   readonly #answers = new Map<string, Promise<HomeReply>>()
-  /** Requests in progress, by text. */
+  /** The requests in progress, by their exact text. */
   readonly #underWay = new Map<string, Promise<HomeReply>>()
 
   constructor(parts: HomeDependencies, times: HomeTimes) {

@@ -9,13 +9,13 @@ import { agentKeys, homeOf } from './store-agents.ts'
 
 /**
  * Time from the receipt home, for an agent that started without a real-time clock and without the cloud (ADR 0015). The
- * clock treats the home's time like the time of a hardware clock. The home's time must not be before the last signed
- * time, and does not raise the high-water mark.
+ * clock treats the receipt home's time like the time of a hardware clock. The receipt home's time must not be before
+ * the last signed time, and does not raise the high-water mark.
  */
 export interface HomeTimes {
   /**
-   * As the home: returns the signed time for another agent of the store. Undefined if the request is not genuine, or if
-   * this agent has no trusted time from another source than a receipt home.
+   * As the receipt home: returns the signed time for another agent of the store. Undefined if the request is not
+   * genuine, or if this agent has no trusted time from another source than a receipt home.
    */
   answer(jws: string, requester: string): string | undefined
   /** Requests the time until this agent has trusted time. */
@@ -27,7 +27,7 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 const ANSWER_WITHIN_MS = 1_000
 
-/** Opens both sides: requests of this agent, and its answers as the home. */
+/** Opens both sides: requests of this agent, and its answers as the receipt home. */
 export function openHomeTimes({ platform, agentId, clock, signer, fetch, trust }: HomeDependencies): HomeTimes {
   const delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
   let again: Cancel | undefined

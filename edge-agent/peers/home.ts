@@ -9,29 +9,32 @@ import { homeOf } from './store-agents.ts'
  * The protocol between the agents of a store. The signed policy names the receipt home and the keys of all agents of
  * the store.
  *
- * The requester stores a redemption id and sends a signed request. The home delegates the rights, and gives the same
- * answer to a repeated id. The requester claims the rights and moves the device. If the outcome is not `confirmed`, the
- * requester sends an outcome report until the home acknowledges the report.
+ * The requester stores a redemption id and sends a signed request. The receipt home delegates the rights, and gives the
+ * same answer to a repeated id. The requester claims the rights and moves the device. If the outcome is not
+ * `confirmed`, the requester sends an outcome report until the receipt home acknowledges the report.
  */
 export interface Home {
   /** True if another agent with a known address is the receipt home. */
   readonly isElsewhere: boolean
-  /** Time of the last answer of the home, trusted ms; 0: never. */
+  /** Time of the last answer of the receipt home, trusted ms; 0: never. */
   readonly lastAnswerMs: number
-  /** Requests rights of a receipt from the home. */
+  /** Requests rights of a receipt from the receipt home. */
   request(rights: RightsRequest): Promise<HomeResult>
-  /** Sends due outcome reports to the home, and retries until the home has acknowledged the reports. Never throws. */
+  /**
+   * Sends due outcome reports to the receipt home, and retries until the receipt home has acknowledged the reports.
+   * Never throws.
+   */
   reportOutcomes(): Promise<void>
-  /** As the home: returns the signed answer to a request of another agent. */
+  /** As the receipt home: returns the signed answer to a request of another agent. */
   answer(jws: string): Promise<HomeReply>
-  /** As the home: returns signed time for another agent that has no trusted time. */
+  /** As the receipt home: returns signed time for another agent that has no trusted time. */
   answerTime(jws: string): HomeReply
   /** Starts to send stored outcome reports. Requests the time if this agent has no trusted time. */
   start(): void
   stop(): Promise<void>
 }
 
-/** Opens both sides of the protocol: the requester, and the responder for an agent that is the home. */
+/** Opens both sides of the protocol: the requester, and the responder for an agent that is the receipt home. */
 export function openHome(parts: HomeDependencies): Home {
   const requests = new HomeRequester(parts, new HomeClient(parts))
   const times = openHomeTimes(parts)

@@ -4,10 +4,11 @@ import type { Ledger } from '../ledger/ledger.ts'
 
 /**
  * Delivers outcome reports to the receipt home. The agent stores each report and retries with pauses of at most 30 s.
- * Until the home has the report, the home reserves the unused rights and rejects cloud tokens for these rights.
+ * Until the receipt home has the report, the receipt home reserves the unused rights and rejects cloud tokens for these
+ * rights.
  */
 export interface OutcomeReporter {
-  /** Sends the due reports about this receipt to this home. Call it before a new request. */
+  /** Sends the due reports about this receipt to this receipt home. Call it before a new request. */
   reportFirst(home: string, cti: string): Promise<DeliveryResult>
   /** Sends all due reports now, and retries the undelivered ones. Never throws. */
   kick(): Promise<void>
@@ -20,7 +21,7 @@ export interface OutcomeReporter {
 
 /**
  * `obsolete`: no agent is left that needs the report. `undelivered`: no valid answer. `too many`: the rate limit of the
- * home is exceeded. `no home`: the home has another policy version.
+ * receipt home is exceeded. `no home`: the receipt home has another policy version.
  */
 export type DeliveryResult = 'delivered' | 'obsolete' | 'undelivered' | 'too many' | 'no home'
 

@@ -32,7 +32,7 @@ export interface CloudParts extends Stored {
   onChange(): void
 }
 
-/** The parts of the agent that communicate with the cloud. They are not started yet. */
+/** The parts of the agent that communicate with the cloud. These parts are not started yet. */
 export interface Cloud {
   readonly key: AgentKey
   readonly link: CloudConnection

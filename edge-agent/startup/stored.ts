@@ -37,7 +37,10 @@ export interface Stored {
   readonly storeKeys: StoreKeys
 }
 
-/** Opens the ledger, settles the claims that a crash left without outcome, then opens clock, items and trust. */
+/**
+ * Opens the ledger, and stores the outcome `unknown` for claims that a crash left without an outcome. Then opens clock,
+ * items and trust.
+ */
 export function openStorage(
   { platform, dataDir, identity, secretFiles, log, openLedgerFile, runtimeFiles }: StoredParts,
   events: { onFailure(failure: Error): void; onAppended(): void },

@@ -81,7 +81,7 @@ export class Freshness {
     if (this.#claims && this.#parts.keySet.isRevoked(this.#key)) this.#claims = undefined
   }
 
-  /** Confirms the held policy if this freshness names it. */
+  /** Confirms the held policy if this freshness names that policy. */
   confirmPolicy(): void {
     const { policy, contact } = this.#parts
     const fresh = this.#claims

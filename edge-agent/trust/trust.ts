@@ -108,7 +108,10 @@ export class Trust {
     }
   }
 
-  /** Signed key sets with revocations that the current key set lacks. The agent sends them to a restored cloud. */
+  /**
+   * Signed key sets with revocations that the current key set lacks. The agent sends these key sets to a restored
+   * cloud.
+   */
   get revocationReminders(): readonly string[] {
     return this.#revoked.reminders
   }

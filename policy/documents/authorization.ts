@@ -74,8 +74,8 @@ export function denyReasonOf(fault: DocumentErrorCode): Extract<DenyReason, `tok
 }
 
 /**
- * Hash that binds a token to an item but hides the id of the item. It is base64url of the first 12 bytes of SHA-256
- * over `untag/ith/1`, aud, jti, kind and id, with a zero byte between them.
+ * Hash that binds a token to an item but hides the id of the item. The hash is base64url of the first 12 bytes of
+ * SHA-256 over `untag/ith/1`, aud, jti, kind and id, with a zero byte between them.
  */
 export function itemHash(aud: string, jti: string, kind: IdentifierKind, id: string): string {
   return hash('sha256', `untag/ith/1\0${aud}\0${jti}\0${kind}\0${id}`, 'buffer').subarray(0, 12).toString('base64url')

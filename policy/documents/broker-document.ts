@@ -21,7 +21,10 @@ export type BrokerClaims = z.infer<typeof BrokerClaims>
 /** Address and credentials of the broker for one agent. */
 export type BrokerAccess = Omit<BrokerClaims, 'aud' | 'iat' | 'exp'>
 
-/** Identifies the content of a broker document. The agent sends it, and the cloud answers with a newer document. */
+/**
+ * Identifies the content of a broker document. The agent sends this identifier, and the cloud answers if it has a newer
+ * document.
+ */
 export function brokerVersion({ url, username, password, ca }: BrokerAccess): string {
   const text = JSON.stringify([url, username, password ?? null, ca ?? null])
   return createHash('sha256').update(`untag/broker/1\0${text}`).digest('base64url').slice(0, 16)

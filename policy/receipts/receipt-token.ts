@@ -22,7 +22,10 @@ export const RECEIPT_LIFE = 24 * 3_600
  */
 const AHEAD_TOLERANCE = 60
 
-/** Beginning of every token: tag, array, protected header up to the kid. It contains no Y or Z. */
+/**
+ * Beginning of every token: tag, array, protected header up to the kid. This beginning contains no Y or Z, which
+ * scanners with another keyboard layout swap.
+ */
 export const RECEIPT_PREFIX = '2KCE3IQBE4CE'
 
 /** Signs a receipt. Returns the token that follows `/R/` in the QR code. */
@@ -30,7 +33,7 @@ export function signReceipt(claims: ReceiptClaims, by: Signer): string {
   return base32.encode(signCose(encodeReceiptClaims(claims), EXTERNAL_AAD, by))
 }
 
-/** URL in the QR code. Upper case fits the alphanumeric mode, and phones open it. */
+/** URL in the QR code. Upper case fits the alphanumeric mode, and phones open such URLs. */
 export function receiptAddress(origin: string, token: string): string {
   return `${origin.toUpperCase()}/R/${token}`
 }

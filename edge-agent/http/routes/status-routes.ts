@@ -28,7 +28,8 @@ export function statusRoutes(
   app.get('/v1/status', (c) => reply(c, 'status', agent.status()))
   app.get(
     '/v1/events',
-    // HEAD requests use this route, too. They must not open a stream, because the stream would count as a listener.
+    // HEAD requests use this route, too. A HEAD request must not open a stream, because the stream would count as a
+    // listener.
     (c) =>
       (c.req.method === 'HEAD'
         ? c.body(null)

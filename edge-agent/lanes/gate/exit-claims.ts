@@ -6,8 +6,8 @@ import type { Log } from '../../log.ts'
 import { gateTagOf } from './tags/gate-tag.ts'
 
 /**
- * Claims the exit rights of paid tags that have left, one at a time. If a claim may succeed later, retries it every 15
- * s until 4½ minutes after the exit. Examples are an unreachable cloud, a leased right and a full disk. Requests and
+ * Claims the exit rights of paid tags that have left, one tag at a time. If a claim may succeed later, retries it every
+ * 15 s until 4½ minutes after the exit. Examples are an unreachable cloud, a leased right and a full disk. Requests and
  * signals never wait for these claims.
  */
 export interface ExitClaims {

@@ -69,7 +69,8 @@ export class GateAlarms {
   }
 
   /**
-   * Ends the alarms of tags that `isResolved` accepts. If no alarmed tag is left, switches the siren off and green on.
+   * Ends the alarms of tags that `isResolved` accepts. If no unresolved tag is left, switches the siren off and green
+   * on.
    */
   resolve(isResolved: (tag: string) => boolean, reason: 'late_status' | 'receipt' | 'release'): void {
     const { clock, itemOf, signal } = this.#parts
@@ -91,7 +92,7 @@ export class GateAlarms {
     this.#light('green', clock.elapsed())
   }
 
-  /** Tags that alarmed within the last 10 s and are still unresolved. */
+  /** Tags that caused an alarm within the last 10 s and are still unresolved. */
   tags(atMs: number): string[] {
     return this.#incidents.tags(atMs)
   }

@@ -48,7 +48,7 @@ export interface GateParts {
   onAlarm(tag: string, assessment: TagAssessment): void
 }
 
-/** Maximum age of a read that can alarm, ms. A reader buffers reads while its network is down. */
+/** Maximum age of a read that can cause an alarm, ms. A reader buffers reads while its network is down. */
 const LATE_MS = 2_000
 const SYNC_TIMEOUT_MS = 250
 const WAITING_LIMIT = 200
@@ -242,7 +242,7 @@ export class GateLane {
       ...(item && { itemStatus: item.status }),
     })
     const atMs = platform.clock.elapsed()
-    // If a receipt covers the tag, its redemption used the exit right.
+    // If a receipt covers the tag, the redemption of the receipt used the exit right.
     if (reason === 'paid' && !this.#receipts.covers(tag, atMs, true)) this.#departures.left(tag, atMs)
   }
 

@@ -5,9 +5,12 @@
 export interface Incidents {
   /** Adds an alarm. */
   raise(tag: string, isBulk: boolean, atMs: number): void
-  /** Removes and returns the tags of the last 10 s that `isResolved` accepts. `isOver`: no alarmed tag is left. */
+  /**
+   * Removes and returns the tags of the last 10 s that `isResolved` accepts. `isOver`: all tags of the incident are
+   * resolved.
+   */
   resolve(isResolved: (tag: string) => boolean, atMs: number): { tags: string[]; isOver: boolean }
-  /** Tags that alarmed within the last 10 s and are still unresolved. */
+  /** Tags that caused an alarm within the last 10 s and are still unresolved. */
   tags(atMs: number): string[]
   /**
    * Ends the incident 10 s after its last alarm. If the ended incident was a bulk alarm, returns its number of tags and

@@ -28,7 +28,9 @@ export function outcomeEvidence(redemptionId: string, outcome: Outcome): { evide
   return redemptionId.startsWith(`${OVERRIDE_PREFIX}_`) ? {} : { evidence: { kind: 'outcome', redemptionId, outcome } }
 }
 
-/** Returns the receipt rights that a token's claim used. A cloud that lost the token in a restore needs them. */
+/**
+ * Returns the receipt rights that a token's claim used. A cloud that lost the token in a restore needs these rights.
+ */
 function receiptEvidence(
   receipt: ClaimRequest['receipt'],
   claimed: readonly number[],

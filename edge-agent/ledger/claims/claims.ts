@@ -98,7 +98,7 @@ export class Claims {
     return isSettled
   }
 
-  /** Claims that a crash left without outcome. */
+  /** The claims that a crash left without an outcome. */
   unsettled(): UnsettledClaim[] {
     return this.#db
       .prepare<[], UnsettledClaim>(

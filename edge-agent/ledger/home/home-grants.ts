@@ -34,7 +34,7 @@ export interface GrantRequest {
   all: boolean
   exp: number
   nowMs: number
-  /** The epoch of this home. */
+  /** The epoch of this receipt home. */
   homeEpoch: number
 }
 
@@ -55,8 +55,8 @@ export interface ReceivedOutcome {
   /** The report with the signature of the requesting agent, which the cloud verifies. */
   report: string
   /**
-   * True if the report names the current epoch of this home. If this ledger then has no such grant, a restore may have
-   * lost the grant.
+   * True if the report names the current epoch of this receipt home. If this ledger then has no such grant, a restore
+   * may have lost the grant.
    */
   isOwnEpoch: boolean
 }
@@ -147,7 +147,8 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
         return isOwnEpoch ? append(nowMs, back) : undefined
       }
       if (known.agent_id !== agentId) return
-      // The cloud frees only units that the report names. So the home ignores a report that lacks a granted unit.
+      // The cloud frees only units that the report names. So the receipt home ignores a report that lacks a granted
+      // unit.
       const { ordinals } = JSON.parse(known.answer) as GrantAnswer
       if (!ordinals.every((ordinal) => candidates.includes(ordinal))) return
       if (outcome === 'unknown' && known.state === 'delegated') {

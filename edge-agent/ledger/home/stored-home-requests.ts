@@ -7,8 +7,8 @@ import type { Claims } from '../claims/claims.ts'
  *     │                   └───── failed, unknown ──┐
  *     └── abandoned ───────────────────────────────┴─▶ reported to the home until it acknowledges ──▶ deleted
  *
- * Requests of this agent to the receipt home. If the answer to a request is lost, the home may have reserved rights
- * that this agent does not use. Only this agent can report that the rights are unused. Call all methods inside a
+ * Requests of this agent to the receipt home. If the answer to a request is lost, the receipt home may have reserved
+ * rights that this agent does not use. Only this agent can report that the rights are unused. Call all methods inside a
  * transaction of `commit.ts`.
  */
 export interface StoredHomeRequests {
@@ -16,7 +16,7 @@ export interface StoredHomeRequests {
    * Returns the redemption id of the open request for `subject`. Stores a new request with `newId` if there is none.
    */
   begin(subject: string, newId: string, rights: RequestedRights): string
-  /** Deletes a request that the home refused. */
+  /** Deletes a request that the receipt home refused. */
   remove(redemptionId: string): void
   /** True until a claim uses the request, or the agent abandons it. */
   isOpen(redemptionId: string): boolean
@@ -29,7 +29,7 @@ export interface StoredHomeRequests {
   noteOutcome(claimId: string, outcome: Outcome): void
   /** Ids of requests without a claim. */
   openIds(): string[]
-  /** Ends a request without a claim. The agent then reports the request to the home as `failed`. */
+  /** Ends a request without a claim. The agent then reports the request to the receipt home as `failed`. */
   abandon(redemptionId: string): void
   /**
    * Due outcome reports, oldest first. Skips a `failed` report while another redemption of this ledger uses the right.

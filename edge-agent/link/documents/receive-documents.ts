@@ -10,7 +10,7 @@ import type { CloudAnswer } from '../wire/http-client.ts'
 import type { ReportRefusal } from './refusals.ts'
 
 /**
- * Fetches signed documents from the cloud and passes them to trust. The agent sends the versions that it holds; the
+ * Fetches signed documents from the cloud and passes them to `Trust`. The agent sends the versions that it holds; the
  * cloud answers with newer documents, commands, and whether the ledger is forked.
  */
 
@@ -59,7 +59,10 @@ export class DocumentReceiver {
     this.#parts = parts
   }
 
-  /** Passes a document to trust, and reports a refusal. Returns the kind of the document if trust accepted it. */
+  /**
+   * Passes a document to `Trust`, and reports a refusal. Returns the kind of the document if `Trust` accepted the
+   * document.
+   */
   receive(document: unknown): string | undefined {
     const result = typeof document === 'string' ? this.#accept(document) : undefined
     if (result && !result.taken && result.why === 'refused')

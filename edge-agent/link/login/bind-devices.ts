@@ -11,7 +11,7 @@ export async function bindDevices(
   for (const deviceId of deviceIds) {
     const answer = await session.call('reportDeviceHeartbeat', { deviceId })
     if (answer.kind === 'unreachable') return
-    // A scanner that feeds another device need not be registered, so 404 is no fault.
+    // A scanner that only serves another device (`feeds`) need not be registered, so 404 is no fault.
     if (answer.kind === 'refused' && answer.status !== 404) onRefused(`device ${deviceId}: ${answer.message}`)
   }
 }

@@ -57,7 +57,7 @@ function Configured({ texts, devices }: { texts: Texts } & Pick<SetupPageProps, 
       <ul class="devices">
         {devices.map((device) => (
           <li>
-            {/* Scanners and readers that feed another device have no type. */}
+            {/* Scanners and readers that serve another device (`feeds`) have no type. */}
             <h3>{device.name === null && device.deviceType === null ? device.driver : deviceTitle(device, texts)}</h3>
             <p class="ids">
               {device.deviceId} · {device.driver}

@@ -32,7 +32,7 @@ export function StationPage({ localization, status, device, nowMs, operator, scr
       <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
       <main>
         <Stage view={view} prompt={deviceTypeTexts(texts, device.deviceType)} texts={texts} />
-        {/* Screen readers read each result from this element. They do not read the stage, whose other changes are no results. */}
+        {/* Screen readers read results here, and not from the stage: the return of the stage to idle is no result. */}
         <p class="aloud" role="status" aria-live="assertive" aria-atomic="true" data-slot="aloud" />
       </main>
       <footer>

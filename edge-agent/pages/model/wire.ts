@@ -1,8 +1,8 @@
 import type { DenyReason, ItemStatus, Outcome, ProtectionAction } from '../../../policy/vocabulary.ts'
 
 /**
- * Answers of the agent in the form that the pages read. live-event.ts and pages.tsx assign the server's types to these
- * types, so the compiler finds differences.
+ * The answers of the agent, in the form that the pages read. live-event.ts and pages.tsx assign the server's types to
+ * these types, so the compiler finds differences.
  */
 export interface PageStatus {
   storeId: string

@@ -81,7 +81,7 @@ export function storeRestored(ledger: MetadataStore, log: Log): void {
   }
 }
 
-/** Clears the restored state after the login that reported it. Call it in a transaction. */
+/** Clears the restored state after the login that reported the restore. Call it in a transaction. */
 export function clearRestored(metadata: MetadataStore['metadata']): void {
   if (metadata.get(RESTORED) === '1') metadata.set(RESTORED, '0')
 }

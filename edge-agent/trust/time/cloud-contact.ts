@@ -1,6 +1,6 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 
-/** Times of the last contact with the cloud, from its freshness documents. The ledger stores them. */
+/** Times of the last contact with the cloud, from its freshness documents. The ledger stores these times. */
 export interface CloudContact {
   /** Time of the last freshness that confirmed the current policy, ms; 0: never. */
   readonly policyConfirmedMs: number

@@ -8,8 +8,8 @@ import { openClaims, refused, type Refusal } from '../verify/open-claims.ts'
  * Verifies the cloud's answers to time requests of this agent.
  *
  * If the hardware clock is years ahead, the agent rejects each new key set as expired, and then no key set can verify
- * the correct time. Therefore the newest rejected key set may verify a time answer. The root must have signed the set,
- * and the answered time must be within the validity of the set.
+ * the correct time. Therefore the newest rejected key set may verify a time answer. The root key must have signed the
+ * set, and the answered time must be within the validity of the set.
  */
 export interface TimeAnswers {
   /** Offers a newer key set that the agent rejected only because of its own clock. */

@@ -1,6 +1,6 @@
 import type { AgentClock } from './clock.ts'
 
-/** Document versions that a verified token or receipt names, with its issue time. */
+/** Document versions that a verified token or receipt names, and the issue time of the token or receipt. */
 export interface IssuedVersions {
   readonly policy: number
   /** Absent for receipts, which name no key set. */
@@ -31,7 +31,7 @@ interface IssuedVersion {
 /** Maximum difference of clocks, s (ADR 0015). */
 const CLOCKS_DIFFER_S = 60
 
-/** Creates the store without versions. */
+/** Creates an empty list of versions. */
 export function tokenVersions(clock: Pick<AgentClock, 'now'>): TokenVersions {
   const newest: { policy?: IssuedVersion | undefined; keys?: IssuedVersion | undefined } = {}
 

@@ -1,6 +1,6 @@
 import type { Cancel, Timers } from '../../../../policy/platform.ts'
 
-/** Reports reads that came too late to alarm, in at most one line per 5 s. */
+/** Reports reads that came too late to cause an alarm, in at most one line per 5 s. */
 export interface LateReads {
   add(tag: string, ageMs: number): void
   stop(): void
