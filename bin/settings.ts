@@ -47,6 +47,35 @@ const databasePooling = choice<Pooling>(
   ['session', 'transaction'],
   'session',
 )
+const keyFiles = {
+  keysDir: text(
+    {
+      flag: 'keys-dir',
+      env: 'UNTAG_KEYS_DIR',
+      help: 'Folder with master.key and root.json, for clouds on several machines. Default: keys in the data folder',
+    },
+    'DIR',
+    undefined,
+  ),
+  masterKeyFile: text(
+    {
+      flag: 'master-key-file',
+      env: 'UNTAG_MASTER_KEY_FILE',
+      help: 'File with the master key. Default: master.key in --keys-dir',
+    },
+    'FILE',
+    undefined,
+  ),
+  rootKeyFile: text(
+    {
+      flag: 'root-key-file',
+      env: 'UNTAG_ROOT_KEY_FILE',
+      help: 'File with the root key. Default: root.json in --keys-dir',
+    },
+    'FILE',
+    undefined,
+  ),
+}
 const replicaUrl = secret(
   url(
     {
@@ -102,15 +131,7 @@ export const CLOUD_OPTIONS = {
     1883,
   ),
   data: dataDir('var/cloud'),
-  keysDir: text(
-    {
-      flag: 'keys-dir',
-      env: 'UNTAG_KEYS_DIR',
-      help: 'Folder with master.key and root.json, for clouds on several machines. Default: keys in the data folder',
-    },
-    'DIR',
-    undefined,
-  ),
+  ...keyFiles,
   databaseUrl,
   databasePooling,
   replicaUrl,
@@ -187,6 +208,7 @@ export const CLOUD_OPTIONS = {
 
 export const BROKER_SYNC_OPTIONS = {
   data: dataDir('var/cloud'),
+  ...keyFiles,
   databaseUrl,
   mqttUrl: brokerUrl,
   format: choice(
@@ -239,6 +261,7 @@ export const VERIFY_AUDIT_OPTIONS = {
 
 export const RESEAL_OPTIONS = {
   data: dataDir('var/cloud'),
+  ...keyFiles,
   databaseUrl,
   databasePooling,
   dropOldKeys: flag({
@@ -273,6 +296,7 @@ export const DATABASE_COPY_OPTIONS = {
 
 export const BACKUP_OPTIONS = {
   data: dataDir('var/cloud'),
+  ...keyFiles,
   databaseUrl,
   to: text(
     { flag: 'to', env: 'UNTAG_BACKUP_DIR', help: 'Folder for backups. Each backup is a new folder in it' },
@@ -357,6 +381,7 @@ const signingKey = {
 
 export const KEYS_ROTATE_OPTIONS = {
   data: dataDir('var/cloud'),
+  ...keyFiles,
   databaseUrl,
   databasePooling,
   ...signingKey,
@@ -374,6 +399,7 @@ export const KEYS_ROTATE_OPTIONS = {
 
 export const KEYS_REVOKE_OPTIONS = {
   data: dataDir('var/cloud'),
+  ...keyFiles,
   databaseUrl,
   databasePooling,
   keyId,

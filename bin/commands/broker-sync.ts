@@ -6,6 +6,7 @@ import { natsAccount } from '../broker-rights/nats.ts'
 import { rabbitmqDefinitions } from '../broker-rights/rabbitmq.ts'
 import type { BrokerUsers } from '../broker-rights/broker-user.ts'
 import { counted } from '../counted.ts'
+import { keyPlaceOf } from '../key-place.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { withoutCredentials } from '../outside-broker.ts'
 import { realPlatform } from '../platform.ts'
@@ -45,8 +46,9 @@ function textOf(format: keyof typeof NEXT, users: BrokerUsers, present: string |
 
 async function usersOf(settings: Settings): Promise<BrokerUsers> {
   const rows = await withKnownDatabase(settings, (database) => listBrokerAgents(database.reads))
-  assertOwnKeyFiles(settings.data)
-  const keys = await loadKeyFiles(settings.data, secretFiles, realPlatform().random)
+  const place = keyPlaceOf(settings)
+  assertOwnKeyFiles(place, settings.data)
+  const keys = await loadKeyFiles(place, secretFiles, realPlatform().random)
   return {
     agents: rows.map(({ agentId, storeId, isRevoked }) => ({
       agentId,

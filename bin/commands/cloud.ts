@@ -12,6 +12,7 @@ import { isOfRun, openDataFolder } from '../data-folder.ts'
 import { listen } from '../http-server.ts'
 import { imageBucket } from '../image-bucket.ts'
 import { imageFolder } from '../image-folder.ts'
+import { keyPlaceOf } from '../key-place.ts'
 import { newLog } from '../log.ts'
 import type { Values } from '../options.ts'
 import { outgoingHttp } from '../outgoing-http.ts'
@@ -119,7 +120,7 @@ async function serveCloud(
       platform,
       log,
       database,
-      keyFiles: await loadKeyFiles(data, secretFiles, platform.random, settings.keysDir),
+      keyFiles: await loadKeyFiles(keyPlaceOf(settings), secretFiles, platform.random),
       images: imagesOf(settings),
       outgoing: outgoingHttp(),
       probeDisk: () => probeDisk(data),

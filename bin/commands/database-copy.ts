@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path'
+import { keysOf } from '../../cloud/authority/key-files.ts'
 import { progressOf } from '../backup/progress.ts'
 import { assertRestored } from '../backup/unfinished.ts'
 import { counted } from '../counted.ts'
@@ -16,7 +17,7 @@ export async function runDatabaseCopy({ from, to, json }: Values<typeof DATABASE
   if (to === undefined)
     throw new WrongUsage(['--to is needed: the address of an empty PostgreSQL database, such as postgres://HOST/NAME'])
   await assertKnownDatabase({ data: from, databaseUrl: undefined })
-  assertOwnKeyFiles(from)
+  assertOwnKeyFiles(keysOf(from), from)
   const lock = lockDataDir(join(from, 'cloud.lock'), `a cloud runs with the data in ${from}: stop it first`)
   try {
     assertRestored(from)

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import type { KeyPlace } from '../../cloud/authority/key-files.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import type { Pooling } from '../../cloud/persistence/pooling.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
@@ -68,11 +69,10 @@ export async function assertKnownDatabase(place: DatabaseLocation): Promise<void
 }
 
 /**
- * Throws if the master key is not in the data folder. Otherwise a command would create a new master key, which cannot
- * decrypt the secrets.
+ * Throws if there is no master key. Otherwise a command would create a new master key, which cannot decrypt the
+ * secrets.
  */
-export function assertOwnKeyFiles(data: string): void {
-  const master = join(data, 'keys', 'master.key')
+export function assertOwnKeyFiles({ master }: KeyPlace, data: string): void {
   if (!pathExists(master))
     throw new Error(
       `${master} does not exist: choose the folder of the cloud's data with --data${nearby(data, 'cloud', 'keys/master.key')}`,

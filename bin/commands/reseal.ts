@@ -4,6 +4,7 @@ import { resealAll } from '../../cloud/authority/sealed-columns.ts'
 import { sealer, sealingKeyId } from '../../cloud/authority/sealing.ts'
 import { counted } from '../counted.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
+import { keyPlaceOf } from '../key-place.ts'
 import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
@@ -19,16 +20,17 @@ import { assertKnownDatabase, assertOwnKeyFiles, withKnownDatabase } from './kno
 export async function runReseal(settings: Values<typeof RESEAL_OPTIONS>): Promise<void> {
   const { data, dropOldKeys, json } = settings
   await assertKnownDatabase(settings)
-  assertOwnKeyFiles(data)
+  const place = keyPlaceOf(settings)
+  assertOwnKeyFiles(place, data)
   await withKnownDatabase(settings, async (database) => {
     const lock = lockDataDir(join(data, 'cloud.lock'), `a cloud runs with the data in ${data}: stop it first`)
     try {
       const { random } = realPlatform()
-      const keys = addSealingKey(data, secretFiles, random)
+      const keys = addSealingKey(place, secretFiles, random)
       const [current] = keys
       if (!current) throw new Error('no key was made')
       const resealed = await resealAll(database, sealer(keys, random))
-      if (dropOldKeys) discardOtherSealingKeys(data, secretFiles, current)
+      if (dropOldKeys) discardOtherSealingKeys(place, secretFiles, current)
       const keyId = sealingKeyId(current)
       const oldKeys = dropOldKeys ? 0 : keys.length - 1
       process.stdout.write(

@@ -1,6 +1,6 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { assertNamedKeys } from '../../cloud/authority/key-names.ts'
 import { markRestored, type RestoreSummary } from '../../cloud/restore/mark-restored.ts'
 import { copyFlushed, copyFolder, flush, makeFolder } from '../backup/files.ts'
@@ -139,7 +139,7 @@ async function assertRestorable(from: string, { needs }: Manifest, withKeys: str
     .find((file) => !existsSync(file))
   if (missing !== undefined)
     throw new Error(`${missing} is missing: put the keys that belong to this backup there first`)
-  if (needs) assertNamedKeys(needs, await loadKeyFiles(withKeys, secretFiles, realPlatform().random))
+  if (needs) assertNamedKeys(needs, await loadKeyFiles(keysOf(withKeys), secretFiles, realPlatform().random))
 }
 
 async function fillPostgres(settings: Settings, url: string, from: string, keyFolder: string): Promise<RestoreSummary> {
@@ -154,7 +154,7 @@ async function raiseGeneration(place: DatabaseLocation, keyFolder: string): Prom
   return withDatabase(
     place,
     async (database) => {
-      const files = await loadKeyFiles(keyFolder, secretFiles, platform.random)
+      const files = await loadKeyFiles(keysOf(keyFolder), secretFiles, platform.random)
       return database.write((db) => markRestored(db, files, platform))
     },
     true,

@@ -1,10 +1,11 @@
 import { existsSync, renameSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { noteChange } from '../../cloud/accounts/audit-queries.ts'
 import { INSTALLATION } from '../../cloud/authority/key-loader.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { changeRoot, readRoot } from '../../cloud/authority/known-root.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
+import { keyPlaceOf, type KeySettings } from '../key-place.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import { assertOwnKeyFiles, withKnownDatabase, type DatabaseLocation } from './known-database.ts'
@@ -15,10 +16,14 @@ import { assertOwnKeyFiles, withKnownDatabase, type DatabaseLocation } from './k
  * Replaces a lost or stolen root key. After a crash in between, the cloud does not start; run this command again to
  * complete the change. Agents trust only the root key of their enrolment, so all agents must be re-enrolled.
  */
-export async function rotateRoot({ json, ...place }: DatabaseLocation & { json: boolean }): Promise<void> {
+export async function rotateRoot({
+  json,
+  ...place
+}: DatabaseLocation & KeySettings & { json: boolean }): Promise<void> {
   const { data } = place
-  const file = join(data, 'keys', 'root.json')
-  assertOwnKeyFiles(data)
+  const keys = keyPlaceOf(place)
+  const file = keys.root
+  assertOwnKeyFiles(keys, data)
   const platform = realPlatform()
   const kid = await withKnownDatabase(place, async (database) => {
     const lock = lockDataDir(
@@ -28,9 +33,9 @@ export async function rotateRoot({ json, ...place }: DatabaseLocation & { json: 
     try {
       const known = await readRoot(database.reads)
       const isKnown =
-        existsSync(file) && (await loadKeyFiles(data, secretFiles, platform.random)).root.signer.kid === known
-      if (isKnown) renameSync(file, join(data, 'keys', `root-${known}.json`))
-      const next = (await loadKeyFiles(data, secretFiles, platform.random)).root.signer.kid
+        existsSync(file) && (await loadKeyFiles(keys, secretFiles, platform.random)).root.signer.kid === known
+      if (isKnown) renameSync(file, join(dirname(file), `root-${known}.json`))
+      const next = (await loadKeyFiles(keys, secretFiles, platform.random)).root.signer.kid
       await database.write(async (db) => {
         await changeRoot(db, next)
         await noteChange(

@@ -5,6 +5,7 @@ import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { rotateKey, type RotatedUse } from '../../cloud/authority/rotate-key.ts'
 import { sealer } from '../../cloud/authority/sealing.ts'
 import type { Db } from '../../cloud/persistence/database.ts'
+import { keyPlaceOf } from '../key-place.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
@@ -54,9 +55,10 @@ async function change(
   const { use, data } = settings
   if (use === 'none') throw new WrongUsage(['--use token, receipt, policy or freshness is needed: what the key signs'])
   // The cloud can read the new key only if the cloud's own master key encrypts the key.
-  assertOwnKeyFiles(data)
+  const place = keyPlaceOf(settings)
+  assertOwnKeyFiles(place, data)
   const { random, clock } = realPlatform()
-  const files = await loadKeyFiles(data, secretFiles, random)
+  const files = await loadKeyFiles(place, secretFiles, random)
   return withKnownDatabase(settings, (database) =>
     database.write(async (db) => {
       const accountId = use === 'policy' || use === 'freshness' ? INSTALLATION : await ownerNamed(db, settings.account)

@@ -4,6 +4,7 @@ import type { Log } from '../../cloud/foundation/log.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { openDataFolder, type DataFolder } from '../data-folder.ts'
+import { keyPlaceOf } from '../key-place.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { printReady } from '../output.ts'
 import { reservePort, type ReservedPort } from '../reserve-port.ts'
@@ -29,7 +30,7 @@ export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platfor
   const folder = openDataFolder(settings, platform.random)
   try {
     // Creates missing keys once, before the workers read them.
-    await loadKeyFiles(settings.data, secretFiles, platform.random, settings.keysDir)
+    await loadKeyFiles(keyPlaceOf(settings), secretFiles, platform.random)
     const { host } = settings
     const port = await reservePort({ host, port: settings.port, flag: 'port' })
     const hasBroker = settings.mqttUrl === undefined

@@ -2,13 +2,15 @@ import { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import { base64url, calculateJwkThumbprint, exportJWK, importJWK } from 'jose'
 import { z } from 'zod'
+import { assert } from '../../policy/assert.ts'
 import { newKey, createSigner, type Signer } from '../../policy/documents/keys.ts'
 import type { Randomness, SecretFiles } from '../../policy/platform.ts'
 import { KEY_BYTES } from './sealing.ts'
 
 /**
- * Keys outside the database, in `DATA/keys`, readable by the owner only. `master.key` contains the sealing keys, newest
- * first, one per line. `root.json` contains the root key. Back up these files separately from the database.
+ * Keys outside the database, by default in `DATA/keys`, readable by the owner only. `master.key` contains the sealing
+ * keys, newest first, one per line. `root.json` contains the root key. Back up these files separately from the
+ * database.
  */
 export interface KeyFiles {
   /** The first key seals texts. Each key can open the texts that it sealed. */
@@ -29,29 +31,46 @@ const RootFile = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x:
 /** First format of `root.json`: PKCS #8 in base64url. */
 const FirstRootFile = z.strictObject({ x: z.string().length(43), secret: z.string() })
 
-/**
- * Reads the root and sealing keys; creates them at the first start. Throws if a file is damaged.
- *
- * @param folder Folder of the keys, if it is not `keys` in the data folder.
- */
-export async function loadKeyFiles(
-  dataDir: string,
-  files: SecretFiles,
-  random: Randomness,
-  folder = join(dataDir, 'keys'),
-): Promise<KeyFiles> {
-  const sealing = join(folder, 'master.key')
-  const sealingKeys = keysIn(files.read(sealing) ?? written(files, sealing, textOf([random.bytes(KEY_BYTES)])), sealing)
-  const file = join(folder, 'root.json')
-  const text = files.read(file) ?? written(files, file, await newRoot(random))
-  const root = await readRoot(text).catch(() => undefined)
+/** Paths of the two key files. */
+export interface KeyPlace {
+  readonly master: string
+  readonly root: string
+}
+
+/** Storage of the key files. Several machines may share it. */
+export interface KeyStorage extends SecretFiles {
+  /** Writes the file unless it exists. Atomic: if several processes create it at once, one text stays. */
+  create(file: string, text: string): void
+}
+
+/** The key files of a data folder. */
+export function keysOf(dataDir: string): KeyPlace {
+  return keyFilesIn(join(dataDir, 'keys'))
+}
+
+/** The key files in this folder. */
+export function keyFilesIn(folder: string): KeyPlace {
+  return { master: join(folder, 'master.key'), root: join(folder, 'root.json') }
+}
+
+/** Reads the root and sealing keys; creates them at the first start. Throws if a file is damaged. */
+export async function loadKeyFiles(place: KeyPlace, files: KeyStorage, random: Randomness): Promise<KeyFiles> {
+  const { master, root: file } = place
+  const newMaster = () => Promise.resolve(textOf([random.bytes(KEY_BYTES)]))
+  const sealingKeys = keysIn(await readOrCreate(files, master, newMaster), master)
+  const root = await readRoot(await readOrCreate(files, file, () => newRoot(random))).catch(() => undefined)
   if (!root) throw new Error(`${file} is damaged: restore it from your backup of keys`)
   return { sealingKeys, root }
 }
 
-function written(files: SecretFiles, file: string, text: string): string {
-  files.write(file, text)
-  return text
+/** Reads the file again after its creation, because another process may have created it first. */
+async function readOrCreate(files: KeyStorage, file: string, newText: () => Promise<string>): Promise<string> {
+  const known = files.read(file)
+  if (known !== undefined) return known
+  files.create(file, await newText())
+  const created = files.read(file)
+  assert(created !== undefined, 'a created key file exists')
+  return created
 }
 
 async function newRoot(random: Randomness): Promise<string> {
@@ -81,21 +100,18 @@ async function rootOf(privateKey: KeyObject): Promise<RootKey> {
 }
 
 /** Adds a new sealing key in front. Returns all keys. */
-export function addSealingKey(dataDir: string, files: SecretFiles, random: Randomness): Uint8Array[] {
-  const known = files.read(sealingFile(dataDir))
-  if (known === undefined)
-    throw new Error(`there is no ${sealingFile(dataDir)}: name the folder of the cloud's data with --data`)
-  const keys = [random.bytes(KEY_BYTES), ...keysIn(known, sealingFile(dataDir))]
-  files.write(sealingFile(dataDir), textOf(keys))
+export function addSealingKey({ master }: KeyPlace, files: SecretFiles, random: Randomness): Uint8Array[] {
+  const known = files.read(master)
+  if (known === undefined) throw new Error(`there is no ${master}: name the folder of the cloud's data with --data`)
+  const keys = [random.bytes(KEY_BYTES), ...keysIn(known, master)]
+  files.write(master, textOf(keys))
   return keys
 }
 
 /** Removes all other sealing keys. The cloud can no longer open texts that the removed keys sealed. */
-export function discardOtherSealingKeys(dataDir: string, files: SecretFiles, key: Uint8Array): void {
-  files.write(sealingFile(dataDir), textOf([key]))
+export function discardOtherSealingKeys({ master }: KeyPlace, files: SecretFiles, key: Uint8Array): void {
+  files.write(master, textOf([key]))
 }
-
-const sealingFile = (dataDir: string) => join(dataDir, 'keys', 'master.key')
 
 const textOf = (keys: readonly Uint8Array[]) => keys.map((key) => Buffer.from(key).toString('base64url')).join('\n')
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { withDatabase } from '../../bin/commands/known-database.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
-import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import type { Db } from '../../cloud/persistence/database.ts'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
@@ -139,7 +139,7 @@ describe('untag backup and restore, as processes', () => {
       code: 1,
       stderr: expect.stringMatching(/put master\.key and root\.json, which you keep apart, into/),
     })
-    await loadKeyFiles(join(folder, 'stranger'), secretFiles, realPlatform().random)
+    await loadKeyFiles(keysOf(join(folder, 'stranger')), secretFiles, realPlatform().random)
     const withForeignKeys = await runProcess(['restore', '--from', backup.backup, '--data', join(folder, 'stranger')])
     expect(withForeignKeys).toMatchObject({
       code: 1,
@@ -280,7 +280,7 @@ describe('untag backup and restore, as processes', () => {
             env,
           )
         const stranger = join(folder, 'stranger')
-        await loadKeyFiles(stranger, secretFiles, realPlatform().random)
+        await loadKeyFiles(keysOf(stranger), secretFiles, realPlatform().random)
         expect(await force(stranger)).toMatchObject({
           code: 1,
           stderr: expect.stringContaining('root.json is not the root key'),

@@ -3,7 +3,7 @@ import { connectAsync, type MqttClient } from 'mqtt'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { realPlatform } from '../../bin/platform.ts'
 import { brokerPassword } from '../../cloud/authority/broker-password.ts'
-import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { agentTopic, storeTopic } from '../../policy/mqtt-topics.ts'
 import type { Json } from '../support/cloud.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
@@ -177,7 +177,7 @@ describe.each(MANAGED_BROKERS)('a store with $name as its broker', ({ name, prog
 
     /** The password of the agent, as a thief reads it in its memory. */
     async function passwordOf(agentId: string): Promise<string> {
-      const keys = await loadKeyFiles(join(journey.folder, 'cloud'), secretFiles, realPlatform().random)
+      const keys = await loadKeyFiles(keysOf(join(journey.folder, 'cloud')), secretFiles, realPlatform().random)
       return brokerPassword(keys, agentId)
     }
   })

@@ -4,7 +4,7 @@ import { realPlatform } from '../../bin/platform.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { createApiKey, type KeyKind } from '../../cloud/accounts/api-keys.ts'
 import { ensureAccount } from '../../cloud/registrations/accounts.ts'
-import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
 import type { CloudConfig } from '../../cloud/foundation/config.ts'
 import type { ImageStore } from '../../cloud/foundation/image-store.ts'
@@ -88,7 +88,7 @@ export async function startTestCloud(
       platform,
       log,
       database: db.database,
-      keyFiles: await loadKeyFiles(folder, secretFiles, platform.random),
+      keyFiles: await loadKeyFiles(keysOf(folder), secretFiles, platform.random),
       images,
       outgoing,
     })

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { calculateJwkThumbprint, importJWK, SignJWT, type JWK } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles, type KeyStorage } from '../../../cloud/authority/key-files.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { keyId, newKey, thumbprint } from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
-import type { SecretFiles } from '../../../policy/platform.ts'
+import { keyStorageInMemory } from '../../../verification/simulation/virtual/key-storage.ts'
 import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { ringOf } from '../../support/keys.ts'
 
@@ -13,11 +13,10 @@ const ROOT = 'keys/root.json'
 
 function memoryFiles(first: Record<string, string> = {}) {
   const texts = new Map(Object.entries(first))
-  const files: SecretFiles = { read: (file) => texts.get(file), write: (file, text) => void texts.set(file, text) }
-  return { texts, files }
+  return { texts, files: keyStorageInMemory(texts) }
 }
 
-const load = (files: SecretFiles, seed = 1) => loadKeyFiles('', files, seededRandom(seed))
+const load = (files: KeyStorage, seed = 1) => loadKeyFiles(keysOf(''), files, seededRandom(seed))
 
 describe('root.json', () => {
   it('is created once as a private JWK whose key id begins its thumbprint', async () => {
@@ -37,6 +36,21 @@ describe('root.json', () => {
     expect(Buffer.from(root.thumbprint)).toEqual(thumbprint(root.x))
     const again = await load(files, 2)
     expect([again.root.x, again.sealingKeys]).toEqual([root.x, (await load(files)).sealingKeys])
+  })
+
+  it('is the key of another process that created it first', async () => {
+    const { texts, files } = memoryFiles()
+    const { root } = await load(files)
+    const first = new Map(texts)
+    texts.clear()
+    const late: KeyStorage = {
+      ...files,
+      create(file, text) {
+        files.create(file, first.get(file) ?? '')
+        files.create(file, text)
+      },
+    }
+    expect((await load(late, 2)).root.x).toBe(root.x)
   })
 
   it('is a key that other programs can sign with', async () => {

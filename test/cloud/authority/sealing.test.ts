@@ -1,6 +1,6 @@
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addSealingKey, discardOtherSealingKeys, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { addSealingKey, discardOtherSealingKeys, keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { resealAll } from '../../../cloud/authority/sealed-columns.ts'
 import { sealer, sealingKeyId } from '../../../cloud/authority/sealing.ts'
 import { createCloud } from '../../../cloud/cloud.ts'
@@ -69,8 +69,8 @@ onEveryDatabase('changing the sealing key', (kind) => {
     await cloud.ok(await cloud.key('secret'), 'fetchStores')
 
     const { database } = cloud.db
-    const [before] = (await loadKeyFiles(cloud.keyFolder, secretFiles, random)).sealingKeys
-    const keys = addSealingKey(cloud.keyFolder, secretFiles, random)
+    const [before] = (await loadKeyFiles(keysOf(cloud.keyFolder), secretFiles, random)).sealingKeys
+    const keys = addSealingKey(keysOf(cloud.keyFolder), secretFiles, random)
     const [current] = keys
     if (!before || !current) throw new Error('no key')
     const ring = sealer(keys, random)
@@ -89,8 +89,8 @@ onEveryDatabase('changing the sealing key', (kind) => {
       expect([name, rows.includes(`${sealingKeyId(before)}.`)]).toEqual([name, false])
     }
 
-    discardOtherSealingKeys(cloud.keyFolder, secretFiles, current)
-    const keyFiles = await loadKeyFiles(cloud.keyFolder, secretFiles, random)
+    discardOtherSealingKeys(keysOf(cloud.keyFolder), secretFiles, current)
+    const keyFiles = await loadKeyFiles(keysOf(cloud.keyFolder), secretFiles, random)
     expect(keyFiles.sealingKeys.map((each) => sealingKeyId(each))).toEqual([sealingKeyId(current)])
     const again = await cloud.db.again()
     const { services } = cloud.cloud

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { realPlatform } from '../../../bin/platform.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import { openAuthority } from '../../../cloud/authority/authority.ts'
-import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { signingClock } from '../../../cloud/authority/signing-clock.ts'
 import { openDatabase } from '../../../cloud/persistence/open-database.ts'
 import { markRestored } from '../../../cloud/restore/mark-restored.ts'
@@ -76,7 +76,7 @@ describe('the signing clock', () => {
   it('dates key sets by elapsed time after a jump, and re-signs key sets with a future date', async () => {
     const folder = temporaryFolder('signing-clock')
     const { random, timers } = realPlatform()
-    const files = await loadKeyFiles(folder, secretFiles, random)
+    const files = await loadKeyFiles(keysOf(folder), secretFiles, random)
     const database = await openDatabase({ file: join(folder, 'cloud.db') }, (failure) => {
       throw failure
     })
@@ -111,7 +111,7 @@ describe('the signing clock', () => {
     const folder = temporaryFolder('signing-clock')
     const { random, timers } = realPlatform()
     const platform = { random, timers, clock }
-    const files = await loadKeyFiles(folder, secretFiles, random)
+    const files = await loadKeyFiles(keysOf(folder), secretFiles, random)
     const database = await openDatabase({ file: join(folder, 'cloud.db') }, (failure) => {
       throw failure
     })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runKeysRevoke } from '../../../bin/commands/keys.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
-import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../../cloud/cloud.ts'
 import { claimedKeyId, openDocument, signDocument } from '../../../policy/documents/signed-document.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
@@ -39,7 +39,7 @@ onEveryDatabase('signing keys', (kind) => {
       .execute()
     accountId = (first?.tenant ?? '').split('.')[0] ?? ''
     const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    const keyFiles = await loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random)
+    const keyFiles = await loadKeyFiles(keysOf(shop.cloud.keyFolder), secretFiles, platform.random)
     other = await createCloud({
       config: shop.cloud.cloud.services.config,
       platform,
@@ -231,6 +231,9 @@ onEveryDatabase('signing keys', (kind) => {
       try {
         await runKeysRevoke({
           ...place,
+          keysDir: undefined,
+          masterKeyFile: undefined,
+          rootKeyFile: undefined,
           databasePooling: 'session',
           keyId: undefined,
           use: 'token',
@@ -280,7 +283,7 @@ onEveryDatabase('signing keys', (kind) => {
     const before = await states('token')
     const doomed = Object.keys(before).find((kid) => before[kid] === 'active') ?? ''
     const { iat: _, ...set } = await keySet()
-    const root = (await loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random)).root.signer
+    const root = (await loadKeyFiles(keysOf(shop.cloud.keyFolder), secretFiles, platform.random)).root.signer
     const signed = (by: Signer, change: Partial<KeySetClaims> = {}) => {
       const keys = set.keys.map((key) => (key.kid === doomed ? { ...key, state: 'revoked' as const } : key))
       return signDocument(DOCUMENT_KINDS.keys, { ...set, iat: set.exp - 400 * 86_400, keys, ...change }, by)

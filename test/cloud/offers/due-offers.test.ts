@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { secretFiles } from '../../../bin/secret-files.ts'
-import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../../cloud/cloud.ts'
 import type { Database } from '../../../cloud/persistence/database.ts'
 import { letPromisesSettle, virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
@@ -86,7 +86,7 @@ async function openWorld(kind: DatabaseKind) {
         platform: world,
         log,
         database,
-        keyFiles: await loadKeyFiles(cloud.keyFolder, secretFiles, world.random),
+        keyFiles: await loadKeyFiles(keysOf(cloud.keyFolder), secretFiles, world.random),
         images: cloud.cloud.services.images,
         outgoing: cloud.cloud.services.outgoing,
       })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { markRestored } from '../../../cloud/restore/mark-restored.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
@@ -24,7 +24,7 @@ onEveryDatabase('a refund in a cloud that was restored from a backup', (kind) =>
       expect(refund.status).toBe('done')
       const row = { state, attempts: 0, due_ms: null, provider_ref: null, finished_ms: null }
       await database.write((db) => db.updateTable('refund').set(row).where('refund_id', '=', refund.refundId).execute())
-      const files = await loadKeyFiles(store.cloud.keyFolder, secretFiles, store.platform.random)
+      const files = await loadKeyFiles(keysOf(store.cloud.keyFolder), secretFiles, store.platform.random)
       await database.write((db) => markRestored(db, files, store.platform))
       const nowMs = store.platform.clock.wall()
       await database.write((db) =>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { markRestored } from '../../../cloud/restore/mark-restored.ts'
 import type { Evidence } from '../../../policy/journal.ts'
 import { receiptIdentity } from '../../../policy/receipts/receipt-claims.ts'
@@ -19,7 +19,7 @@ onEveryDatabase('a cloud restored to a time before a payment', (kind) => {
     const { platform } = movablePlatform()
     const shop = await openShop(kind, { platform })
     const { database } = shop.cloud.db
-    const files = await loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random)
+    const files = await loadKeyFiles(keysOf(shop.cloud.keyFolder), secretFiles, platform.random)
     await database.write((db) => markRestored(db, files, platform))
     const { services } = shop.cloud.cloud
     await services.authority.refresh()

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { sql } from 'kysely'
-import { addSealingKey, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { addSealingKey, keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { resealAll } from '../../../cloud/authority/sealed-columns.ts'
 import { sealer } from '../../../cloud/authority/sealing.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
@@ -104,7 +104,7 @@ onEveryDatabase('the store key', (kind) => {
     expect(row.sealed).toMatch(/^k[0-9a-f]{12}\./)
     const { rows } = await sql<{ sealed: string }>`SELECT sealed FROM store_key`.execute(database.reads)
     expect(rows.map(({ sealed }) => sealed).join()).not.toContain(storeKey)
-    const keys = addSealingKey(shop.cloud.keyFolder, secretFiles, shop.cloud.platform.random)
+    const keys = addSealingKey(keysOf(shop.cloud.keyFolder), secretFiles, shop.cloud.platform.random)
     await resealAll(database, sealer(keys, shop.cloud.platform.random))
     expect((await operatorRow(operatorId)).sealed).not.toBe(row.sealed)
     await shop.cloud.restart()
@@ -112,7 +112,7 @@ onEveryDatabase('the store key', (kind) => {
     await shop.ok('removeOperator', { operatorId })
     expect(await operatorRow(operatorId)).toMatchObject({ verifiers: '{}', sealed: null })
     expect(
-      (await loadKeyFiles(shop.cloud.keyFolder, secretFiles, shop.cloud.platform.random)).sealingKeys,
+      (await loadKeyFiles(keysOf(shop.cloud.keyFolder), secretFiles, shop.cloud.platform.random)).sealingKeys,
     ).toHaveLength(2)
   })
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import { openAuthority } from '../../../cloud/authority/authority.ts'
-import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { changeRoot } from '../../../cloud/authority/known-root.ts'
 import type { Tenant } from '../../../cloud/foundation/caller.ts'
 import type { Db } from '../../../cloud/persistence/database.ts'
@@ -55,7 +55,7 @@ async function restore(also: (db: Db) => Promise<unknown> = async () => undefine
       for (const suffix of ['-wal', '-shm']) rmSync(file() + suffix, { force: true })
       copyFileSync(`${file()}.backup`, file())
       const database = await store.shop.cloud.db.again()
-      const files = await loadKeyFiles(store.shop.cloud.keyFolder, secretFiles, store.world.random)
+      const files = await loadKeyFiles(keysOf(store.shop.cloud.keyFolder), secretFiles, store.world.random)
       await database.write((db) => markRestored(db, files, store.world))
       await database.write(also)
       await database.close()
@@ -376,7 +376,7 @@ it('agents reject a new root and report it, until they are re-enrolled', async (
   await store.drive(
     store.shop.cloud.restart(async () => {
       rmSync(join(keyFolder, 'keys/root.json'))
-      const files = await loadKeyFiles(keyFolder, secretFiles, store.world.random)
+      const files = await loadKeyFiles(keysOf(keyFolder), secretFiles, store.world.random)
       const database = await db.again()
       // The cloud does not sign with another root key until an administrator confirms the change.
       await expect(openAuthority(database, files, store.world)).rejects.toThrow(/root\.json is not the root key/)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Database as Connection } from 'better-sqlite3'
 import { hashOfKey } from '../../../cloud/accounts/api-keys.ts'
 import { verifyAudit } from '../../../cloud/accounts/verify-audit.ts'
-import { loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { sealer } from '../../../cloud/authority/sealing.ts'
 import { openConnection, openSqlite } from '../../../cloud/persistence/sqlite.ts'
 import { realPlatform } from '../../../bin/platform.ts'
@@ -186,7 +186,7 @@ class CloudPromises implements Promises {
         .pluck()
         .get() ?? 0
     if (sealed === 0 && this.#signedBy.size === 0) return []
-    const found = await loadKeyFiles(folder, secretFiles, realPlatform().random)
+    const found = await loadKeyFiles(keysOf(folder), secretFiles, realPlatform().random)
     if (found.root.x !== this.#root) return ['the root key has changed']
     return Buffer.from(found.sealingKeys[0] ?? []).equals(this.#sealing)
       ? []
@@ -240,7 +240,7 @@ async function readReference(folder: string): Promise<Reference> {
     .all()
   db.close()
   const { random } = realPlatform()
-  const { root, sealingKeys } = await loadKeyFiles(folder, secretFiles, random)
+  const { root, sealingKeys } = await loadKeyFiles(keysOf(folder), secretFiles, random)
   const { isCurrent, open } = sealer(sealingKeys, random)
   // In the database, answers with tokens are sealed (cloud/operations/response-sealer.ts). The recording has their
   // plain text.

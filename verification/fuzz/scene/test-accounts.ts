@@ -1,6 +1,7 @@
 import { ensureAccount } from '../../../cloud/registrations/accounts.ts'
 import { createApiKey, type KeyKind } from '../../../cloud/accounts/api-keys.ts'
-import { loadKeyFiles, type KeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles, type KeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keyStorageInMemory } from '../../simulation/virtual/key-storage.ts'
 import type { Mode } from '../../../cloud/foundation/caller.ts'
 import type { Package } from '../../../cloud/foundation/packages.ts'
 import type { Database } from '../../../cloud/persistence/database.ts'
@@ -58,12 +59,7 @@ export function canariesIn(text: string): string[] {
 
 /** Creates three accounts with stores, keys and agents in an empty database. Closes the database. */
 export async function createTestAccounts(database: Database): Promise<TestAccounts> {
-  const files = new Map<string, string>()
-  const keyFiles = await loadKeyFiles(
-    '',
-    { read: (file) => files.get(file), write: (file, text) => void files.set(file, text) },
-    chanceOf(SEED).fork('keys'),
-  )
+  const keyFiles = await loadKeyFiles(keysOf(''), keyStorageInMemory(), chanceOf(SEED).fork('keys'))
   const served = await serveCloud(database, keyFiles, { seed: SEED, startMs: START_MS })
   const { key: adminKey, keyId: adminKeyId } = await newAccountKey(served, 'operator', 'PRIME', 'live', 'admin')
   const parties: Party[] = []

@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { loadKeyFiles, type KeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles, type KeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keyStorageInMemory } from '../virtual/key-storage.ts'
 import { openConnection } from '../../../cloud/persistence/sqlite.ts'
 import { readConfig, type AgentConfig } from '../../../edge-agent/config.ts'
 import { enrol, storeFirstDocuments } from '../../../edge-agent/enrolment/enrol.ts'
@@ -155,12 +156,7 @@ function coreOf(folder: string): Core {
 }
 
 function keysInMemory(core: Core): Promise<KeyFiles> {
-  const files = new Map<string, string>()
-  return loadKeyFiles(
-    '',
-    { read: (file) => files.get(file), write: (file, text) => void files.set(file, text) },
-    core.chance.fork('keys'),
-  )
+  return loadKeyFiles(keysOf(''), keyStorageInMemory(), core.chance.fork('keys'))
 }
 
 /** Runs the simulation until the work is done, for at most a minute. */

@@ -5,7 +5,7 @@ import { signDocument } from '../../../../policy/documents/signed-document.ts'
 import type { ProtectionEvent } from '../../../../policy/protection-events.ts'
 import type { Evidence } from '../../../../policy/journal.ts'
 import { markRestored } from '../../../../cloud/restore/mark-restored.ts'
-import { loadKeyFiles } from '../../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../../../cloud/authority/key-files.ts'
 import { realPlatform } from '../../../../bin/platform.ts'
 import { secretFiles } from '../../../../bin/secret-files.ts'
 import type { Json } from '../../../support/cloud.ts'
@@ -453,7 +453,7 @@ onEveryDatabase('evidence that one agent reports for another', (kind) => {
     const { db, keyFolder } = shop.cloud
     const delegated = await delegateRight()
     const platform = realPlatform()
-    const files = await loadKeyFiles(keyFolder, secretFiles, platform.random)
+    const files = await loadKeyFiles(keysOf(keyFolder), secretFiles, platform.random)
     await db.database.write((tx) => markRestored(tx, files, platform))
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
     expect(policy).toMatchObject({ home: home.agentId })
