@@ -108,7 +108,7 @@ const callerByToken = prepared((db, p: { hash: string }) =>
     .where('token_hash', '=', p.hash),
 )
 
-/** Caller with this access token; undefined if it expired or the agent was revoked. */
+/** Caller with this access token; undefined if the token expired or the agent was revoked. */
 export async function findAgentCaller(db: Db, token: string, nowMs: number): Promise<AgentCaller | undefined> {
   const [row] = await callerByToken(db, { hash: hashOf(token) })
   if (!row || row.revoked_ms !== null || row.expires_ms <= nowMs) return undefined
@@ -139,7 +139,7 @@ export async function findAgent(db: Db, agentId: string): Promise<AgentRow | und
   return row
 }
 
-/** Ends every login of the agent, so that it logs in again. */
+/** Ends every login of the agent, so that the agent must log in again. */
 export async function endLogins(db: Db, agentId: string): Promise<void> {
   await db.deleteFrom('agent_session').where('agent_id', '=', agentId).execute()
 }

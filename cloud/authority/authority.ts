@@ -159,7 +159,7 @@ class CachedKeys implements Authority {
     for (let tries = 0; ; tries++) {
       const known = this.#tenants.get(tenant)
       if (known && known.generation >= needed) return known.keys
-      // A load that began before this call may miss the newest change, but a second one cannot.
+      // A load that began before this call may miss the newest change, but a second load cannot.
       assert(tries < 3, `the keys of ${tenant} stay older than change ${needed}`)
       await (this.#loading.get(tenant) ?? this.#load(tenant))
     }
@@ -175,7 +175,7 @@ class CachedKeys implements Authority {
     return loading
   }
 
-  // Does not cache loaded keys: this transaction may have created them, and it has not committed yet.
+  // Does not cache loaded keys: this transaction may have created the keys, and the transaction has not committed yet.
   async readyWithin(db: Db, tenant: Tenant): Promise<TenantKeys> {
     return this.#tenants.get(tenant)?.keys ?? (await this.#loader.load(db, tenant)).keys
   }

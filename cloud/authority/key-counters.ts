@@ -53,8 +53,8 @@ export async function readKeyCounters(db: Db): Promise<KeyCounters> {
 }
 
 /**
- * Query that returns the number of the last key change, stored as text. Other queries contain this query, which
- * saves a round trip.
+ * Query that returns the number of the last key change, stored as text. Other queries contain this query as a subquery,
+ * so that no separate round trip is needed.
  */
 export function keyGenerationQuery(db: Db) {
   return db.selectFrom('installation').select('value').where('name', '=', NAMES.generation)

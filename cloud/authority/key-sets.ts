@@ -25,7 +25,7 @@ const RENEWED_AT_ONCE = 100
  */
 const AHEAD = 60
 
-/** Returns the stored key set. Signs the next version if the content changed or the stored one expires soon. */
+/** Returns the stored key set. Signs the next version if the content changed or the stored key set expires soon. */
 export async function currentKeySet(
   db: Db,
   {

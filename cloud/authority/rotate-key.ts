@@ -40,8 +40,8 @@ export interface Rotation {
   iss: string
   use: RotatedUse
   /**
-   * If true, revokes the active key instead of retiring it. If `revoke` is a kid, revokes the key with this kid,
-   * whatever its state.
+   * If true, revokes the active key instead of retiring it. If `revoke` is a kid, revokes the key with this kid in any
+   * state.
    */
   revoke: boolean | string
 }

@@ -8,7 +8,7 @@ import { Failure } from '../foundation/failure.ts'
 export interface SigningClock {
   /** Now, ms since 1970. Throws `unavailable` while the clock is not trusted. */
   nowMs(): number
-  /** Reason why the cloud signs nothing now; null if it signs. */
+  /** Reason why the cloud signs nothing now; null while the clock is trusted. */
   untrustedReason(): string | null
   /**
    * Wall clock time, ms. While the clock is not trusted, the result is at most the last trusted time plus the elapsed

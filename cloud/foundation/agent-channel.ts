@@ -4,7 +4,7 @@ import type { AgentAddress } from '../../policy/mqtt-topics.ts'
 export interface AgentChannel {
   /** Publishes changed documents of this store. */
   storeChanged(storeId: string): void
-  /** Publishes changed items of this store. Resolves when the broker has the message; never rejects. */
+  /** Publishes changed items of this store. Resolves when the broker has the message. Never rejects. */
   itemsChanged(storeId: string): Promise<void>
   /** Publishes the documents of all stores again after a change of signing keys. */
   keysChanged(): void
@@ -12,7 +12,7 @@ export interface AgentChannel {
   agentRevoked(agent: AgentAddress): void
   /** Sends a signed command to one agent. */
   sendCommand(agent: AgentAddress, command: AgentCommand): void
-  /** True if the agent is connected to the broker of this process. */
+  /** True if the agent is connected to the broker of this process or of another worker. */
   isConnected(agentId: string): boolean
 }
 

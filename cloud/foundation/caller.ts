@@ -23,7 +23,7 @@ export interface KeyCaller {
   readonly package: Package
   /** Expiry of the key, ms since 1970; null: none. */
   readonly expiresMs: number | null
-  /** Number of the last key change when the caller was read; undefined for jobs. */
+  /** Number of the last change of the cloud's signing keys, read together with the caller; undefined for jobs. */
   readonly keyGeneration?: number
 }
 
@@ -52,7 +52,10 @@ export interface AgentCaller {
   readonly mode: Mode
   readonly tenant: Tenant
   readonly package: Package
-  /** Number of the last key change when the caller was read; undefined for messages over MQTT. */
+  /**
+   * Number of the last change of the cloud's signing keys, read together with the caller; undefined for messages over
+   * MQTT.
+   */
   readonly keyGeneration?: number
 }
 

@@ -6,7 +6,7 @@ export interface CloudConfig {
   readonly mqttUrl: string
   /** Set if `mqttUrl` is an outside broker, where agents log in with passwords. `ca`: certificates of a private CA. */
   readonly outsideBroker?: { readonly ca?: string }
-  /** Requests per second of one key; 0: no limit. The burst is twice that. */
+  /** Requests per second of one key; 0: no limit. The burst is twice this number. */
   readonly rateLimit: number
   /** Requests per second of one publishable key and client address. */
   readonly publishableRateLimit: number

@@ -28,9 +28,12 @@ export interface ReadinessParts {
 
 /** Reports if this process can serve callers. */
 export interface Readiness {
-  /** The parts that are not ready; empty if all are. Takes 2 s at most. */
+  /** The parts that are not ready; empty if all parts are ready. Takes 2 s at most. */
   check(): Promise<readonly Unready[]>
-  /** State of the replica, if there is one. Without it the primary answers all reads, so the cloud stays ready. */
+  /**
+   * State of the replica, if there is one. If the replica fails, the primary answers all reads, so the cloud stays
+   * ready.
+   */
   replica(): ReplicaStatus | undefined
 }
 

@@ -47,7 +47,7 @@ export function waitingConnections(limit: { most: number; mostOfNetwork: number 
   return {
     add(address, cut) {
       const network = networkOf(address)
-      // Wraps `cut`, because the set would store a function only once if a caller passes it twice.
+      // Wraps `cut`, because a set would store the same function only once.
       const own = () => cut()
       networks.set(network, (networks.get(network) ?? new Set()).add(own))
       count++

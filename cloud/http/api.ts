@@ -31,7 +31,10 @@ export type ApiHandler = (c: Context, name: string) => Promise<Response>
 
 const FORMS: Record<string, 'post' | 'get'> = { POST: 'post', GET: 'get' }
 
-/** One HTTP request to an operation. Each response, also an error, gets `headers`; the steps may add headers. */
+/**
+ * One HTTP request to an operation. Each response, also an error, gets `headers`. The checks of a request may add
+ * headers.
+ */
 interface Incoming {
   c: Context
   name: string
@@ -80,7 +83,7 @@ class OperationHandler {
 
   async answer(c: Context, name: string): Promise<Response> {
     const requestId = newId('req', this.#services.platform)
-    // The headers are complete before the first check, so that web pages can read errors, too.
+    // Sets the CORS headers before the first check, so that web pages can read errors, too.
     const headers: Record<string, string> = {
       ...JSON_HEADERS,
       'x-request-id': requestId,

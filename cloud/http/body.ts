@@ -20,7 +20,7 @@ export async function readBytes(c: Context, limit: number): Promise<Uint8Array> 
   try {
     return await collect(c, limit)
   } catch (error) {
-    // The client disconnected and gets no response. A `Failure` keeps this out of the error log.
+    // The client disconnected and gets no response. Throws a `Failure`, because other errors go into the error log.
     throw error instanceof Failure ? error : new Failure('invalid-argument', 'the body was cut off')
   }
 }

@@ -4,7 +4,7 @@ import type { OperationResult } from '../operations/call-context.ts'
 import type { ReportProgress } from '../operations/perform-steps.ts'
 
 /**
- * Maximum number of reports that wait for a slow client. More reports are dropped, because each report replaces the
+ * Maximum number of reports that wait for a slow client. Further reports are dropped, because each report replaces the
  * previous one.
  */
 const WAITING_LIMIT = 16

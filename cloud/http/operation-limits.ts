@@ -12,7 +12,7 @@ type NamedVerdict = Verdict & { name: string; allowance: Allowance }
 
 /**
  * Rate limits of operations. Each address (for calls without a key), each agent and each key has its own limit. A
- * publishable key also has one for each address.
+ * publishable key also has a limit for each address.
  */
 export class OperationLimits {
   readonly #config: Services['config']

@@ -23,7 +23,7 @@ export interface PageRenderer {
   problemForBrowser(c: Context, failure: Failure, requestId: string): Response | undefined
 }
 
-/** Headers of pages. Pages load no other files. Their content depends on the headers in `vary`. */
+/** Headers of pages. Pages load no other files. The content of a page depends on the request headers in `vary`. */
 export const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -78,7 +78,7 @@ export function pageRenderer(isSecure: boolean): PageRenderer {
     problem,
     problemForBrowser(c, failure, requestId) {
       const isBrowser = prefersHtml(c.req.header('accept')) && c.req.header('authorization') === undefined
-      // A developer, not a shopper, opens an API address in a browser.
+      // If the address belongs to the API, a developer opened it, so the page says that a key is needed.
       const isOfApi = failure.code === 'not-found' && c.req.path.startsWith('/api/')
       return isBrowser ? problem(c, failure, requestId, isOfApi ? 'needsKey' : undefined) : undefined
     },

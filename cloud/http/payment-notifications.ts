@@ -101,7 +101,7 @@ export function notificationRoutes(
   }
 }
 
-/** Returns null for texts that do not have the form of our ids. So such texts never reach a database query. */
+/** Returns null for a text without the form of our ids, so that the text never reaches a database query. */
 function possible(id: string | null): string | null {
   return id !== null && isIdShaped(id) ? id : null
 }

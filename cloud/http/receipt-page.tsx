@@ -5,8 +5,8 @@ import type { Texts } from '../texts/texts.ts'
 import { Page, type PageContext } from './page.tsx'
 
 /**
- * Page that opens from the receipt's QR code. It begins with the returns and refunds since the sale; returned lines are
- * struck out.
+ * Page that opens from the receipt's QR code. The page begins with the returns and refunds since the sale. Returned
+ * lines are struck out.
  */
 export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; reader: PageContext }) {
   const { texts, formats } = reader

@@ -183,8 +183,8 @@ export const fetchWebhookEvents = operation({
     const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
     const found = page.after === undefined ? undefined : await findEvent(call.db, caller.tenant, page.after)
     const last = bound === null || bound.includes(found?.store_id ?? '') ? found : undefined
-    // The id of a deleted event is a valid cursor, because that event is older than all stored events. If the id is
-    // unknown, it must have one of our forms.
+    // The id of a deleted event is a valid cursor, because that event is older than all stored events. So an unknown id
+    // is accepted if it has one of our forms.
     if (page.after !== undefined && !last && !OUR_IDS.some((prefix) => isIdOf(prefix, page.after ?? '')))
       throw invalidCursor()
     const afterSeq = last?.seq ?? 0

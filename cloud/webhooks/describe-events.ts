@@ -3,8 +3,8 @@ import { PROTECTION_EVENT_TYPES } from '../../policy/protection-events.ts'
 import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
 
 /**
- * Makes `x-webhooks` of the description, in the form of `webhooks` in OpenAPI 3.1. Includes protection events and the
- * events that operations declare in `emits`.
+ * Builds the section `x-webhooks` of the API description, in the form of `webhooks` in OpenAPI 3.1. Includes protection
+ * events and the events that operations declare in `emits`.
  */
 export function describeEvents(operations: Iterable<{ readonly emits: readonly string[] }>): Record<string, unknown> {
   const sent = new Set<string>([

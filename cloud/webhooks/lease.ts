@@ -13,7 +13,7 @@ const IS_PENDING = sql<boolean>`status = 'pending'`
 /** Maximum time to the next attempt, ms. The last regular attempt is 30 min after the first. */
 const LONGEST_WAIT_MS = 3_600_000
 
-/** Makes deliveries due that a wrong clock scheduled too far in the future. */
+/** If a wrong clock scheduled deliveries too far in the future, makes these deliveries due now. */
 export async function bringForward(db: Db, nowMs: number): Promise<void> {
   await db
     .updateTable('webhook_delivery')
@@ -63,8 +63,8 @@ export interface Job {
 }
 
 /**
- * Leases up to `count` due deliveries of a webhook. Other processes skip these deliveries until the lease expires.
- * After that another process sends them again with the same id, because the first process may have died. Times of
+ * Leases up to `count` due deliveries of a webhook. Other processes skip these deliveries until the lease expires. Then
+ * another process sends the deliveries again with the same ids, because the first process may have died. Times of
  * retries are relative to the first attempt with a recorded outcome.
  */
 export async function lease(db: Db, webhookId: string, leaseId: string, count: number, nowMs: number): Promise<Job[]> {

@@ -14,8 +14,8 @@ const MINUTE_MS = 60_000
 export const SCHEDULE_MS: readonly number[] = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
 
 /**
- * Without a successful attempt, the cloud disables a webhook after 24 h if 50 deliveries have failed. After 5 days the
- * number of failed deliveries does not matter.
+ * Without a successful attempt, the cloud disables a webhook after 24 h if 50 deliveries have failed. After 5 days, the
+ * cloud disables the webhook after any number of failed deliveries.
  */
 const GIVE_UP_DELIVERIES = 50
 const GIVE_UP_AFTER_MS = 24 * 60 * MINUTE_MS

@@ -51,8 +51,8 @@ export function secretWarnings(secret: string | undefined): string[] {
 }
 
 /**
- * Key of the Standard Webhooks signature: the decoded base64 after `whsec_`, else the UTF-8 bytes. Same as
- * verifyWebhook in client/.
+ * Key of the Standard Webhooks signature: the decoded base64 after `whsec_`, or the UTF-8 bytes of a secret in another
+ * form. `verifyWebhook` in client/ derives the key in the same way.
  */
 export function standardKey(secret: string): Buffer {
   return innerKey(secret) ?? Buffer.from(secret)

@@ -63,7 +63,8 @@ export async function storeFetchReport(db: Db, agent: AgentRow, report: FetchRep
   const isSame =
     stored?.policyVersion === policyVersion && stored?.queueDepth === queueDepth && stored?.release === release
   const ageMs = stored ? nowMs - Date.parse(stored.observedAt) : Infinity
-  // If the agent's clock is fast, the stored time may be in the future. That must not delay the write.
+  // If the agent's clock is fast, the stored time may be in the future. A stored time in the future must not delay the
+  // write.
   if (ageMs >= 0 && ageMs < (isSame ? SAME_MS : CHANGED_MS)) return
   await write(db, agent.agent_id, {
     ...stored,

@@ -18,7 +18,10 @@ export function brokerAccess(agentId: string, { authority, config }: Parts): Bro
   }
 }
 
-/** Signs the broker document of this agent, unless the agent has it. `have`: the version that the agent has. */
+/**
+ * Signs the broker document of this agent, unless the agent already has the current version. `have`: the version that
+ * the agent has.
+ */
 export function brokerDocument(agentId: string, have: string, services: Parts): string | undefined {
   const access = brokerAccess(agentId, services)
   if (brokerVersion(access) === have) return undefined

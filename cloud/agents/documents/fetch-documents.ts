@@ -127,7 +127,7 @@ export const fetchSignedDocuments = operation({
     const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
     if (items) documents.push(...items.pages)
     documents.push(await freshnessDocument(call.db, store, call.services, policy))
-    // A version beyond the head belongs to a document that a stolen key signed, so it is ignored.
+    // Ignores a version beyond the head, because a stolen key signed the document with this version.
     if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0) && have.deny[1] <= store.deny_seq)
       await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
     if (
@@ -160,8 +160,8 @@ interface From {
 }
 
 /**
- * Versions after which the next pages start. They come from the cursor (text `<deny>.<items>`), or without a cursor
- * from the agent's `have`.
+ * Versions after which the next pages start. If the request has a cursor (text `<deny>.<items>`), the versions come
+ * from the cursor, else from the agent's `have`.
  */
 function cursorOf(
   cursor: string | undefined,
@@ -209,7 +209,7 @@ function isOfEpoch(have: readonly [number, number] | undefined, current: { epoch
 const noteItemSeq = prepared((db, p: { agentId: string; seq: number }) =>
   db.updateTable('agent').set({ item_seq: p.seq }).where('agent_id', '=', p.agentId).where('item_seq', '<', p.seq),
 )
-/** Stores the agent's deny list version; refunds wait for it. */
+/** Stores the agent's deny list version. Refunds wait until all agents have the version that they need. */
 const noteDenySeq = prepared((db, p: { agentId: string; seq: number }) =>
   db.updateTable('agent').set({ deny_seq: p.seq }).where('agent_id', '=', p.agentId).where('deny_seq', '<', p.seq),
 )

@@ -85,7 +85,7 @@ export async function denyPage(
   return { jws: signDocument(DOCUMENT_KINDS.deny, claims, authority.freshnessSigner), ver }
 }
 
-/** Fills one page. `ver` is the number up to which the page covers the list; on the last page it is the head. */
+/** Fills one page. `ver` is the number up to which the page covers the list. On the last page, `ver` is the head. */
 function fill(rows: readonly { seq: number; body: string }[], head: number): { entries: DenyEntry[]; ver: number } {
   const entries: DenyEntry[] = []
   let characters = 0

@@ -61,7 +61,10 @@ export interface EnrolmentRequest {
   replaces?: Replacement | undefined
 }
 
-/** Enrols an agent. If an agent repeats the request with the same code and key, it gets the same agent again. */
+/**
+ * Enrols an agent. If an agent repeats the request with the same code and key, returns the row that the first request
+ * created.
+ */
 export async function enrol(call: Call, request: EnrolmentRequest): Promise<AgentRow> {
   const { x } = request.publicJwk
   const weakness = publicKeyWeakness(x)

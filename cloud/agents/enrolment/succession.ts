@@ -15,7 +15,7 @@ import { findAgent } from '../../agent-identity/sessions.ts'
 /**
  * A re-enrolled agent continues the ledger of its predecessor. At the first login of this successor the cloud revokes
  * the predecessor. The successor then owns the predecessor's devices and unsent rows, and is the receipt home if the
- * predecessor was.
+ * predecessor was the receipt home.
  *
  * The predecessor stays valid until that login, because the response to the enrolment may be lost. If staff revoke the
  * predecessor before that login, the cloud still records the successor.
@@ -86,7 +86,7 @@ async function takeOver(call: Call, agent: AgentRow, successor: string): Promise
     .where('agent_id', '=', predecessor.agent_id)
     .execute()
   for (const attempt of await unusedEnrolments(call, agent)) await endAgent(call, attempt, store)
-  // If the predecessor never logged in, it has not replaced its own predecessor yet.
+  // If the predecessor never logged in, its own predecessor was not replaced yet.
   await takeOver(call, predecessor, successor)
   // If staff have revoked the predecessor, its devices belong to no agent. The next agent that reports such a device
   // adopts it.

@@ -21,8 +21,8 @@ import { completeAgentEvent } from './agent-event.ts'
 
 /**
  * The cloud applies a row completely or not at all, and a failing row does not affect others. The cloud first applies
- * all rows of a batch in one savepoint, so that it reads and writes shared facts only once. If a row fails, the cloud
- * rolls back and applies each row in its own savepoint.
+ * all rows of a batch in one savepoint, so that the cloud reads and writes shared facts only once. If a row fails, the
+ * cloud rolls back and applies each row in its own savepoint.
  */
 export type IngestCall = Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>
 
@@ -50,7 +50,10 @@ const save = sql`SAVEPOINT journal_rows`
 const release = sql`RELEASE SAVEPOINT journal_rows`
 const undo = sql`ROLLBACK TO SAVEPOINT journal_rows`
 
-/** Applies all rows or none. Emits events and schedules tasks only if all rows were applied. */
+/**
+ * If a row throws, rolls all rows back and returns the error. Otherwise returns for each row whether it was applied,
+ * emits the events and schedules the tasks.
+ */
 async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[] | Error> {
   const { db } = call
   const deferred: (() => void)[] = []
@@ -73,7 +76,7 @@ async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly Journ
 
 async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
   const lineIds = await scope.facts.prepare(noncesOf(bodies))
-  // For a single row this would save nothing; several rows would read the same redemptions repeatedly.
+  // Several rows would read the same redemptions repeatedly. For a single row, `prepare` would save no read.
   if (bodies.length > 1)
     await scope.redemptions.prepare(
       bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])),

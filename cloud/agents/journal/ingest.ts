@@ -80,9 +80,9 @@ export async function ingestBatch(
 }
 
 /**
- * True if the missing rows are lost. The agent deleted these rows after they were acknowledged. Either the cloud has
- * since lost that acknowledgement, or a stolen key signed it. Only a batch that starts with the agent's oldest row
- * proves a gap; a batch out of order does not.
+ * True if the missing rows are lost. The agent deleted these rows after an acknowledgement. Either the cloud has since
+ * lost the acknowledged rows, or a stolen key signed the acknowledgement. Only a batch that starts with the agent's
+ * oldest row proves a gap; a batch out of order does not.
  */
 async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: UncheckedBatchClaims): Promise<boolean> {
   const { authority, platform } = call.services
@@ -185,7 +185,10 @@ export async function knownHash({ db }: Pick<Call, 'db'>, agent: AgentRow, seq: 
   return row?.hash
 }
 
-/** Signs an acknowledgement that all rows up to the head are durable. The cloud sends it after the commit. */
+/**
+ * Signs an acknowledgement that all rows up to the head are durable. The cloud sends the acknowledgement after the
+ * commit.
+ */
 function acknowledge({ services }: Call, agent: AgentRow): string {
   const { authority } = services
   const iat = Math.floor(authority.clock.nowMs() / 1_000)

@@ -59,7 +59,7 @@ export const reportProtectionEvents = operation({
         throw new Failure('permission-denied', 'batches come from agents only', { reason: 'agents_only' })
       return { success: true as const, ...(await ingestBatch(call, call.caller, batch)), errors: [] }
     }
-    // Agents must sign their reports, so they send batches.
+    // Agents must sign their reports, so they may send only signed batches.
     if (call.caller.kind === 'agent')
       throw new Failure('permission-denied', 'agents report in signed batches', { reason: 'batches_only' })
     return { success: true as const, ...(await reportEvents(call, events ?? [])) }
@@ -81,7 +81,8 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       const named = call.db.selectFrom('protection_event').select('store_id').where('event_id', '=', event.eventId)
       const known = await named.where('tenant', '=', tenant).executeTakeFirst()
       if (known) {
-        // If the event of another store counted as a repetition, an alarm would be lost.
+        // If another store used this id for its own event, rejects the new event. As a repetition it would be dropped,
+        // for example an alarm.
         if (known.store_id !== event.storeId)
           throw new Failure('already-exists', 'an event of another store has this eventId: use another one')
         duplicates++

@@ -96,7 +96,7 @@ interface RetryProgress {
   readonly seq: number
   /** Rows applied so far. */
   readonly applied: number
-  /** False if a row whose exception key is the agent's id stayed unapplied. */
+  /** False if a row stayed unapplied whose exception has the agent's id as its key, such as an unreadable row. */
   readonly isAgentDone: boolean
   /** True after the last row. */
   readonly isAll: boolean

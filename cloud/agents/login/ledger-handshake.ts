@@ -62,7 +62,7 @@ export async function ledgerHandshake(
     online_only_until_ms: until,
     fork_ms: forkMs,
   } = await compareHead(call, agent, assertion, openedMs)
-  // Reads `deny_seq` last, so that it includes the entries that this handshake adds.
+  // Reads `deny_seq` last, so that the number covers the entries that this handshake adds.
   const { deny_seq: denySeq } = await call.db
     .selectFrom('store')
     .select('deny_seq')
@@ -165,7 +165,7 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
   const detail = 'two copies of one ledger report: each claim needs the cloud until you decide with resolveAgentFork'
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkKey(agent_id, forkMs), detail })
-  // If the other copy is connected, the command makes that copy synchronise.
+  // If the other copy is connected, the command makes that copy send its rows.
   call.afterCommit(() =>
     call.services.agents.sendCommand({ storeId: store_id, agentId: agent_id }, { command: 'sync' }),
   )

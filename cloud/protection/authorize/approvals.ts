@@ -9,7 +9,7 @@ import type { LeaseView } from '../leases/leases.ts'
 
 /**
  * Counts the grants that need an operator, per operator and hour (`operatorOverridesPerHour`, ADR 0009). The cloud
- * counts its own grants. Agents count theirs in their ledgers.
+ * counts its own grants. Agents count their own grants in their ledgers.
  */
 
 const HOUR_MS = 3_600_000
@@ -69,8 +69,8 @@ export async function approvalsOf(
 }
 
 /**
- * Facts about approvals for the decision. If the device already holds the lease, its approval was counted before: the
- * count is left out.
+ * Facts about approvals for the decision. If the device already holds the lease, leaves out the count, because the
+ * approval of the lease is already counted.
  */
 export function approvalFacts(
   approvals: Approvals | undefined,

@@ -23,7 +23,7 @@ export interface AuthorizationRequest {
   identifiers: ItemIdentifiers
   /** Identifier for the token; undefined for a purchase-wide token. */
   item: { kind: IdentifierKind; id: string } | undefined
-  /** Purchase that `purchaseId`, receipt or token names. The purchase has its state at the time of the request. */
+  /** Purchase that `purchaseId`, receipt or token names, in its state at the time of the request. */
   purchase: PurchaseRow | undefined
   /** Why the presented receipt or token is not valid. */
   token: DecisionFacts['token']
@@ -88,7 +88,7 @@ export function purchaseAtRequestTime(
   return pastMs === undefined ? purchase : purchaseAsOf(db, purchase, pastMs)
 }
 
-/** Reads the purchase that the request names. If its receipt or token is invalid, returns the reason. */
+/** Reads the purchase that the request names. If the presented receipt or token is invalid, returns the reason. */
 async function readPresented(call: Call, context: RequestContext, request: ItemRequest): Promise<PresentedDocument> {
   const { tenant } = context.caller
   if (request.authorizationToken !== undefined) {
@@ -102,7 +102,7 @@ async function readPresented(call: Call, context: RequestContext, request: ItemR
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
   if (request.purchaseId !== undefined && !(byId && maySee(context.caller, byId))) throw notFound('purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
-  // Only the store that sold the goods accepts its receipt. Agents apply the same rule.
+  // A receipt is accepted only in the store that sold the goods. Agents apply the same rule.
   const receipt = await readReceipt(call, tenant, request.receiptToken, {
     storeId: context.device?.row.store_id,
     pastMs: context.pastMs,

@@ -16,7 +16,9 @@ export interface TargetUnit {
 
 /** The stored item or purchase that a request is about. */
 export interface AuthorizationTarget {
-  /** One unit for an item, all open units for a purchase. A denial needs facts too, so there is always one unit. */
+  /**
+   * One unit for an item, all open units for a purchase. A denial needs facts too, so the list has at least one unit.
+   */
   units: readonly [TargetUnit, ...TargetUnit[]]
   /** True if the store has this item or purchase. */
   isKnown: boolean

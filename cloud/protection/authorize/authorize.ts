@@ -81,7 +81,7 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
     authorized: true,
     ...describeAuthorization(call, authorization, token, redemptions),
     eventId,
-    // Every response contains the receipt rights, because the agent may have lost the first response.
+    // A repeated response contains the receipt rights too, because the first response may have been lost.
     ...(context.caller.kind === 'agent' &&
       target.purchase &&
       (await receiptRights(call.db, target.purchase, authorization))),

@@ -118,8 +118,8 @@ export async function openUnits(
 
 /**
  * True if this device may get one token for all these units (ADR 0009). Either staff count the goods at the device, or
- * the device can read none of the goods. If a unit is unbound, it may be any item, so a device that can read tags gets
- * no such token.
+ * the device can read none of the goods. An unbound unit may be any item. So a device that can read tags gets no token
+ * for all units if one unit is unbound.
  */
 export async function mayHoldPurchaseWide(
   call: Call,

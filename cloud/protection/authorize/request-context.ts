@@ -42,7 +42,7 @@ export interface RequestContext {
   caller: KnownCaller
   /** null if the caller cannot see the device. */
   device: { row: DeviceRow; facts: DeviceFacts } | null
-  /** Store that the request names, else the store of the device. null if there is neither. */
+  /** Store that the request names, else the store of the device; null if neither is known. */
   store: StoreRow | null
   occurredMs: number
   /**

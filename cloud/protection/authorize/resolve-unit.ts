@@ -38,7 +38,7 @@ export interface ResolvedUnit {
    * purchase.
    */
   named?: PurchaseRow
-  /** True if the device can read the item of the unit. If so, the request must name the tag. */
+  /** True if the device can read the item of the unit. The request must then name the tag. */
   mustBeRead: boolean
 }
 
@@ -79,7 +79,9 @@ export async function resolveUnit(query: UnitQuery): Promise<ResolvedUnit | unde
   return namesItem || !line ? undefined : byLine(query, line)
 }
 
-/** The item at the time of the request. If the release itself bound the item to the purchase, the item stays bound. */
+/**
+ * The item at the time of the request. If the item was bound to the purchase by this release, the result is bound too.
+ */
 async function itemAtQueryTime({ db, purchase, pastMs }: UnitQuery, item: ProtectedItemRow): Promise<ProtectedItemRow> {
   if (pastMs === undefined) return item
   const then = await itemAsOf(db, item, pastMs)

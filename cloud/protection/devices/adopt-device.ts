@@ -7,9 +7,12 @@ import { beginHomeMove } from '../receipt-home/home-move.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 import { storeFormerHome } from '../receipt-home/receipt-homes.ts'
 
-/** Assigns a device to the first agent of its store that reports it. `updateDevice` moves it later (ADR 0040). */
+/**
+ * Assigns a device to the first agent of its store that reports it. `updateDevice` can later move the device to another
+ * agent (ADR 0040).
+ */
 export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
-  // The end of a move assigns the device to its new agent.
+  // If the device is moving to this agent, the end of the move assigns the device.
   if (device.agent_id === agentId || device.moving_to === agentId) return
   if (device.agent_id !== null) {
     throw precondition(

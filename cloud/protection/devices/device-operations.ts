@@ -18,8 +18,8 @@ import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 
 /**
  * Registry of devices. Agents receive the registry in the signed policy of their store. A registered device belongs to
- * the first agent that reports it (adopt-device.ts). `updateDevice` moves it to another agent (move-device.ts).
- * `decommissionDevice` is final.
+ * the first agent that reports it (adopt-device.ts). `updateDevice` can move a device to another agent
+ * (move-device.ts). `decommissionDevice` is final.
  */
 
 /** Maximum number of devices per store; one signed policy contains them all. */

@@ -20,7 +20,7 @@ type Assignment = Pick<DeviceRow, 'agent_id' | 'moving_to'>
 
 /**
  * Starts the move of a device to an agent. The move ends at once if the former agent has no valid token for the device.
- * With the current agent as `agentId`, cancels a move.
+ * If `agentId` is the current agent, cancels a running move.
  */
 export async function moveToAgent(
   call: Call,

@@ -48,7 +48,7 @@ async function applyTokenClaim(scope: EvidenceScope, source: EvidenceSource, cla
   const used: UnitKey[] = []
   for (const unit of units.filter((u) => added.includes(u.ordinal))) {
     const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: row.purchase_id ?? '' }
-    // If an operator overrode the lease, another token now leases this unit. That token must not release the goods
+    // If an operator overrode the lease, another token may lease this unit now. That token must not release the goods
     // again.
     await endLease(scope, key, row.nonce)
     await settleUnit(scope, source.storeId, key, claim)
@@ -62,7 +62,8 @@ async function applyTokenClaim(scope: EvidenceScope, source: EvidenceSource, cla
   if (purchase && isCancelled && !raised.has('redeemed_after_revocation'))
     await raiseCancelledAfterRelease(scope, purchase, claim.deviceId)
   await publishUsedRights(scope, source, purchase, used, claim.receipt !== undefined)
-  // An agent may use a revoked token until it learns of the revocation. So only a voided token frees its unused rights.
+  // An agent may use a revoked token until it learns of the revocation. So the unused rights of a token become free
+  // only if the token is voided.
   if (row.voided_ms !== null) await freeLeases(scope, row)
   return true
 }

@@ -10,9 +10,9 @@ import { raiseForeignEvidence } from './foreign-evidence.ts'
 import { settleUnit } from './settle-unit.ts'
 
 /**
- * Applies the outcome of a claim: `confirmed` is final, `failed` frees its units, staff resolve `unknown`. Returns
- * false for an unknown claim. Devices without an agent choose their redemption ids, so two claims may have the same id.
- * Pass `nonce` to select one of them.
+ * Applies the outcome of a claim: `confirmed` is final, `failed` frees the units of the claim, staff resolve `unknown`.
+ * Returns false for an unknown claim. Devices without an agent choose their redemption ids, so two claims may have the
+ * same id. Pass `nonce` to select one of them.
  */
 export async function applyOutcome(
   scope: EvidenceScope,

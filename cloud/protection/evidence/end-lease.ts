@@ -6,7 +6,7 @@ import type { EvidenceScope } from './evidence-scope.ts'
 
 /**
  * Recalls the lease of a unit after a claim or a delegation used the unit's right. `by`: nonce of the token or receipt
- * that was used. `exceptOf`: agent whose lease stays.
+ * that was used. `exceptOf`: agent that keeps its lease.
  */
 export async function endLease(scope: EvidenceScope, key: UnitKey, by: string, exceptOf?: string): Promise<void> {
   const right = await scope.redemptions.right(key)

@@ -121,7 +121,7 @@ export class EvidenceFacts {
     if (owner === agentId) return true
     if (owner === null || agentId === null) return false
     const known = await this.#successors(storeId)
-    // The number of agents bounds the loop, in case two agents are each other's successor.
+    // The number of agents limits the loop: in a damaged database, two agents could name each other as successor.
     let next: string | null = owner
     for (let n = 0; n < known.size && next !== null && next !== agentId; n++) next = known.get(next) ?? null
     return next === agentId

@@ -2,8 +2,8 @@ import type { EventScope } from '../records/record-event.ts'
 import { countException } from '../records/exceptions.ts'
 
 /**
- * A report whose sender was not allowed to send it: it belongs to another agent or store. `kind`: kind of evidence,
- * or type of event.
+ * A report about something of another agent or store, which the sender was not allowed to report. `kind`: kind of
+ * evidence, or type of event.
  */
 export interface ForeignReport {
   kind: string

@@ -6,8 +6,8 @@ import type { UnitKey } from '../rights/rights.ts'
 const GUARD_SECONDS = 60
 
 /**
- * Puts used receipt rights on the deny list of the store. If the reporter is the only agent of the store and knows the
- * rights, no entry is needed. `isKnown` is true if the reporter knows which rights it used.
+ * Puts used receipt rights on the deny list of the store. `isKnown` is true if the reporter knows which rights it used.
+ * If so, and if the reporter is the only agent of the store, adds no entry.
  */
 export async function publishUsedRights(
   { facts, due }: EvidenceScope,

@@ -50,8 +50,8 @@ export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
 const NAMES = ['epc', 'tag_uid', 'tag_id'] as const
 
 /**
- * Reserves the next number in the store's item sequence for a change of an item. If the change removes identifiers
- * of the item, their removals get the numbers before the change.
+ * Reserves the next number in the store's item sequence for a change of an item. If the change removes identifiers of
+ * the item, the removals get the numbers just before the number of the change.
  */
 export async function nextChangeSeq(
   db: Db,
@@ -106,7 +106,7 @@ export async function renumberItems(db: Db, storeId: string, itemIds: readonly s
       .updateTable('protected_item')
       .set({ item_seq: first + i })
       .where('item_id', '=', itemId)
-      // Skips an item that left: its number belongs to its new store.
+      // Skips an item that was moved to another store, because the other store numbers the item now.
       .where('store_id', '=', storeId)
       .execute()
   }
@@ -122,8 +122,9 @@ const itemsIn = prepared((db, p: { purchaseId: string }) =>
 )
 
 /**
- * Gives new numbers to the items of a checkout that began or ended, so that gates receive the items again. For an
- * item in payment, a gate asks the cloud before it alarms. Returns whether the checkout has items.
+ * Gives new numbers to the items of a checkout that began or ended, so that gates receive the items again. If the item
+ * is in an unpaid checkout, a gate sends a request to the cloud before it alarms. Returns whether the checkout has
+ * items.
  */
 export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; store_id: string }): Promise<boolean> {
   const units = await itemsIn(db, { purchaseId: purchase.purchase_id })

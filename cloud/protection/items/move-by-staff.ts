@@ -32,7 +32,10 @@ export async function moveByStaff(
 
 const NO_PURCHASE = { purchase_id: null, line_id: null, unit_no: null }
 
-/** Returns an item, deletes its reservations and ends its standalone unit. Returns the columns to write. */
+/**
+ * Records that the goods came back: ends the rights and the standalone unit of the item, and deletes its reservations.
+ * The result contains the columns to write.
+ */
 export async function clearPurchaseLinks(call: Call, item: ProtectedItemRow): Promise<typeof NO_PURCHASE> {
   await returnItem(call, item)
   await deleteOpenReservations(call.db, item.item_id)

@@ -51,7 +51,8 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   if (isElsewhere && known.item_status !== 'transfer_in_transit')
     throw precondition('item_in_another_store', 'the item is registered in another of your stores')
   const product = await productOf(call, store, item, epc)
-  // The row changes only the fields that it contains. If it has no EPC and no product, there is nothing to compare.
+  // The row changes only the fields that it contains. If the row has no EPC and no product, EPC and product stay as
+  // they were, so the check is skipped.
   if (epc !== undefined || product) assertSameProduct(epc ?? known?.epc, product?.ean ?? known?.ean)
   const stated = definedFields({
     epc: epc ?? null,
@@ -101,8 +102,8 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
 }
 
 /**
- * Throws if the row gives a known item another status. If the new status were ignored, the caller would expect gates to
- * act on it, and they would not.
+ * Throws if the row names another status than a known item has. A row cannot change the status, and the caller must not
+ * expect that it did.
  */
 function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus | undefined): void {
   if (stated === undefined || stated === item_status) return
@@ -110,8 +111,8 @@ function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus
 }
 
 /**
- * Throws if the row puts a tag in use on another product. If the item is paid, the other goods would pass the gate with
- * its tag.
+ * Throws if the row assigns the tag to another product while the tag is in use. If the known item is paid, its tag
+ * would let other goods pass the gate.
  */
 function assertProductStays(known: ProtectedItemRow, productId: string, epc: string | undefined): void {
   if (known.product_id === productId || MAY_BE_OTHER_GOODS.has(known.item_status)) return

@@ -171,9 +171,9 @@ export async function issueAuthorization(
 }
 
 /**
- * Ledger that may redeem a token for this device, and whether the agent's ledger is untrusted. For an untrusted
- * ledger only the agent itself gets a token, for one request. A program gets a token for the cloud's ledger. When
- * the agent reads that token, it exchanges it at the cloud for one of its own.
+ * Ledger that may redeem a token for this device, and whether the agent's ledger is untrusted. For an untrusted ledger
+ * only the agent itself gets a token, for one request. A program gets a token for the cloud's ledger. When the agent
+ * reads such a token, the agent sends the token to the cloud and gets a token for its own ledger.
  */
 async function tokenLedger(call: Call, device: DeviceRow): Promise<{ ledger: string; isUntrusted: boolean }> {
   const [agent] = device.agent_id === null ? [] : await ledgerOfAgent(call.db, { agentId: device.agent_id })

@@ -13,7 +13,10 @@ const WAIT_MS = 1_000
 /** Time between two checks, ms. */
 const STEP_MS = 25
 
-/** Recalls these leases. The cloud then retries the call before it returns a denial. Each call waits at most once. */
+/**
+ * Recalls these leases and makes the cloud run the call again before it denies the request. Each call waits at most
+ * once.
+ */
 export function requestLeaseRelease(call: Call, held: readonly ProtectionAuthorizationRow[]): void {
   if (held.length > 0) call.recallLeaseAndRetry((db) => requestEach(call, db, held))
 }
@@ -31,7 +34,7 @@ async function requestEach(
   return async (reads) => {
     for (const { store_id: storeId, agent_id: agentId, nonce } of held)
       if (agentId !== null) agents.sendCommand({ storeId, agentId }, { command: 'void', nonce })
-    // An offline agent receives the command when it reconnects, so the call does not wait for it.
+    // An offline agent receives the command only when it reconnects, so the call does not wait for offline agents.
     const reachable = held.filter(({ agent_id: agentId }) => agentId !== null && agents.isConnected(agentId))
     for (let waited = 0; reachable.length > 0 && waited < WAIT_MS; waited += STEP_MS) {
       if (await areSettled(reads, reachable)) return

@@ -47,7 +47,8 @@ export async function returnUnits(
 }
 
 /**
- * Revokes the authorization that leases this right. Devices must request the other rights of this authorization again.
+ * Revokes the authorization that leases this right. If the authorization leases further rights, devices must request
+ * these again.
  */
 export async function revokeLease(call: Call, right: UnitKey, reason: string): Promise<void> {
   const row = await findRight(call.db, right)

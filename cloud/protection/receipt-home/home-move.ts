@@ -70,7 +70,7 @@ export async function beginHomeMove(call: Call, store: StoreRow, home: string): 
   // releases only from the agent's report.
   for (const { agent_id: agentId } of await agentsHere(db, { storeId }))
     await waitFor(db, { storeId, agentId, policyVer })
-  // The new receipt home knows its own redemptions, so the move does not wait for it.
+  // The new receipt home knows its own redemptions, so the move does not wait for its report.
   await db.deleteFrom('home_move_wait').where('store_id', '=', storeId).where('agent_id', '=', home).execute()
 }
 

@@ -10,7 +10,7 @@ const formerHome = prepared((db, p: { storeId: string; epoch: number }) =>
   db.selectFrom('former_home').select('agent_id').where('store_id', '=', p.storeId).where('home_epoch', '=', p.epoch),
 )
 
-/** Stores the current receipt home as a former one. Call it before the policy gets another epoch. */
+/** Stores the current receipt home as a former one. Call it before `homeEpoch` of the policy changes. */
 export async function storeFormerHome(db: Db, store: Pick<StoreRow, 'store_id' | 'policy'>): Promise<void> {
   const { home, homeEpoch } = policyOf(store)
   await db

@@ -9,7 +9,7 @@ import { unitsOfAuthorization } from '../leases/authorizations.ts'
 import { denyRights, receiptOrdinals } from '../rights/deny-list.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 
-/** Informs the receipt home of receipt rights that the cloud leases to others (ADR 0012). */
+/** Informs the receipt home of receipt rights that the cloud leases to other agents and devices (ADR 0012). */
 
 const GUARD_SECONDS = 60
 

@@ -150,7 +150,7 @@ export async function recordReportedException(
     .execute()
 }
 
-/** Exception with this id of the tenant. */
+/** The tenant's exception with this id. */
 export function findException(
   db: Db,
   tenant: string,

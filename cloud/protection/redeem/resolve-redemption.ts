@@ -28,7 +28,7 @@ import { viewAuthorization } from '../leases/view-authorization.ts'
 
 /** Time after the claim in which only the device may report the outcome, ms. */
 const REPORT_WITHIN_MS = 300_000
-/** Time after the end of a receipt in which an agent with a slow clock may still accept it, s. */
+/** Time after the expiry of a receipt in which an agent with a slow clock may still accept the receipt, s. */
 const GUARD_SECONDS = 60
 
 export const resolveRedemption = operation({
@@ -67,8 +67,8 @@ export const resolveRedemption = operation({
 })
 
 /**
- * Finds the authorization or receipt of these redemptions. Ignores redemptions in stores that the caller cannot see,
- * because devices choose the ids.
+ * Finds the authorization or receipt of these redemptions. Devices choose the redemption ids, so another store may use
+ * the same id. Ignores redemptions in stores that the caller cannot see.
  */
 async function ownSubject(
   call: Call,

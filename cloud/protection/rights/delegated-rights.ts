@@ -12,7 +12,7 @@ export interface DelegatedRight extends UnitKey {
   storeId: string
   /** Agent that received the right. */
   agentId: string
-  /** End of the receipt plus clock guard, s since 1970. */
+  /** Expiry of the receipt plus clock guard, s since 1970. */
   untilS: number
   homeAgentId: string
   homeEpoch: number
@@ -20,7 +20,7 @@ export interface DelegatedRight extends UnitKey {
 
 type DelegatedRightKey = 'line_id' | 'unit_no' | 'right_class' | 'redemption_id'
 
-/** Retention of unresolved delegated rights after the end of the receipt, s. Agents reconnect much sooner. */
+/** Retention of unresolved delegated rights after the expiry of the receipt, s. Agents reconnect much sooner. */
 const KEEP_AFTER_END = 90 * 86_400
 
 const insert = prepared((db, p: DelegatedRight) =>
@@ -114,7 +114,7 @@ export async function storeDelegationReturned(
 
 /**
  * State of a right for a request of agent `agentId`. A right that was delegated to another agent is `used` until that
- * agent reports. If that agent was revoked, or the receipt ended, the outcome is unknown and only staff may continue.
+ * agent reports. If that agent was revoked, or the receipt expired, the outcome is unknown and only staff may continue.
  */
 export async function viewGrantableRight(
   db: Db,
@@ -137,8 +137,8 @@ export async function viewGrantableRight(
 }
 
 /**
- * After the end of their receipts, deletes delegated rights with a known outcome at once, and all others after
- * `KEEP_AFTER_END`.
+ * Deletes delegated rights with a known outcome when their receipt has expired. Deletes all other delegated rights
+ * `KEEP_AFTER_END` later.
  */
 export async function pruneDelegated(db: Db, nowMs: number): Promise<void> {
   const nowS = Math.floor(nowMs / 1_000)

@@ -5,8 +5,8 @@ import { redemptionsOfUnit } from './redemptions.ts'
 import { findRight, UNKNOWN_OUTCOME_REASON, type RightView, type UnitKey } from './rights.ts'
 
 /**
- * State at a past time, by which the cloud decides about past requests (`occurredAt`, ADR 0009). For policy and
- * devices, the cloud uses their current state.
+ * State at a past time, by which the cloud decides about past requests (`occurredAt`, ADR 0009). Policy and devices are
+ * an exception: the cloud uses their current state.
  */
 
 /** The purchase with its status at that time. */

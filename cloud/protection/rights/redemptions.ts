@@ -65,7 +65,8 @@ const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: 
     .where('u.line_id', '=', p.lineId)
     .where('u.unit_no', '=', p.unitNo)
     .where('a.voided_ms', 'is', null)
-    // Leaves out revoked authorizations of devices without an agent: they redeem at the cloud, which rejects them.
+    // Leaves out revoked authorizations of devices without an agent: these devices redeem at the cloud, which rejects
+    // revoked authorizations.
     .where((eb) => eb.or([eb('a.revoked_ms', 'is', null), eb('a.agent_id', 'is not', null)]))
     .where((eb) =>
       eb.not(
@@ -82,7 +83,7 @@ const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: 
     .limit(1),
 )
 
-/** Adds a redemption. Returns false if it already exists. */
+/** Adds a redemption. Returns false if the redemption already exists. */
 export async function addRedemption(db: Db, redemption: NewRedemption): Promise<boolean> {
   return (await insert(db, redemption)).length > 0
 }

@@ -155,7 +155,7 @@ export interface Lease {
 /** Earlier release attempts of a unit. */
 export interface Tries {
   failures: number
-  /** True if the outcome of the last attempt is unknown. A later lease without a claim does not change this. */
+  /** True if the outcome of the last attempt is unknown. A later lease without a claim does not change this value. */
   isUnknown: boolean
 }
 

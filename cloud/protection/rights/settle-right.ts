@@ -17,7 +17,8 @@ export async function unitOf(
 
 /**
  * Updates a unit's right from all its redemptions. If all uses failed or the outcome is unknown, the right keeps its
- * lease. If a use by receipt had replaced a lease, the lease is restored. With `leaseEnded`, neither happens.
+ * lease, or gets back an unused lease that a use by receipt had replaced. With `leaseEnded`, the right has no lease
+ * afterwards.
  *
  * `isDouble` is true if the right was used twice. `returned` is set if the goods were returned: `used` if a use
  * remains, else `unused`.

@@ -108,7 +108,7 @@ async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClai
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {
   const [row] = await moveOf(db, { storeId })
   if (!row) return {}
-  // Until all agents have reported, it is unknown which deny list number the receipt home needs.
+  // Until all agents have reported, the cloud does not know which deny list number the receipt home needs.
   const denySeq = (await hasAwaitedAgents(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
   return { homeMove: { atS: row.moved_s, denySeq } }
 }

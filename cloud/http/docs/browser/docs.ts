@@ -1,4 +1,7 @@
-/** Script of the reference page: contents, copy buttons, and forms that call operations with a test key. One file, so that the CSP can name its hash. */
+/**
+ * Script of the reference page: contents, copy buttons, and forms that call operations with a test key. The script is
+ * one file, so that the CSP can name its hash.
+ */
 
 const KEY_NAME = 'untag-test-key'
 const TEST_KEY = /^untag_test_[a-z]{2}_[A-Za-z0-9]+$/

@@ -29,8 +29,7 @@ const targets: HTMLElement[] = []
 
 function add(kind: string, target: HTMLElement, title: string, text: string): void {
   const words = title.replaceAll(/([a-z])([A-Z])/g, '$1 $2').split(/[\s_.]+/)
-  // Also adds the title's words from each word to the last one, joined, so that "protecteditem" finds
-  // `verifyProtectedItem`.
+  // Also adds every ending of the title without spaces, such as "ProtectedItem" of `verifyProtectedItem`.
   const parts = [...words, ...words.map((_, i) => words.slice(i).join(''))].join(' ')
   entries.push({ id: entries.length, kind, title, parts, text: text.replaceAll(/\s+/g, ' ').trim() })
   targets.push(target)
