@@ -70,7 +70,7 @@ async function fuzz({ requests, run, firstSeed, untilFirst, url }: FuzzOptions):
   signQuickly()
   const databases = await (url === undefined
     ? sqliteDatabases(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
-    : postgresDatabase(url, realPlatform().clock))
+    : postgresDatabase(url, realPlatform()))
   const results: RunResult[] = []
   try {
     const isOver = () => untilFirst && results.some(({ failures }) => failures.length > 0)

@@ -64,7 +64,7 @@ async function prepare(wanted: ShopsWanted): Promise<PreparedShops> {
   const fail = (error: Error) => {
     throw error
   }
-  const database = await openDatabase({ url, clock: platform.clock }, fail)
+  const database = await openDatabase({ url, clock: platform.clock, timers: platform.timers }, fail)
   const shops = await prepareShops(database, wanted, platform)
   await database.close()
   await pool.query(OWN_TABLES)

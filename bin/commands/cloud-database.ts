@@ -36,7 +36,13 @@ function placeOf(settings: Settings, platform: Platform, log: Log): Parameters<t
     if (replicaUrl !== undefined) throw new WrongUsage(['--replica-url needs --database-url: SQLite has no replica'])
     return { file: join(data, 'cloud.db'), migrations }
   }
-  const place: PostgresPlace = { url: databaseUrl, clock: platform.clock, migrations, pooling: databasePooling }
+  const place: PostgresPlace = {
+    url: databaseUrl,
+    clock: platform.clock,
+    timers: platform.timers,
+    migrations,
+    pooling: databasePooling,
+  }
   return replicaUrl === undefined ? place : { ...place, replica: replicaPlace(settings, replicaUrl, platform, log) }
 }
 

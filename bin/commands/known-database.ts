@@ -28,7 +28,7 @@ export async function withDatabase<T>(
   const file = join(data, 'cloud.db')
   if (!isForRestore) assertNotCopied({ data, databaseUrl })
   const database = await openDatabase(
-    databaseUrl === undefined ? { file } : { url: databaseUrl, clock: realPlatform().clock, pooling: databasePooling },
+    databaseUrl === undefined ? { file } : { url: databaseUrl, ...realPlatform(), pooling: databasePooling },
     (failure) => {
       throw failure
     },

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Id, iso, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { invalidCursor } from '../operations/paging.ts'
-import { waitForFinalPosition } from '../protection/records/final-position.ts'
+import { waitForFinalPosition } from '../persistence/positions.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { asDocument, asLines } from './document.ts'
 import { EpcisEvent } from './event.ts'
@@ -56,7 +56,7 @@ export const exportEpcisEvents = operation({
     const from = cursor === undefined ? undefined : readCursor(cursor)
     if (cursor !== undefined && !from) throw invalidCursor()
     const store = await reading.read((call) => ownStore(call, storeId))
-    const below = await reading.read((call) => waitForFinalPosition(call, storeId))
+    const below = await reading.read(({ db }) => waitForFinalPosition(db, storeId))
     const range = { below, sinceMs: since === undefined ? 0 : Date.parse(since) }
     const entries = readEvents(reading, store, { storeId, ...filter }, range, from)
     if (format === 'ndjson')

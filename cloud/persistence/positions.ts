@@ -1,5 +1,6 @@
 import { PostgresAdapter, sql, type DialectAdapter, type RawBuilder } from 'kysely'
 import { assert } from '../../policy/assert.ts'
+import { pause, type Timers } from '../../policy/platform.ts'
 import type { Db } from './database.ts'
 
 /**
@@ -16,20 +17,27 @@ import type { Db } from './database.ts'
  * the offset.
  */
 export function commitPosition(db: Db): RawBuilder<number> {
-  const offset = OFFSETS.get(db.getExecutor().adapter)
+  const offset = OPENED.get(db.getExecutor().adapter)?.offset
   const added = offset === undefined ? sql`(select value from position_offset)` : sql.lit(offset)
   return sql<number>`(${added} + cast(cast(pg_current_xact_id() as text) as bigint))`
 }
 
-/**
- * Offset of each open PostgreSQL database. Statements contain the offset as a literal, because reading it from the
- * table makes inserts 50 % slower.
- */
-const OFFSETS = new WeakMap<DialectAdapter, number>()
+/** What this process knows about an open PostgreSQL database. */
+interface OpenedDatabase {
+  /**
+   * Changes only while no cloud runs on the database. Statements contain the offset as a literal, because reading it
+   * from the table makes inserts 50 % slower.
+   */
+  readonly offset: number
+  /** For waits on open transactions. */
+  readonly timers: Timers
+}
 
-/** Stores the offset for an open database. The offset changes only while no cloud runs on the database. */
-export function rememberOffset(db: Db, offset: number): void {
-  OFFSETS.set(db.getExecutor().adapter, offset)
+const OPENED = new WeakMap<DialectAdapter, OpenedDatabase>()
+
+/** Stores offset and timers of an open PostgreSQL database. */
+export function rememberDatabase(db: Db, opened: OpenedDatabase): void {
+  OPENED.set(db.getExecutor().adapter, opened)
 }
 
 /** Larger than every position. */
@@ -106,6 +114,29 @@ export async function isHeldBack(db: Db, storeId: string, { finalBelow, end }: F
   )
   const { rows } = await sql<{ held: boolean }>`select (${found}) as held`.execute(db)
   return rows[0]?.held === true
+}
+
+/**
+ * Pauses between reads, ms. Transactions usually last milliseconds. The sum of the pauses limits the wait for a slow
+ * transaction.
+ */
+const WAITS_MS = [2, 4, 8, 16, 32, 64, 128, 256]
+
+/**
+ * Position below which no transaction can add events of this store. Waits up to half a second for an older running
+ * transaction, so that callers see all acknowledged events.
+ */
+export async function waitForFinalPosition(db: Db, storeId: string): Promise<number> {
+  const { end, ...first } = await readFrontier(db)
+  let { finalBelow } = first
+  const timers = OPENED.get(db.getExecutor().adapter)?.timers
+  if (!timers) return finalBelow
+  for (const ms of WAITS_MS) {
+    if (!(await isHeldBack(db, storeId, { finalBelow, end }))) break
+    await pause(timers, ms)
+    finalBelow = (await readFrontier(db)).finalBelow
+  }
+  return finalBelow
 }
 
 /** Maximum difference of clocks plus maximum duration of a transaction, ms. */

@@ -2,7 +2,7 @@ import { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } fro
 import type { DatabaseConnection } from 'kysely'
 import pg from 'pg'
 import { assert } from '../../policy/assert.ts'
-import type { Clock } from '../../policy/platform.ts'
+import type { Clock, Timers } from '../../policy/platform.ts'
 import {
   DatabaseUnavailable,
   EXCLUSIVE_JOBS,
@@ -14,7 +14,7 @@ import {
 } from './database.ts'
 import { kyselyOver, type Engine } from './direct-executor.ts'
 import { bringUpToDate, migratePostgres, type MigrationMode } from './migrate.ts'
-import { raisePositions, rememberOffset } from './positions.ts'
+import { raisePositions, rememberDatabase } from './positions.ts'
 import { guardedPool, POOL_LIMITS, startTransaction, type GuardedPool, type PoolLimits } from './postgres-pool.ts'
 import type { Pooling } from './pooling.ts'
 import { isPlanOutdated, runTransaction } from './postgres-transaction.ts'
@@ -69,6 +69,8 @@ const TYPES = {
 export interface PostgresPlace {
   readonly url: string
   readonly clock: Pick<Clock, 'elapsed'>
+  /** For waits on other transactions. They end in real time, so the timers must run in real time, too. */
+  readonly timers: Timers
   /** Default: `apply`. */
   readonly migrations?: MigrationMode
   readonly limits?: PoolLimits
@@ -124,7 +126,7 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
       await sql`select pg_advisory_xact_lock(${sql.lit(JOB_LOCKS)}, ${sql.lit(EXCLUSIVE_JOBS[job])})`.execute(db)
       return work(db)
     })
-  rememberOffset(reads, await write(raisePositions))
+  rememberDatabase(reads, { offset: await write(raisePositions), timers: place.timers })
   const replica = place.replica && openReplica(place, place.replica, engine, reads)
   const close = async () => {
     await replica?.close()

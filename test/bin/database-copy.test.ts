@@ -132,7 +132,7 @@ describe.skipIf(server === '')(
     async function continueOnCopy(): Promise<void> {
       await shop.cloud.restart(async () => {
         await copy()
-        shop.cloud.db.again = () => openDatabase({ url, clock: realPlatform().clock }, fail)
+        shop.cloud.db.again = () => openDatabase({ url, ...realPlatform() }, fail)
       })
       expect(shop.cloud.db.database.dialect).toBe('postgres')
     }
@@ -194,7 +194,7 @@ describe.skipIf(server === '')(
       }
       while (!(await step())) {
         if (runs++ > 0) continue
-        await expect(openDatabase({ url, clock: realPlatform().clock }, fail)).rejects.toThrow(
+        await expect(openDatabase({ url, ...realPlatform() }, fail)).rejects.toThrow(
           'the database contains an incomplete copy: run untag database copy again',
         )
         expect(isComplete).toBe(false)

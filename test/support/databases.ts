@@ -39,7 +39,7 @@ export async function newDatabase(kind: DatabaseKind): Promise<TestDatabase> {
     }
   }
   const { url, remove } = await newPostgresDatabase()
-  const again = () => openDatabase({ url, clock: realPlatform().clock }, fail)
+  const again = () => openDatabase({ url, ...realPlatform() }, fail)
   return { database: await again(), location: { url }, again, remove }
 }
 

@@ -3,12 +3,11 @@ import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../../policy/protect
 import { Id, Limit, Success, Timestamp } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import { invalidCursor } from '../../operations/paging.ts'
-import { positionSince } from '../../persistence/positions.ts'
+import { positionSince, waitForFinalPosition } from '../../persistence/positions.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { dispositionsOf } from './alarm-queries.ts'
 import { Disposition, toDisposition } from './dispose-alarm.ts'
 import { eventsAfter, type EventPosition } from './event-queries.ts'
-import { waitForFinalPosition } from './final-position.ts'
 
 const DEFAULT_PAGE = 100
 
@@ -39,7 +38,7 @@ export const fetchProtectionEvents = operation({
     const from = cursor === undefined ? START : readCursor(cursor)
     const { tenant } = await ownStore(call, filter.storeId)
     const range = {
-      below: await waitForFinalPosition(call, filter.storeId),
+      below: await waitForFinalPosition(call.db, filter.storeId),
       sinceMs: since === undefined ? 0 : Date.parse(since),
     }
     const position = await positionSince(db, 'protection', filter.storeId, range.sinceMs)

@@ -28,7 +28,7 @@ describe.skipIf(missing !== undefined)(
     })
 
     const open = (pooling: 'session' | 'transaction') =>
-      openDatabase({ url: bouncer.url, clock: realPlatform().clock, pooling }, (failure) => {
+      openDatabase({ url: bouncer.url, ...realPlatform(), pooling }, (failure) => {
         throw failure
       })
     const openOther = async () => {

@@ -22,7 +22,7 @@ describe.skipIf(!has)(
 
     /** Offset of the clock to the real one, ms. */
     let aheadMs: number
-    const { clock: real } = realPlatform()
+    const { clock: real, timers } = realPlatform()
     const clock = { elapsed: () => real.elapsed() + aheadMs }
 
     beforeEach(async () => {
@@ -32,7 +32,7 @@ describe.skipIf(!has)(
       const url = new URL(server.url)
       url.port = String(network.port)
       states = []
-      database = await openPostgres({ url: url.href, clock, limits: LIMITS }, (state) => states.push(state))
+      database = await openPostgres({ url: url.href, clock, timers, limits: LIMITS }, (state) => states.push(state))
       await database.write((db) => sql`create table counted (n int)`.execute(db))
     })
     afterEach(async () => {

@@ -43,7 +43,7 @@ describe.skipIf(primary === undefined)(
         onState: (state: ReplicaState) => void states.push(state),
       }
       shop.cloud.db.again = () =>
-        openDatabase({ url, clock, replica }, (failure) => {
+        openDatabase({ url, clock, timers, replica }, (failure) => {
           throw failure
         })
       await shop.cloud.restart()

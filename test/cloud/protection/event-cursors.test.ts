@@ -5,6 +5,7 @@ import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { Db } from '../../../cloud/persistence/database.ts'
 import { oldestOpen, raisePositions, skipLostPositions } from '../../../cloud/persistence/positions.ts'
 import { storeEvent } from '../../../cloud/protection/records/record-event.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
 import { newDatabase, onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
@@ -28,8 +29,8 @@ const TYPE = 'protection.exception.raised'
 let shop: Shop
 let tenant: string
 
-async function setUp(kind: 'sqlite' | 'postgres') {
-  shop = await openShop(kind)
+async function setUp(kind: 'sqlite' | 'postgres', options: Parameters<typeof openShop>[1] = {}) {
+  shop = await openShop(kind, options)
   const { reads } = shop.cloud.db.database
   const row = await reads
     .selectFrom('store')
@@ -209,6 +210,17 @@ describe.skipIf(!hasPostgres)(
       expect(before).toEqual([])
       // The cloud can log which transaction is open.
       expect(oldest).toEqual({ id: expect.any(Number), pid: expect.any(Number), application: expect.any(String) })
+    })
+
+    it.each(NAMES)('delay %s by real time, also if the timers of the cloud are simulated', async (list) => {
+      await shop.stop()
+      await setUp('postgres', { platform: virtualPlatform({ startMs: Date.now() }) })
+      const first = await begin(shop.cloud.db.database, (db) => store(db, 'early', 1_000))
+      await write('late', 2_000)
+      const { read } = follow(list, 500)
+      expect(await read()).toEqual([])
+      await first.end()
+      expect(await read()).toEqual(['early', 'late'])
     })
 
     it('delay no unaffected events, nor other databases of the cluster', async () => {

@@ -2,7 +2,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from '../../../cloud/persistence/database.ts'
 import { openDatabase } from '../../../cloud/persistence/open-database.ts'
-import type { Clock } from '../../../policy/platform.ts'
+import type { PostgresPlace } from '../../../cloud/persistence/postgres.ts'
 import { createTestAccounts, type TestAccounts } from './test-accounts.ts'
 
 /** Creates a database with the test accounts for each run. */
@@ -34,7 +34,10 @@ export async function sqliteDatabases(parent: string): Promise<RunDatabases> {
 }
 
 /** Creates the test accounts in an empty PostgreSQL database, which suffices for one run. */
-export async function postgresDatabase(url: string, clock: Pick<Clock, 'elapsed'>): Promise<RunDatabases> {
-  const accounts = await createTestAccounts(await openDatabase({ url, clock }, fail))
-  return { accounts, open: () => openDatabase({ url, clock }, fail), remove: () => undefined }
+export async function postgresDatabase(
+  url: string,
+  platform: Pick<PostgresPlace, 'clock' | 'timers'>,
+): Promise<RunDatabases> {
+  const accounts = await createTestAccounts(await openDatabase({ url, ...platform }, fail))
+  return { accounts, open: () => openDatabase({ url, ...platform }, fail), remove: () => undefined }
 }
