@@ -31,7 +31,10 @@ export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: true, ho
 
 export type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
 
-/** Returns the JSON Schema of a configuration file. It lacks the rules between devices, which `readConfig` checks. */
+/**
+ * Returns the JSON Schema of a configuration file. The schema lacks the rules between devices, which `readConfig`
+ * checks.
+ */
 export function configSchema(): object {
   const whole = Settings.extend({ devices: z.array(DeviceEntry).max(MAX_DEVICES).default([]) })
   return { ...z.toJSONSchema(whole, { io: 'input' }), title: 'Configuration of the untag edge agent' }
@@ -71,7 +74,10 @@ function explain(issue: z.core.$ZodIssue): string[] {
   return [`${issue.path.join('.')}: ${issue.message}`]
 }
 
-/** Returns faults of `feeds` settings. The target must be in the file and must not feed a device itself. */
+/**
+ * Returns faults of `feeds` settings. The named device must be in the file and must not have the setting `feeds`
+ * itself.
+ */
 function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
   const wired = devices.map((device) => ({ deviceId: device.deviceId, feeds: capabilitiesOf(device).feeds }))
   const ids = new Set(wired.filter(({ feeds }) => feeds === undefined).map(({ deviceId }) => deviceId))

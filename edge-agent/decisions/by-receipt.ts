@@ -178,8 +178,8 @@ function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefine
 }
 
 /**
- * Facts if no unit is free: the tag does not belong to the receipt, or all covered units are used. Returns null if
- * receipts do not authorize this action.
+ * Returns the facts for the decision if no unit is free: the tag does not belong to the receipt, or all covered units
+ * are used. Returns null if receipts do not authorize this action.
  */
 function factsWithoutUnit(covered: readonly number[] | undefined, identifiers: ItemIdentifiers): ItemFacts | null {
   if (covered === undefined) return null

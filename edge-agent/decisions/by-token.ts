@@ -73,7 +73,7 @@ export function decideByToken(
     token: failed,
     clockTrusted: clockTrust !== 'none',
     stage: trust.stage(),
-    // The cloud has decided about item and policy.
+    // The cloud checked item and policy when it issued the token.
     item: { status: 'paid', paidBy: 'purchase' },
     identifiedBy: [],
     right: 'free',
@@ -109,8 +109,8 @@ function mismatch(
 ): Extract<DenyReason, 'token_invalid' | 'token_revoked'> | undefined {
   if (authorization.act !== request.action || authorization.led !== `${ledger.ledgerId}.${ledger.generation}`)
     return 'token_invalid'
-  // Skips a token that the agent fetched for this request. The claim checks that token, and answers `already_redeemed`
-  // if this ledger used the right.
+  // Skips this check for a token that the agent fetched for this request. The claim checks that token, and answers
+  // `already_redeemed` if this ledger used the right.
   if (!isFetchedForRequest && ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
   // If the cloud was restored to a backup from before this token, the cloud does not know the token and may grant the
   // right again.

@@ -25,7 +25,7 @@ export interface DevicesParts {
   ledger: Ledger
   storeId: string
   log: Log
-  /** Starts the supervisor of the devices. If absent, the imported `supervise` starts it. */
+  /** Starts the supervisor of the devices. If absent, the imported `supervise` starts the supervisor. */
   supervise?: (options: SupervisorOptions) => Supervisor
   /** Trusted time, ms. */
   nowMs(): number
@@ -60,7 +60,7 @@ export class Devices {
   readonly doors: Doors
   readonly #parts: DevicesParts
   readonly #releases: ReleaseWatch
-  // Rate-limited: a loose plug or a wrong baud rate can cause an event every second.
+  // The rate of these logs is limited, because a loose plug or a wrong baud rate can cause an event every second.
   readonly #stateLog: RateLimitedLog
   readonly #faultLog: RateLimitedLog
   #supervisor: Supervisor | undefined

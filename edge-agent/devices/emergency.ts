@@ -121,7 +121,10 @@ export class Emergency {
     this.#updateInput(input)
   }
 
-  /** Commands the devices as the inputs demand. Also call it after a policy change, which may change device types. */
+  /**
+   * Sends the devices the commands that the inputs demand. Also call it after a policy change, which may change device
+   * types.
+   */
   refresh(): void {
     const { wiring } = this.#parts
     if (this.#isStopped) return
@@ -165,7 +168,7 @@ export class Emergency {
   #commandDevice(deviceId: string, open: boolean, silent: boolean): void {
     const { wiring, command } = this.#parts
     const key = `${open} ${silent}`
-    // Drivers that open an output in an emergency wait for a first command. Sirens do not.
+    // Drivers that open an output in an emergency wait for a first command. Sirens do not wait for a first command.
     const isWaiting = wiring.openInEmergency.includes(deviceId)
     const before = this.#lastCommands.get(deviceId) ?? (isWaiting ? undefined : 'false false')
     if (before === key) return

@@ -60,7 +60,7 @@ export interface ItemProgress {
 
 export interface StoredItems {
   readonly progress: ItemProgress | undefined
-  /** In the order of their numbers, from 1. */
+  /** The labels, in the order of their numbers, from 1. */
   readonly labels: readonly ItemLabel[]
   rows(): IterableIterator<StoredRow>
 }

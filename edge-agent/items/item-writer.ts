@@ -6,7 +6,10 @@ import type { ItemLabels } from './item-labels.ts'
 const FLUSH_MS = 50
 /** Delay before a failed write is retried, ms. */
 const RETRY_MS = 60_000
-/** Rows in a full commit; the last entry may add a few rows. A commit blocks the agent for about 1 ms. */
+/**
+ * Rows in a full commit. The last entry of a commit may exceed this number by a few rows. A commit blocks the agent for
+ * about 1 ms.
+ */
 const ROWS_AT_ONCE = 300
 /**
  * Maximum queued entries. If more entries wait, the writer writes at once, and the agent does nothing else meanwhile.

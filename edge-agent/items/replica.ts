@@ -132,8 +132,8 @@ export class Replica {
   #judge(page: ItemsClaims): Exclude<ItemsVerdict, 'taken'> | undefined {
     if (page.epoch < this.#at.epoch) return 'rollback'
     this.#noteHead(page)
-    // Other pages may have raised `ver` above this floor in the meantime. Even then, removals below the floor are still
-    // missing.
+    // Meanwhile other pages may have raised `ver` above the floor, so that `#isBelow` returns false. The replica still
+    // lacks the removals below the floor, so `isAwaited` also starts the table again.
     const isAwaited = this.#restartFloor !== undefined && page.after === 0 && page.floor >= this.#restartFloor
     if (page.epoch > this.#at.epoch || this.#isBelow(page.floor) || isAwaited) {
       if (page.after !== 0) {

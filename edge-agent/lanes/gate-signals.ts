@@ -19,7 +19,7 @@ export const AMBER_SECONDS = 4
 
 /**
  * Chooses the signal for a decision. Green means that the gate is open. Only tags sound the siren; a denied receipt
- * lights amber. If it is unknown whether a tag is paid, the policy chooses the signal; the default is amber.
+ * lights amber. If the agent does not know whether a tag is paid, the policy chooses the signal; the default is amber.
  * `sirenSeconds`: alarm duration of the gate.
  */
 export function gateSignal(
@@ -36,7 +36,7 @@ export function gateSignal(
       : { signal: 'green', seconds: GREEN_SECONDS, isAlarm: false }
   if (!hasTag) return amber
   const siren: GateSignal = { signal: 'siren', seconds: sirenSeconds, isAlarm: true }
-  // If the status allows the item to leave but the request was denied, staff handle it.
+  // If the status allows the item to leave but the request was denied, amber calls staff.
   if (answer.itemStatus && GATE_BEHAVIOUR[answer.itemStatus] === 'pass') return amber
   // If the status is stale, the item may be paid by now.
   const isKnown = answer.statusAgeSeconds === undefined

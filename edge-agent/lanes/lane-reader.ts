@@ -28,7 +28,7 @@ export interface LaneReaderParts extends ReceiptParts {
   /** The policy's facts about the device; undefined if the policy does not list it. */
   deviceOf(deviceId: string): DeviceFacts | undefined
   verifyPickupCode(code: string): Promise<VerifiedCode>
-  /** Called after a receipt was presented: it may cover tags that are still at the reader. */
+  /** Called after a receipt was presented: the receipt may cover tags that are still at the reader. */
   onReceipt(deviceId: string): void
 }
 

@@ -11,7 +11,10 @@ export interface LaneStates {
 /** Number of states above which the agent drops states of unknown devices. */
 export const STATES_LIMIT = 1_000
 
-/** Makes the states. Above the limit, drops the oldest unknown device, because programs may name any device. */
+/**
+ * Makes an empty table of states. Above the limit, drops the state of the oldest unknown device, because programs may
+ * name any device.
+ */
 export function laneStates(isKnown: (deviceId: string) => boolean): LaneStates {
   const states = new Map<string, LaneState>()
 

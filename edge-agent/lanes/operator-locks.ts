@@ -30,7 +30,7 @@ const COUNTED_MS = 3_600_000
 const LOCK_MS = 15 * 60_000
 
 interface OperatorErrors {
-  /** Oldest first, fewer than `ERRORS`. */
+  /** The counted errors, oldest first; always fewer than `ERRORS`. */
   errors: { caller: string; atMs: number }[]
   lockedUntil: number
 }

@@ -17,7 +17,7 @@ export interface ReceiptParts {
   trust: Pick<Trust, 'keys'>
 }
 
-/** Unused rights of a receipt. Undefined if the receipt is not genuine, has expired or was revoked. */
+/** Returns the unused rights of a receipt. Undefined if the receipt is not genuine, has expired or was revoked. */
 export function unusedRights(
   { storeId, ledger, clock, trust }: ReceiptParts,
   receipt: string,

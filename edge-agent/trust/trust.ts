@@ -32,7 +32,7 @@ import { openClaims, refused, claimedType, type Acceptance } from './verify/open
  * reasons for an untrusted ledger.
  */
 
-/** Opens the stored documents and verifies each again. Without `items` the agent requests none. */
+/** Opens the stored documents and verifies each again. Without `items` the agent requests no items. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
   return new Trust(identity, ledger, clock, items)
 }

@@ -22,8 +22,8 @@ export type BrokerClaims = z.infer<typeof BrokerClaims>
 export type BrokerAccess = Omit<BrokerClaims, 'aud' | 'iat' | 'exp'>
 
 /**
- * Identifies the content of a broker document. The agent sends this identifier, and the cloud answers if it has a newer
- * document.
+ * Identifies the content of a broker document. The agent sends this identifier. The cloud returns its document only if
+ * the identifiers differ.
  */
 export function brokerVersion({ url, username, password, ca }: BrokerAccess): string {
   const text = JSON.stringify([url, username, password ?? null, ca ?? null])

@@ -77,8 +77,8 @@ export const PolicyClaims = z.strictObject({
   /** Id of the store key of the verifiers (policy/operator-verifiers.ts). Absent without operators. */
   storeKey: z.string().length(16).optional(),
   /**
-   * Set after a move of the receipt home. The new home honours earlier receipts without staff only after it has the
-   * deny list up to `denySeq`.
+   * Set after a move of the receipt home. The new receipt home honours earlier receipts without staff only after it has
+   * the deny list up to `denySeq`.
    */
   homeMove: z.strictObject({ atS: Seconds, denySeq: z.int().min(0) }).optional(),
   /** Agents of the store with their public keys and their address in the store's network. */

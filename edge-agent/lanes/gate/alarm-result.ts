@@ -2,7 +2,7 @@ import type { ScanResult } from '../scan-result.ts'
 import { tagNameOf } from './tags/gate-tag.ts'
 import type { TagAssessment } from './assess-tag.ts'
 
-/** The result that the gate's display shows for an alarm: a denied request. */
+/** Makes the result that the gate's display shows for an alarm, in the form of a denied request. */
 export function alarmResult(tag: string, { severity, item }: TagAssessment, offline: boolean): ScanResult {
   const name = tagNameOf(tag)
   const isLoud = severity === 'siren'

@@ -50,7 +50,7 @@ export interface LeavingTag {
   coverage(): 'receipt' | 'released' | undefined
 }
 
-/** Assesses one leaving tag on its own. */
+/** Assesses one leaving tag, without regard to other tags. */
 export function assessTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolicy): TagAssessment {
   const { item } = tag
   if (!item) return assessUnknownTag(tag, policy, gate)

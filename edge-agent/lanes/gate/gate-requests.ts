@@ -28,7 +28,7 @@ export interface GateRequestsParts {
   journal: Pick<DeviceJournal, 'add' | 'write'>
 }
 
-/** Time in which the same receipt opens the gate again, ms. */
+/** Time in which the same receipt opens the gate again without a new decision, ms. */
 const REPEAT_MS = 20_000
 const ONE_BY_ONE_TIMEOUT_MS = 4_000
 

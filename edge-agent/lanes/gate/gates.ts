@@ -51,8 +51,9 @@ export function openGates(parts: GatesParts): Gates {
 }
 
 /**
- * The exit gates of this agent. Reads, receipts and releases go to gate-lane.ts, which signals and records alarms.
- * exit-claims.ts claims the exit rights of paid tags that have left. A gate starts with its first read or receipt.
+ * The exit gates of this agent. Reads, receipts and releases go to gate-lane.ts, which switches lights and siren and
+ * records alarms. exit-claims.ts claims the exit rights of paid tags that have left. A gate starts with its first read
+ * or receipt.
  */
 export class Gates {
   readonly #parts: GatesParts

@@ -8,7 +8,7 @@ import { entriesOf, type TagEntry } from './receipt-pass.ts'
 /** One released unit. `tag`: the name from `gateTagOf`, if the tag is known. */
 export interface ReleasedUnit {
   readonly proof: UnitProof
-  /** End of the release, trusted time, ms. */
+  /** Until this time the gates stay silent for the unit, trusted ms. */
   readonly untilMs: number
   readonly tag?: string
 }

@@ -20,8 +20,7 @@ import { RedeemedRights } from './redeemed-rights.ts'
  *
  * What prevents a second release of a unit at this agent:
  *   - `claim` checks with free-rights.ts that a right is free and inserts the claim, in one transaction. Transactions
- *     run one
- *     at a time.
+ *     run one at a time.
  *   - The transaction is on disk before the device gets its command (../file/commit.ts, `synchronous=FULL`).
  *   - token-rights.ts binds a token to the receipt of the same unit. A redemption by token also uses the receipt's
  *     right, and after a redemption by receipt the token is refused.
@@ -37,7 +36,7 @@ export interface UnsettledClaim {
   device_id: string
 }
 
-/** Claims in this ledger's tables. */
+/** The claims in this ledger's tables. */
 export class Claims {
   readonly unresolved: UnresolvedRedemptions
   readonly #db: Connection
@@ -77,7 +76,8 @@ export class Claims {
     if (this.#isPruned(request)) return { ok: false, reason: 'token_expired' }
     const free = this.#free.freeFor(request)
     const taken = request.all ? free : free.slice(0, 1)
-    // This check comes before the revocation check: after `already_redeemed` the caller voids the token.
+    // This check comes before the revocation check. After `already_redeemed` the caller voids the token, and a repeated
+    // request must get `already_redeemed` again.
     if (taken.length === 0) return { ok: false, reason: 'already_redeemed' }
     if (this.#isRevoked(request)) return { ok: false, reason: 'token_revoked' }
     if (this.#limits.isReached(request)) return { ok: false, reason: 'limit_exceeded' }
@@ -214,7 +214,10 @@ export class Claims {
     this.unresolved.prune()
   }
 
-  /** Call it when trusted time was set back to `toS`, s. Receipts whose entries were pruned too early stay unusable. */
+  /**
+   * Call it when trusted time was set back to `toS`, s. Receipts whose ledger entries were pruned too early stay
+   * unusable.
+   */
   rewindTo(toS: number): void {
     this.#limits.rewindTo(toS)
     this.unresolved.rewindTo(toS)

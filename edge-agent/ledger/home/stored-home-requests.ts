@@ -3,9 +3,9 @@ import type { Outcome, RightClass } from '../../../policy/vocabulary.ts'
 import type { Claims } from '../claims/claims.ts'
 
 /**
- *   open ── claimed ──▶ used ── confirmed ──▶ deleted: the home already counts the right as used
+ *   open ── claimed ──▶ used ── confirmed ──▶ deleted: the receipt home already counts the right as used
  *     │                   └───── failed, unknown ──┐
- *     └── abandoned ───────────────────────────────┴─▶ reported to the home until it acknowledges ──▶ deleted
+ *     └── abandoned ───────────────────────────────┴─▶ reported to the receipt home until it acknowledges ──▶ deleted
  *
  * Requests of this agent to the receipt home. If the answer to a request is lost, the receipt home may have reserved
  * rights that this agent does not use. Only this agent can report that the rights are unused. Call all methods inside a
@@ -21,8 +21,8 @@ export interface StoredHomeRequests {
   /** True until a claim uses the request, or the agent abandons it. */
   isOpen(redemptionId: string): boolean
   /**
-   * Links the request with the claim that uses it. `granted`: the units that the home granted; absent if the answer was
-   * lost.
+   * Links the request with the claim that uses it. `granted`: the units that the receipt home granted; absent if the
+   * answer was lost.
    */
   noteClaim(redemptionId: string, claimId: string, granted?: readonly number[]): void
   /** Stores the outcome of the claim. */

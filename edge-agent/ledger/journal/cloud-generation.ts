@@ -77,7 +77,7 @@ export function openCloudGeneration(metadata: Metadata, journal: Journal): Cloud
     },
     resendAll,
     onRenumbered() {
-      // Acknowledged rows were deleted, so a resync covers only the waiting rows.
+      // The journal deleted the acknowledged rows, so a resync covers only the unacknowledged rows.
       if (metadata.get(RESYNC_UNTIL) !== undefined) metadata.set(RESYNC_UNTIL, String(journal.head.seq))
       // Renumbered rows start at 1.
       if (metadata.get(RESYNC_FROM) !== undefined) metadata.set(RESYNC_FROM, '1')

@@ -46,7 +46,7 @@ export class JournalRows {
     return this.#one.get(seq)
   }
 
-  /** Returns rows after this number, oldest first. Limit -1 returns all. */
+  /** Returns rows after this number, oldest first. With limit -1, returns all these rows. */
   after(seq: number, limit: number): StoredJournalRow[] {
     return this.#after.all(seq, limit)
   }

@@ -16,9 +16,9 @@ export interface BrokerAddressParts {
 }
 
 /**
- * Where and how the agent logs in to the broker. The cloud signs a document about this for each agent, and sends the
- * document with polls. After a start, the agent has only the URL from the enrolment. So the agent fetches the document
- * before it connects to the broker.
+ * Where and how the agent logs in to the broker. For each agent, the cloud signs a document with this information and
+ * sends the document with polls. After a start, the agent has only the URL from the enrolment. So the agent fetches the
+ * document before it connects to the broker.
  */
 export class BrokerAddress {
   readonly #parts: BrokerAddressParts

@@ -49,7 +49,8 @@ export function ledgerHandshake(ledger: Ledger, log: Log): LedgerHandshake {
       get generation() {
         return ledger.generation
       },
-      // Until the cloud has answered once, this is the position at the start, because newer rows would hide a rollback.
+      // Until the cloud has answered once, `head` is the position at the start, because newer rows would hide a
+      // rollback.
       get head() {
         return isAnswered ? ledger.journal.head : ledger.openedAt
       },

@@ -27,7 +27,7 @@ export interface LedgerState {
   readonly head?: { seq: number; hash: string }
   /** True if the agent found that its ledger was restored. */
   readonly restored?: boolean
-  /** Set while the agent sends rows again, after a restore of the cloud or a withdrawn acknowledgement. */
+  /** Set while the agent sends rows again, after a restore of the cloud or a false acknowledgement. */
   readonly resync?: { cloudGeneration: number; oldest: number } | undefined
 }
 

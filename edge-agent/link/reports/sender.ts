@@ -102,7 +102,7 @@ export class Sender {
     if (this.#isCalling || this.#isStopped || !isOnline()) return
     while (this.#published.length < WINDOW) {
       const from = this.#published.at(-1) ?? outbox.acked
-      // A partial batch waits until the batches under way are acknowledged, so that more rows can join it.
+      // A partial batch waits until the batches under way are acknowledged, so that more rows can join the batch.
       if (this.#published.length > 0 && outbox.head - from < BATCH_LIMIT) return
       const next = outbox.next(from, nowMs())
       if (next === undefined) return

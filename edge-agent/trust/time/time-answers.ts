@@ -9,7 +9,7 @@ import { openClaims, refused, type Refusal } from '../verify/open-claims.ts'
  *
  * If the hardware clock is years ahead, the agent rejects each new key set as expired, and then no key set can verify
  * the correct time. Therefore the newest rejected key set may verify a time answer. The root key must have signed the
- * set, and the answered time must be within the validity of the set.
+ * set, and the time in the answer must be within the validity of the set.
  */
 export interface TimeAnswers {
   /** Offers a newer key set that the agent rejected only because of its own clock. */
@@ -32,7 +32,10 @@ export type OpenedTime = { ok: true; claims: TimeClaims; timeEpoch: number } | {
  */
 const OVERTAKEN_MS = 60_000
 
-/** Returns the refusal for a verdict of the trusted clock, if any. `behindMs`: trusted time minus answered time. */
+/**
+ * Returns the refusal for a verdict of the trusted clock, if any. `behindMs`: trusted time minus the time in the
+ * answer.
+ */
 export function timeRefusal(
   verdict: SignedTimeVerdict,
   behindMs: number,

@@ -20,7 +20,7 @@ export interface Departures {
 
 /** Time without a read after which a tag is gone, ms. Receipts cover tags for the same time (receipt-pass.ts). */
 const GONE_MS = 30_000
-/** Maximum tags that left and are not gone yet. The gate does not report further tags. */
+/** Maximum tags that wait for these 30 s. The gate does not report further tags. */
 const LIMIT = 2_000
 
 /** Starts without tags. */

@@ -60,8 +60,8 @@ export class Presence {
     this.#calibratingUntilMs = calibratingUntilMs
     for (const { tag, longestGapMs, wasOutside } of stationaryTags.slice(0, TRACK_LIMIT)) {
       const wasInside = longestGapMs !== undefined
-      // Skips tags without antenna sides: such a tag may have left during the restart, and would return without an
-      // alarm.
+      // Skips tags from readers that cannot locate tags: such a tag may have left during the restart. If the tag
+      // counted as stationary, its return would cause no alarm.
       if (!wasInside && !wasOutside) continue
       const track = newTrack(wasInside ? 'inside' : 'none', nowMs)
       this.#tracks.set(tag, { ...track, longestGapMs: longestGapMs ?? 0, wasInside, wasOutside, isStationary: true })

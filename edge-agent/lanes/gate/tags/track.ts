@@ -25,14 +25,14 @@ export interface Track {
   isStationary: boolean
 }
 
-/** Gap between reads after which a tag counts as a new approach, ms. */
+/** Gap between reads after which the next read counts as a new approach of the tag, ms. */
 export const APPROACH_MS = 5_000
 /**
  * Time for which the origin of a tag is remembered, ms. In Gen2 sessions 2 and 3 a tag stays silent for up to a
  * minute after a read.
  */
 export const REMEMBERED_MS = 60_000
-/** Gap after which a stationary tag counts as a new approach, ms. */
+/** Gap after which the next read of a stationary tag counts as a new approach, ms. */
 export const STATIONARY_GONE_MS = 60_000
 /** Period after which a tag counts as inside again if all its reads were inside, ms. */
 const SETTLED_MS = 1_000
@@ -50,7 +50,7 @@ const [SHORTEST_GAP_MS, LONGEST_GAP_MS] = [400, 1_500]
 const GAP_LEARNT_MS = 10_000
 const RETURNS_COUNTED = 2
 /**
- * A tag with many returns counts as left only after this many consecutive reads outside. Stationary tags that are
+ * A tag that returned twice counts as left only after this many consecutive reads outside. Stationary tags that are
  * rarely read do not reach this number.
  */
 const RUN_AFTER_RETURNS = 3
@@ -87,8 +87,8 @@ export function newApproach(known: Track, zone: Zone, atMs: number): Track {
 }
 
 /**
- * Gap after which the tag counts as a new approach, ms. If the reader cannot locate tags, a stationary tag that is
- * read again may be leaving. After two returns the gate ignores such a tag.
+ * Gap after which the next read counts as a new approach of the tag, ms. If the reader cannot locate tags, a stationary
+ * tag that is read again may be leaving. After two returns the gate ignores such a tag.
  */
 export function approachMs({ isStationary, returns }: Track, zone: Zone): number {
   const isIgnored = isStationary && (zone !== 'none' || returns >= RETURNS_COUNTED)
