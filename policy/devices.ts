@@ -129,7 +129,8 @@ export function canPerform(device: DeviceFacts, action: ProtectionAction): boole
 }
 
 /**
- * True for an unattended device that reads tags. At such a device a receipt releases only tags that match its entries.
+ * True for an unattended device, other than a gate, that reads tags. At such a device a receipt releases only tags that
+ * match its entries.
  */
 export function releasesByTag({ workflowType, capabilities, deviceType }: DeviceFacts): boolean {
   const isWatched = workflowType === 'staff_assisted' || workflowType === 'pos_integrated'

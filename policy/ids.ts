@@ -3,7 +3,7 @@ import { assert } from './assert.ts'
 import { crockford } from './base32.ts'
 import type { Clock, Platform } from './platform.ts'
 
-/** The last id made by a clock. */
+/** The last id that was made with a clock. */
 interface LastId {
   ms: number
   seq: number
@@ -54,7 +54,7 @@ export function firstIdAt(prefix: string, ms: number): string {
   return `${prefix}_${crockford.encode(bytes)}`
 }
 
-/** True if `text` is an id that `newId` wrote with this prefix. */
+/** True if `text` has the form of an id that `newId` makes with this prefix. */
 export function isIdOf(prefix: string, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text.slice(prefix.length + 1))
 }

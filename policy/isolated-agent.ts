@@ -22,9 +22,9 @@ export interface IsolatedReceiptFacts {
   /** Undefined: unknown. */
   riskClass: number | undefined
   stage: PolicyStage
-  /** Time since the agent last reached the receipt home, s. */
+  /** Time since the agent last reached the cloud or the receipt home, s. */
   isolatedSeconds: number
-  /** Receipts that the agent honoured since it last reached the receipt home. */
+  /** Receipts that the agent honoured while isolated and that the cloud has not acknowledged yet. */
   honouredReceipts: number
 }
 

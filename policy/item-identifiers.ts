@@ -5,7 +5,7 @@ import { isIdShaped } from './ids.ts'
 export const ITEM_IDENTIFIER_KINDS = ['epc', 'tagUid', 'tagId', 'itemLineId'] as const
 export type ItemIdentifierKind = (typeof ITEM_IDENTIFIER_KINDS)[number]
 
-/** Identifiers that a token may name, by priority. `gtin` only if no item is known. */
+/** Identifiers that a token may name, by priority. A token names the `gtin` only if no item is known. */
 export const IDENTIFIER_KINDS = [...ITEM_IDENTIFIER_KINDS, 'gtin'] as const
 export type IdentifierKind = (typeof IDENTIFIER_KINDS)[number]
 

@@ -4,7 +4,7 @@ import { acceptRanges } from './accept-header.ts'
 export const LANGUAGES = ['en', 'de'] as const
 export type Language = (typeof LANGUAGES)[number]
 
-/** Stores the language that a reader chose with the switch of a page. */
+/** Cookie with the language that a reader chose with the switch of a page. */
 export const LANGUAGE_COOKIE = 'untag_language'
 
 /** Sources of the reader's language. */
@@ -41,8 +41,8 @@ export function otherLanguage(language: Language): Language {
 }
 
 /**
- * The language with the highest quality. If several languages have this quality, the first of these languages. `de-AT`
- * matches `de`.
+ * Returns the accepted language with the highest quality. If several languages have this quality, returns the first.
+ * `de-AT` matches `de`.
  */
 function acceptedLanguage(header: string | undefined): Language {
   const ranges = acceptRanges(header)

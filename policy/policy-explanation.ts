@@ -20,7 +20,7 @@ export interface PolicyScenario {
   action: ProtectionAction
   /** Undefined: the item has no category. The offline prediction then treats the category as unknown. */
   category: string | undefined
-  /** If undefined, the same as for `category`. */
+  /** Undefined: the item has no brand. The offline prediction then treats the brand as unknown. */
   brand: string | undefined
   /** Undefined: unknown. */
   priceCent: number | undefined

@@ -25,7 +25,7 @@ interface Window {
 }
 
 /**
- * Writes at most 10 lines per minute and key. At the end of the minute it writes the number of suppressed lines
+ * Writes at most 10 lines per minute and key. At the end of the minute the log writes the number of suppressed lines
  * (`suppressed`).
  */
 export function rateLimitedLog(

@@ -22,7 +22,7 @@ export function closestNames(word: string, known: Iterable<string>, limit = 3): 
     .map(({ name }) => name)
 }
 
-/** `; did you mean a or b?`, or an empty text if no name is close. */
+/** Returns `; did you mean a or b?`, or an empty text if no name is close. */
 export function spellingHint(word: string, known: Iterable<string>): string {
   const near = closestNames(word, known).filter((name) => name !== word)
   return near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`

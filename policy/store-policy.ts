@@ -104,7 +104,7 @@ export function limitAt(limit: number, stage: PolicyStage): number {
 const FRESH_SECONDS = 15 * 60
 const EXPIRED_SECONDS = 80 * 3_600
 
-/** `ageSeconds`: time since the agent accepted the last freshness document that names this policy. */
+/** `ageSeconds`: age of the last accepted freshness document that names this policy. */
 export function policyStage(ageSeconds: number): PolicyStage {
   if (ageSeconds <= FRESH_SECONDS) return 'fresh'
   return ageSeconds <= EXPIRED_SECONDS ? 'stale' : 'expired'

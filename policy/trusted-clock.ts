@@ -28,8 +28,8 @@ export interface SignedTime {
   ms: number
   epoch: number
   /**
-   * True for the response to this agent's challenge. Only such a response may set the time back, because it cannot be a
-   * replay.
+   * True for the response to this agent's challenge. Only such a response may set the time back, because this response
+   * cannot be a replay.
    */
   answersChallenge: boolean
 }

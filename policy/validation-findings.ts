@@ -102,7 +102,7 @@ function shown(value: unknown): string {
   return typeof value === 'string' ? `"${value}"` : String(value)
 }
 
-/** `a, b or c`. */
+/** Lists the items as `a, b or c`. */
 function listed(items: readonly string[]): string {
   return items.length < 2 ? (items[0] ?? 'something else') : `${items.slice(0, -1).join(', ')} or ${items.at(-1)}`
 }

@@ -10,7 +10,7 @@ const Common = { aud: z.string(), iat: Seconds, exp: Seconds }
 /** Audience of documents that agents sign for the cloud. */
 export const CLOUD_AUDIENCE = 'cloud'
 
-/** Maximum rows of a batch. Keeps a batch below the maximum length of a document. */
+/** Maximum rows of a batch. This limit keeps a batch below the maximum length of a document. */
 export const BATCH_LIMIT = 100
 
 /** `pevt+jwt`: consecutive rows of an agent's journal. */
@@ -86,7 +86,7 @@ export type EnrolmentClaims = z.infer<typeof EnrolmentClaims>
 /** Lifetime of the proof of a new key, s. */
 export const ROTATION_LIFE = 300
 
-/** `rotate+jwt`: the new key signs that it replaces `formerKid`. */
+/** `rotate+jwt`: the new key signs the statement that it replaces the key `formerKid`. */
 export const RotationClaims = z.strictObject({ ...Common, formerKid: z.string().length(8) })
 export type RotationClaims = z.infer<typeof RotationClaims>
 

@@ -105,8 +105,8 @@ const SMALL_ORDER_Y = new Set([
 ])
 
 /**
- * Reason to reject a public key; undefined if the key is safe. OpenSSL accepts keys of small order and non-canonical
- * keys. With such a key, one signature fits many messages.
+ * Returns why a public key must be rejected; undefined if the key is safe. OpenSSL accepts keys of small order and
+ * non-canonical keys. With such a key, one signature fits many messages.
  */
 export function publicKeyWeakness(x: string): string | undefined {
   const bytes = Buffer.from(x, 'base64url')

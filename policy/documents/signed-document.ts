@@ -43,9 +43,7 @@ export interface DocumentExpectation {
   keys: KeyRing
   /** Required audience. */
   audience: string
-  /**
-   * Trusted time, seconds since 1970. If absent, the times are not checked, because the document was accepted before.
-   */
+  /** Trusted time, seconds since 1970. If absent, the times are not checked. */
   now?: number
   /** True if the real time may be later than `now`. An `iat` after `now` is then accepted. */
   nowIsLowerBound?: boolean

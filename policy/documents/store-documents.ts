@@ -47,7 +47,10 @@ const Verifier = z.strictObject({ salt: z.string(), key: z.string(), n: z.int(),
 /** scrypt parameters with a salt and the derived key, base64url. */
 export type Verifier = z.infer<typeof Verifier>
 
-/** An operator of the store. The verifiers are keyed with the store key. The policy never contains the PIN. */
+/**
+ * An operator of the store. Each verifier is an HMAC with the store key (policy/operator-verifiers.ts). The policy
+ * never contains the PIN.
+ */
 export const OperatorRecord = z.strictObject({
   operatorId: z.string(),
   name: z.string(),

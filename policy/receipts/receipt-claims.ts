@@ -94,7 +94,7 @@ function factTable(facts: readonly UnitFacts[]): { sets: [string, string, number
   return { sets, indexes: packIndexes(indexes, sets.length) }
 }
 
-/** Bits per index; 0 for a single set. With whole bytes, 32 units would not fit the QR code. */
+/** Number of bits of an index; 0 for a single set. With whole bytes, 32 units would not fit the QR code. */
 function indexBits(sets: number): number {
   return Math.ceil(Math.log2(sets))
 }
@@ -115,7 +115,7 @@ function unpackIndexes(packed: Uint8Array, units: number, sets: number): number[
   )
 }
 
-/** Decodes claims. Undefined if any is missing, unknown, out of range or not deterministic. */
+/** Decodes claims. Undefined if any claim is missing, unknown, out of range or not deterministic. */
 export function decodeReceiptClaims(payload: Uint8Array): ReceiptClaims | undefined {
   const map = decodeCbor(payload, NO_TAG)
   if (!(map instanceof Map) || map.size !== sizeOf(map)) return undefined
@@ -140,7 +140,7 @@ export function decodeReceiptClaims(payload: Uint8Array): ReceiptClaims | undefi
   const facts = readFacts(map.get(CLAIM.factSets), map.get(CLAIM.factIndexes), units)
   if (!facts) return undefined
   const whole = { ...claims, entries, facts }
-  // One encoding per value: rejects repeated, unused and unordered sets.
+  // Accepts only one encoding of each value: rejects repeated, unused and unordered sets.
   return Buffer.compare(encodeReceiptClaims(whole), payload) === 0 ? whole : undefined
 }
 

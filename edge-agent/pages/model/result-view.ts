@@ -13,7 +13,10 @@ export interface ResultView {
   left: string
   message: string
   advice: string
-  /** Purpose of sending the same scan again: the next label, a retry, or an operator's approval. Null: no button. */
+  /**
+   * Why the button sends the same scan again: for the next label, for a retry, or for an operator's approval. Null: no
+   * button.
+   */
   again: 'next' | 'retry' | 'approve' | null
   /** Time until the page is idle again, s. */
   seconds: number
