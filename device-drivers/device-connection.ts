@@ -119,8 +119,8 @@ export function maintainConnection(options: ConnectionOptions): DeviceConnection
       return status
     },
     async execute(command, signal) {
-      // The driver accepts signals and emergency commands in any state but `stopped`. After a reconnect it writes the
-      // resulting outputs.
+      // The driver accepts signals and emergency commands in any state but `stopped`. After a reconnect the driver
+      // writes the resulting outputs.
       if (status.state === 'ready' || (command.kind !== 'release' && status.state !== 'stopped'))
         return device.execute(command, signal)
       return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)

@@ -7,7 +7,7 @@ import type { EmergencyInput } from './emergency-input.ts'
 export interface Capabilities {
   /** Effect of a release command. */
   readonly releases: Releases
-  /** Number of the input that shows that a release was carried out, as the device counts its inputs. */
+  /** Number of the input that shows whether the mechanics moved, in the device's own numbering. */
   readonly confirmInput: number | undefined
   /** True if the device reports people who pass: it has a passage sensor or counts people. */
   readonly passage: boolean

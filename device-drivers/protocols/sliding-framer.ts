@@ -22,7 +22,8 @@ export interface Framer<Frame> {
 
 /**
  * Finds frames by trying every byte as a start. After an invalid frame the search continues with the next byte, because
- * the invalid length may cover a valid frame. It buffers less than one frame, and the work for each byte is bounded.
+ * the invalid length may cover a valid frame. The framer buffers less than one frame, and the work for each byte is
+ * bounded.
  */
 export function slidingFramer<Frame>(shape: FrameShape<Frame>): Framer<Frame> {
   let held: Uint8Array = new Uint8Array(0)

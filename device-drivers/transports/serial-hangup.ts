@@ -21,8 +21,8 @@ function readable(port: UnixPort): Promise<void> {
 /**
  * Makes a read fail when the port was unplugged. An unplugged port reads 0 bytes, and serialport 13 (bindings-cpp 13,
  * `unix-read`) then retries without end. These retries can hide the loss, and use a whole core and much memory
- * (serialport/bindings-cpp pull request 164). They happened at 42 of 150 measured hang-ups of a PTY. Call `endOnHangup`
- * after opening and before the first read.
+ * (serialport/bindings-cpp pull request 164). The retries happened at 42 of 150 measured hang-ups of a PTY. Call
+ * `endOnHangup` after opening and before the first read.
  */
 export function endOnHangup(serial: SerialPort): void {
   const port = serial.port

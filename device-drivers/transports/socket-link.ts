@@ -14,7 +14,7 @@ export interface SocketLinkOptions {
   readonly address: string
   /**
    * The TCP connection that carries the socket. `close` resets this connection. Undefined for a local socket, which has
-   * none.
+   * no TCP connection.
    */
   readonly tcp?: TcpSocket
   /** Converts a socket error into a fault. */
@@ -51,12 +51,12 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
    */
   function giveUp(): void {
     const destroy = () => {
-      // These lines do what `resetAndDestroy` does. If the TLS socket above this connection is destroyed,
-      // `resetAndDestroy` would end the process.
+      // These lines replace `resetAndDestroy`, which would end the process if the TLS socket above this connection is
+      // destroyed.
       if (tcp) tcp.resetAndClosing = true
       socket.destroy()
     }
-    // While the socket sends its FIN, a reset is impossible. After the event `finish` it is possible.
+    // While the socket sends its FIN, a reset is impossible. After the event `finish` a reset is possible again.
     const isEnding = socket.writableEnded && socket.writableLength === 0 && !socket.writableFinished
     if (!isEnding) return destroy()
     socket.once('finish', destroy)
@@ -66,7 +66,7 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
   function closeInOrder(flush: AbortSignal): void {
     flush.addEventListener('abort', giveUp, { once: true })
     socket.once('close', () => flush.removeEventListener('abort', giveUp))
-    // The peer sends its FIN after it has received all bytes. The data that it sends until then is discarded.
+    // The peer sends its FIN after it has received all bytes. The data that the peer sends until then is discarded.
     socket.resume()
     onWritten = () => void (unwritten === 0 && !socket.destroyed && socket.end())
     onWritten()

@@ -39,7 +39,7 @@ export async function agentRound(store: FaultStore, point: FaultPoint, name: str
       async () => !store.agent.isRunning || (await store.status())?.devices.every((d) => d.state === 'ready'),
     )
   await ask()
-  // Waits for the sync with the cloud, because the fault may hit its system calls too.
+  // Waits for the sync with the cloud, because the fault may also hit the system calls of the sync.
   await until(
     'an empty outbox',
     async () => !store.agent.isRunning || (await store.status())?.queueDepth === 0,

@@ -23,7 +23,7 @@ export interface FaultStore {
   /** Another store of the account; it has no agent. */
   readonly otherStoreId: string
   readonly devices: Readonly<Record<DeviceType, string>>
-  /** Product of the store with a tag and without staff approval. */
+  /** EAN of a tagged product of the store that needs no approval by staff. */
   readonly ean: string
   readonly boards: Readonly<Record<DeviceType, RelayBoard>>
   /** TCP ports of the boards. */
@@ -64,7 +64,10 @@ export interface AgentStatus {
 export const DEVICE_TYPES = ['pos_deactivator', 'self_checkout_detacher', 'exit_gate'] as const
 export type DeviceType = (typeof DEVICE_TYPES)[number]
 
-/** Returns the trace settings of the process `part`; undefined starts it without strace. Put logs into `folder`. */
+/**
+ * Returns the trace settings of the process `part`, with log files in `folder`. Undefined: the process starts without
+ * strace.
+ */
 export type TraceOf = (part: string, folder: string) => TraceOptions | undefined
 
 const ASK_WITHIN_MS = 20_000

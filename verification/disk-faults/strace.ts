@@ -42,7 +42,7 @@ export interface TraceOptions {
 const inject = ({ calls, fault, when }: Injection) => ['-e', `inject=${calls}:${fault}:when=${when}`]
 /** If a signal ends a process, strace logs this only if the filter names the signal. */
 const FATAL = 'signal=SIGKILL,SIGABRT,SIGSEGV,SIGBUS,SIGTERM'
-/** More than the longest write of untag, bytes. */
+/** Maximum length of a text in the log, bytes; each write of untag is shorter. */
 const LONGEST_TEXT = 8_388_608
 
 /** Starts Node with these arguments under strace. Returns the process of Node, not of strace. */
@@ -145,7 +145,7 @@ export async function attachFault(pid: number, log: string, injections: readonly
     async detach() {
       if (tracer.exitCode !== null || tracer.signalCode !== null) return
       tracer.kill('SIGINT')
-      // If the program ends now, strace may wait for ever for a thread of the program. SIGKILL also detaches it.
+      // If the program ends now, strace may wait for ever for a thread of the program. SIGKILL also detaches strace.
       const late = setTimeout(() => tracer.kill('SIGKILL'), LET_GO_WITHIN_MS)
       await once(tracer, 'exit')
       clearTimeout(late)

@@ -60,7 +60,7 @@ export const SWEEP_KINDS: readonly SweepKind[] = (['agent', 'cloud'] as const).f
 /** Upper limit of calls in a run. */
 const CALLS_LIMIT = 2_000
 
-/** Sweeps a release at the agent and a purchase with redemption at the cloud. Needs strace. */
+/** Runs the sweeps: a release at the agent, and a purchase with redemption at the cloud. Needs strace. */
 export async function syscallSweep({
   sample,
   kinds = SWEEP_KINDS,

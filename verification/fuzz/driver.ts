@@ -48,7 +48,7 @@ export interface Driver {
 /** Areas whose operations work with test keys in every package (ADR 0004). */
 const FREE_IN_SANDBOX = new Set(['scan and go', 'receipts', 'protection', 'agents'])
 const LISTINGS = ['fetchStores', 'fetchProducts', 'fetchDevices', 'fetchApiKeys', 'getLoyaltyPrograms', 'fetchAgents']
-/** Keys that all parties and operations share. */
+/** Idempotency-Keys that all parties and operations share. */
 const IDEMPOTENCY_KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 
 type Plain = (

@@ -89,11 +89,11 @@ export function newFollower(client: Client, { storeId }: Scene): Follower {
 /** Rotates token keys, and checks which key signed the tokens of a history. */
 export interface KeyRoller {
   rotate(): Promise<void>
-  /** Tokens that a key signed after another key had replaced it. */
+  /** Tokens that were signed with a key after the replacement of this key. */
   lateSignatures(steps: readonly Step[]): string[]
 }
 
-/** Creates the roller for the account of the client. */
+/** Creates the `KeyRoller` for the account of the client. */
 export function newKeyRoller(client: Client, accountOf: () => Promise<string>): KeyRoller {
   const rotations: { kid: string; to: number }[] = []
   let accountId: string | undefined

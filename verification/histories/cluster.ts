@@ -16,7 +16,7 @@ export interface Cluster {
   address(process: number): string | undefined
   /** Kills a process and starts it again. */
   restartCloud(process: number): Promise<void>
-  /** Stops the server in this way and starts it again. */
+  /** Stops the database server in this mode and starts it again. */
   restartDatabase(mode: 'fast' | 'immediate'): Promise<void>
   /** Checks the hash chain of the audit log, and the tables and indexes. Returns what is wrong. */
   damage(): Promise<string[]>

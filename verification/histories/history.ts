@@ -52,8 +52,9 @@ export interface Model<S> {
 const SEARCH_LIMIT = 20_000
 
 /**
- * True if there is an order of the steps in which each answer is right, and in which no step comes before another one
- * that was answered before it started (linearizability; Wing and Gong 1993). Returns undefined if the search gives up.
+ * True if there is an order of the steps in which each answer is right (linearizability; Wing and Gong 1993). In this
+ * order, each step comes after all steps that were answered before it started. Returns undefined if the search gives
+ * up.
  */
 export function isLinearizable<S>(steps: readonly Step[], model: Model<S>): boolean | undefined {
   const all = steps.toSorted((a, b) => a.from - b.from)

@@ -28,7 +28,10 @@ async function together(lanes: number, works: readonly Work[]): Promise<void> {
 
 const READS: ReadonlySet<string> = new Set(['fetchStock', 'getLoyaltyProgram'])
 
-/** Collects the steps of a round. Half of the calls have an Idempotency-Key, some of them with equal twins. */
+/**
+ * Collects the steps of a round. Half of the writes, or all with `mustHaveKey`, have an Idempotency-Key. Half of these
+ * are sent twice at the same time.
+ */
 function recorder(client: Client) {
   const steps: Step[] = []
   const call = async (operation: string, body: Fields, mustHaveKey = false): Promise<Step> => {

@@ -35,8 +35,8 @@ export interface SweepOptions {
 }
 
 /**
- * Time after the answer in which a killed agent ends, ms. If it still runs after this time, the release made fewer
- * calls.
+ * Time after the answer in which a killed agent ends, ms. If the agent still runs after this time, the release made
+ * fewer calls.
  */
 const DIES_WITHIN_MS = 400
 

@@ -153,8 +153,8 @@ async function runPart(part: ProofPart, options: RunOptions): Promise<void> {
       show()
     }
   }
-  // Waits for all running chunks. If a chunk failed with an error, throws this error. A violation is no error in this
-  // sense.
+  // Waits for all running chunks. If a chunk failed with an error, throws this error. A violation is a result, not an
+  // error.
   const ends = await Promise.allSettled(
     Array.from({ length: part.concurrency === 'by side' ? Math.max(1, Math.min(jobs, waiting.length)) : 1 }, worker),
   )

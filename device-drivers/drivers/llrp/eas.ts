@@ -65,9 +65,9 @@ async function readChip({ access, epc, password, signal }: EasOptions): Promise<
 const isOn = (word: number): boolean => (word & EAS_WORD.mask) !== 0
 
 /**
- * Switches the EAS bit of one tag off, by the standard Read and Write. A write can only toggle the bit, so the driver
- * reads the bit first. If the bit is off, the driver writes nothing. After one toggle the driver reads the bit again,
- * and the state of the bit decides the result. Never rejects.
+ * Switches the EAS bit of one tag off, with the standard commands Read and Write. A write can only toggle the bit, so
+ * the driver reads the bit first. If the bit is off, the driver writes nothing. After one toggle the driver reads the
+ * bit again, and the state of the bit decides the result. Never rejects.
  */
 export async function switchEasOff(options: EasOptions): Promise<CommandResult> {
   const { access, epc, password, signal } = options

@@ -8,7 +8,7 @@ import type { Pcscd } from './pcscd.ts'
 export interface Card {
   /** Sends a command and returns the answer with its status. Rejects with `PcscRefusal` if the reader failed. */
   transmit(apdu: Uint8Array): Promise<Uint8Array>
-  /** Resets the card when this access ends. Some cards stop answering after they have refused an address. */
+  /** Resets the card when `withCard` ends. Some cards stop answering after they have refused an address. */
   resetOnRelease(): void
 }
 

@@ -35,7 +35,7 @@ export class ConversationOver extends Error {
 
 /**
  * Minor protocol version that the agent offers first. pcscd 1.8.24 to 2.2 accept only this version; 2.4.1 and later
- * also accept it.
+ * also accept this version.
  */
 const FIRST_OFFER = 4
 /** Minor protocol version that the agent offers second. pcscd 2.3 and 2.4.0 accept only this version. */
@@ -48,7 +48,7 @@ const TABLE_WITHIN_MS = 10_000
 /** Time limit of requests to a card, ms; the limits of pcscd and readers are shorter. */
 const CARD_WITHIN_MS = 6_000
 const ANSWER_WITHIN_MS = 2_000
-/** Interval of the requests while nothing changes, ms. They show that pcscd still answers. */
+/** Interval of the requests while nothing changes, ms. The requests show that pcscd still answers. */
 const CHECK_EVERY_MS = 10_000
 
 const WITHIN_MS: Partial<Record<PcscCommand, number>> = {

@@ -191,8 +191,8 @@ export function encodeRequest(request: {
 }
 
 /**
- * Encodes a response. Without `body`, encodes only the head of a chunked response. Its chunks are encoded by
- * `encodeChunk`.
+ * Encodes a response. Without `body`, encodes only the head of a chunked response; `encodeChunk` then encodes the
+ * chunks.
  */
 export function encodeResponse(status: number, headers: Readonly<Record<string, string>>, body?: string): Uint8Array {
   const bytes = text.encode(body ?? '')

@@ -15,7 +15,7 @@ export interface ReadMapping {
   /** Units of `rssi` per dBm, such as 100 for cdBm. */
   readonly rssiPerDbm: number
   readonly seenAt?: string | undefined
-  /** Accepts only reads whose field has this value. */
+  /** Accepts only reads in which the field at `path` has the value `equals`. */
   readonly only?: { readonly path: string; readonly equals: string } | undefined
 }
 

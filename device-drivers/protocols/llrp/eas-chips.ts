@@ -4,8 +4,8 @@
  * need a command of their maker.
  *
  * Sources: NXP's data sheets SL3ICS1002/1202 (G2XM, G2XL: ChangeEAS) and SL3S1203/1213 (G2iL: bits of the configuration
- * word); ThingMagic's manual of the M5e, "ChangeConfig" (ones toggle bits; bit 0x20F is the flag); its Mercury API
- * (`TMR_NXP_UCODE7_ConfigWord`: the lowest bit). Model numbers: public lists of chips by TID.
+ * word); ThingMagic's manual of the M5e, "ChangeConfig" (ones toggle bits; bit 0x20F is the flag); ThingMagic's Mercury
+ * API (`TMR_NXP_UCODE7_ConfigWord`: the lowest bit). Model numbers: public lists of chips by TID.
  */
 export type EasOfChip =
   /** The chip toggles each bit of the word for which a 1 is written. */

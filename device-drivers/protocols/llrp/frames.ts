@@ -16,12 +16,13 @@ export interface LlrpFrame {
 }
 
 export const HEADER_BYTES = 10
-/** Version of LLRP 1.0.1; readers of 1.1 and 2.0 also start with it. */
+/** Version of LLRP 1.0.1; readers of 1.1 and 2.0 also start with this version. */
 export const VERSION = 1
 /** Maximum length of a message, bytes. A report of 1,000 tags with all fields has about 100 KB. */
 export const MAX_MESSAGE_BYTES = 262_144
 /**
- * Maximum length of a message while the codec resynchronises, bytes. It limits how many bytes a wrong start can cost.
+ * Maximum length of a message while the codec resynchronises, bytes. This limits the number of bytes that a wrong start
+ * can cost.
  */
 const MAX_LENGTH_WHILE_LOST = 16_384
 
@@ -87,8 +88,8 @@ function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): 
  * accept a header. If a header or its parameters are invalid, the codec resynchronises: it tries every byte as a start.
  * It then accepts only a known type, a length of at most 16 KiB that fits the type, and parameters that end exactly
  * with the body. The codec buffers less than one message, and examines each byte at most 16,384 times. LLRP has no
- * checksum, so one fault stays undetected: a message that lacks bytes in its last field takes them from the next
- * message.
+ * checksum, so one fault stays undetected. If a message lacks bytes in its last field, the codec takes the missing
+ * bytes from the next message.
  */
 export function llrpCodec(): ResyncingCodec<LlrpFrame> {
   return new LlrpCodec()

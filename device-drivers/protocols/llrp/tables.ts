@@ -51,7 +51,7 @@ export const MESSAGE_ROWS_BY_TYPE = byType(MESSAGE_ROWS)
 export const PARAMETER_ROWS = rowsOf(PARAMETERS)
 export const PARAMETER_ROWS_BY_TYPE = byType(PARAMETER_ROWS)
 
-/** Types below this have the short form (TV). */
+/** Types below this number have the short form (TV). */
 export const FIRST_TLV = 128
 
 /** Length of each short parameter with its type byte; 0 for an unknown type. */

@@ -24,8 +24,8 @@ function shape(direction: Direction): FrameShape<ModbusFrame> {
       const body = pduLength(direction, bytes, start + 1)
       if (body === 'more') return 'more'
       if (body === 'unknown') {
-        // The length of a request with an unsupported function code is unknown, so only silence ends it. The board must
-        // receive the whole request to reject it.
+        // The length of a request with an unsupported function code is unknown, so only silence ends the request. The
+        // board must receive the whole request to reject it.
         if (direction === 'answer') return 'none'
         if (!last) return 'more'
         return bytes.length - start >= 4 && crcHolds(bytes, start, bytes.length)

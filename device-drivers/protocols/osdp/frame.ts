@@ -68,8 +68,8 @@ export function osdpChecksum(bytes: Uint8Array, start = 0, end = bytes.length): 
 const checkLength = (check: OsdpCheck): number => (check === 'crc' ? 2 : 1)
 
 /**
- * Encodes a frame without MAC and check. The length field of the frame counts both. The MAC is computed from these
- * bytes.
+ * Encodes a frame without MAC and check, but the length field of the frame includes their bytes. The MAC is computed
+ * from these bytes.
  */
 export function osdpBody(frame: OsdpFrame): Uint8Array {
   const { security, data } = frame

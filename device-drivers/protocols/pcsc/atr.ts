@@ -66,8 +66,7 @@ const CHIPS: Record<number, TagTechnology> = {
 
 /**
  * Technology by standard number (SS, see `storageCard`): one number per part of ISO 14443 A (1 to 3), ISO 14443 B (1
- * to 3) and ISO 15693 (1 to 4). The driver does not support FeliCa
- * (11) and cards with contacts (0D to 10).
+ * to 3) and ISO 15693 (1 to 4). The driver supports neither FeliCa (11) nor cards with contacts (0D to 10).
  */
 const STANDARDS: Record<number, TagTechnology> = {
   0x01: 'NfcA',

@@ -25,7 +25,7 @@ const CC_BYTES = 4
 interface Layout {
   /** Address of the capability container. */
   readonly first: number
-  /** Addresses and bytes of one read. */
+  /** One read covers `step` addresses and returns `each` bytes. */
   readonly step: number
   readonly each: number
 }
@@ -38,7 +38,7 @@ const TYPE5: Layout = { first: 0, step: 1, each: 4 }
 /**
  * Finds the NDEF message of an NFC Forum Type 2 (NTAG, Ultralight) or Type 5 (ISO 15693) tag: a capability container
  * {E1, version, size of the data / 8, access}, then blocks {tag, length, value}. It never reads beyond the size in the
- * container. Beyond it, some tags stop answering, and others continue at the first page.
+ * container. Beyond this size, some tags stop answering, and others continue at the first page.
  */
 function* readMessage({ first, step, each }: Layout): NdefRead {
   const held: number[] = []

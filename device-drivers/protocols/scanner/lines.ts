@@ -56,7 +56,10 @@ export function lineCodec(options: LineOptions): ResyncingCodec<string> {
 /** Finds the lines of one scanner. */
 class LineCodec implements ResyncingCodec<string> {
   readonly #options: LineOptions
-  /** Size of the buffer. It has room for one more byte, because the CR of CRLF is buffered until the LF. */
+  /**
+   * Size of the buffer, bytes. With the suffix CRLF it is one byte longer than a line, because the CR is buffered until
+   * the LF.
+   */
   readonly #room: number
   readonly #buffer: Uint8Array
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })

@@ -105,8 +105,8 @@ export function pcscMiniCards(pcsc: PcscMini): SmartCards {
     try {
       return await reader.connect(SHARED)
     } catch (error) {
-      // The package allows four connections. If it fails to end a connection, that connection stays occupied until the
-      // process ends.
+      // The package allows four connections. If the package fails to end a connection, that connection stays occupied
+      // until the process ends.
       if (codeOf(error) === 'TooManyCardConnections') end('pcsc-mini has no place for another connection')
       throw smartCardError(error)
     }

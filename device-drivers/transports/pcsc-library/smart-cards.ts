@@ -9,7 +9,8 @@ export interface SmartCards {
   /** Connects to the card on a reader, shared with other programs. Rejects with `SmartCardError`. */
   connect(reader: string): Promise<ConnectedCard>
   /**
-   * Resolves with the reason when the package will report no more changes. The caller must then restart its process.
+   * Resolves with the reason when the package will report no more changes. The process that loaded the package must
+   * then be restarted.
    */
   readonly ended: Promise<string>
 }

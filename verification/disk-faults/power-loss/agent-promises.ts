@@ -15,7 +15,7 @@ import type { DiskEvent } from './disk-log.ts'
 
 /**
  * The journal at the end of the recording. On the disk of an earlier power cut, the journal must be a prefix of this
- * one.
+ * journal.
  */
 interface Reference {
   hashes: string[]
@@ -51,7 +51,7 @@ class AgentPromises implements Promises {
   readonly #reference: Reference
   readonly #identity: Identity
   readonly #platform: Platform
-  /** The journal must reach at least this row. */
+  /** Number of the last row that the journal must contain. */
   #row = 0
   #why = 'nothing'
   #isEnrolled = false

@@ -17,7 +17,7 @@ export interface CrashDisk {
   after(loss: Loss, chance: Chance): ReadonlyMap<string, Buffer | undefined>
 }
 
-/** What happens to unflushed writes: all lost, all written, each at random, or at random with one torn write. */
+/** Which unflushed writes survive: none, all, a random choice, or a random choice with one torn write. */
 export const LOSSES = ['none', 'all', 'some', 'torn'] as const
 export type Loss = (typeof LOSSES)[number]
 

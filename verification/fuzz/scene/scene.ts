@@ -22,7 +22,7 @@ export interface Scene {
   count(): number
 }
 
-/** Picks a text that answers to the party contained: an id by its prefix, another text by its field name. */
+/** Picks a text from earlier answers to the party: an id by its prefix, another text by its field name. */
 export function known({ party, findings, chance }: Scene, name: string): string | undefined {
   const texts = findings.of(party.name, name)
   return texts.length === 0 ? undefined : chance.one(texts)

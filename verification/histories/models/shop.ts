@@ -7,7 +7,7 @@ export interface StockState {
   readonly checkouts: Readonly<Record<string, 'open' | 'paid' | 'cancelled'>>
 }
 
-/** Stock of a product of which `counted` pieces were counted. `quantities`: pieces of each checkout. */
+/** Stock of a product that starts with `counted` pieces. `quantities`: pieces of each checkout, by transaction id. */
 export function stockModel(counted: number, quantities: ReadonlyMap<string, number>): Model<StockState> {
   const start = (state: StockState, quantity: number, id: string | undefined): StockState | undefined =>
     state.onHand - state.reserved < quantity
@@ -154,7 +154,7 @@ export const EAN: Model<EanState> = {
   },
 }
 
-/** Balance of a customer, and the transactions that have earned. */
+/** Balance of a customer, and the transactions that have earned points. */
 export interface BalanceState {
   readonly balance: number
   readonly earned: readonly string[]

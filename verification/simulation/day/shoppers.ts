@@ -50,8 +50,8 @@ const PATIENCE = { tries: 40, pauseMs: 15 * SECOND_MS }
 /** Failed attempts at the detacher after which shoppers go to the station. */
 const DETACHER_TRIES = 3
 /**
- * Maximum time from the passage of a tag to the journal row of its alarm, ms. It includes the gate's own requests
- * (gate-journal.ts).
+ * Maximum time from the passage of a tag to the journal row of its alarm, ms. This time includes the gate's own
+ * requests (gate-journal.ts).
  */
 const ALARM_WITHIN_MS = 3 * SECOND_MS
 
@@ -172,7 +172,7 @@ class DayShoppers implements Shoppers {
 
   /**
    * Releases unit by unit with the receipt. Returns the number of unreleased tags. A detacher without power still
-   * holds leases for minutes, so the station must retry until they end.
+   * holds leases for minutes, so the station must retry until these leases end.
    */
   async #atStation({ receipt }: Bag, units: number): Promise<number> {
     let left = units
@@ -186,7 +186,7 @@ class DayShoppers implements Shoppers {
         ...staff,
       })
       if (answer?.outcome === 'confirmed') left--
-      // After a power cut during a release the outcome is unknown, so staff check the tag.
+      // If a power cut made the outcome unknown, staff check the tag and approve the next attempt.
       staff = answer?.reason === 'manual_assistance_required' ? { operatorId: this.#shop.operatorId } : {}
       await this.#core.scheduler.pause(answer?.authorized ? SECOND_MS : PATIENCE.pauseMs)
     }
@@ -195,8 +195,8 @@ class DayShoppers implements Shoppers {
 
   /** Releases tag by tag with tokens from the phone. Returns the number of unreleased tags. */
   async #atDetacher({ goods: bag }: Bag): Promise<number> {
-    // Items that need staff come first. For the items that are left, the station then releases the same number of
-    // units, whatever their tags.
+    // Tries the items that need staff first. The station later releases as many units as tags are left, because a
+    // receipt names units and not tags.
     const left = bag.toSorted((a, b) => Number(needsStaff(b)) - Number(needsStaff(a))).map(({ epc }) => epc)
     for (let failed = 0; failed < DETACHER_TRIES && left.length > 0;) {
       const verified = await this.#merchant.call('verifyProtectedItem', {

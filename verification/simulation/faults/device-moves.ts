@@ -8,7 +8,8 @@ import type { Chance } from '../virtual/chance.ts'
 
 /**
  * Moves a device from one agent to another while customers use it. The manager assigns the device by `updateDevice`,
- * which revokes its tokens. Staff move the cable before or after this assignment, and restart both agents.
+ * which revokes the tokens of the device. Staff move the cable before or after this assignment, and restart both
+ * agents.
  */
 export interface DeviceMoves {
   /** Current configuration of this agent. */
@@ -45,7 +46,7 @@ class Moves implements DeviceMoves {
   readonly #gate: string
   readonly #station: string
   readonly #detacher: string
-  /** Name of the agent by device. */
+  /** Name of the agent to which each device is connected. */
   readonly #plugged: Map<string, string>
   #isMoving = false
   #repeatsAssignments = false

@@ -82,7 +82,7 @@ const SECOND_RARE_SHARE = 0.3
 export function drawFaults(chance: Chance): Fault[] {
   const drawn = drawHonestFaults(chance)
   const isLiar = chance.fork(LIAR).happens(LIAR_SHARE) && !drawn.some((kind) => NEVER_WITH_LIAR.has(kind))
-  // A copied agent and its copy would both drive the gate.
+  // Not together with `copy`, because the copied agent and its copy would both drive the gate.
   const hasPanel = chance.fork(EMERGENCY).happens(EMERGENCY_SHARE) && !drawn.includes('copy')
   return [...drawn, ...(isLiar ? [LIAR] : []), ...(hasPanel ? [EMERGENCY] : [])]
 }

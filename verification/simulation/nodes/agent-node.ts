@@ -39,8 +39,8 @@ export interface AgentNode {
   /** True if the agent has had signed time for some seconds, so that the times of its newest rows are correct. */
   readonly hasRecentCloudTime: boolean
   /**
-   * Called around an outside effect such as a commit. The process may die in this call. `weight` multiplies the
-   * probability.
+   * Called at each effect outside the process, such as a commit or an answer. The process may die in this call;
+   * `weight` multiplies the probability of its death.
    */
   maybeDie(where: string, weight?: number): void
 }

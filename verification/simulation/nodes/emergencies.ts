@@ -7,8 +7,8 @@ import type { Core } from '../virtual/core.ts'
 import type { Process } from '../virtual/machine.ts'
 
 /**
- * A fire panel at the gate, and the state of the outputs. Both keep their state when the process of the agent ends. An
- * oracle compares the outputs with the panel.
+ * A fire panel at the gate, and the state of the outputs. Panel and outputs keep their state when the process of the
+ * agent ends. An oracle compares the outputs with the panel.
  */
 export interface Emergencies {
   /** Adds the panel to the configuration of an agent. */
@@ -52,7 +52,7 @@ class FirePanel implements Emergencies {
   readonly #open = new Set<string>()
   #isPressed = false
   #unpluggedMs: number | undefined
-  /** Number of changes of panel and plug. */
+  /** Number of times that the panel or the plug changed. */
   #version = 0
   #reader: Connected | undefined
 

@@ -44,7 +44,7 @@ export class Restarts {
     this.#down.clear()
   }
 
-  /** Starts an ended process after some seconds, or later while its machine is kept down. */
+  /** Starts an ended process after some seconds, or later if its machine is kept down. */
   restartAfterEnd(name: string, start: () => void): void {
     this.countDisturbance()
     const wait = () => {

@@ -32,7 +32,7 @@ type Claim = Extract<Evidence, { kind: 'claim' }>
 interface RightUse {
   ledger: string
   redemptionId: string
-  /** True for a delegated right, false for a claim of the home. */
+  /** True for a right that the home delegated, false for a claim in the ledger of any agent. */
   isDelegated: boolean
   /** The agent that holds the delegated right. */
   agentId: string | undefined
@@ -165,7 +165,7 @@ class Homes implements ReceiptHomeOracle {
     return watch
   }
 
-  /** True if the use still counts. Failed claims and returned delegations do not count. Unresolved ones count. */
+  /** True if the use still counts. Failed claims and returned delegations do not count. Unresolved uses count. */
   #countsAsUsed({ redemptionId, isDelegated, ledger }: RightUse) {
     return isDelegated
       ? ['delegated', 'unknown'].includes(this.#states.get(`${ledger}/${redemptionId}`) ?? '')

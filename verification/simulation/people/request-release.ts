@@ -89,7 +89,7 @@ export function releaseRequester(
           forget()
           const { name } = error as Error
           trace.add(node.name, `cannot decide: ${name}`)
-          // If the disk fails or is full, this is a planned fault.
+          // An error of the ledger is a planned fault: the disk fails or is full.
           if (process.isAlive && !name.startsWith('Ledger'))
             core.violate('fault', `${node.name} could not decide: ${String(error)}`)
           resolve(undefined)

@@ -2,7 +2,7 @@ import type { Chance } from './chance.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Trace } from './trace.ts'
 
-/** Parts of a run that all others use. */
+/** Parts of a run that all other parts use. */
 export interface Core {
   readonly scheduler: Scheduler
   readonly chance: Chance
