@@ -10,7 +10,7 @@ import type { ProofPart } from './part.ts'
 export const powerLoss: ProofPart = {
   name: 'power-loss',
   title:
-    'Disks as a power cut may leave them: at every moment of a recorded run nothing, all, some or torn pieces of what was not flushed',
+    'Power cuts at every disk change of a recorded run, after which none, all or some of the unflushed writes survive, or one is torn',
   unit: 'states',
   of: { ci: 5_000, night: 500_000 },
   chunk: { ci: 5_000, night: 10_000 },
@@ -57,7 +57,7 @@ export const SOME_CALLS: readonly SweepPoint[] = [
 export const failingCalls: ProofPart = {
   name: 'failing-calls',
   title:
-    'A release and a sale in which the n-th call that reaches the disk fails: flushes, writes, short writes, no room, n = 1, 2, … until none is left',
+    'A release and a sale in which the n-th disk call fails, for every n: flush, write, short write, full disk, truncation',
   unit: 'sweeps',
   of: { ci: 1, night: SWEEP_KINDS.length },
   chunk: { ci: 1, night: 1 },
@@ -82,7 +82,7 @@ export const failingCalls: ProofPart = {
 /** Fills both disks while the processes run, then frees them. */
 export const fullDisks: ProofPart = {
   name: 'full-disks',
-  title: 'Full disks under running programs, and room again',
+  title: 'Disks that fill up while agent and cloud run, and are then freed',
   unit: 'rounds',
   of: { ci: 1, night: 20 },
   chunk: { ci: 1, night: 1 },

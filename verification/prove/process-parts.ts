@@ -69,7 +69,7 @@ const SWEEP_UP_TO = 40
 /** Kills the agent at each system call of a release. */
 export const redeem = (root: string): ProofPart => ({
   name: 'redeem',
-  title: `A release cut by SIGKILL at its n-th call to the kernel, n ≤ ${SWEEP_UP_TO}, online and offline`,
+  title: `A release during which SIGKILL ends the agent at its n-th system call, n ≤ ${SWEEP_UP_TO}, online and offline`,
   unit: 'kinds of call',
   of: { ci: CUT_CALLS.length, night: CUT_CALLS.length },
   chunk: { ci: 1, night: 1 },
