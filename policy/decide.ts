@@ -33,7 +33,7 @@ export interface ItemFacts {
   /** Exclusive upper bound of an unknown price, cents. */
   priceBelowCent?: number | null
   technology?: ProtectionTechnology | undefined
-  /** Why only staff may release this unit, whatever the policy says. */
+  /** Why only staff may release this unit under any policy. */
   staffReason?: string | undefined
 }
 

@@ -1,6 +1,9 @@
 import { ITEM_STATUSES, type ItemStatus } from './vocabulary.ts'
 
-/** Allowed moves of an item's status (ADR 0010). Staff may put any item on hold, and end a hold with any status. */
+/**
+ * Allowed moves of an item's status (ADR 0010). Staff may put any item on hold. When staff end a hold, they may set any
+ * other status.
+ */
 const MOVES: Record<ItemStatus, readonly ItemStatus[]> = {
   sellable: ['paid', 'reserved_bopis', 'transfer_in_transit', 'exception_hold'],
   paid: ['returned', 'cancelled', 'exception_hold'],

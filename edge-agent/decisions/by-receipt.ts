@@ -28,8 +28,8 @@ export interface HomeRole {
 }
 
 /**
- * Verifies a receipt of this store, and notes which document versions it names. Checks the expiry only if `at` is
- * given.
+ * Verifies a receipt of this store, and passes the document versions that the receipt names to `trust`. Checks the
+ * expiry only if `at` is given.
  */
 export function readReceipt(
   trust: Pick<Trust, 'keys' | 'noteIssuedVersions'>,

@@ -22,7 +22,7 @@ export interface TokenParts {
   ledger: Ledger
 }
 
-/** Verifies signature, device and time of a token, and notes which document versions it names. */
+/** Verifies signature, device and time of a token, and passes the document versions that the token names to `trust`. */
 export function openToken(
   { trust, clock }: Pick<TokenParts, 'trust' | 'clock'>,
   { device }: RequestContext,

@@ -43,7 +43,10 @@ export type EmergencyInput = NonNullable<Capabilities['emergency']>
 export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
   const byId = new Map(devices.map((device) => [device.deviceId, capabilitiesOf(device)]))
   const laneOf = (sourceId: string) => byId.get(sourceId)?.feeds ?? sourceId
-  /** The devices that serve a lane: the lane's own device, if it is configured, and all devices that feed the lane. */
+  /**
+   * The devices that serve a lane: the lane's own device, if it is configured, and all devices that name the lane in
+   * `feeds`.
+   */
   const serving = (laneId: string) =>
     [...byId].flatMap(([sourceId, can]) => (laneOf(sourceId) === laneId ? [{ ...can, sourceId }] : []))
 

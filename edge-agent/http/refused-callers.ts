@@ -5,7 +5,7 @@ import { peerRateLimit } from '../peers/peer-rate-limit.ts'
 /** Rate limit for requests with an invalid signature, per address. */
 const REFUSED = { perSecond: 5, burst: 50 }
 
-/** Limits addresses that send peer requests with invalid signatures. */
+/** Limits the requests of addresses that send peer requests with invalid signatures. */
 export interface RefusedCallers {
   /** Time before the next request of this address, s; 0 if the address may send one now. */
   waitSeconds(from: string): number

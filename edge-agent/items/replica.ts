@@ -133,7 +133,7 @@ export class Replica {
     if (page.epoch < this.#at.epoch) return 'rollback'
     this.#noteHead(page)
     // Meanwhile other pages may have raised `ver` above the floor, so that `#isBelow` returns false. The replica still
-    // lacks the removals below the floor, so `isAwaited` also starts the table again.
+    // lacks the removals below the floor, so `isAwaited` also empties the table.
     const isAwaited = this.#restartFloor !== undefined && page.after === 0 && page.floor >= this.#restartFloor
     if (page.epoch > this.#at.epoch || this.#isBelow(page.floor) || isAwaited) {
       if (page.after !== 0) {

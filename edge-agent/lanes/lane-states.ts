@@ -1,6 +1,6 @@
 import type { LaneState } from './lane-state.ts'
 
-/** States of the lanes, by device. */
+/** The states of the lanes, by device. */
 export interface LaneStates {
   /** Returns the state of this device, and makes one if needed. */
   of(deviceId: string): LaneState

@@ -7,7 +7,7 @@ import { lockouts, type Lockouts, type NameKind } from './lockouts.ts'
  * - 5 errors of one caller lock the operator for that caller: 1 minute, then longer (lockouts.ts).
  * - 20 errors of several callers within an hour lock the operator for all callers of this agent: 15 minutes.
  *
- * A caller is a paired browser or program, or a device's own scanner. Locks are in memory.
+ * A caller is a paired browser or program, or a device's own scanner. The agent stores the locks only in memory.
  */
 export interface OperatorLocks {
   /**

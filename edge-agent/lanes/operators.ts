@@ -49,13 +49,16 @@ export function operatorSessions(platform: Platform, operators: () => StoreOpera
   return new Operators(platform, operators)
 }
 
-/** Checks operators without the network and stores their sessions. A session ends after 15 idle minutes. */
+/**
+ * Checks PINs, badges and cards without the network, and stores the sessions of operators in memory. A session ends
+ * after 15 idle minutes.
+ */
 export class Operators {
   readonly #platform: Platform
   readonly #operators: () => StoreOperators
   readonly #sessions = new Map<string, Session>()
   readonly #tries: OperatorLocks
-  /** Locks readers, because a wrong card names no operator. */
+  /** Wrong cards lock the reader, because a wrong card names no operator. */
   readonly #cardTries: Lockouts
   #decoy: Verifier | undefined
 

@@ -55,7 +55,7 @@ export function errorPages(agent: PageRendererParts): MiddlewareHandler {
     if (!prefersHtml(c.req.header('accept'))) return
     const { status } = c.res
     const page = String(ProblemPage({ localization: renderer.localize(c), problem: problemOf(status) }))
-    // Hono keeps the headers of the error, except its content type.
+    // Hono keeps the headers of the error, except the content type.
     c.res = new Response(`<!doctype html>${page}`, {
       status,
       headers: { ...pageHeaders(''), 'content-type': 'text/html; charset=UTF-8' },

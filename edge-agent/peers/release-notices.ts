@@ -124,7 +124,7 @@ export class ReleaseNotices {
     return queue
   }
 
-  /** Agents of the store with a gate, except this agent. */
+  /** The other agents of the store that have a gate. */
   #agentsWithGates(): string[] {
     const { trust, agentId } = this.#parts
     const owners = (trust.policy?.devices ?? []).flatMap(({ deviceType, revoked, agentId: owner }) =>

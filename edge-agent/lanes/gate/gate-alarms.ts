@@ -103,7 +103,7 @@ export class GateAlarms {
     this.#parts.record({ type: 'protection.exception.raised', deviceId, reason, offline: !isOnline(), ...fields })
   }
 
-  /** Reports once that staff move goods: siren off, amber on, one event. */
+  /** Reports only once that staff are moving goods: siren off, amber on, one event. */
   #reportReplenishment(atMs: number): void {
     if (atMs < this.#mutedReportedUntilMs) return
     this.#mutedReportedUntilMs = this.#bulk.mutedUntilMs

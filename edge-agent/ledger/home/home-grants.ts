@@ -142,8 +142,8 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
       // The request is lost or still under way. From now on, the receipt home grants nothing under this id.
       if (!known) {
         store({ redemptionId, agentId, exp }, NO_RIGHTS, 'back')
-        // If this ledger lost the grant in a restore, the cloud still has the grant and needs the report. Reports about
-        // an earlier home epoch are not forwarded.
+        // If this ledger lost the grant in a restore, the cloud still has the grant and needs the report. The receipt
+        // home does not forward reports about an earlier home epoch.
         return isOwnEpoch ? append(nowMs, back) : undefined
       }
       if (known.agent_id !== agentId) return

@@ -30,7 +30,7 @@ export interface BrokerLineParts {
 const FIRST_WAIT_MS = 250
 /** Maximum pause between attempts to open the line, ms (ADR 0017). */
 const LONGEST_WAIT_MS = 15_000
-/** A line that was open for this time resets the backoff, ms. */
+/** If a line was open for this time, the next pause is short again, ms. */
 const STABLE_LINE_MS = 60_000
 /**
  * Rate limit of received messages. A busy store has some tens per second. A long message counts as several messages.

@@ -130,7 +130,7 @@ export function seeOutside(track: Track, atMs: number, calibratingUntilMs: numbe
   return 'leaving'
 }
 
-/** Returns how long the tag must not be read inside before the gate treats it as gone, ms. */
+/** Returns the time without a read inside after which the gate treats the tag as gone, ms. */
 function neededGapMs(track: Track, isFirst: boolean, isCalibrating: boolean): number {
   const learnt = Math.min(Math.max(track.longestGapMs * GAP_FACTOR, SHORTEST_GAP_MS), LONGEST_GAP_MS)
   if (track.isStationary) return isFirst ? 0 : learnt * 2 ** track.returns
