@@ -71,7 +71,8 @@ function resealPage(
     for (const row of old) {
       const context = contextOf(row.id)
       const sealed = sealer.seal(sealer.open(row.sealed, context), context)
-      // Skips a row that changed meanwhile: its writer sealed it with the newest key.
+      // If the row changed meanwhile, this update has no effect, because the other writer sealed the text with the
+      // newest key.
       await sql`UPDATE ${from} SET ${text} = ${sealed} WHERE ${key} = ${row.id} AND ${text} = ${row.sealed}`.execute(db)
     }
     return { count: old.length, next: rows.length === PAGE ? rows.at(-1)?.id : undefined }

@@ -71,7 +71,8 @@ export function agentMessages(
 
   async function refreshConnected(attached: AgentBroker): Promise<void> {
     const sinceMs = services().platform.clock.wall() - SEEN_MS
-    // Some brokers do not repeat the retained states of agents for a filter with wildcards.
+    // Some brokers do not repeat the retained states of agents for a filter with wildcards. So agents that the cloud
+    // heard from recently count as connected.
     if (attached.assumeConnected) attached.assumeConnected(await agentsSeenSince(database.reads, sinceMs))
     await stores.refresh('changed')
   }

@@ -75,8 +75,8 @@ export interface Database {
 const COUNTED = new WeakSet<CompiledQuery>()
 
 /**
- * Runs an insert, update or delete and returns the number of rows that it changed. Kysely's own counts stay zero on PostgreSQL,
- * because its transactions do not wait for writes without result.
+ * Runs an insert, update or delete and returns the number of rows that it changed. The count of any other write is 0 on
+ * PostgreSQL, because a transaction there does not wait for its result.
  */
 export async function changedRows(db: Db, write: Compilable): Promise<number> {
   const query = write.compile()

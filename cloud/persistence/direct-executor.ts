@@ -3,7 +3,7 @@ import type { CompiledQuery, DatabaseConnection, Dialect, DialectAdapter, QueryC
 import type { Db } from './database.ts'
 import type { Schema } from './schema.ts'
 
-/** How one engine writes SQL. Queries that `prepared.ts` compiles are kept for each `adapter`. */
+/** How one engine writes SQL. `prepared.ts` caches compiled queries by `adapter`. */
 export interface Engine {
   readonly adapter: DialectAdapter
   readonly compiler: QueryCompiler
@@ -12,7 +12,7 @@ export interface Engine {
 
 /**
  * Kysely that sends every query to `connection`. Kysely's own executor acquires and releases a connection for each
- * query, which costs eight promises. It also sends the queries of a transaction one at a time.
+ * query, which costs eight promises. Kysely's executor also sends the queries of a transaction one at a time.
  */
 export function kyselyOver({ adapter, compiler, dialect }: Engine, connection: DatabaseConnection): Db {
   const nothing = () => Promise.resolve()

@@ -25,7 +25,8 @@ const IDLE_IN_TRANSACTION_LIMIT_MS = 30_000
 const READ_ONLY = '25006'
 /**
  * SQLSTATE classes and codes of a server that cannot be used at present (PostgreSQL manual, appendix A). These codes
- * mean connection exceptions, shutdown, start-up, too many connections, and a server that only reads.
+ * mean connection exceptions, shutdown, start-up, too many connections, a server that only reads, and the timeout of an
+ * idle transaction.
  */
 const AWAY_CODES = new RegExp(`^(?:08...|57P0[1-5]|53300|${READ_ONLY}|25P03)$`)
 /** Codes of the operating system and texts of `pg` for a connection that could not be opened or was lost. */

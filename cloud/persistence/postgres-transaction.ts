@@ -27,9 +27,9 @@ export interface TransactionSettings {
  *   cloud       BEGIN  SELECT ─ ─ ─ ─ ▶ INSERT  UPDATE  INSERT  COMMIT ─ ─ ─ ─ ▶
  *   PostgreSQL         ◀ ─ ─ ─ ─ rows                            ◀ ─ ─ ─ stored
  *
- * A write without result is sent without waiting for the server's answer, so this transaction waits two round trips. If
- * such a write fails, PostgreSQL rejects everything after it, and the next statement or COMMIT throws the error of that
- * write.
+ * The cloud does not wait for the answer to a write without result, so the transaction in this diagram waits for only
+ * two round trips. If such a write fails, PostgreSQL rejects everything after it, and the next statement or COMMIT
+ * throws the error of that write.
  */
 export async function runTransaction<T>(
   pool: GuardedPool,

@@ -97,7 +97,7 @@ async function revokeLive(db: Db, nowMs: number): Promise<number> {
   return changedRows(db, update)
 }
 
-/** Refunds that were due may have been sent since the backup. */
+/** Marks unfinished refunds as uncertain, because the lost cloud may have sent them since the backup. */
 async function markRefundsUncertain(db: Db): Promise<void> {
   await db.updateTable('refund').set({ in_doubt: 1 }).where('state', 'in', ['held', 'due']).execute()
 }
@@ -110,7 +110,7 @@ async function discardLogins(db: Db): Promise<void> {
 }
 
 async function awaitAgents(db: Db, seenSinceMs: number): Promise<number> {
-  // The stored item versions of agents belong to the previous sequence.
+  // Resets the item versions of all agents, because the stored versions belong to the previous sequence.
   const all = await changedRows(db, db.updateTable('agent').set({ item_seq: 0 }).where('revoked_ms', 'is', null))
   await db
     .updateTable('agent')

@@ -8,7 +8,7 @@ import { prepared } from '../../persistence/prepared.ts'
 /** Commands for an agent. The cloud sends them over the broker and with the agent's documents. */
 
 const COMMAND_LIFE = 60
-/** Time after the end of a token in which an agent with a slow clock may still honour the token, s. */
+/** Time after the expiry of a token in which an agent with a slow clock may still honour the token, s. */
 const GUARD_SECONDS = 60
 /** Maximum number of void commands in one response. The next response contains the rest. */
 const VOIDS_AT_ONCE = 50

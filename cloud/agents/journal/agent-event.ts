@@ -52,7 +52,7 @@ export async function completeAgentEvent(
     event.replayProtectedNonce === undefined ? {} : await factsOfNonce(scope, event.replayProtectedNonce)
   const item = tokenItem ?? (await itemOfEvent(scope.db, scope.tenant, event))
   const tag = technologiesOf({ ...tagOf(event, item), item, device, store })
-  // On Node 20, an object literal with three spreads takes up to forty times as long.
+  // On Node 20, an object literal with three spreads takes up to forty times as long as `Object.assign`.
   const completed: ProtectionEvent = Object.assign(definedFields(Object.assign({}, place, about)), tag, event, {
     storeId: agent.store_id,
     processedAt,

@@ -73,7 +73,7 @@ export interface ItemMoveRow {
   /** Reason that the caller of `updateItemStatus` sent. */
   reason: string | null
   operator_id: string | null
-  /** Follows the order of commits (../positions.ts). */
+  /** Position of the transaction that stored the row (../positions.ts). */
   position: number
 }
 
@@ -199,7 +199,7 @@ export interface ProtectionEventRow {
   occurred_ms: number
   processed_ms: number
   body: string
-  /** Follows the order of commits (../positions.ts). */
+  /** Position of the transaction that stored the row (../positions.ts). */
   position: number
 }
 

@@ -53,7 +53,7 @@ async function loadOpenUnits(
   return units
 }
 
-/** Placeholder unit for a purchase that is unknown in this store, unpaid, or fully used. */
+/** Placeholder unit for a purchase that is unknown in this store or has no open unit. */
 function closedPurchaseUnit(request: AuthorizationRequest): TargetUnit {
   const { context, purchase } = request
   const paid = purchase !== undefined && isPaid(purchase)

@@ -47,7 +47,7 @@ async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise
   await db.updateTable('store').set({ policy: moved }).where('store_id', '=', store.store_id).execute()
 }
 
-/** Makes the successor the receipt home in place of its predecessor, whose ledger it continues. */
+/** Makes the successor of an agent the receipt home. The successor continues the ledger of that agent. */
 export async function inheritHome(call: Call, storeId: string, agentId: string): Promise<void> {
   const store = await findStore(call.db, storeId)
   if (!store) return

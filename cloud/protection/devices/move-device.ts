@@ -11,7 +11,7 @@ import { outstandingOf } from '../leases/outstanding-tokens.ts'
 /**
  * Moves a device to another agent. A token belongs to the ledger of the device's agent, and another ledger does not
  * know whether the token was used. So the cloud revokes the device's tokens and issues no more. The move ends when each
- * token is voided, or has been expired for a minute (ADR 0040).
+ * token is voided, is used up, or has been expired for a minute (ADR 0040).
  */
 
 const GUARD_SECONDS = 60

@@ -60,7 +60,8 @@ export async function applyDelegationReturned(
   const delegated = await findDelegated(scope.db, redemptionId, source.storeId)
   const matching: DelegatedRightRow[] = []
   for (const right of delegated) if (await isAbout(scope, source, report, right)) matching.push(right)
-  // If the receipt home has lost its row about the delegation, the cloud knows no rights under this id.
+  // If the receipt home has lost its row about the delegation, the cloud knows no rights under this id, and the report
+  // has no effect.
   if (delegated.length > 0 && matching.length === 0)
     return refuse(scope, source, row, 'an outcome report names other rights than the delegated ones')
   await storeDelegationReturned(scope.db, matching, outcome)

@@ -48,7 +48,9 @@ export async function raiseCancelledAfterRelease(
   })
 }
 
-/** If a unit was released after its return, puts its item on hold. Changes only the status `returned`. */
+/**
+ * If a unit was released after its return, puts its item on hold. Changes the item only if its status is `returned`.
+ */
 export async function holdReturnedItem(
   scope: EvidenceScope,
   storeId: string,

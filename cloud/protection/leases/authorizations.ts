@@ -122,8 +122,7 @@ export function redemptionsOf(db: Db, nonce: string): Promise<RedemptionRow[]> {
 }
 
 /**
- * Stores a new authorization. Leases the units to the device until the end of the authorization plus
- * `LEASE_GUARD_MS`.
+ * Stores a new authorization. Leases the units to the device until the authorization expires, plus `LEASE_GUARD_MS`.
  */
 export async function issueAuthorization(
   call: Call,

@@ -40,8 +40,8 @@ export function mayBeHonoured({ exp }: Pick<ProtectionAuthorizationRow, 'exp'>, 
 }
 
 /**
- * True if a process with a fast clock issued the authorization. The end of such an authorization is wrong, and no
- * device with a correct clock honours it.
+ * True if a process with a fast clock issued the authorization. The expiry time of such an authorization is wrong, and
+ * no device with a correct clock honours the authorization.
  */
 function isOfFuture({ iat }: Pick<ProtectionAuthorizationRow, 'iat'>, nowMs: number): boolean {
   return (iat - GUARD_SECONDS) * 1_000 > nowMs
@@ -86,7 +86,8 @@ type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
 /**
  * Ends a lease that the cloud can transfer at once. If an agent exchanges a cloud token for the same device
- * (../authorize/presented-token.ts), the old token is voided, so that a repeated exchange still works.
+ * (../authorize/presented-token.ts), marks the old token voided and not only revoked. presented-token.ts accepts a
+ * voided token again if the agent repeats the exchange.
  */
 export async function transferLease(
   call: Revoking,

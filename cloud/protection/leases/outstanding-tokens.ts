@@ -3,12 +3,12 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import { redemptionsOf } from './authorizations.ts'
 
-/** Time after the end of a token in which an agent with a slow clock may still honour the token, s. */
+/** Time after the expiry of a token in which an agent with a slow clock may still honour the token, s. */
 const GUARD_SECONDS = 60
 
 /**
- * Authorizations of a device that is moving to another agent. The former agent may still honour them. These are
- * neither voided nor used up, and have not ended or ended at most a minute ago.
+ * Authorizations of a device that is moving to another agent. Only authorizations that the former agent may still
+ * honour: not voided, not used up, and expired at most a minute ago.
  */
 export async function outstandingOf(
   db: Db,

@@ -5,8 +5,8 @@ import { DERIVED_KEY_BYTES, type KeyDerivation } from '../../../policy/operator-
 import { Failure } from '../../foundation/failure.ts'
 
 /**
- * Maximum number of concurrent derivations. Each derivation keeps a core busy. More of them would delay requests of
- * gates and tills.
+ * Maximum number of concurrent derivations. Each derivation keeps a core busy. More concurrent derivations would delay
+ * requests of gates and tills.
  */
 const AT_WORK_LIMIT = 2
 let atWork = 0

@@ -16,8 +16,8 @@ const DECISIONS_LIMIT = 5_000
 /** Maximum number of changed decisions in the response. */
 const CHANGED_LIMIT = 500
 /**
- * Maximum number of concurrent simulations. Each may keep a core busy for seconds. More of them would delay requests of
- * gates and tills.
+ * Maximum number of concurrent simulations. Each simulation may keep a core busy for seconds. More concurrent
+ * simulations would delay requests of gates and tills.
  */
 const AT_WORK_LIMIT = 2
 let atWork = 0

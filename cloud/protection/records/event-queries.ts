@@ -23,7 +23,7 @@ export interface EventRange {
   sinceMs: number
 }
 
-/** Protection events of a store in the order of their commits. */
+/** Protection events of a store in the order of their positions. */
 export function eventsAfter(
   db: Db,
   { storeId, type, deviceId, purchaseId }: EventFilter,

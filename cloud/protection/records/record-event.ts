@@ -11,8 +11,8 @@ import { enqueueSubscribedEvent, enqueueSubscribedEvents } from '../../webhooks/
 import type { ProtectionEventRow } from '../../persistence/tables/protection.ts'
 
 /**
- * Stores events for `fetchProtectionEvents` and enqueues them for webhooks, once per `eventId`. A transaction assigns
- * the positions of its events when it commits (ADR 0030).
+ * Stores events for `fetchProtectionEvents` and enqueues them for webhooks, once per `eventId`. All events of a
+ * transaction get the same position, which follows from the id of the transaction (ADR 0030).
  */
 
 /** Scope of an event: transaction, tenant and time. */
@@ -23,7 +23,7 @@ export interface EventScope {
   nowMs: number
 }
 
-/** A row without its position, which the commit assigns. */
+/** A row without its position, which the insert computes from the id of the transaction. */
 type NewEventRow = Omit<ProtectionEventRow, 'position'>
 
 const insertEvent = prepared((db, p: NewEventRow) =>

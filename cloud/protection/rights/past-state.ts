@@ -34,7 +34,10 @@ async function wasCancelled(db: Db, { purchase_id }: PurchaseRow, atMs: number):
   return whole === undefined || whole.created_ms <= atMs
 }
 
-/** The item with its status, store and unit at that time. Before the registration, the item has its first status. */
+/**
+ * The item with its status, store and unit at that time. If the time is before the registration, the result has the
+ * first status of the item.
+ */
 export async function itemAsOf(db: Db, item: ProtectedItemRow, atMs: number): Promise<ProtectedItemRow> {
   const moves = db.selectFrom('item_move').selectAll().where('item_id', '=', item.item_id)
   const last = await moves.where('at_ms', '<=', atMs).orderBy('rev', 'desc').limit(1).executeTakeFirst()

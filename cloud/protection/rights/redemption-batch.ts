@@ -30,8 +30,8 @@ const ofLines = preparedForMany((db, ids) => db.selectFrom('redemption').selectA
 const rightsOfLines = preparedForMany((db, ids) => db.selectFrom('unit_right').selectAll().where('line_id', 'in', ids))
 
 /**
- * Redemptions and rights within a transaction. `prepare` reads the rows of a batch together, and `flush` writes their
- * changes together. The other methods read all other rows on demand, and write them at once.
+ * Redemptions and rights within a transaction. `prepare` reads the rows of a batch together. For these rows, `flush`
+ * writes new redemptions and changed rights together. The methods read and write all other rows at once.
  */
 export class RedemptionBatch {
   readonly #db: Db

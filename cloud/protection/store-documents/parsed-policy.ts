@@ -7,7 +7,7 @@ interface Parsed {
   policy: ProtectionPolicy
 }
 
-/** Parsed policies by store, oldest first. To parse the policy for each request would cost more than the decision. */
+/** Parsed policies by store, oldest first. Parsing the policy for each request would take longer than the decision. */
 const parsed = new Map<string, Parsed>()
 /** Maximum size of the cached texts, characters. */
 const CHARACTERS_LIMIT = 8 * 1024 * 1024

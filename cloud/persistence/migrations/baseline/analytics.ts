@@ -4,7 +4,8 @@
  */
 export const ANALYTICS: readonly string[] = [
   // `day` is a date in the store's time zone. `receipts` and `refunds` count what happened on that day and never
-  // decrease. Later cancellations reduce the other counters. Figures are sums over all slots, as in product_count.
+  // decrease. Later cancellations reduce the other counters. A figure is the sum over all slots, as in product_count
+  // (stores.ts).
   `CREATE TABLE store_day (
     store_id text NOT NULL, day text NOT NULL, tenant text NOT NULL, sessions bigint NOT NULL, sessions_completed bigint NOT NULL,
     completed_checkouts bigint NOT NULL, revenue_cent bigint NOT NULL, items_scanned bigint NOT NULL,

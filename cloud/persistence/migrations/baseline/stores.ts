@@ -30,7 +30,7 @@ export const STORES: readonly string[] = [
   `CREATE TABLE product_word (
     store_id text NOT NULL, word text COLLATE "C" NOT NULL, product_id text NOT NULL, words text NOT NULL,
     PRIMARY KEY (store_id, word, product_id)) /* clustered */`,
-  // Empty: PostgreSQL transactions lock these tables (ADR 0049).
+  // These tables stay empty. PostgreSQL transactions lock them (ADR 0049).
   `CREATE TABLE gate_catalogue (unused bigint)`,
   `CREATE TABLE gate_sales (unused bigint)`,
   // The category '' stands for all categories. A count is the sum over all slots. Each connection to PostgreSQL adds to
