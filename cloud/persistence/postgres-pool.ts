@@ -4,9 +4,12 @@ import { DatabaseBusy, DatabaseUnavailable } from './database.ts'
 import type { Pooling } from './pooling.ts'
 import { isDiskFull, type OnStorageState } from './storage-state.ts'
 
-/** Maximum number of connections per process. */
-export const POOL_SIZE = 12
-/** Maximum number of calls that wait for a free connection. */
+/**
+ * Maximum number of connections of a process to one server. Reads have connections of their own, because a write
+ * keeps its connection while it waits for other writes.
+ */
+export const POOL_SIZES = { writes: 12, reads: 6 } as const
+/** Maximum number of calls that wait for a free connection of one pool. */
 export const WAITING_LIMIT = 10_000
 /** Timeouts for a silent server or network. */
 export interface PoolLimits {
@@ -83,12 +86,13 @@ export function guardedPool(
   note: OnStorageState,
   limits: PoolLimits,
   pooling: Pooling,
+  use: keyof typeof POOL_SIZES,
   role: 'primary' | 'replica' = 'primary',
 ): GuardedPool {
   const options = Object.entries(SESSION_SETTINGS).map(([name, value]) => `-c ${name}=${value}`)
   const pool = new pg.Pool({
     connectionString: url,
-    max: POOL_SIZE,
+    max: POOL_SIZES[use],
     connectionTimeoutMillis: limits.connectMs,
     query_timeout: limits.statementMs,
     keepAlive: true,

@@ -82,7 +82,10 @@ export interface PostgresPlace {
 /** Connects, checks that commits are durable and applies missing migrations. Throws if the server cannot be reached. */
 export async function openPostgres(place: PostgresPlace, onState: OnStorageState): Promise<Database> {
   const { url, clock, migrations = 'apply', limits = POOL_LIMITS, pooling = 'session' } = place
-  const pool = guardedPool(url, TYPES, stateReporter(onState), limits, pooling)
+  const note = stateReporter(onState)
+  const pool = guardedPool(url, TYPES, note, limits, pooling, 'writes')
+  const readPool = guardedPool(url, TYPES, note, limits, pooling, 'reads')
+  const closePools = async () => void (await Promise.all([pool.end(), readPool.end()]))
   // Each database has its own adapter, because prepared.ts caches compiled statements by adapter. These statements
   // contain the position offset of the database (positions.ts).
   const engine: Engine = {
@@ -90,7 +93,7 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
     compiler: new PostgresQueryCompiler(),
     dialect: { createIntrospector: (db) => new PostgresIntrospector(db) },
   }
-  const reads = kyselyOver(engine, readingFrom(pool))
+  const reads = kyselyOver(engine, readingFrom(readPool))
   const readCommitted = startTransaction('read committed', pooling)
   const migrate = () =>
     runTransaction(
@@ -102,7 +105,7 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
   const migrated = await assertDurable(reads)
     .then(() => bringUpToDate(reads, 'postgres', migrations, migrate))
     .catch(async (error: unknown) => {
-      await pool.end()
+      await closePools()
       throw isRefusedByPooler(error) ? new Error(POOLER_REFUSES, { cause: error }) : error
     })
   const retry = retryQueue(mayRunAgain)
@@ -130,7 +133,7 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
   const replica = place.replica && openReplica(place, place.replica, engine, reads)
   const close = async () => {
     await replica?.close()
-    await pool.end()
+    await closePools()
   }
   return { dialect: 'postgres', migrated, reads, write, writeAlone, ...(replica && { replica }), close }
 }
@@ -138,7 +141,7 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
 /** Connects to the replica when it is first used. A replica that is away does not prevent the start. */
 function openReplica(place: PostgresPlace, replica: ReplicaPlace, engine: Engine, primary: Db): Replica {
   const limits = { ...(place.limits ?? POOL_LIMITS), connectMs: REPLICA_CONNECT_MS }
-  const pool = guardedPool(replica.url, TYPES, () => undefined, limits, place.pooling ?? 'session', 'replica')
+  const pool = guardedPool(replica.url, TYPES, () => undefined, limits, place.pooling ?? 'session', 'reads', 'replica')
   return watchReplica(
     replica,
     primary,

@@ -2,8 +2,9 @@ import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { asFailure } from '../../../cloud/http/as-failure.ts'
 import { DatabaseBusy, type Database } from '../../../cloud/persistence/database.ts'
-import { POOL_SIZE, WAITING_LIMIT } from '../../../cloud/persistence/postgres-pool.ts'
+import { POOL_SIZES, WAITING_LIMIT } from '../../../cloud/persistence/postgres-pool.ts'
 import { RETRY_LIMIT, retryQueue } from '../../../cloud/persistence/retry-queue.ts'
+import { letPromisesSettle } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { newDatabase, type TestDatabase } from '../../support/databases.ts'
 
 /** A promise that the test resolves itself. */
@@ -63,25 +64,41 @@ describe.skipIf(!has)(`A busy PostgreSQL database${has ? '' : ' (skipped: instal
   })
   const read = () => sql`select 1`.execute(database.reads)
 
-  it('limits the calls that wait for a connection', async () => {
+  /** Opens this many transactions, which end after `end`. */
+  async function openTransactions(count: number) {
     const { opened, open } = gate()
     const running: Promise<unknown>[] = []
     const hold = (isHeld: () => void) =>
       database.write(async (db) => {
-        await sql`select 1`.execute(db)
+        await sql`select pg_advisory_xact_lock_shared(1)`.execute(db)
         isHeld()
         await opened
       })
-    try {
-      for (let i = 0; i < POOL_SIZE; i++) await new Promise<void>((isHeld) => running.push(hold(isHeld)))
-      running.push(...Array.from({ length: WAITING_LIMIT }, read))
-      await new Promise((resolve) => setImmediate(resolve))
-      await expect(read()).rejects.toThrow(DatabaseBusy)
-    } finally {
-      open()
-      await Promise.allSettled(running)
-    }
+    for (let i = 0; i < count; i++) await new Promise<void>((isHeld) => running.push(hold(isHeld)))
+    return { end: () => (open(), Promise.allSettled(running)) }
+  }
+
+  it('limits the calls that wait for a connection', async () => {
+    const held = await openTransactions(1)
+    // Each waits for the transaction, with a connection.
+    const waiting = Array.from({ length: POOL_SIZES.reads }, () =>
+      sql`select pg_advisory_lock(1), pg_advisory_unlock(1)`.execute(database.reads),
+    )
+    await letPromisesSettle()
+    const queued = Array.from({ length: WAITING_LIMIT }, read)
+    const answered = Promise.allSettled([...waiting, ...queued])
+    await letPromisesSettle()
+    const busy: unknown = await read().catch((error: unknown) => error)
+    await held.end()
+    await answered
+    expect(busy).toBeInstanceOf(DatabaseBusy)
     await read()
+  })
+
+  it('reads while all connections for writes are in use', async () => {
+    const held = await openTransactions(POOL_SIZES.writes)
+    await read()
+    await held.end()
   })
 
   it('repeats conflicting transactions, each once in effect', async () => {
