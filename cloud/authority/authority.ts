@@ -34,7 +34,7 @@ export interface Authority {
   readonly freshnessSigner: Signer
   /** Epoch of signed times, raised when a key that signs them is revoked; 0 initially. */
   readonly timeEpoch: number
-  /** Epoch of policy versions, raised when a key that signs them is revoked. */
+  /** Epoch of policy versions, raised by a restore and when a policy or freshness key is revoked. */
   readonly documentEpoch: number
   /** 1 at first; after a restore, the time of the restore, ms since 1970. `restoredMs` is 0 without a restore. */
   readonly cloudGeneration: number
@@ -60,7 +60,7 @@ export interface Authority {
 /** Maximum number of tenants in the cache. Above this number, the cache drops the least recently used tenant. */
 const TENANTS_LIMIT = 10_000
 
-/** Throws if these keys do not belong to the database. Creates nothing. */
+/** Throws if these keys do not belong to the database. Creates no keys. */
 export async function assertOwnKeys(db: Db, files: KeyFiles, random: Randomness): Promise<void> {
   await assertKnownRoot(db, files.root.signer.kid)
   await readSigningKeys(db, INSTALLATION, sealer(files.sealingKeys, random))

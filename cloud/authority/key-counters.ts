@@ -68,7 +68,7 @@ export async function readKeyGeneration(db: Db): Promise<KeyCounters['generation
   return Number(row?.value ?? 0)
 }
 
-/** Signals a key change to every process. */
+/** Raises the number of the last key change, so that every process reloads its keys. */
 export function raiseKeyGeneration(db: Db): Promise<void> {
   return raise(db, 'generation')
 }

@@ -40,7 +40,7 @@ export interface InstallationKeys {
   freshness: Signer
 }
 
-/** A tenant's keys, with those of the installation from the same transaction. */
+/** A tenant's keys and the keys of the installation, read in the same transaction. */
 export interface LoadedKeys {
   shared: InstallationKeys
   keys: TenantKeys

@@ -7,7 +7,9 @@ import { raiseKeySetEpoch } from './key-counters.ts'
 
 const ROOT = 'root_kid'
 
-/** Stores the root at the first start. Throws if agents trust another root: they would reject the cloud. */
+/**
+ * Stores the root at the first start. Throws if agents trust another root, because these agents would reject the cloud.
+ */
 export async function assertKnownRoot(db: Db, kid: string): Promise<void> {
   assertRoot(await readRoot(db), kid)
   await writeRoot(db, kid)

@@ -1,4 +1,7 @@
-/** Storage for uploaded images: a folder or S3-compatible storage (bin/). Names are content hashes, so images never change. */
+/**
+ * Storage for uploaded images: a folder or S3-compatible storage (bin/). Names are content hashes, so images never
+ * change.
+ */
 export interface ImageStore {
   /** Stores an image. Idempotent. Durable when it resolves. */
   put(name: string, bytes: Uint8Array, contentType: string): Promise<void>

@@ -9,8 +9,9 @@ export const BACKLOG = 1_024
 /** Connections of callers that are not authenticated yet. */
 export interface WaitingConnections {
   /**
-   * Adds a connection from `address`. If too many connections wait, cuts the oldest connection of the network with the
-   * most waiting connections. Call the returned function when the client is authenticated or disconnected.
+   * Adds a connection from `address`. If too many connections of this network wait, cuts the oldest of them. If too
+   * many connections wait in total, cuts the oldest connection of the network with the most waiting connections. Call
+   * the returned function when the client is authenticated or disconnected.
    */
   add(address: string, cut: () => void): () => void
 }

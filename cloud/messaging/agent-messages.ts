@@ -13,7 +13,9 @@ import { SiblingAgents } from './sibling-agents.ts'
 import { StoreAnnouncements, type AnnouncementScope } from './store-announcements.ts'
 import { BackgroundTasks } from './background-tasks.ts'
 
-/** After a connect to an outside broker, agents count as connected if the cloud heard from them within this time, ms. */
+/**
+ * After a connect to an outside broker, agents count as connected if the cloud heard from them within this time, ms.
+ */
 const SEEN_MS = 2 * 60_000
 
 /**

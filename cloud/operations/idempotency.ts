@@ -15,8 +15,8 @@ const RUNNING = 0
 export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
 
 /**
- * Time for which a running request reserves its key, ms. A request that does not extend the reservation in time is
- * treated as crashed.
+ * Life of the lease of a running request, ms. If the request does not renew the lease in time, the cloud treats the
+ * request as crashed.
  */
 export const RUNNING_LEASE_MS = 60_000
 
@@ -52,7 +52,10 @@ export function hashOfBytes(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'base64url')
 }
 
-/** JSON with sorted names, so that field order does not matter. `parseJsonBody` has limited the depth. */
+/**
+ * JSON with sorted names, so that field order does not matter. Recursion is safe, because `parseJsonBody` limits the
+ * depth.
+ */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'

@@ -23,8 +23,9 @@ import { writeFor } from './write-scope.ts'
 
 /**
  * Performs every operation, over HTTP and MQTT (ADR 0003). It validates the input, checks the package and runs
- * `prepare`. One transaction then looks for a stored response, runs the operation, writes audit row and outbox, and
- * stores the response. Tasks follow after the commit. `perform-steps.ts` performs operations of several transactions.
+ * `prepare`. If the operation changes data, one transaction then looks for a stored response, runs the operation,
+ * writes audit row and outbox, and stores the response. Tasks run after the commit. `perform-steps.ts` performs
+ * operations of several transactions.
  */
 export async function perform(
   request: OperationRequest,

@@ -1,7 +1,10 @@
 import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
 
-/** Items per read, and reads per run. A process waits for running jobs before it ends, so both numbers are limited. */
+/**
+ * Items per read, and reads per run. The limits keep a run short, because a process waits for running jobs before it
+ * ends.
+ */
 const READ_LIMIT = 100
 const ROUNDS = 10
 

@@ -16,7 +16,8 @@ export const COPYING = 'copying:'
 const LOCK = 7_201_120
 
 /**
- * What opening a database does if migrations are missing: `apply` them, or fail, because they are applied by `untag migrate` (`require`).
+ * What happens if migrations are missing when a database is opened. `apply`: they are applied. `require`: opening
+ * fails, because `untag migrate` must apply them.
  */
 export type MigrationMode = 'apply' | 'require'
 
@@ -54,7 +55,10 @@ async function missingMigrations(db: Db, dialect: 'sqlite' | 'postgres'): Promis
   return MIGRATIONS.map((m) => m.name).filter((name) => !applied.has(name))
 }
 
-/** Names of the applied migrations. Throws if this version does not know one. */
+/**
+ * Names of the applied migrations. Throws if this version does not know one of them, or if the database is an
+ * incomplete copy.
+ */
 async function appliedMigrations(db: Db): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ name: string }>`SELECT name FROM migration`.execute(db)
   const applied = new Set(rows.map((r) => r.name))

@@ -21,7 +21,10 @@ export interface PoolLimits {
   writeMs: number
 }
 export const POOL_LIMITS: PoolLimits = { connectMs: 5_000, statementMs: 20_000, writeMs: 60_000 }
-/** The server aborts a transaction whose client is silent for this long, ms, so that a lost client does not keep its locks. */
+/**
+ * The server aborts a transaction whose client is silent for this long, ms, so that a lost client does not keep its
+ * locks.
+ */
 const IDLE_IN_TRANSACTION_LIMIT_MS = 30_000
 
 /** PostgreSQL's code for a write on a server that only reads. */
@@ -45,8 +48,8 @@ const SESSION_SETTINGS = {
 }
 
 /**
- * Begins a transaction. Poolers in transaction mode refuse settings of the session at the start of a connection, so each
- * transaction sets them for itself.
+ * Begins a transaction. Poolers in transaction mode refuse settings of the session at the start of a connection, so
+ * each transaction sets these settings for itself.
  */
 export function startTransaction(level: string, pooling: Pooling): string {
   const settings = Object.entries(SESSION_SETTINGS).map(([name, value]) => `; set local ${name} = ${value}`)
@@ -60,7 +63,10 @@ export interface Statement {
   readonly name?: string | undefined
 }
 
-/** One connection of the pool. Statements are sent at once, in the order of the calls, without waiting for earlier results. */
+/**
+ * One connection of the pool. The connection sends statements at once, in the order of the calls, and does not wait for
+ * earlier results.
+ */
 export interface PooledConnection {
   /** Rejects with `DatabaseUnavailable` after the first connection loss. */
   query(statement: Statement): Promise<pg.QueryResult>
@@ -146,8 +152,8 @@ const NAMES = new Map<string, string>()
 const seenOnce = new Set<string>()
 
 /**
- * The statement of a compiled query, with the same name for the same text in all connections of this process. A text gets its name
- * at its second use, so that texts with changing literals use up no names.
+ * The statement of a compiled query, with the same name for the same text in all connections of this process. A text
+ * gets its name at its second use, so that texts with changing literals use up no names.
  */
 export function statementOf({ sql, parameters }: Pick<CompiledQuery, 'sql' | 'parameters'>): Statement {
   return { text: sql, values: parameters, name: NAMES.get(sql) ?? newName(sql) }

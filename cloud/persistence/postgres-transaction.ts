@@ -55,7 +55,7 @@ export async function runTransaction<T>(
 class Transaction implements DatabaseConnection {
   readonly #connection: PooledConnection
   readonly #settings: TransactionSettings
-  /** Pending answers to statements that were sent without waiting for them. */
+  /** Pending answers to statements for which `executeQuery` did not wait. */
   readonly #sent = new Set<Promise<unknown>>()
   readonly #reads: TransactionReads
   /** The first error of the server. */
@@ -135,7 +135,9 @@ function isWriteWithoutResult(compiled: CompiledQuery): boolean {
   return query.returning === undefined && !isCounted(compiled)
 }
 
-/** True for the error of a prepared statement whose table has changed since. The same work succeeds on a new connection. */
+/**
+ * True if a prepared statement failed because its table has changed since. The same work succeeds on a new connection.
+ */
 export function isPlanOutdated(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: string; message?: string }
   return code === '0A000' && message?.startsWith('cached plan') === true

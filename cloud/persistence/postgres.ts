@@ -23,8 +23,8 @@ import { retryQueue } from './retry-queue.ts'
 import { stateReporter, type OnStorageState } from './storage-state.ts'
 
 /**
- * Serialization failures, deadlocks, and unique violations: below the level serializable, a row that another transaction has just
- * added is reported as a violation (PostgreSQL manual §13.5).
+ * Serialization failures, deadlocks, and unique violations: below the level serializable, a row that another
+ * transaction has just added is reported as a violation (PostgreSQL manual §13.5).
  */
 const CONFLICTS = new Set(['40001', '40P01', '23505'])
 
@@ -180,8 +180,8 @@ async function afterLoss<T>(attempt: () => Promise<T>): Promise<T> {
 }
 
 /**
- * True if the transaction failed because of a concurrent transaction. If the transaction runs again, it sees what the
- * other transaction stored.
+ * True if the transaction failed because of a concurrent transaction or migration. If the transaction runs again, it
+ * sees the changes of the other transaction.
  */
 function mayRunAgain(error: unknown): boolean {
   return CONFLICTS.has((error as { code?: string } | null)?.code ?? '') || isPlanOutdated(error)

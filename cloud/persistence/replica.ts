@@ -27,8 +27,8 @@ interface Beat {
 /**
  *   process ── writes heartbeat 7 at 12:00:01 ──▶ primary ── replication ──▶ replica ── shows 7 ──▶ process
  *
- * If the replica shows heartbeat 7, it has everything that was stored before 12:00:01 on the clock of this process. No
- * other clock is needed, and a server that does not follow this primary never shows a new heartbeat.
+ * If the replica shows heartbeat 7, the replica has everything that was stored before 12:00:01 on the clock of this
+ * process. No other clock is needed, and a server that does not follow this primary never shows a new heartbeat.
  */
 export function watchReplica(
   place: ReplicaPlace,
