@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { bundledCommand } from './bundled-command.ts'
 import { processesOf, type RunningProcess as Running } from '../../verification/kills/processes.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -8,6 +9,6 @@ export const COMMAND = join(ROOT, 'bin/untag.js')
 export type RunningProcess = Running
 export type { ProcessEnvironment } from '../../verification/kills/processes.ts'
 
-/** Starts processes of this checkout, like `npm run prove`. */
-export const processesOfTests = processesOf(ROOT)
+/** Starts processes of this checkout, like `npm run prove`, but bundled. */
+export const processesOfTests = processesOf(ROOT, bundledCommand)
 export const { start: startProcess, run: runProcess } = processesOfTests

@@ -46,12 +46,16 @@ export interface Processes {
 const STDERR_KEPT = 100_000
 const LINES_KEPT = 1_000
 
-/** The command `untag` of the project at `root`. */
-export function processesOf(root: string): Processes {
-  const command = join(root, 'bin/untag.js')
+/**
+ * The command `untag` of the project at `root`. `bundle` returns the path of the same command in fewer files. Processes
+ * with a mutant do not use it, because a mutant changes single files of `dist`.
+ */
+export function processesOf(root: string, bundle?: () => Promise<string>): Processes {
+  const commandIn = async (env: NodeJS.ProcessEnv) =>
+    bundle === undefined || env['UNTAG_SIM_BUG'] !== undefined ? join(root, 'bin/untag.js') : bundle()
   return {
     async start(args, { env = {}, through = [], stdin = 'ignore' } = {}) {
-      const [program = '', ...rest] = [...through, process.execPath, command, ...args]
+      const [program = '', ...rest] = [...through, process.execPath, await commandIn(env), ...args]
       const child = spawn(program, rest, {
         cwd: root,
         env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', ...env },
@@ -89,7 +93,7 @@ export function processesOf(root: string): Processes {
       }
     },
     async run(args, env = {}) {
-      const child = spawn(process.execPath, [command, ...args], {
+      const child = spawn(process.execPath, [await commandIn(env), ...args], {
         cwd: root,
         env: { ...process.env, ...env },
         stdio: ['ignore', 'pipe', 'pipe'],
