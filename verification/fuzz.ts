@@ -109,7 +109,7 @@ function report(results: readonly RunResult[], requests: number): boolean {
   process.stdout.write(
     `${sum((result) => result.requests)} requests, ${failures} violations; ${counts.join(', ')}; run ${hash.slice(0, 32)}\n`,
   )
-  // A short run does not reach every operation, so it does not report missing ones.
+  // A short run does not reach every operation, so it does not report operations that never succeeded.
   const missing = requests < 10_000 ? [] : neverSucceeded(results)
   if (missing.length > 0) process.stdout.write(`never succeeded: ${missing.join(', ')}\n`)
   return failures === 0 && missing.length === 0

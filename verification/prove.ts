@@ -89,7 +89,7 @@ async function prove(
   const controller = new AbortController()
   const stop = () => controller.abort()
   // The listener stays registered. The terminal and npm both send Ctrl-C, and without a listener the second signal
-  // would end the process before it stores results.
+  // would end the process before the process stores results.
   process.on('SIGINT', stop)
   process.on('SIGTERM', stop)
   try {

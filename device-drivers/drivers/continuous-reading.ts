@@ -3,9 +3,9 @@ import type { Platform } from '../../policy/platform.ts'
 import type { ExchangeAnswer } from './exchange.ts'
 
 /**
- * Keeps a reader in continuous mode, in which it sends tags without requests. A reader leaves this mode without notice,
- * for example after a power failure. In this mode the reader always sends something, at least "no tag". If the reader
- * is quiet, the agent sends a stop command, waits for the answer, and starts the reader again.
+ * Keeps a reader in continuous mode, in which the reader sends tags without requests. A reader leaves this mode without
+ * notice, for example after a power failure. In this mode the reader always sends something, at least "no tag". If the
+ * reader is quiet, the agent sends a stop command, waits for the answer, and starts the reader again.
  */
 export interface ContinuousReading {
   /** Call this function when the reader has sent data. */

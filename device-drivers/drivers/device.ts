@@ -7,7 +7,7 @@ export type DeviceCommand =
    * devices that write to it (EAS bit, kill).
    */
   | { readonly kind: 'release'; readonly tag?: TagName }
-  /** Switches a siren or lamp for some seconds; 0 means off now. It does not wait for a running release. */
+  /** Switches a siren or lamp for some seconds; 0 means off now. This command does not wait for a running release. */
   | { readonly kind: 'signal'; readonly signal: Signal; readonly seconds: number }
   /**
    * Sets the state of an emergency until the next such command. `open`: the main output stays on. `silent`: the siren

@@ -17,7 +17,7 @@ export interface DoorWatch {
    * alarm.
    */
   released(): void
-  /** Sets whether an emergency holds the lock open. While an emergency holds it open, an open door raises no alarm. */
+  /** Sets whether an emergency holds the lock open. During such an emergency, an open door raises no alarm. */
   heldOpen(held: boolean): void
   stop(): void
 }

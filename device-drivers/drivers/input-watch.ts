@@ -24,7 +24,7 @@ export interface WatchOptions {
   read(): Promise<ReadonlyMap<number, boolean> | null>
   /** Pause between two rounds, ms. */
   readonly pollMs: number
-  /** States that `identify` has read. Later changes are passed to `onChange`. */
+  /** Input states that `identify` has read. The watch passes later changes to `onChange`. */
   readonly initial: ReadonlyMap<number, boolean>
   /** Ends the polling. */
   readonly signal: AbortSignal

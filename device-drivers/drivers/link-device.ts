@@ -48,8 +48,8 @@ export interface LinkDeviceOptions<S extends ProtocolClient> {
   /** Switches a siren or lamp. Undefined for a device without sirens and lamps. */
   signal?(signal: Signal, seconds: number): Promise<CommandResult>
   /**
-   * Opens the output (`open`) and silences the sirens (`silent`) during an emergency, and undoes both after it.
-   * Undefined for a device without outputs.
+   * Opens the output (`open`) and silences the sirens (`silent`) during an emergency, and undoes both after the
+   * emergency. Undefined for a device without outputs.
    */
   emergency?(open: boolean, silent: boolean): Promise<CommandResult>
   /**

@@ -271,7 +271,7 @@ class LlrpDevice implements ProtectionDevice {
     if (!current?.isConfigured) return
     const requestOptions = { timeoutMs: CLOSE_WITHIN_MS, signal }
     const { conversation } = current
-    // Sends all messages at once, so that a slow reader receives each of them even if its answers are late.
+    // Sends all messages at once, so that a slow reader receives each message even if the reader's answers are late.
     await Promise.all([
       ...this.#outputs
         .toSwitchOff()

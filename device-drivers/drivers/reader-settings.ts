@@ -10,7 +10,7 @@ export function boundedInt(unit: string, from: number, to: number): z.ZodInt {
   return z.int({ error }).min(from, { error }).max(to, { error })
 }
 
-/** Schema of the number of an input or output; `what` names its purpose in the error message. */
+/** Schema of an input or output number. `what` is the purpose of that input or output, for the error message. */
 export type NumberSetting = (what: string) => z.ZodInt
 
 /** Antennas by direction. `without` names the effect of missing antennas in the description. */

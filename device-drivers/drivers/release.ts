@@ -117,7 +117,8 @@ async function pulse(o: ReleaseOptions, ended: AbortSignal): Promise<void> {
 }
 
 /**
- * Reports a fault if the output is still on after OFF. If it is on, a deactivator stays armed, or a lock stays open.
+ * Reports a fault if the output is still on after OFF. An output that stays on leaves a deactivator armed or a lock
+ * open.
  */
 async function verifyOff(o: ReleaseOptions, input: number): Promise<void> {
   const limit = deadline(o.timers, CONFIRM_WITHIN_MS, o.over)

@@ -153,8 +153,8 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     await requestOrThrow(START_READING, 'to read')
     async function start(): Promise<void> {
       const answer = await request(START_READING)
-      // After a short power failure the module has lost its settings and refuses to start. The next session sets them
-      // again.
+      // After a short power failure the module has lost its settings and refuses to start. The next session writes the
+      // settings again.
       if (answer.kind === 'answered' && answer.frame.status !== 0) {
         session.end(`the reader does not read any more: ${statusText(answer.frame.status ?? 0)}`)
       }
@@ -255,7 +255,10 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     return answer
   }
 
-  /** Switches a pin off before the agent stops. Repeats a failed write at once, because no later session can do it. */
+  /**
+   * Switches a pin off before the agent stops. Repeats a failed write at once, because no later session can repeat the
+   * write.
+   */
   async #switchOffForGood(reader: Reader, pin: number | undefined): Promise<void> {
     if (pin === undefined) return
     for (let tries = 0; tries < MAX_OFF_TRIES; tries++)

@@ -40,7 +40,7 @@ import type { TagPresence } from './tag-presence.ts'
 
 type Line = Exchange<M100Frame>
 
-/** Longest EPC that a select command can name, hex digits; its length field has 8 bits. */
+/** Longest EPC that a select command can name, hex digits; the length field of the command has 8 bits. */
 const LONGEST_EPC_DIGITS = 62
 
 const MAX_POLLS = 65_535

@@ -272,7 +272,8 @@ class ZebraDevice implements ProtectionDevice {
 }
 
 /**
- * True if the radio is active; null if the status does not report it. Firmware versions spell the field in two ways.
+ * True if the radio is active; null if the status does not report the radio. Firmware versions spell the field in two
+ * ways.
  */
 function isActive(status: Record<string, unknown>): boolean | null {
   const activity = status['radioActivity'] ?? status['radioActivitiy']

@@ -10,7 +10,7 @@ import type { OpenLink } from './shared-links.ts'
 export type WriteTrace = (link: string, line: string) => void
 
 /**
- * Wraps `open`: records every byte of the links in both directions, with its time. The trace also contains passwords
+ * Wraps `open`: records every byte of the links in both directions, with the time. The trace also contains passwords
  * that a protocol sends.
  */
 export function tracedLinks(open: OpenLink, write: WriteTrace, clock: Clock): OpenLink {

@@ -27,8 +27,8 @@ const SETTLE_WITHIN_MS = 60_000
 const WHILE_FAILING: ReadonlySet<number> = new Set([200, 503])
 
 /**
- * Runs a purchase from check-in to redemption while system calls of the cloud fail. Then repeats its requests without
- * faults.
+ * Runs a purchase from check-in to redemption while system calls of the cloud fail. Then repeats the requests of the
+ * purchase without faults.
  */
 export async function cloudRound(
   store: FaultStore,

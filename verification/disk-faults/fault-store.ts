@@ -10,8 +10,8 @@ import { runCommand, startProcess, type UntagProcess } from './untag-process.ts'
 import type { TraceOptions } from './strace.ts'
 
 /**
- * A store of real processes. strace can record their system calls or make them fail. The relay boards run in the
- * process of the test.
+ * A store of real processes. With strace, a test can record their system calls or make some calls fail. The relay
+ * boards run in the process of the test.
  */
 export interface FaultStore {
   readonly folder: string

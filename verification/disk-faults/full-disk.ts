@@ -16,7 +16,7 @@ export interface FullDiskResult {
   violations: string[]
 }
 
-/** Each write fails from now on, because the disk is full. */
+/** Makes each write fail, as on a full disk. */
 const NO_ROOM = [{ calls: 'pwrite64', fault: 'error=ENOSPC', when: '1+' }]
 const BACK_WITHIN_MS = 20_000
 

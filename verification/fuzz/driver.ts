@@ -180,7 +180,7 @@ class FuzzDriver implements Driver {
     return token
   }
 
-  /** Sends one request, judges the answer and collects its ids. */
+  /** Sends one request, judges the answer and collects the ids in the answer. */
   async #send(
     request: HttpRequest,
     about: Omit<Exchange, 'sent' | 'reply' | 'errors' | 'packages'>,

@@ -12,7 +12,7 @@ export interface Cluster {
   readonly keys: { readonly secret: string; readonly admin: string }
   /** Number of processes. */
   readonly size: number
-  /** Address of the API at this process; undefined while it is down. */
+  /** Address of the API at this process; undefined while the process is down. */
   address(process: number): string | undefined
   /** Kills a process and starts it again. */
   restartCloud(process: number): Promise<void>
@@ -27,7 +27,7 @@ export interface ClusterOptions {
   /** Folder of the built project. */
   readonly root: string
   readonly size: number
-  /** Environment of the clouds. A test can load a mutant with it. */
+  /** Environment of the clouds. With this environment, a test can load a mutant. */
   readonly cloudIn?: ProcessEnvironment
 }
 

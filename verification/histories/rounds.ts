@@ -72,8 +72,8 @@ async function newSession({ client, scene: { storeId }, round }: RoundParts): Pr
 }
 
 /**
- * `claimants` clients verify one paid item at several devices, and redeem what they get. Another client may cancel the
- * purchase.
+ * `claimants` clients verify one paid item at several devices, and redeem the tokens that they receive. Another client
+ * may cancel the purchase.
  */
 export function claim(claimants: number, mayCancel = false): Round {
   return async (parts) => {

@@ -24,7 +24,7 @@ export interface HistoriesOptions {
   readonly lanes?: number
   /** Seconds between two faults: kills of a process and restarts of the server in turn. 0: no faults. */
   readonly faultEvery: number
-  /** Environment of the clouds. A test can load a mutant with it. */
+  /** Environment of the clouds. With this environment, a test can load a mutant. */
   readonly cloudIn?: ProcessEnvironment
   readonly signal?: AbortSignal
   /** Receives one line now and then. */
@@ -45,7 +45,7 @@ export interface HistoriesResult {
 }
 
 const LANES = 4
-/** Claimants of the first round. */
+/** Number of claimants in the first round. */
 const FIRST_CLAIMANTS = 64
 /** Interval at which the follower requests new events, ms. */
 const FOLLOW_MS = 200

@@ -21,7 +21,7 @@ export interface KillsOptions {
   kills: number
   /** Database of the cloud. */
   database: DatabaseKind
-  /** Environment of the cloud; a test can load a mutant with it. */
+  /** Environment of the cloud. With this environment, a test can load a mutant. */
   cloudIn?: ProcessEnvironment
   signal: AbortSignal
   onKill(count: number): void

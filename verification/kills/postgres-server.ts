@@ -41,7 +41,9 @@ export function whyNoPostgres(): string | undefined {
   return findBinaries() === undefined ? 'there is no PostgreSQL: install the package postgresql' : undefined
 }
 
-/** User that runs the server. PostgreSQL refuses to run as root, so root starts it as the user of the package. */
+/**
+ * User that runs the server. PostgreSQL refuses to run as root, so root starts the server as the user of the package.
+ */
 export function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))

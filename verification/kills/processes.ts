@@ -25,7 +25,7 @@ export interface RunningProcess {
 /** Environment and stdin of a process. */
 export interface ProcessEnvironment {
   env?: NodeJS.ProcessEnv
-  /** Command that starts the process. It gets the command line of the process as its last arguments. */
+  /** Command that starts the process. Its last arguments are the command line of the process. */
   through?: readonly string[]
   stdin?: 'ignore' | 'pipe'
 }

@@ -9,9 +9,9 @@ import type { RunningProcess } from './processes.ts'
 import { eventually, type StoreProcesses } from './store-processes.ts'
 
 /**
- * System calls at which the sweep kills the agent during a release: at its first call of one kind, then at its second,
- * and so on. After a restart the agent gets the request a second time. No kill may cause a second release, and no kill
- * may lose an event.
+ * System calls at which the sweep kills the agent during a release. For each kind, the sweep kills at the first call,
+ * in the next release at the second call, and so on. After a restart the agent gets the request a second time. No kill
+ * may cause a second release, and no kill may lose an event.
  */
 export const CUT_CALLS = ['pwrite64', 'fsync', 'write', 'writev', 'read', 'epoll_pwait'] as const
 

@@ -67,7 +67,7 @@ export async function openStoreProcesses(options: StoreOptions): Promise<StorePr
   const folder = mkdtempSync(join(tmpdir(), 'untag-journey-'))
   const edge = join(folder, 'edge')
   // The ports are fixed so that a restarted cloud keeps them. The public URLs of the cloud name the proxy, so agents
-  // connect through it.
+  // connect through the proxy.
   const ports = { http: await unusedPort(), mqtt: options.brokerPort ?? (await unusedPort()) }
   const wire = await newTcpWire(ports, cloudHost)
   const cloudArgs = cloudArgsOf(options, folder, ports)

@@ -6,7 +6,7 @@ export type Size = (typeof SIZES)[number]
 export interface ChunkResult {
   /** Violations, each with its seed or number, so that it can be repeated. */
   violations: readonly string[]
-  /** Sums over all chunks by name, such as hours or kills. */
+  /** Figures by name, such as hours or kills. The report adds up the figures of all chunks. */
   figures?: Readonly<Record<string, number>>
   /** Rows of the report, such as mutants. */
   rows?: readonly Readonly<Record<string, string | number>>[]

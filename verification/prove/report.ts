@@ -60,7 +60,7 @@ function resultOf({ name, skipped, of }: PartResult, { violations, done }: Sum):
   return done === of ? good : `${good} so far, ${Math.floor((100 * done) / of)} %`
 }
 
-/** If a run continued after a code change, it has several commits. */
+/** If a run continued after a code change, its results come from several commits. */
 function commitsOf({ commits, done }: Sum): string {
   const all = Object.entries(commits)
   return all

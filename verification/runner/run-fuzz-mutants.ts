@@ -6,7 +6,7 @@ import { FUZZ_MUTANTS, type FuzzMutant } from '../fuzz/fuzz-mutants.ts'
 export interface FuzzMutantOptions {
   /** Maximum number of requests per mutant. */
   readonly requests: number
-  /** Names separated by commas. Default: all mutants. */
+  /** Names of mutants, separated by commas. Default: all mutants. */
   readonly only: string | undefined
   /** Number of parallel mutants. */
   readonly jobs: number

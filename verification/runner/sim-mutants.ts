@@ -6,7 +6,7 @@ import { runWorker, type WorkerSeedResult } from './sim-worker.ts'
 export interface MutantOptions {
   /** Maximum number of runs per mutant. */
   readonly seeds: number
-  /** Names separated by commas. Default: all mutants. */
+  /** Names of mutants, separated by commas. Default: all mutants. */
   readonly only: string | undefined
   /** Number of parallel mutants. */
   readonly jobs: number

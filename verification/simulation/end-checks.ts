@@ -10,7 +10,7 @@ import type { LedgerOracle } from './oracles/ledger-oracle.ts'
 import type { MoneyOracle } from './oracles/money-oracle.ts'
 import type { Receiver } from './nodes/receiver.ts'
 
-/** What the checks after a run read. */
+/** The parts of a run that the final checks use. */
 export interface EndParts {
   core: Core
   cloud: CloudNode
@@ -102,7 +102,7 @@ export function isForked({ disk }: CloudNode): boolean {
   )
 }
 
-/** True if the cloud requires that an agent decides only online, because its ledger was rolled back. */
+/** True if an agent may decide only online, because the cloud has detected a rollback of the agent's ledger. */
 export function isAgentOnlineOnly({ disk }: CloudNode, nowMs: number): boolean {
   return (
     disk.reading

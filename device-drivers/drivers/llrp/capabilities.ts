@@ -31,7 +31,7 @@ const MAKERS: Readonly<Record<number, string>> = {
   26_554: 'ThingMagic',
 }
 
-/** Reads the response; null if it lacks a mandatory part. */
+/** Reads the response; null if the response lacks a mandatory part. */
 export function capabilitiesIn(answer: Message<'GET_READER_CAPABILITIES_RESPONSE'>): ReaderCapabilities | null {
   const general = first(answer, 'GeneralDeviceCapabilities')
   const protocol = first(answer, 'LLRPCapabilities')?.fields

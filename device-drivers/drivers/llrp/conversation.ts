@@ -19,7 +19,7 @@ import type { ProtocolClient } from '../../transports/shared-links.ts'
 /** Result of a request. */
 export type LlrpAnswer<N extends MessageName = MessageName> =
   | { readonly kind: 'answered'; readonly message: Message<N> }
-  /** The reader refused the request. `detail` is its reason. */
+  /** The reader refused the request. `detail` is the reader's reason. */
   | { readonly kind: 'refused'; readonly detail: string }
   /** No valid answer. `possiblySent`: the reader may have received the request. */
   | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }

@@ -29,8 +29,8 @@ const REFUSALS: Readonly<Record<number, string>> = {
 }
 
 /**
- * Why the reader refuses this connection; null if it accepts it. Undefined if the notification has no
- * ConnectionAttemptEvent.
+ * Why the reader refuses this connection; null if the reader accepts the connection. Undefined if the notification has
+ * no ConnectionAttemptEvent.
  */
 export function connectionRefusal(notification: Message<'READER_EVENT_NOTIFICATION'>): string | null | undefined {
   const status = first(first(notification, 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status

@@ -13,7 +13,10 @@ import type { LlrpSettings } from './settings.ts'
 export interface SetUpOptions {
   readonly conversation: LlrpConversation
   readonly settings: LlrpSettings
-  /** Resolves when the reader has accepted the connection. If the reader refuses, rejects with its reason. */
+  /**
+   * Resolves when the reader has accepted the connection. If the reader refuses the connection, rejects with the
+   * reader's reason.
+   */
   readonly accepted: Promise<void>
   /** Abandons the set-up. */
   readonly signal: AbortSignal
@@ -52,7 +55,7 @@ async function untilAccepted({ conversation, accepted, signal }: SetUpOptions): 
 }
 
 /**
- * Configures a reader after it accepted the connection:
+ * Configures a reader that has accepted the connection:
  *
  *     accepted → capabilities → DELETE_ROSPEC 0 → SET_READER_CONFIG (events, keepalive, outputs) → ADD, ENABLE_ROSPEC
  *              → ENABLE_EVENTS_AND_REPORTS
@@ -110,7 +113,7 @@ export async function setUpReader(
   return { identity, reader }
 }
 
-/** The reader's id, usually its MAC address; null if it reports none. */
+/** The reader's id, usually its MAC address; null if the reader reports no id. */
 async function serialOf({ conversation, settings, signal }: SetUpOptions): Promise<string | null> {
   const answer = await conversation.request(
     'GET_READER_CONFIG_RESPONSE',

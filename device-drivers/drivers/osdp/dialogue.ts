@@ -14,7 +14,7 @@ export interface SendOptions {
   readonly signal?: AbortSignal
   /** Called once, before the first byte is sent. */
   readonly onSend?: () => void
-  /** The security block of the handshake. */
+  /** Security block of a handshake command. */
   readonly security?: readonly number[]
 }
 
@@ -31,11 +31,11 @@ export interface DialogueOptions {
   readonly timeoutMs: number
   readonly timers: Timers
   readonly over: AbortSignal
-  /** The device stopped answering. */
+  /** Called when the device stops answering. */
   onUnresponsive(detail: string): void
-  /** The device answers, but the dialogue cannot continue. */
+  /** Called when the device answers, but the dialogue cannot continue. */
   onBroken(detail: string): void
-  /** A fault that a person must look at. */
+  /** Called for a fault that a person must look at. */
   onFault(detail: string): void
 }
 
@@ -122,7 +122,7 @@ export class Dialogue {
     const nak = frame.code === OSDP_REPLY.nak ? (frame.data[0] ?? 0) : null
     if (!this.#channel && nak !== null) return { kind: 'nak', code: nak, repeated }
     if (!this.#channel) return { kind: 'reply', code: frame.code, data: frame.data, security: frame.security }
-    // Any sender on the line can forge an unsecured NAK, so it proves nothing about the command.
+    // Any sender on the line can forge an unsecured NAK, so such a NAK proves nothing about the command.
     if (!frame.mac && nak !== null) return this.#broken(`the device left the secure channel: ${nakText(nak)}`)
     const opened = this.#channel.open(frame)
     if (!opened) {

@@ -189,7 +189,7 @@ export class Pcscd implements ProtocolClient {
     }
   }
 
-  /** pcscd closes the connection of a client that it does not admit, without an error. */
+  /** If pcscd does not admit a client, pcscd closes the connection without an error. */
   #onLinkEnd(reason: string): void {
     const isRejected = this.#context === 0 && this.#service === PCSCD
     this.#end(

@@ -30,7 +30,7 @@ export interface DeactivateOptions {
 
 /** Code "no such tag". The reader also reports this code for a tag that died without an answer. */
 const KILL_FAILED = 0x12
-/** The tag did not answer the command to change its EAS bit. */
+/** Code for a tag that did not answer the command to change its EAS bit. */
 const EAS_FAILED = 0x1b
 /** Time in which a living tag is read again, ms. */
 const REREAD_MS = 500

@@ -88,7 +88,7 @@ export function gpiRequest(
   return { body: { ...now, gpiConfigurations, gpiTransitionEvents: 'enabled' } }
 }
 
-/** The level of one input in the answer of `gpis`; null if it is missing. */
+/** The level of one input in the answer of `gpis`; null if the answer lacks the level. */
 export function levelOf(now: Record<string, unknown>, gpi: number): boolean | null {
   const known = Array.isArray(now['gpiConfigurations']) ? now['gpiConfigurations'].map((each) => objectOf(each)) : []
   const state = known.find((each) => each?.['gpi'] === gpi)?.['state']

@@ -23,7 +23,7 @@ export interface UnknownMessage {
   readonly bytes: Uint8Array
 }
 
-/** The message of a frame, or why it is malformed. */
+/** The message of a frame, or why the frame is malformed. */
 export type Decoded =
   | Message
   | UnknownMessage

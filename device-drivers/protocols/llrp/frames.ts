@@ -86,9 +86,9 @@ function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): 
 /**
  * Finds messages in a stream without start marks. TCP loses no bytes, so a correct version and length are enough to
  * accept a header. If a header or its parameters are invalid, the codec resynchronises: it tries every byte as a start.
- * It then accepts only a known type, a length of at most 16 KiB that fits the type, and parameters that end exactly
- * with the body. The codec buffers less than one message, and examines each byte at most 16,384 times. LLRP has no
- * checksum, so one fault stays undetected. If a message lacks bytes in its last field, the codec takes the missing
+ * The codec then accepts only a known type and a length of at most 16 KiB that fits the type. The parameters must end
+ * exactly with the body. The codec buffers less than one message, and examines each byte at most 16,384 times. LLRP has
+ * no checksum, so one fault stays undetected. If a message lacks bytes in its last field, the codec takes the missing
  * bytes from the next message.
  */
 export function llrpCodec(): ResyncingCodec<LlrpFrame> {

@@ -36,7 +36,7 @@ function rowsOf<Name extends string>(table: Readonly<Record<Name, Layout>>): Rea
   return new Map((Object.entries(table) as [Name, Layout][]).map(([name, layout]) => [name, rowOf(name, layout)]))
 }
 
-/** Number of types, which have 10 bits. */
+/** Number of possible types; a type has 10 bits. */
 const TYPES = 1_024
 
 /** An array indexed by type, for fast access. */

@@ -11,7 +11,7 @@ export interface TagSighting {
   readonly rssiDbm: number | undefined
   /** First sighting by the reader's clock, µs since 1970. */
   readonly utcUs: number | undefined
-  /** First sighting, µs since the reader's start; only readers without a clock report it. */
+  /** First sighting, µs since the reader's start; only readers without a clock report this time. */
   readonly uptimeUs: number | undefined
   /** Number of reads in this report. */
   readonly count: number

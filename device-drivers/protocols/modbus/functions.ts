@@ -32,7 +32,7 @@ const BY_CODE: ReadonlyMap<number, FunctionName> = new Map(
   (Object.keys(MODBUS_FUNCTIONS) as FunctionName[]).map((name) => [MODBUS_FUNCTIONS[name].code, name]),
 )
 
-/** The function of a code, or null if it is not supported. */
+/** The function of a code, or null if the code is not supported. */
 export function functionOf(code: number): FunctionName | null {
   return BY_CODE.get(code) ?? null
 }

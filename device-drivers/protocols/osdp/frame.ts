@@ -69,7 +69,7 @@ const checkLength = (check: OsdpCheck): number => (check === 'crc' ? 2 : 1)
 
 /**
  * Encodes a frame without MAC and check, but the length field of the frame includes their bytes. The MAC is computed
- * from these bytes.
+ * from the encoded bytes.
  */
 export function osdpBody(frame: OsdpFrame): Uint8Array {
   const { security, data } = frame

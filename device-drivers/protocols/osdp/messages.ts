@@ -91,7 +91,10 @@ export function outputOnFor(output: number, ms: number): OsdpCommand {
 
 export const LED_COLOURS = { black: 0, red: 1, green: 2, amber: 3, blue: 4 } as const
 
-/** Lights an LED of the first reader in one colour for `ms`, then restores its former state. 0 ms restores it now. */
+/**
+ * Lights an LED of the first reader in one colour for `ms`, then restores its former state. 0 ms restores that state
+ * now.
+ */
 export function led(number: number, colour: keyof typeof LED_COLOURS, ms: number): OsdpCommand {
   const temporary = ms > 0 ? [2, 1, 0, LED_COLOURS[colour], 0, ...word(ticks(ms))] : [1, 0, 0, 0, 0, 0, 0]
   return osdpCommand(OSDP_COMMAND.led, [0, number, ...temporary, 0, 0, 0, 0, 0])

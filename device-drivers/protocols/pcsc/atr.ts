@@ -9,7 +9,7 @@ export interface Atr {
   readonly protocols: readonly number[]
 }
 
-/** RID of the PC/SC Workgroup. In the ATR of a storage card, the numbers of the card follow it. */
+/** RID of the PC/SC Workgroup. In the ATR of a storage card, the numbers of the card follow this RID. */
 const PCSC_RID = [0xa0, 0x00, 0x00, 0x03, 0x06]
 
 /** Parses an ATR (ISO/IEC 7816-3 §8). Returns null if the ATR is truncated, is too long or has no valid start. */
@@ -65,8 +65,9 @@ const CHIPS: Record<number, TagTechnology> = {
 }
 
 /**
- * Technology by standard number (SS, see `storageCard`): one number per part of ISO 14443 A (1 to 3), ISO 14443 B (1
- * to 3) and ISO 15693 (1 to 4). The driver supports neither FeliCa (11) nor cards with contacts (0D to 10).
+ * Technology by standard number (SS, see `storageCard`). Each part of a standard has its own number: ISO 14443 A (parts
+ * 1 to 3), ISO 14443 B (parts 1 to 3), ISO 15693 (parts 1 to 4). The driver supports neither FeliCa (11) nor cards with
+ * contacts (0D to 10).
  */
 const STANDARDS: Record<number, TagTechnology> = {
   0x01: 'NfcA',

@@ -36,9 +36,10 @@ const TYPE2: Layout = { first: 3, step: 4, each: 16 }
 const TYPE5: Layout = { first: 0, step: 1, each: 4 }
 
 /**
- * Finds the NDEF message of an NFC Forum Type 2 (NTAG, Ultralight) or Type 5 (ISO 15693) tag: a capability container
- * {E1, version, size of the data / 8, access}, then blocks {tag, length, value}. It never reads beyond the size in the
- * container. Beyond this size, some tags stop answering, and others continue at the first page.
+ * Finds the NDEF message of an NFC Forum Type 2 (NTAG, Ultralight) or Type 5 (ISO 15693) tag. The memory of such a tag
+ * has a capability container {E1, version, size of the data / 8, access}, then blocks {tag, length, value}. The search
+ * never reads beyond the size in the container. Beyond this size, some tags stop answering, and others continue at the
+ * first page.
  */
 function* readMessage({ first, step, each }: Layout): NdefRead {
   const held: number[] = []

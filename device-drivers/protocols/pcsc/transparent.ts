@@ -55,8 +55,7 @@ function verdict(status: number): 'good' | 'no_answer' | 'refused' {
 }
 
 /**
- * Decodes the answer: status 9000 and a list of objects. Object C0 holds the number of a faulty object and its
- * status.
+ * Decodes the answer: status 9000 and a list of objects. Object C0 holds the number and the status of a faulty object.
  */
 export function transparentAnswer(bytes: Uint8Array): TransparentAnswer {
   const answer = splitAnswer(bytes)

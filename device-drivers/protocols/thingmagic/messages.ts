@@ -151,8 +151,8 @@ const LENGTHS: readonly (readonly [number, number])[] = [
 ]
 
 /**
- * Decodes a tag report (numbers are bytes): option 1, search flags 2, metadata flags 2, count 1, metadata, number of
- * bits 2, PC 2, EPC, CRC 2. Null if the frame is no tag report.
+ * Decodes a tag report. Its fields, with their lengths in bytes: option (1), search flags (2), metadata flags (2),
+ * count (1), metadata, number of bits (2), PC (2), EPC, CRC (2). Null if the frame is no tag report.
  */
 export function decodeThingMagicTag({ opcode, status, data }: ThingMagicFrame): ThingMagicTag | null {
   if (opcode !== THINGMAGIC.readMany || status !== 0 || data.length < 12) return null

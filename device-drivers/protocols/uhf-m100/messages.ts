@@ -24,7 +24,7 @@ export const M100_INFORMATION = { hardware: 0, software: 1, maker: 2 } as const
 export const M100_REGIONS = { china900: 1, america: 2, europe: 3, china800: 4, korea: 6 } as const
 export type M100Region = keyof typeof M100_REGIONS
 
-/** No tag answered a poll. A pad without tags sends this code all the time. */
+/** Code for a poll that no tag answered. A pad without tags sends this code all the time. */
 export const NO_TAG = 0x15
 
 const REFUSALS: Readonly<Record<number, string>> = {
@@ -98,7 +98,10 @@ export interface M100Tag {
   readonly rssiDbm: number
 }
 
-/** Decodes a notice (numbers are bytes): RSSI 1, PC 2, EPC, CRC 2. Null if the frame is no tag. */
+/**
+ * Decodes a notice. Its fields, with their lengths in bytes: RSSI (1), PC (2), EPC, CRC (2). Null if the frame is no
+ * tag.
+ */
 export function decodeTag({ type, command, parameters }: M100Frame): M100Tag | null {
   if (type !== 'notice' || (command !== M100.poll && command !== M100.pollMany)) return null
   const length = parameters.length - 5

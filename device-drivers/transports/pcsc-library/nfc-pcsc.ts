@@ -96,7 +96,7 @@ export function nfcPcscCards(nfcPcsc: NfcPcsc): SmartCards {
     table.set(name, false, cards)
     reader.on('card', ({ atr }) => table.setAtr(name, table.set(name, true, ++cards), Uint8Array.from(atr ?? [])))
     reader.on('card.off', () => void table.set(name, false, ++cards))
-    // Ignores the error, because a reader also emits it when the reader is unplugged. If the service ends, `nfc`
+    // Ignores the error, because a reader also emits this error when it is unplugged. If the service ends, `nfc`
     // reports that.
     reader.on('error', () => {})
     reader.on('end', () => {

@@ -51,7 +51,7 @@ export function schemasAt(schema: Schema, path: readonly (string | number)[]): S
 
 /**
  * True if an object at this path has a fixed list of field names. Objects of `z.record` have no such list. The schema
- * may still accept other names, so the fuzzer tests whether they are rejected.
+ * may still accept other names, so the fuzzer tests whether the cloud rejects other names.
  */
 export function isClosed(schema: Schema, path: readonly (string | number)[]): boolean {
   const here = schemasAt(schema, path)

@@ -16,7 +16,10 @@ const LISTINGS: Readonly<Record<string, readonly object[]>> = {
   suppliers: [{ externalId: 'S-1', name: 'Lindwerk' }],
 }
 
-/** Simulates all systems that a merchant can connect. They answer at once; other addresses refuse the connection. */
+/**
+ * Simulates all systems that a merchant can connect. These systems answer at once; other addresses refuse the
+ * connection.
+ */
 export function merchantSystems(clock: Clock): { books: PspBooks; outgoing: OutgoingHttp } {
   const books = pspBooks({ dialect: 'custom', nowMs: () => clock.wall() })
   books.moveTo(PSP)

@@ -24,8 +24,8 @@ export const RIGHT: Model<RightState> = {
     if (operation === 'verifyProtectedItem') {
       if (answer['authorized'] === true)
         return leased(state, String(body['deviceId']), String(answer['replayProtectedNonce']))
-      // The cloud may refuse only a cancelled or used right, because it transfers the lease of a device without an
-      // agent at once.
+      // The cloud may refuse only a cancelled or used right, because the cloud transfers the lease of a device without
+      // an agent at once.
       if (state.isCancelled) return state
       return answer['reason'] === 'already_redeemed' && state.usedBy !== null ? state : undefined
     }

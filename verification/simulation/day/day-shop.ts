@@ -1,7 +1,7 @@
 import { configOf, makeShop, type Layout, type Shop } from '../nodes/initial-shop.ts'
 import { ANTENNAS } from './gate-reader.ts'
 
-/** Agents of the store by their device. */
+/** Names of the agents, by the device of each agent. */
 export const AGENTS = { station: 'agent-1', detacher: 'agent-2', gate: 'agent-3' } as const
 export const READER = 'gate-reader'
 

@@ -12,9 +12,9 @@ import type { Tally } from './tally.ts'
 import type { Shopper } from './timetable.ts'
 
 /**
- * Shoppers of a store day. They take goods and pay, release the tags at the station or the detacher, and leave
- * through the gate. Thieves go to the gate without paying. Some shoppers bring goods back. Shoppers repeat a request
- * without an answer.
+ * Shoppers of a store day. They take goods and pay, release the tags at the station or the detacher, and leave through
+ * the gate. Thieves go to the gate without paying. Some shoppers bring goods back. A shopper repeats a request that got
+ * no answer.
  */
 export interface Shoppers {
   /** Runs the visit of one shopper. Resolves when the shopper has left. */

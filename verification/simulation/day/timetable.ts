@@ -48,7 +48,7 @@ export function dayPlan(hours: number): DayPlan {
   }
 }
 
-/** Relative number of shoppers in each part of the day. Most of them come at noon and after work. */
+/** Relative number of shoppers in each part of the day. Most shoppers come at noon and after work. */
 const BUSY = [3, 4, 5, 9, 10, 6, 5, 6, 10, 11, 6]
 /** Shares among all shoppers. */
 const SHARES = { thief: 0.02, declined: 0.02, changesMind: 0.01, returns: 0.03, showsReceipt: 0.2, station: 0.5 }

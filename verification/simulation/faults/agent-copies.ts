@@ -13,14 +13,14 @@ import type { Chance } from '../virtual/chance.ts'
  * changed the key, staff re-enrol the original.
  */
 export interface AgentCopies {
-  /** Starts a copy of this agent beside it. */
+  /** Starts a copy of this agent beside the original. */
   make(node: AgentNode): void
   /** The agent that customers reach at these devices: the original or its copy. */
   original(node: AgentNode | undefined): AgentNode | undefined
   readonly nodes: readonly AgentNode[]
   /** After all faults have ended, staff resolve each pair of original and copy. */
   decide(): void
-  /** Describes the open work of staff; undefined if no pair is unresolved. */
+  /** Describes the open work of staff; undefined if all pairs are resolved. */
   readonly underWay: string | undefined
 }
 
@@ -31,11 +31,11 @@ export interface CopiesParts {
   enrolments: ReEnrolments
   ledgers: Map<string, LedgerOracle>
   /**
-   * Adds a machine with these files beside the agent and starts it. The process restarts after each end while
+   * Adds a machine with these files beside the agent, and starts the machine. The process restarts after each end while
    * `isThere` returns true.
    */
   install(node: AgentNode, name: string, files: string, isThere: () => boolean): AgentNode
-  /** Called after a machine was removed. Its redemptions never reach the cloud. */
+  /** Called after a machine was removed. The redemptions of that machine never reach the cloud. */
   onRemoved(name: string): void
 }
 

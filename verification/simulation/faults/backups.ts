@@ -43,7 +43,7 @@ export interface BackupsParts {
 /** Time that a restored cloud waits for its agents, less a reserve for clock differences, ms (ADR 0019). */
 const RESYNC_MS = 10 * 60_000
 
-/** Creates the backups of a run. `parts` is called on use, because some parts are created later. */
+/** Creates the backups of a run. Calls `parts` only when needed, because some parts are created later. */
 export function backups(parts: () => BackupsParts): Backups {
   let restores = 0
   let restoredMs: number | undefined

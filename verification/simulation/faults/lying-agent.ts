@@ -19,7 +19,7 @@ import type { Chance } from '../virtual/chance.ts'
 
 /**
  * An agent that is enrolled and signs correctly, but reports false data about other agents. It replaces the real agent
- * that has this identity. It knows all ids that the cloud knows, and can publish to every topic of the broker.
+ * with the same identity. It knows all ids that the cloud knows, and can publish to every topic of the broker.
  */
 export interface LyingAgent {
   /**

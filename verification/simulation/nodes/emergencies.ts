@@ -15,7 +15,7 @@ export interface Emergencies {
   configOf(config: AgentConfig): AgentConfig
   /** Reports the panel state to a process that drives devices, until `disconnect`. */
   connect(process: Process, options: SupervisorOptions): { disconnect(): void }
-  /** Records that an agent holds an output open, or closes it. */
+  /** Records that an agent holds an output open, or that the agent closes the output. */
   outputHeld(deviceId: string, open: boolean): void
   press(): void
   clear(): void

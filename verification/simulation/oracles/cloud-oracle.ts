@@ -6,8 +6,8 @@ import { changesAfter, forbiddenChange, type StateChange } from '../nodes/state-
 export interface CloudOracle {
   committed(connection: Connection): void
   /**
-   * Records the state at a backup. Call the returned function after the restore. It deletes all state recorded since
-   * the backup, and returns the event ids of tokens granted since then.
+   * Records the state at a backup. Call the returned function after the restore. This function deletes all state
+   * recorded since the backup, and returns the event ids of tokens granted since then.
    */
   backUp(): () => string[]
   /** Expiry of each token by nonce, s. */

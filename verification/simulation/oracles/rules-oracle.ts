@@ -31,7 +31,7 @@ export interface RulesOracleParts {
   /** Read connection of the cloud database; undefined if there is none. */
   reading(): Connection | undefined
   /**
-   * True if no ledger is restored or untrusted and the receipt home never moves. In such a run,
+   * True if the receipt home never moves, and all ledgers are trusted and never restored. In such a run,
    * `manual_assistance_required` must come from a rule of the policy.
    */
   isCalm: boolean
@@ -81,7 +81,7 @@ export function rulesOracle({ core, reading, isCalm }: RulesOracleParts): RulesO
   }
 
   /**
-   * Checks that not more units are released than the policy allows. Does nothing if `isCalm` is false, because a
+   * Checks that at most as many units are released as the policy allows. Does nothing if `isCalm` is false, because a
    * restored ledger may repeat a release.
    */
   function count(request: AuthorizeRequest, answer: AuthorizeAnswer, truths: readonly Decision[], ver: number): void {

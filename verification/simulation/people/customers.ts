@@ -28,8 +28,8 @@ export interface Customers {
   /** Event ids in answers of agents. The cloud must receive all of these events. */
   readonly reportedEvents: ReadonlySet<string>
   /**
-   * Records the sets at a backup. Call the returned function after the restore. It removes all entries that were added
-   * since the backup.
+   * Records the sets at a backup. Call the returned function after the restore. This function removes all entries that
+   * were added since the backup.
    */
   backUp(): () => void
   /** From now on ignores the events of tokens that a restored cloud lost, even if an agent reports them later. */
@@ -42,7 +42,10 @@ export interface CustomerParts {
   core: Core
   shop: Shop
   merchant: Merchant
-  /** API client of the second tenant. If it calls an operation with an id of this tenant, the call must fail. */
+  /**
+   * API client of the second tenant. If this client calls an operation with an id of the first tenant, the call must
+   * fail.
+   */
   stranger: Merchant
   agents: readonly AgentNode[]
   pace: Pace
