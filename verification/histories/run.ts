@@ -22,7 +22,9 @@ export interface HistoriesOptions {
   readonly seed: number
   /** Number of rounds at the same time. Default: 4. */
   readonly lanes?: number
-  /** Seconds between two faults: kills of a process and restarts of the server in turn. 0: no faults. */
+  /**
+   * Seconds between two faults. Half of the faults kill a process, and half restart the database server. 0: no faults.
+   */
   readonly faultEvery: number
   /** Environment of the clouds. With this environment, a test can load a mutant. */
   readonly cloudIn?: ProcessEnvironment
@@ -148,7 +150,7 @@ class Load {
     }
   }
 
-  /** Restarts a process or the server in turn, until the end. */
+  /** Causes faults until the load ends: kills a process, or restarts the database server. */
   async #causeFaults(faultEvery: number, isRunning: () => boolean): Promise<void> {
     for (let n = 0; isRunning(); n++) {
       await this.#pause(faultEvery * 1_000)

@@ -62,7 +62,6 @@ async function work(store: FaultStore, traceOf: (name: string) => TraceOptions):
   await registerItems(store, 1)
 
   await store.cloud.kill()
-  // While the cloud is down, the journal of the agent holds the new rows.
   await store.startCloud(traceOf('cloud'))
   await runCommand(['edge', 'rotate-key', '--data', join(store.disks, 'edge')], traceOf('rotate-key'))
   await store.agent.stop()

@@ -43,8 +43,7 @@ export interface CustomerParts {
   shop: Shop
   merchant: Merchant
   /**
-   * API client of the second tenant. If this client calls an operation with an id of the first tenant, the call must
-   * fail.
+   * API client of the second tenant. Its calls with ids of the first tenant must fail.
    */
   stranger: Merchant
   agents: readonly AgentNode[]

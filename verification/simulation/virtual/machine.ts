@@ -36,8 +36,7 @@ export function machine(name: string, world: { scheduler: Scheduler; chance: Cha
   const random = world.chance.fork(`machine ${name}`)
   let ppm = 0
   /**
-   * The moment from which the machine's drift is constant: in true time, and in time of the machine's own oscillator,
-   * ms.
+   * Time of the last change of the drift, ms: in true time, and in the time of the machine's own oscillator.
    */
   let anchorTrue = scheduler.nowMs
   let anchorOwn = 0
