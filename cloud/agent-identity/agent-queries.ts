@@ -41,7 +41,7 @@ export async function writeRevoked(db: Db, agentId: string, nowMs: number): Prom
   await db.updateTable('device').set({ agent_id: null }).where('agent_id', '=', agentId).execute()
 }
 
-/** Agents and stores, with revoked ones, in a fixed order. */
+/** All agents with their stores, also revoked agents, in a fixed order. */
 export async function listBrokerAgents(db: Db): Promise<{ agentId: string; storeId: string; isRevoked: boolean }[]> {
   const rows = await db.selectFrom('agent').select(['agent_id', 'store_id', 'revoked_ms']).orderBy('agent_id').execute()
   return rows.map((row) => ({ agentId: row.agent_id, storeId: row.store_id, isRevoked: row.revoked_ms !== null }))
@@ -50,7 +50,7 @@ export async function listBrokerAgents(db: Db): Promise<{ agentId: string; store
 /** Maximum number of agents that `agentsSeenSince` returns. */
 const SEEN_LIMIT = 50_000
 
-/** Agents from which the cloud heard since this time, without revoked ones. */
+/** Agents from which the cloud heard since this time, except revoked agents. */
 export async function agentsSeenSince(db: Db, sinceMs: number): Promise<{ agentId: string; storeId: string }[]> {
   const rows = await db
     .selectFrom('agent')

@@ -31,7 +31,7 @@ export function lastSeen(): LastSeen {
         for (let i = 0; i < rows.length; i += BATCH)
           await database.write((db) => writeAll(db, rows.slice(i, i + BATCH)))
       } catch (error) {
-        // The next flush writes these times, unless newer ones have replaced them.
+        // If the write fails, the next flush writes these times, unless newer times have replaced them.
         noted = new Map([...writing, ...noted])
         throw error
       } finally {

@@ -39,7 +39,10 @@ export interface KeyPlace {
 
 /** Storage of the key files. Several machines may share it. */
 export interface KeyStorage extends SecretFiles {
-  /** Writes the file unless it exists. Atomic: if several processes create it at once, one text stays. */
+  /**
+   * Writes the file unless it exists. Atomic: if several processes write the file at the same time, the text of one
+   * process stays.
+   */
   create(file: string, text: string): void
 }
 

@@ -1,6 +1,8 @@
 import type { Db } from '../persistence/database.ts'
 
-/** The latest signed time. With it, the cloud detects at its start that the clock is behind. */
+/**
+ * The latest signed time. At its start, the cloud compares this time with the clock, to detect a clock that is behind.
+ */
 
 const NAME = 'last_signed_ms'
 

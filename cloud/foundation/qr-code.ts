@@ -1,10 +1,10 @@
 import { crc32, deflateSync } from 'node:zlib'
 import { encode } from 'uqr'
 
-/** Quiet zone around the code, modules (ISO/IEC 18004 asks for 4). */
+/** Width of the quiet zone around the code, modules (ISO/IEC 18004 requires 4). */
 const BORDER = 4
 /**
- * Texts of at least this length get a fixed mask; shorter texts get the best mask. Receipts are hundreds of random
+ * Texts of at least this length get a fixed mask; shorter texts get the best mask. A receipt has hundreds of random
  * characters. All eight masks are equally good for receipts, measured on sixty receipts. Trying all masks takes ten
  * times as long as drawing the code.
  */

@@ -21,7 +21,10 @@ export interface RateLimiter {
 }
 
 interface LocalLimiter extends RateLimiter {
-  /** Takes requests that another process has admitted. The bucket may go below zero, down to `-burst`. */
+  /**
+   * Takes from the bucket the requests that another process has admitted. The bucket may go below zero, down to
+   * `-burst`.
+   */
   takeElsewhere(name: string, allowance: Allowance, count: number): void
 }
 
@@ -71,7 +74,9 @@ export function rateLimiter(clock: Clock): LocalLimiter {
   }
 }
 
-/** Time between two messages to the other workers, ms. A limit is exceeded by at most the requests of this time. */
+/**
+ * Time between two messages to the other workers, ms. Callers can exceed a limit by at most the requests of this time.
+ */
 const SHARE_MS = 50
 
 /**

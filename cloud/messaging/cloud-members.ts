@@ -10,8 +10,8 @@ const MEMBERS_LIMIT = 256
 
 /**
  * The cloud processes at one outside broker. Each store has one owner among them, which all processes compute alike.
- * While their views differ, a store may have no owner or two. That only delays or repeats work: agents send an
- * unacknowledged batch again over HTTP, and the cloud applies each row once.
+ * While processes know different members, a store may have no owner or two owners. That only delays or repeats work:
+ * agents send an unacknowledged batch again over HTTP, and the cloud applies each row once.
  */
 export class CloudMembers {
   readonly #clock: Pick<Clock, 'elapsed'>

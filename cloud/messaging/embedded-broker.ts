@@ -31,14 +31,14 @@ export interface Broker {
   disconnect(agentId: string): void
   /** True if several processes receive batches of one agent. Absent: false. */
   mayReorder?(): boolean
-  /** Counts agents as connected that an outside broker has not announced. */
+  /** Counts these agents as connected, although the outside broker has not announced them. */
   assumeConnected?(agents: readonly AgentAddress[]): void
   /** True if this process publishes for the store. Absent: it publishes for all stores. */
   owns?(storeId: string): boolean
   close(): Promise<void>
 }
 
-/** A broker in this process or outside, as messages to agents use it. */
+/** The embedded or the outside broker, as the code that sends messages to agents uses it. */
 export type AgentBroker = Omit<Broker, 'port'>
 
 export interface BrokerHooks {

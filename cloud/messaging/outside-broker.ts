@@ -43,7 +43,7 @@ const EVENTS = agentTopic('+', '+', 'events')
 const SHARED_EVENTS = `$share/untag/${EVENTS}`
 const REFUSED = 128
 
-/** Connects to the broker in the background, and again after each loss. `close` ends it. */
+/** Connects to the broker in the background, and again after each connection loss, until `close` is called. */
 export class OutsideBroker implements AgentBroker {
   readonly #options: OutsideBrokerOptions
   readonly #parts: OutsideBrokerParts

@@ -12,7 +12,7 @@ export interface ProbeParts {
 
 /** Maximum time until a message returns, ms. */
 const ANSWER_MS = 2_000
-/** A retained message, or one of a shared subscription, may arrive this much later than others, ms. */
+/** A retained message, or one of a shared subscription, may arrive this much later than other messages, ms. */
 const GRACE_MS = 300
 const REFUSED = 128
 /** Bytes for the topic and header of a message. */

@@ -1,7 +1,7 @@
 import type { Siblings } from '../foundation/siblings.ts'
 import type { AgentBroker } from './embedded-broker.ts'
 
-/** Time between two checks of the holder for new or ended connections, ms. */
+/** Time after which the holder of the broker checks again for new or ended connections, ms. */
 export const CONNECTED_MS = 500
 
 /** Which agents are connected to the embedded broker of another worker. */

@@ -2,7 +2,8 @@ import type { Database, Db, WriteScope } from '../persistence/database.ts'
 import type { Operation } from './operation.ts'
 
 /**
- * Thrown to roll back a transaction that runs at the same time as others of its gate. Its work then runs again, alone.
+ * Thrown to roll back a transaction that runs at the same time as others of its gate. The work of the transaction then
+ * runs again, alone.
  */
 export class AloneNeeded extends Error {
   override name = 'AloneNeeded'

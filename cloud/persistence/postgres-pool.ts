@@ -40,7 +40,7 @@ const SYSTEM_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_|ENOENT
 const LOST_TEXTS =
   /connection (?:terminated|ended|error)|timeout exceeded when trying to connect|query read timeout|not queryable|server closed/i
 
-/** Settings of the session that transactions need. */
+/** Session settings that transactions need. */
 const SESSION_SETTINGS = {
   // A sequential scan of a small table locks the whole table against serializable writers (manual §13.2.3).
   enable_seqscan: 'off',
@@ -145,10 +145,10 @@ export function guardedPool(
   }
 }
 
-/** Maximum number of texts that get a name. The server parses further texts each time. */
+/** Maximum number of SQL texts that get a name. The server parses further texts each time. */
 const NAMED_LIMIT = 2_000
 const NAMES = new Map<string, string>()
-/** Texts that were sent once. */
+/** SQL texts that were sent once. */
 const seenOnce = new Set<string>()
 
 /**
@@ -176,7 +176,7 @@ export function resultOf<R>({ rows, rowCount }: pg.QueryResult): QueryResult<R> 
   return rowCount === null ? { rows: rows as R[] } : { rows: rows as R[], numAffectedRows: BigInt(rowCount) }
 }
 
-/** Tracks from results and errors if the server is reachable and stores data. */
+/** Tracks, from results and errors, whether the server is reachable and stores data. */
 class ServerState {
   readonly #note: OnStorageState
   #isAway = false

@@ -122,7 +122,9 @@ class Transaction implements DatabaseConnection {
   }
 }
 
-/** Any connection loss after COMMIT was sent leaves the outcome unknown, also if an earlier statement reports it. */
+/**
+ * Any connection loss after COMMIT was sent leaves the outcome unknown, also if an earlier statement reports the loss.
+ */
 function withUnknownOutcome(error: unknown): unknown {
   if (!(error instanceof DatabaseUnavailable) || error.isOutcomeUnknown) return error
   return new DatabaseUnavailable(true, { cause: error.cause })

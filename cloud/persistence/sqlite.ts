@@ -129,7 +129,7 @@ function kyselyOn(db: Connection): Db {
 
 /**
  * Adds PostgreSQL's `pg_current_xact_id` to SQLite. The count starts at 1 each time the database is opened;
- * `raisePositions` compensates.
+ * `raisePositions` raises the offset to compensate.
  */
 function numberTransactions(db: Connection): { begin(): void } {
   let current = 0

@@ -27,8 +27,8 @@ export interface RestoreSummary {
 }
 
 /**
- * The cloud waits only for agents seen within this time before the backup, ms. Ledgers of agents that were not seen for
- * longer have deleted the rows.
+ * The cloud waits only for agents seen within this time before the backup, ms. Agents that were not seen for longer
+ * have deleted the rows from their ledgers.
  */
 const SEEN_WITHIN_MS = 14 * 86_400_000
 const GUARD_MS = 60_000

@@ -62,7 +62,10 @@ export function startDispatcher(
     return isMore ? 0 : Math.min(POLL_MS, ...later)
   }
 
-  /** Deletes old deliveries once an hour, but not while the clock is untrusted. */
+  /**
+   * Once an hour, deletes old deliveries and corrects due times that are too far in the future. Does nothing while the
+   * clock is untrusted.
+   */
   async function prune(): Promise<void> {
     if (platform.clock.elapsed() - prunedMs < PRUNE_MS || getServices().authority.clock.untrustedReason() !== null)
       return

@@ -180,8 +180,8 @@ export interface WebhookEvent {
 }
 
 /**
- * Stores an event in the outbox if a webhook is subscribed to it. Not every event is stored, because protection emits
- * too many events.
+ * Stores an event in the outbox if a webhook is subscribed to it. Storing all events would cost too much, because
+ * protection emits very many.
  */
 export async function enqueueSubscribedEvent(db: Db, event: WebhookEvent): Promise<void> {
   const { eventId: event_id, storeId: store_id, atMs: at_ms, tenant, type, data } = event

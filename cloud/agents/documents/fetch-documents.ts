@@ -110,7 +110,7 @@ export const fetchSignedDocuments = operation({
     // If the ledger is forked, the move of the receipt home still waits: the other copy may have unreported rows.
     if (agent && agent.fork_ms === null && hasCurrentEpoch && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq)
       await endWaitForAgent(call, caller.agentId, have?.policy?.[1] ?? 0)
-    // A request for a later page repeats the report of the first request.
+    // A request for a later page repeats the report of the first request, so the cloud does not store it again.
     if (agent && cursor === undefined)
       await storeFetchReport(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
     await endMoves(call, caller.storeId)

@@ -179,7 +179,7 @@ function fill(
   return page(head)
 }
 
-/** Table of texts; entries contain indexes. */
+/** Table of texts. An entry contains the index of a text instead of the text. */
 function textTable() {
   const indexes = new Map<string, number>()
   return {

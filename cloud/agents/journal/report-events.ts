@@ -81,7 +81,7 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       const named = call.db.selectFrom('protection_event').select('store_id').where('event_id', '=', event.eventId)
       const known = await named.where('tenant', '=', tenant).executeTakeFirst()
       if (known) {
-        // If another store used this id for its own event, rejects the new event. As a repetition it would be dropped,
+        // Rejects the event if another store has used its id. Otherwise the cloud would drop the event as a repetition,
         // for example an alarm.
         if (known.store_id !== event.storeId)
           throw new Failure('already-exists', 'an event of another store has this eventId: use another one')

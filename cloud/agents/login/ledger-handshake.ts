@@ -213,7 +213,7 @@ async function handleRollback(call: Call, agent: AgentRow, seq: number): Promise
   return changed
 }
 
-/** Denies all used rights of valid receipts again, because the ledger may have lost their uses. */
+/** Denies all used rights of valid receipts again, because the ledger may have lost the claims that used them. */
 async function denyUsedRights(call: Call, { store_id }: AgentRow): Promise<void> {
   const used = await call.db
     .selectFrom('unit_right')

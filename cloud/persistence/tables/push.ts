@@ -11,7 +11,10 @@ export interface PushSubscriptionRow {
   store_id: string | null
   /** SHA-256 of the endpoint. Registrations with the same hash share one row. */
   endpoint_hash: string
-  /** Endpoint and keys as JSON. They are sealed, because a program that has them can send to the browser. */
+  /**
+   * Endpoint and keys as JSON. The JSON is sealed, because a program that has endpoint and keys can send to the
+   * browser.
+   */
   sealed: string
   /** Number of undeliverable notices since the last delivered notice. */
   failed_in_row: number

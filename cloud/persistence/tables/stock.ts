@@ -8,7 +8,7 @@ export interface StockLevelRow {
   updated_ms: number
 }
 
-/** `owner_id` is an order or a purchase. `state`: held, or lapsed after its expiry. */
+/** `owner_id` is an order or a purchase. `state`: held, or lapsed after the expiry of the reservation. */
 export interface StockReservationRow {
   owner_id: string
   product_id: string

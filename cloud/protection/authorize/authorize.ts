@@ -90,9 +90,9 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
 }
 
 /**
- * True if the request releases an item that is bound to a unit of a purchase. No device may hold a lease of the right,
- * and the request must name no operator. Such a request writes only rows that no other request reads, except the row of
- * the right (ADR 0049).
+ * True if the request, without an operator, releases an item that is bound to a purchase unit, and no device holds a
+ * lease of the right. Such a request writes only rows that no other request reads, except the row of the right (ADR
+ * 0049).
  */
 function isPlainRelease(
   { context, action, purchase, token }: AuthorizationRequest,

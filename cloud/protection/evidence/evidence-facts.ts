@@ -110,7 +110,7 @@ export class EvidenceFacts {
     return [...(await this.#successors(storeId)).keys()]
   }
 
-  /** True if the reporter, or a predecessor whose ledger it continues, was the receipt home in this epoch. */
+  /** True if the reporter, or a predecessor whose ledger the reporter continues, was the receipt home in this epoch. */
   async isHomeIn(epoch: number, reporter: Reporter): Promise<boolean> {
     const home = await this.#homeIn(reporter.storeId, epoch)
     return home !== undefined && (await this.isOwn(home, reporter))

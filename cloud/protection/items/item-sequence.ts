@@ -122,7 +122,7 @@ const itemsIn = prepared((db, p: { purchaseId: string }) =>
 )
 
 /**
- * Gives new numbers to the items of a checkout that began or ended, so that gates receive the items again. If the item
+ * Gives new numbers to the items of a checkout that began or ended, so that gates receive the items again. If an item
  * is in an unpaid checkout, a gate sends a request to the cloud before it alarms. Returns whether the checkout has
  * items.
  */

@@ -22,8 +22,8 @@ export async function outstandingOf(
     .where('device_id', '=', device.device_id)
     .where('agent_id', '=', device.agent_id)
     .where('exp', '>', Math.floor(nowMs / 1_000) - GUARD_SECONDS)
-    // The move has recalled all these leases, so this condition excludes none of them. It only makes the query
-    // faster, because it excludes other rows early.
+    // The move has recalled all these leases, so this condition excludes none of them. The condition only makes the
+    // query faster, because it excludes other rows early.
     .where('void_asked_ms', 'is not', null)
     .where('voided_ms', 'is', null)
     .execute()

@@ -9,10 +9,10 @@ import { denyRights } from '../rights/deny-list.ts'
 /**
  * Moves the receipt home of a store, when an agent adopts the exit gate or staff choose another agent (ADR 0012).
  *
- * A new receipt home must know earlier uses before it honours receipts from before the move. So `beginHomeMove`
- * denies all used rights, and stores that the move must wait for a report of every agent. The policy names the new
- * receipt home, which then honours new receipts. After all agents have reported their redemptions, the new receipt
- * home also honours older receipts.
+ * A new receipt home must know earlier uses before it honours receipts from before the move. So `beginHomeMove` denies
+ * all used rights, and records that the move must wait for a report of every agent. The policy names the new receipt
+ * home, which then honours new receipts. After all agents have reported their redemptions, the new receipt home also
+ * honours older receipts.
  */
 
 const GUARD_SECONDS = 60

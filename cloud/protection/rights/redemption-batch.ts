@@ -31,7 +31,8 @@ const rightsOfLines = preparedForMany((db, ids) => db.selectFrom('unit_right').s
 
 /**
  * Redemptions and rights within a transaction. `prepare` reads the rows of a batch together. For these rows, `flush`
- * writes new redemptions and changed rights together. The methods read and write all other rows at once.
+ * writes new redemptions and changed rights together. The methods read and write all other rows directly in the
+ * database.
  */
 export class RedemptionBatch {
   readonly #db: Db

@@ -1,6 +1,6 @@
 /**
- * Counters per store and day, closings, followers and favourite offers. A counter changes in the transaction of its
- * cause.
+ * Counters per store and day, closings, followers and favourite offers. A counter changes in the transaction that
+ * causes the change.
  */
 export const ANALYTICS: readonly string[] = [
   // `day` is a date in the store's time zone. `receipts` and `refunds` count what happened on that day and never
