@@ -24,7 +24,7 @@ export type SwitchOutput = (
  * OFF. The agent watches the input from ON until 1 s after OFF.
  *
  * If the input changed, the outcome is `confirmed`. If the input did not change, the outcome is `unknown` after a lost
- * answer, and otherwise `failed`. Without a confirm input, the device's answer to ON decides.
+ * answer, and otherwise `failed`. Without a confirm input, the device's answer to ON decides the outcome.
  */
 export interface ReleaseOptions {
   /** Switches the output. If the device has its own timer, it may end ON after `pulseMs`. */
@@ -61,7 +61,7 @@ export interface Release {
   readonly finished: Promise<void>
 }
 
-/** Time limit for an input to fall before the release, and to rise after the pulse, ms. */
+/** Time limit for each change of an input that the release waits for, ms. */
 const CONFIRM_WITHIN_MS = 1_000
 
 /** Poll interval during a release, ms. It is short, because the input may change only briefly. */

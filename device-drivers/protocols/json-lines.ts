@@ -12,7 +12,10 @@ export interface JsonLines {
 
 const LF = 0x0a
 
-/** Makes a reader of lines up to `mostBytes`. Longer lines and invalid JSON are noise, and the next line is read. */
+/**
+ * Makes a reader of lines up to `mostBytes`. Longer lines and invalid JSON are noise; the reader then continues with
+ * the next line.
+ */
 export function jsonLines(mostBytes: number): JsonLines {
   const decoder = new TextDecoder()
   let buffer = new Uint8Array(Math.min(mostBytes, 1_024))

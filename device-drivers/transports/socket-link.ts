@@ -10,7 +10,7 @@ type TcpSocket = Socket & { resetAndClosing?: boolean }
 
 /** Options of `socketLink`. */
 export interface SocketLinkOptions {
-  /** Name of the peer in faults. */
+  /** Name of the peer in the messages of faults. */
   readonly address: string
   /**
    * The TCP connection that carries the socket. `close` resets this connection. Undefined for a local socket, which has

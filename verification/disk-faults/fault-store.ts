@@ -23,7 +23,7 @@ export interface FaultStore {
   /** Another store of the account; it has no agent. */
   readonly otherStoreId: string
   readonly devices: Readonly<Record<DeviceType, string>>
-  /** EAN of a tagged product of the store that needs no approval by staff. */
+  /** EAN of a tagged product whose release needs no approval by staff. */
   readonly ean: string
   readonly boards: Readonly<Record<DeviceType, RelayBoard>>
   /** TCP ports of the boards. */

@@ -23,7 +23,7 @@ export function whyNoStrace(): string | undefined {
 export interface Injection {
   /** Names of the system calls, separated by commas. */
   calls: string
-  /** `error=EIO`, or `retval=100` for a short write. */
+  /** The fault in strace's notation: `error=EIO`, or `retval=100` for a short write. */
   fault: string
   when: string
 }

@@ -18,7 +18,7 @@ export interface Failure extends Fault {
   readonly requests: number
   readonly who: string
   readonly operation: string
-  /** The smallest request found that shows the fault. */
+  /** The smallest known request that shows the fault. */
   readonly request: string
 }
 

@@ -52,7 +52,7 @@ const FIRST_CLAIMANTS = 64
 /** Interval at which the follower requests new events, ms. */
 const FOLLOW_MS = 200
 const VIOLATIONS_SHOWN = 20
-/** Time limit for deliveries at the end, ms. A killed process leaves leases of a minute. */
+/** Time limit for deliveries at the end, ms. A killed process leaves deliveries leased for a minute. */
 const DELIVERY_MS = 120_000
 
 /** Runs the load on real processes and checks what the clients saw. */

@@ -23,7 +23,7 @@ export interface ProofContext {
   commit: string
   /** Description of this machine. */
   machine: string
-  /** Reuses complete results of earlier code without violations, and repeats all others. */
+  /** Reuses results of earlier code if they are complete and have no violations. Repeats all other chunks. */
   reusesEarlierCode: boolean
   /** Results of earlier runs, on this or another machine. They are used only with `reusesEarlierCode`. */
   earlierResults: readonly (PartResult & { size: Size })[]

@@ -8,7 +8,7 @@ export interface Plan {
   readonly faults: readonly Fault[]
   /** Number of agents that customers use. */
   readonly agents: number
-  /** Number of enrolled agents. If an agent lies, it is the third one. */
+  /** Number of enrolled agents. If an agent lies, the third agent is the liar. */
   readonly enrolled: number
   readonly pace: Pace
   /** Draws visit times and the phases at the end. */
@@ -22,7 +22,7 @@ export function drawPlan(chance: Chance, liveness: boolean, faults: readonly Fau
   const has = (kind: Fault) => faults.includes(kind)
   const isShared = chance.happens(0.7) || has('home') || has('moves') || has('liar')
   const isLarge = chance.happens(has('home') ? 0.4 : 0.1)
-  // If an agent lies, it is the third one.
+  // If an agent lies, the third agent is the liar, so customers use at most two agents.
   const agents = isShared ? (isLarge && !has('liar') ? 3 : 2) : 1
   const pace = drawPace(chance, liveness)
   return {

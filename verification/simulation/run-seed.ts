@@ -10,7 +10,7 @@ import { Simulation } from './simulation.ts'
 
 export interface SeedOptions {
   seed: number
-  /** Longer faults, then checks of the recovery. */
+  /** True for longer faults and, after them, checks of the recovery. */
   liveness: boolean
   /** Faults that replace the drawn ones. */
   faults?: readonly Fault[]

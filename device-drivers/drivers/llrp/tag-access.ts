@@ -163,7 +163,7 @@ export function tagAccess(
       if (!reported) await pause(timers, WITHIN_MS, waiting.signal).catch(() => {})
     } finally {
       signal.removeEventListener('abort', stopWaiting)
-      // The reader must not execute a waiting operation later.
+      // Removes the AccessSpec, because the reader must not execute a waiting operation later.
       await remove(reported !== null)
       listener.onReport = undefined
     }

@@ -9,7 +9,7 @@ export type OsdpLine = Exchange<OsdpFrame>
 
 /** Minimum quiet time between two frames, ms: two characters at 9600 baud (SIA OSDP 2.2, 5.7). */
 const GAP_MS = 2
-/** Quiet time after a lost answer, ms. After this time, a late answer has ended too. */
+/** Quiet time after a lost answer, ms. A late answer also ends within this time. */
 const QUARANTINE_MS = 50
 
 /** All devices use this protocol object, so that they can share a line. */

@@ -22,7 +22,7 @@ const ABSENT = 0x02
 export interface ReaderState {
   /** Name that pcscd makes: product name, serial number if USB has one, numbers of the reader and the slot. */
   readonly name: string
-  /** Increases at each arrival and removal of a card. 16 bits. */
+  /** 16-bit counter that increases at each arrival and removal of a card. */
   readonly eventCounter: number
   readonly cardPresent: boolean
   /** Empty without a card, and for a card that does not answer. */

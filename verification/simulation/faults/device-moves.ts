@@ -108,7 +108,7 @@ class Moves implements DeviceMoves {
     return place !== undefined && !place.isMoving && place.agentId === this.holderOf(deviceId)?.identity.agentId
   }
 
-  /** Assigns a device again if a cloud was restored and still names the device's former agent. */
+  /** Assigns a device again if a restored cloud still assigns the device to its former agent. */
   async #repeatAssignments(): Promise<void> {
     for (;;) {
       for (const deviceId of this.#plugged.keys()) {

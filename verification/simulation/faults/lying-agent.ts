@@ -23,8 +23,8 @@ import type { Chance } from '../virtual/chance.ts'
  */
 export interface LyingAgent {
   /**
-   * Makes the liar the receipt home, then another agent. As a former home, the liar starts to send forged messages at
-   * random times.
+   * Makes the liar the receipt home, and later makes another agent the receipt home. Then the liar, as the former home,
+   * starts to send forged messages at random times.
    */
   begin(): Promise<void>
   /** Sends one forged message. */

@@ -52,7 +52,10 @@ interface LedgerStatements {
   isolated: Statement<[], { value: string }>
 }
 
-/** Creates the oracle for all ledgers. `receiptEnd` returns the time at which a receipt expires, by its id (hex), s. */
+/**
+ * Creates the oracle for all ledgers. `receiptEnd` takes a receipt id (hex) and returns the time at which the receipt
+ * expires, s.
+ */
 export function receiptHomeOracle(
   core: Core,
   ledgers: ReadonlyMap<string, LedgerOracle>,
@@ -193,7 +196,7 @@ class Homes implements ReceiptHomeOracle {
       (before) => before.redemptionId !== made.redemptionId && this.#countsAsUsed(before) && !isByHolder(before),
     )
     for (const before of otherUses) {
-      // Two claims of the same ledger are compared by the ledger oracle.
+      // Skips two claims of the same ledger, because the ledger oracle compares them.
       if (before.ledger === made.ledger && (before.isDelegated || made.isDelegated)) {
         this.#core.violate(
           'I1',

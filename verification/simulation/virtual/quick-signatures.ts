@@ -3,8 +3,8 @@ import { syncBuiltinESMExports } from 'node:module'
 
 /**
  * Replaces Ed25519 in this process by a faster signature and caches parsed keys. A run signs and verifies the same few
- * documents thousands of times; Ed25519 took a quarter of the run's time. The fast signature also needs the private
- * key, and it is valid for only one text.
+ * documents thousands of times; Ed25519 took a quarter of the run's time. Like an Ed25519 signature, the fast signature
+ * needs the private key and is valid for only one text.
  *
  * Call it only in a process that simulates, before the first key is made, because earlier signatures become invalid.
  * Other tests cover Ed25519.
