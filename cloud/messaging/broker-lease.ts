@@ -16,7 +16,7 @@ export interface LeaseParts {
   platform: Pick<Platform, 'clock'>
   /** Id of this process. */
   holder: string
-  /** True if this process has ended. Its lease is free at once. */
+  /** True if the process `holder` has ended. The lease of an ended process is free at once. */
   hasEnded(holder: string): boolean
 }
 

@@ -13,8 +13,8 @@ export interface ElectionParts extends LeaseParts {
 }
 
 /**
- * The embedded broker of several processes on one database. One process holds it; if that process ends, another one
- * opens its own broker on the same port.
+ * The embedded broker of several processes on one database. One process holds the broker. If that process ends, another
+ * process opens its own broker on the same port.
  */
 export class ElectedBroker {
   readonly #parts: ElectionParts

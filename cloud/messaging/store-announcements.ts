@@ -24,7 +24,7 @@ const STORES_LIMIT = 10_000
 const REPUBLISHED_ENTRIES = 8
 /** Maximum number of entries in one message; agents fetch older ones. */
 const PAGE_LIMIT = 100
-/** Retained documents are signed again after this time, ms. They are valid for 80 h after signing. */
+/** Retained documents are signed again after this time, ms. A document is valid for 80 h after signing. */
 const REPUBLISH_ALL_MS = 3_600_000
 /**
  * Minimum time between two publications of all documents because of a new connection, ms. After an outage all agents

@@ -39,7 +39,10 @@ export function startRetrying(database: Database, services: Services): DueLoop {
   })
 }
 
-/** Retries unapplied rows of all agents. A newer release of the cloud may be able to apply these rows. */
+/**
+ * Retries unapplied rows of all agents. A newer release of the cloud, or a new registration, may make it possible to
+ * apply these rows.
+ */
 function retryAllUnapplied(database: Database, services: Services): Promise<void> {
   const seen = new Set<string>()
   return processEach(services, {
