@@ -78,9 +78,10 @@ describe.skipIf(missing !== undefined)(
       const [one, two] = [await openOther(), await openOther()]
       const settings = await one.write(async (db) => ({
         seqscan: (await sql<Json>`SHOW enable_seqscan`.execute(db)).rows[0]?.enable_seqscan,
+        jit: (await sql<Json>`SHOW jit`.execute(db)).rows[0]?.jit,
         idle: (await sql<Json>`SHOW idle_in_transaction_session_timeout`.execute(db)).rows[0],
       }))
-      expect(settings).toEqual({ seqscan: 'off', idle: { idle_in_transaction_session_timeout: '30s' } })
+      expect(settings).toEqual({ seqscan: 'off', jit: 'off', idle: { idle_in_transaction_session_timeout: '30s' } })
       expect((await sql<Json>`SHOW enable_seqscan`.execute(one.reads)).rows).toEqual([{ enable_seqscan: 'on' }])
 
       const name = 'counter'

@@ -101,6 +101,15 @@ describe.skipIf(!has)(`A busy PostgreSQL database${has ? '' : ' (skipped: instal
     await held.end()
   })
 
+  it('reads a table without an index and does not compile the statement', async () => {
+    await database.write((db) => sql`create table unindexed (n int)`.execute(db))
+    const explain = sql`explain analyze select n from unindexed where n = 1`
+    for (const { rows } of [await explain.execute(database.reads), await database.write((db) => explain.execute(db))]) {
+      expect(JSON.stringify(rows)).toContain('Seq Scan')
+      expect(JSON.stringify(rows)).not.toContain('JIT')
+    }
+  })
+
   it('repeats conflicting transactions, each once in effect', async () => {
     await database.write((db) => sql`create table counted (n int)`.execute(db))
     await database.write((db) => sql`insert into counted values (0)`.execute(db))
