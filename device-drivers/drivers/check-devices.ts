@@ -17,7 +17,7 @@ const pathText = (path: readonly PropertyKey[]): string =>
     .join('')
     .replace(/^\./, '')
 
-/** Returns the schema whose first key this link has; null if no schema fits. */
+/** Returns the schema whose first key occurs in this link; null if there is none. */
 function linkForm(link: unknown): z.ZodType | null {
   if (typeof link !== 'object' || link === null) return null
   const web = [...WebLink.options, ...MqttLink.options].find((form) =>

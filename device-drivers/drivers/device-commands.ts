@@ -94,7 +94,7 @@ export class DeviceCommands {
 
 export interface OutputCommandsOptions extends Omit<DeviceCommandsOptions, 'signal' | 'emergency' | 'closing'> {
   readonly outputs: DesiredOutputs
-  /** Called for each emergency command. `open`: the device must open. */
+  /** Called for each emergency command. `open`: true if the device must open. */
   onEmergency?(open: boolean): void
 }
 

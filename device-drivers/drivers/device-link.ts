@@ -20,7 +20,7 @@ export interface DeviceLink<S extends ProtocolClient> {
 const LOST = 'the link was lost'
 
 /**
- * Makes the connection of a device; `connect` joins the link. `onLost` is called when the link is lost, but not after
+ * Makes the `DeviceLink` of a device; `connect` joins the link. `onLost` is called when the link is lost, but not after
  * `leave`.
  */
 export function deviceLink<S extends ProtocolClient>(

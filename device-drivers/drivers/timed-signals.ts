@@ -14,7 +14,7 @@ export interface TimedSignals {
   due(): Map<Signal, number>
   /** Keeps the siren off, or allows it again. */
   silence(silent: boolean): Promise<CommandResult>
-  /** Ends all signals without writing them. */
+  /** Ends all signals without a write to the device. */
   allOff(): void
 }
 

@@ -39,7 +39,7 @@ export type OpenLink = (settings: AnyLink, signal: AbortSignal) => Promise<ByteL
 const OPEN_WITHIN_MS = 5_000
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
-/** Time to send the last bytes when a link is closed in order, ms. */
+/** Time to send the last bytes when a session ends with `inOrder`, ms. */
 const FLUSH_WITHIN_MS = 500
 
 interface Session {

@@ -174,7 +174,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
         this.#delegations.committed(connection)
         this.liar?.cloudCommitted(connection)
       },
-      // The cloud repeats work that the disk did not store.
+      // Counts the fault, because the cloud repeats work that the disk did not store.
       onDiskFault: () => this.restarts.countDisturbance(),
       onAnswer: this.answers.answered,
       onEnded: () => this.restarts.restartAfterEnd('cloud', () => this.startCloud()),

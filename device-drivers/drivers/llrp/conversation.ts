@@ -116,7 +116,7 @@ export class LlrpConversation implements ProtocolClient {
     const result = await answered
     limit.done()
     this.#pending.delete(id)
-    // `#onAnswer` accepts only messages of this name.
+    // This cast is safe, because `#onAnswer` accepts only messages of this name.
     return result as LlrpAnswer<A>
   }
 

@@ -22,8 +22,8 @@ export async function listReaders(open: LinkFactory, platform: Platform): Promis
     await pcscd.negotiate()
     const states = await pcscd.readers()
     return states.map(({ name, cardPresent }) => {
-      // Removes the final numbers. pcscd appends the number of the reader, by the order of plugging in, and of the
-      // slot: `… 00 00`. Windows and macOS append only the number of the reader: `… 0`.
+      // Removes the final numbers. pcscd appends two numbers (`… 00 00`): of the reader, by the order of plugging in,
+      // and of the slot. Windows and macOS append only the number of the reader: `… 0`.
       const part = name.replace(/ [0-9A-F]{2}(?: [0-9A-F]{2})?$| \d$/, '')
       return { name, stableName: part !== '' && 'name' in findReader(states, part) ? part : name, cardPresent }
     })

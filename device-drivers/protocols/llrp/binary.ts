@@ -116,7 +116,7 @@ function writeOne(
 ): void {
   if (value === undefined) throw new RangeError(`${row.name}: the field ${name} is missing`)
   try {
-    // `kind` and `value` come from the same table row.
+    // The types fit, because `kind` and `value` come from the same table row.
     writeField<keyof FieldValues>(kind, writer, value)
   } catch (error) {
     throw new RangeError(`${row.name}.${name}: ${error instanceof Error ? error.message : String(error)}`, {

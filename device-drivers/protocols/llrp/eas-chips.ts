@@ -49,7 +49,7 @@ const OWN_COMMAND: Readonly<Record<number, string>> = {
 /** How to switch the EAS bit of the chip with these first two words of the TID. */
 export function easOfChip([first = 0, second = 0]: readonly number[]): EasOfChip {
   const tid = [first, second].map((word) => word.toString(16).toUpperCase().padStart(4, '0')).join('')
-  // Class, three flags, 9 bits maker, 12 bits model (Gen2, 6.3.2.1.3).
+  // Fields of the TID, with their lengths in bits: class (8), flags (3), maker (9), model (12); see Gen2, 6.3.2.1.3.
   if (first >> 8 !== EPCGLOBAL) return { kind: 'none', why: `its TID ${tid} does not tell what chip it is` }
   const maker = ((first & 0x1f) << 4) | (second >> 12)
   const model = second & 0xfff

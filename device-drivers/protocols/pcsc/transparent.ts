@@ -71,7 +71,7 @@ export function transparentAnswer(bytes: Uint8Array): TransparentAnswer {
       if (meaning === 'no_answer') return { kind: 'no_answer' }
       if (meaning === 'refused') return { kind: 'refused', status }
     }
-    // CRC, collision, parity and framing errors.
+    // The low 4 bits report CRC, collision, parity and framing errors.
     if (tag === STATUS && ((value[0] ?? 0) & 0x0f) !== 0) return { kind: 'no_answer' }
     if (tag === RESPONSE) frame = value.slice()
   }

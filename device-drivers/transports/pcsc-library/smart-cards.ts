@@ -6,7 +6,7 @@ export interface SmartCards {
   readonly readers: readonly ReaderState[]
   /** Sets the listener that is called after each change of `readers`. A later call replaces the listener. */
   onChange(listener: () => void): void
-  /** Connects to the card on a reader, shared with other programs. Rejects with `SmartCardError`. */
+  /** Connects to the card on a reader; other programs may also use the card. Rejects with `SmartCardError`. */
   connect(reader: string): Promise<ConnectedCard>
   /**
    * Resolves with the reason when the package will report no more changes. The process that loaded the package must

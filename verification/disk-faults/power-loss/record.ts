@@ -5,7 +5,7 @@ import { runCommand } from '../untag-process.ts'
 import { outboxEmpty, boardsReady, openFaultStore, until, type FaultStore } from '../fault-store.ts'
 import type { TraceOptions } from '../strace.ts'
 
-/** Disk changes and outputs of a store, from empty folders on. */
+/** Disk changes and outputs of a store that starts with empty folders. */
 export interface Recording {
   events: DiskEvent[]
   /** Device id by the TCP port of its board. */

@@ -5,7 +5,7 @@ import type { Json } from '../scene/served-cloud.ts'
 
 /** Change to a valid request. */
 export interface Plan {
-  /** Fields of the schema with allowed values. */
+  /** Schema fields to set, with allowed values. */
   readonly extras: readonly { readonly field: string; readonly value: unknown }[]
   readonly edits: readonly Edit[]
 }

@@ -25,7 +25,7 @@ export interface StateChange {
 }
 
 /**
- * Allowed state changes. A right has texts of the form `state:outcome`. A used right with a confirmed
+ * Allowed state changes. The text for a right is `state:outcome`. A used right with a confirmed
  * outcome never changes.
  */
 const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly string[]>>> = {

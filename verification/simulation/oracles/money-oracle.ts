@@ -37,7 +37,7 @@ interface Refund {
   attempts: number
 }
 
-/** Accepted delay of due work, ms. */
+/** Accepted delay of payments and refunds that are due, ms. */
 const LATE_MS = 60_000
 
 const PAYMENTS = `SELECT payment_id AS paymentId, p.purchase_id AS purchaseId, provider_ref AS ref, amount_cent AS amountCent, state, applied, due_ms AS dueMs, status

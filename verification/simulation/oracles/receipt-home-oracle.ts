@@ -11,7 +11,7 @@ import type { LedgerOracle } from './ledger-oracle.ts'
  * the same goods again. A receipt home that is offline may release the same goods for which the cloud issues a token.
  */
 export interface ReceiptHomeOracle {
-  /** Called after a durable commit of the agent's ledger and after its ledger oracle. */
+  /** Called after each durable commit of the agent's ledger, when the ledger oracle has checked this commit. */
   committed(node: AgentNode, connection: Connection): void
   /**
    * True if an agent used the right before or at this true time, ms, and the use still counts. For a release by staff,
