@@ -35,9 +35,9 @@ const SIZES = {
 
 /**
  * Measures how fast the cloud receives the journal of an agent that was offline for three days. The figure compares
- * three ways, and each way has its own releases. The first is a hand-written transaction on a copy of the database. The
- * second calls `reportProtectionEvents`. In the third, an agent in another process sends its journal over MQTT and
- * stores the acknowledgements.
+ * three ways to store the releases. Each way has its own releases. The first is a hand-written transaction on a copy of
+ * the database. The second calls `reportProtectionEvents`. In the third, an agent in another process sends its journal
+ * over MQTT and stores the acknowledgements.
  */
 export const drain: Figure = { sizes: SIZES, run }
 
@@ -144,7 +144,7 @@ async function ingest(call: Call, login: string, batch: string): Promise<void> {
   if (accepted !== BATCH_LIMIT) throw new Error(`${String(accepted)} of ${BATCH_LIMIT} rows were taken`)
 }
 
-/** Lets an agent release receipts offline, then send its journal. Each slice repeats both. */
+/** Lets an agent release receipts offline, then send its journal. Each slice repeats both steps. */
 class Drainer {
   readonly #agent: Program
   readonly #shop: Shop

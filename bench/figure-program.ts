@@ -15,7 +15,8 @@ function fail(error: unknown): void {
 }
 
 process.on('uncaughtException', fail)
-// Runs if the bench was interrupted. The programs of the figure exit in the same way.
+// After `disconnect` this process exits, because the bench was interrupted. The programs of the figure exit in the same
+// way.
 process.on('disconnect', () => process.exit(1))
 
 try {

@@ -61,7 +61,7 @@ function stream(epcs: readonly string[]): Uint8Array {
 
 function asPeopleWalk(epcs: readonly string[], reads: number): string[] {
   const group = READS_OF_ONE * TOGETHER
-  // Tags that pass the gate together belong to unrelated items, so they are not neighbours in memory either.
+  // Spreads the tags of a group over the list, because tags that pass the gate together belong to unrelated items.
   return Array.from(
     { length: reads },
     (_, i) => epcs[((Math.floor(i / group) * TOGETHER + (i % TOGETHER)) * 7_919) % epcs.length] ?? '',

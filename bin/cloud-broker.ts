@@ -15,7 +15,7 @@ import type { CLOUD_OPTIONS } from './settings.ts'
 
 type BrokerSettings = Pick<Values<typeof CLOUD_OPTIONS>, 'host' | 'mqttPort' | 'mqttUrl' | 'mqttCa' | 'publicMqttUrl'>
 
-/** How this process relates to the others on its database. */
+/** How this process relates to the other processes that use its database. */
 export interface Membership {
   /** Id of this process, unique over all starts. */
   processId: string
@@ -23,7 +23,10 @@ export interface Membership {
   hasEnded(processId: string): boolean
   /** The other workers on this machine, if there are any. */
   siblings?: Siblings
-  /** True if other processes answer in place of this one, so that clients may take time to move to them. */
+  /**
+   * True if other processes serve the same port. Then clients may finish their connections to this process while it
+   * stops.
+   */
   isReplaceable: boolean
 }
 
@@ -42,7 +45,10 @@ interface BrokerContext {
   membership: Membership
 }
 
-/** The outside broker of the settings, or the embedded one: on PostgreSQL the processes elect its holder. */
+/**
+ * Returns the outside broker of the settings, or the embedded broker. On PostgreSQL, the processes elect the one that
+ * runs the embedded broker.
+ */
 export function brokerOf(settings: BrokerSettings, database: Database, context: BrokerContext): Promise<CloudBroker> {
   const outside = outsideBrokerSettings(settings)
   if (outside) return Promise.resolve(outsideBroker(outside, context))

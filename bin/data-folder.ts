@@ -10,9 +10,9 @@ import { secretFiles } from './secret-files.ts'
 
 /** The data folder of a cloud, locked for this process and its workers. */
 export interface DataFolder {
-  /** Id of this run. Its processes have this id or ids that start with it and a dot. */
+  /** Id of this run. The processes of this run have this id, or ids that start with this id and a dot. */
   readonly run: string
-  /** Id of the last run with this folder. The lock shows that its processes have ended. */
+  /** Id of the last run with this folder. The lock shows that the processes of that run have ended. */
   readonly formerRun: string | undefined
   release(): void
 }

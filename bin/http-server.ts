@@ -78,7 +78,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     drain: () => {
       connections.stop()
       server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
-      // The method of `http.Server` would also cut idle connections.
+      // `close` of `http.Server` would also cut idle connections.
       return ended(server, DRAIN_WITHIN_MS, (done) => TcpServer.prototype.close.call(server, done))
     },
   }

@@ -3,7 +3,7 @@ import type { BrokerConnection, OpenBrokerConnection } from '../cloud/messaging/
 import type { MqttLineOptions, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.ts'
 import { MAX_PACKET_BYTES, mqttFraming } from '../policy/mqtt-framing.ts'
 
-/** MQTT keepalive, s. The broker closes a connection that is silent for 1.5 times as long. */
+/** MQTT keepalive, s. The broker closes a connection that is silent for 1.5 times this time. */
 const KEEPALIVE_SECONDS = 15
 /** Maximum number of messages without a PUBACK. A message stays in memory until the broker acknowledges it. */
 const AGENT_UNANSWERED_LIMIT = 16
@@ -42,7 +42,7 @@ async function openWithVersions(
     return await openConnection(options, timeoutMs, version)
   } catch (error) {
     const { code } = error as Partial<ErrorWithReasonCode>
-    // RabbitMQ 3.10 closes the connection instead of an answer to MQTT 5.
+    // RabbitMQ 3.10 does not answer a CONNECT of MQTT 5, but closes the connection.
     const isClosed = version === 5 && code === undefined
     if (!WRONG_VERSION.has(code) && !isClosed) throw error
     return openConnection(options, timeoutMs, other)

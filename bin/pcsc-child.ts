@@ -30,7 +30,7 @@ const stdio: ByteLink = {
 
 const say = (line: string) => new Promise<unknown>((resolve) => process.stderr.write(`${line}\n`, resolve))
 
-/** Serves the agent until it closes stdin. Returns an error text, or null. */
+/** Serves the agent until the agent closes stdin. Returns an error text, or null. */
 async function serve(): Promise<string | null> {
   let cards: SmartCards
   try {

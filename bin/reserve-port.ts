@@ -7,7 +7,10 @@ export interface ReservedPort {
   release(): Promise<void>
 }
 
-/** Reserves a port for a server that starts later; 0 chooses a free one. Rejects with the option if it is taken. */
+/**
+ * Reserves a port for a server that starts later; 0 chooses a free one. If another program uses the port, rejects with
+ * an error that names the option.
+ */
 export async function reservePort(address: { host: string; port: number; flag: string }): Promise<ReservedPort> {
   const server = createServer((socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {

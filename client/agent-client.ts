@@ -101,7 +101,8 @@ export interface AgentClient {
   operators(options?: AgentCallOptions): Promise<readonly AgentOperator[]>
 
   /**
-   * Opens an operator's session with a PIN or a badge. Send its `session` with the requests that the operator approves.
+   * Opens an operator's session with a PIN or a badge. Send the returned `session` with the requests that the operator
+   * approves.
    *
    * @example
    * const { session, name } = await agent.signIn({ operatorId, pin })

@@ -31,7 +31,7 @@ interface FollowOptions extends EventOptions {
 
 const BUFFER_LIMIT = 1_000
 const TIMEOUT_MS = 5_000
-/** Default of `silenceMs`. An online agent sends events more often. */
+/** Default of `silenceMs`. An online agent sends events at shorter intervals. */
 const SILENCE_MS = 40_000
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 5_000

@@ -2,7 +2,7 @@
 
 /** Names of operations that only read. The client sends an Idempotency-Key with all other operations. */
 const READ_NAME = /^(?:fetch|search|get|export|simulate)[A-Z]/
-/** Operations that change data although their name says the opposite. */
+/** Operations that change data although their names match `READ_NAME`. */
 const WRITES_DESPITE_NAME: ReadonlySet<string> = new Set(['fetchSignedDocuments', 'getLoyaltyWebhookEvents'])
 const READS_DESPITE_NAME: ReadonlySet<string> = new Set([
   'verifyPickupCode',

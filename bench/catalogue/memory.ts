@@ -19,8 +19,8 @@ const SIZES = {
 } satisfies Sizes
 
 /**
- * Measures the memory of a server after pages, single products and new products, the work of the preceding figures.
- * Vendure is measured without new products.
+ * Measures the memory of each server after requests for pages, for single products and for new products, as in the
+ * other catalogue figures. Vendure gets no requests for new products.
  */
 export const memory: Figure = { sizes: SIZES, run }
 

@@ -9,8 +9,8 @@ import { productBody, searchBody } from './vendure-questions.ts'
 /** Number of products. All servers have the same products. */
 export const PRODUCTS = 1_000
 /**
- * Unmeasured requests, in which Node.js compiles the code of Vendure. Vendure has far more code than the other servers
- * and is slower, so warm-up rounds as long as the measured ones would take too long.
+ * Unmeasured requests, in which Node.js compiles the code of Vendure. Vendure is slower than the other servers, so
+ * warm-up rounds as long as the measured ones would take too long.
  */
 const VENDURE_WARM_UPS = { full: 1_500, quick: 300, smoke: 3 }
 export const CONNECTIONS = 16

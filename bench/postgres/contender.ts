@@ -9,7 +9,7 @@ import type { ShopsQuestion } from './shops-load.ts'
 export const PRODUCTS = 200
 const PAGE = 50
 
-/** A measured operation. `question` makes `count` requests of a shop. */
+/** A measured operation. `question` builds `count` requests of a shop. */
 export interface Operation {
   readonly name: string
   question(at: At, count: number): ShopsQuestion['parts'][number]

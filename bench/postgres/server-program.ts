@@ -18,7 +18,8 @@ const { url, stop } = server
 
 /**
  * Chooses a folder beside the figure's data, so that the server uses the same disk. If the bench runs as root, the
- * server runs as another user, who may not open that folder. Then the server uses the system's temporary folder.
+ * server runs as another user, which may have no access to that folder. In this case, the server uses the system's
+ * temporary folder.
  */
 function placeIn(parent: string): PostgresPlace {
   if (serverUser() !== undefined) return {}

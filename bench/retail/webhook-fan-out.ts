@@ -9,7 +9,9 @@ import { benchProduct } from '../catalogue/products.ts'
 import type { DeliveryTimes, ReceiverQuestion } from './webhook-receiver.ts'
 
 const NAMES = { healthy: 'all answer', troubled: 'one hangs, one is slow' }
-/** Limit of the p99 of healthy receivers, as a factor of their p99 without troubled receivers. */
+/**
+ * Maximum p99 of healthy receivers beside a hung and a slow one, as a multiple of the p99 if all receivers are healthy.
+ */
 const LIMIT = 1.2
 
 /** An account has at most 100 webhooks. */

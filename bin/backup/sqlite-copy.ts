@@ -31,7 +31,7 @@ export async function copyDatabase(
   flush(to)
 }
 
-/** Checks every page and index of an unused copy. Throws if a page or an index is damaged. */
+/** Checks every page and index of a copy that no process uses. Throws if a page or an index is damaged. */
 export function checkCopy(file: string): void {
   const db = new Sqlite(file)
   try {

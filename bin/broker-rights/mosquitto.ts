@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { agentTopics, CLOUD_FILTER, publishTopics, SHARED_FILTER, storeTopics } from './rights.ts'
 import type { BrokerAgent, BrokerUsers } from './broker-user.ts'
 
-/** Iterations of PBKDF2, as Mosquitto's own default. The passwords are random, so more would not help. */
+/** Iterations of PBKDF2, as Mosquitto's own default. The passwords are random, so more iterations would not help. */
 const ITERATIONS = 101
 const HASH_BYTES = 64
 const SALT_BYTES = 12
-/** Roles with this prefix belong to untag. Others stay as they are. */
+/** Roles with this prefix belong to untag. untag preserves all other roles. */
 const OWN = 'untag-'
 
 const Named = z.looseObject({ roles: z.array(z.looseObject({ rolename: z.string() })).optional() })

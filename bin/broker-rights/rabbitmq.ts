@@ -42,7 +42,7 @@ interface Rights {
   topics: { write: string; read: string }
 }
 
-/** The queue name contains the client id, so that an agent can only subscribe under its own. */
+/** The queue name contains the client id, so that an agent can only subscribe with its own client id. */
 function rightsOf(agent: BrokerAgent): Rights {
   if (agent.password === undefined)
     return { queues: { configure: '^$', write: '^$', read: '^$' }, topics: { write: '^$', read: '^$' } }

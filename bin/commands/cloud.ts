@@ -37,7 +37,7 @@ export interface RunningCloud {
   stop(): Promise<void>
 }
 
-/** Maximum time for the stop of a worker, ms. It waits for its requests first. */
+/** Maximum time for the stop of a worker, ms. The worker first waits for its requests. */
 const WORKER_STOPS_WITHIN_MS = 30_000
 
 export async function runCloud(settings: CloudSettings): Promise<void> {
@@ -85,7 +85,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
 }
 
 interface ServingCloud extends RunningCloud {
-  /** Checks at once if the broker needs a new holder. */
+  /** Checks at once whether a process must take over the broker. */
   wakeElection(): void
 }
 
@@ -97,7 +97,7 @@ async function serveCloud(
   membership: Membership,
 ): Promise<ServingCloud> {
   const { data, host } = settings
-  // In the order in which they end: requests first, the database last.
+  // Functions that stop the parts of the cloud, in the order of the calls: requests first, the database last.
   const stops: (() => Promise<void>)[] = []
   const stop = async () => {
     for (const each of stops.splice(0)) await each()
@@ -108,7 +108,8 @@ async function serveCloud(
       stops.unshift(membership.isReplaceable ? opened.drain : opened.close)
       return opened
     }
-    // One process answers 503 while it starts. A worker must not: the others already serve the same port.
+    // A single process answers 503 while it starts. A worker must not answer 503, because other workers already serve
+    // the same port.
     const early = membership.isReplaceable ? undefined : await open()
     const database = await openCloudDatabase(settings, platform, log)
     stops.push(() => database.close())

@@ -84,7 +84,7 @@ export async function enrolAgent(
     // The new agent continues the existing ledger, which contains the used release rights.
     if (isReadable) adoptLedger(ledger, known, enrolled.identity, enrolled.documents)
     if (isReadable !== undefined) {
-      // The replica belongs to the predecessor. The new agent fetches its own.
+      // The replica belongs to the predecessor. The new agent fetches its own replica.
       for (const suffix of ['', '-wal', '-shm']) rmSync(join(data, `items.db${suffix}`), { force: true })
     }
     storeFirstDocuments(ledger, enrolled.identity, enrolled.documents, platform)
@@ -116,7 +116,10 @@ function isSound(ledger: string, mayRename: boolean): boolean {
   }
 }
 
-/** Renames a damaged ledger; its write-ahead log first, or SQLite would apply the log to the next ledger. */
+/**
+ * Renames a damaged ledger. Renames its write-ahead log first, because SQLite would apply a log that stays behind to
+ * the next ledger.
+ */
 function renameDamagedLedger(ledger: string, { clock }: Platform): void {
   const aside = ledger.replace(/\.db$/, `-damaged-${new Date(clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}.db`)
   for (const suffix of ['-wal', '-shm', ''])
@@ -262,7 +265,10 @@ function partsOf({ data, runtimeDir, config, mqttUrl }: EdgeSettings, log: Proce
   }
 }
 
-/** Opens device links: NFC readers in a separate process, readers that post reads through `pushes`, others directly. */
+/**
+ * Opens the links of devices. NFC readers are opened in a separate process, readers that post their reads through
+ * `pushes`, and other devices directly.
+ */
 function deviceLinks(
   { pcscdSocket, trace }: EdgeSettings,
   pushes: PushPort,

@@ -8,7 +8,7 @@ import type { MIGRATE_OPTIONS } from '../settings.ts'
 import { assertNoCloudBelow, withDatabase } from './known-database.ts'
 
 /**
- * Applies missing migrations, apart from the start of a cloud. A new database gets its tables. PostgreSQL may be in use
+ * Applies missing migrations without starting a cloud. A new database gets its tables. PostgreSQL may be in use
  * meanwhile; a cloud on SQLite must be stopped, because it knows only the old tables.
  */
 export async function runMigrate(place: Values<typeof MIGRATE_OPTIONS>): Promise<void> {

@@ -13,7 +13,7 @@ import { assertOwnKeyFiles, withKnownDatabase, type DatabaseLocation } from './k
 /**
  *   rename root.json ─▶ create a new one ─▶ the cloud signs its key sets with it, in a new epoch
  *
- * Replaces a lost or stolen root key. After a crash in between, the cloud does not start; run this command again to
+ * Replaces a lost or stolen root key. If this command crashes, the cloud does not start; run this command again to
  * complete the change. Agents trust only the root key of their enrolment, so all agents must be re-enrolled.
  */
 export async function rotateRoot({

@@ -17,8 +17,8 @@ export interface ComparedTable {
 const SHOWN_DIFFERENCES = 3
 
 /**
- * Compares all rows of a table. Both sides are in the order of the key, so one pass finds rows that are missing, rows that
- * are too many, and rows that differ.
+ * Compares all rows of a table. Both sides are in the order of the key, so one pass finds missing rows, extra rows and
+ * different rows.
  */
 export async function compareTable(
   table: Table,

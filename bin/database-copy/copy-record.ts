@@ -9,7 +9,7 @@ import { replaceFile } from '../replace-file.ts'
  * cloud and no command opens the SQLite database: after the copy each right must be used in one database only.
  */
 const CopyRecord = z.strictObject({
-  /** Names the copy here and in PostgreSQL. */
+  /** Id of the copy, which PostgreSQL stores too. */
   copyId: z.string(),
   /** Server and database, without user and password. */
   target: z.string(),

@@ -5,7 +5,7 @@ import { keyText, sizeOf, type Row, type Table } from './rows.ts'
 import { openSource, type Source } from './source.ts'
 import { openTarget, type Target } from './target.ts'
 
-/** Reports rows that are done. */
+/** Reports the number of copied or compared rows. */
 type OnProgress = (done: number, total: number) => void
 
 /** A copy from SQLite to PostgreSQL. */
@@ -90,7 +90,10 @@ async function copyRows(request: CopyRequest, source: Source, target: Target): P
   )
 }
 
-/** Names the rows that PostgreSQL refused. It stores no NUL character in texts. */
+/**
+ * If a row contains a NUL character, which PostgreSQL cannot store, returns an error that names the row. Otherwise
+ * returns the error of PostgreSQL.
+ */
 function explained(table: Table, chunk: readonly Row[], error: unknown): Error {
   const nul = chunk.find((row) => row.some((value) => value?.includes('\0')))
   if (nul === undefined) return error as Error

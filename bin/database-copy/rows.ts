@@ -33,7 +33,7 @@ export function hashOf(row: Row): Buffer {
   return hash.digest()
 }
 
-/** Bytes of a row in memory, about. */
+/** Approximate size of a row in memory, bytes. */
 export function sizeOf(row: Row): number {
   return row.reduce((sum, value) => sum + (value?.length ?? 0), 0)
 }

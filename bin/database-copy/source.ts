@@ -1,7 +1,7 @@
 import { openConnection } from '../../cloud/persistence/sqlite.ts'
 import { canonicalValue, type Row, type Table } from './rows.ts'
 
-/** The SQLite database that is copied, as it was when it was opened. */
+/** The SQLite database that is copied, in the state that it had when this program opened it. */
 export interface Source {
   /** Tables with data, each after the tables that it references. */
   readonly tables: readonly SourceTable[]
@@ -31,7 +31,8 @@ export function openSource(file: string): Source {
     return {
       migrations: texts('SELECT name FROM migration ORDER BY name'),
       tables: inOrderOfReferences(
-        // Virtual tables and their shadows are search indexes, which the other database computes by itself.
+        // Leaves out virtual tables and their shadow tables: they are search indexes, which PostgreSQL computes by
+        // itself.
         texts(
           "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT IN ('migration', 'sqlite_schema') AND name NOT LIKE 'sqlite\\_stat_' ESCAPE '\\' ORDER BY name",
         ).map((name) => {

@@ -55,7 +55,8 @@ export async function openTarget(url: string): Promise<Target> {
   try {
     await lock(client)
     await assertUnused(client)
-    // Only the last commit must be flushed at once. The log is in order, so it flushes all others too.
+    // Only the last commit must be flushed at once. PostgreSQL flushes its log in order, so the last flush makes all
+    // earlier commits durable too.
     await client.query('SET synchronous_commit = off')
     return targetOn(client, url, await startedCopy(client))
   } catch (error) {
@@ -69,7 +70,7 @@ async function texts(client: pg.Client, text: string, values: unknown[] = []): P
   return rows.map(([value]) => value)
 }
 
-/** Waits for the end of a killed copy, whose session lives until the server notices. */
+/** Waits for the end of a killed copy, whose session continues until the server notices the closed connection. */
 async function lock(client: pg.Client): Promise<void> {
   await client.query(`SET lock_timeout = '${LOCK_TIMEOUT}'`)
   await client.query(`SELECT pg_advisory_lock(${COPY_LOCK})`).catch((error: unknown) => {

@@ -6,13 +6,13 @@ interface ConnectionHandle {
   close(): void
 }
 
-/** Above this number, closed connections are forgotten. */
+/** From this number of recorded connections on, the closed ones are removed from the list. */
 const SWEEP_AT = 64
 
 /**
- * Closes the connections that were on their way to this worker when it died. Node.js hands each connection over with a
- * message and keeps its own copy until the worker confirms. It keeps the copies for a dead worker open for ever, so
- * their clients would wait without end.
+ * Closes the connections that were on their way to this worker when it died. Node.js sends each connection to the
+ * worker with a message, and keeps a copy of the connection until the worker confirms. Node.js never closes the copies
+ * for a dead worker, so the clients of these connections would wait for ever.
  */
 export function closeLostConnections(worker: Worker): void {
   const { process: child } = worker
@@ -26,7 +26,7 @@ export function closeLostConnections(worker: Worker): void {
     }
     return send(...args)
   }
-  // Not at `disconnect`, which Node.js does not emit while the worker has not confirmed a connection.
+  // Waits for `exit`, because Node.js emits `disconnect` only after the worker has confirmed all connections.
   worker.once('exit', () => {
     for (const handle of sent) if (handle.fd >= 0) handle.close()
     sent = []

@@ -68,7 +68,7 @@ interface Member {
   /** Rejects if the worker ends before it serves. */
   readonly serving: Promise<ReadyFields>
   readonly ended: Promise<void>
-  /** The primary process starts or stops the worker, so its end needs no replacement. */
+  /** True while the primary process starts or stops the worker. A worker that ends meanwhile is not replaced. */
   isExpectedToEnd: boolean
 }
 
@@ -86,7 +86,7 @@ class Primary {
     cluster.schedulingPolicy = cluster.SCHED_RR
   }
 
-  /** Starts the workers. Resolves when all serve. The first one creates what is missing in the database. */
+  /** Starts the workers. Resolves when all workers serve. The first worker creates what is missing in the database. */
   async start(workers: number): Promise<ReadyFields> {
     const first = await this.#launch()
     const others = await Promise.all(Array.from({ length: workers - 1 }, () => this.#launch()))
@@ -99,7 +99,7 @@ class Primary {
     await Promise.all([...this.#members].map((member) => this.#end(member)))
   }
 
-  /** Replaces each worker in turn. The old one ends when the new one serves, so no request fails. */
+  /** Replaces each worker in turn. Each worker ends when its replacement serves, so no request fails. */
   async restartEach(): Promise<void> {
     const { log } = this.#parts
     if (this.#isRestarting || this.#isStopping) return
@@ -144,7 +144,7 @@ class Primary {
     serving.catch(() => undefined)
     const member: Member = { processId, worker, serving, ended, isExpectedToEnd: true }
     this.#members.add(member)
-    // A message to a worker that has just died. Its `exit` follows.
+    // A message could not be sent, because the worker has just died. Its `exit` event follows.
     worker.on('error', () => undefined)
     worker.once('exit', (code, signal) => {
       this.#members.delete(member)

@@ -5,14 +5,14 @@ import type { FromWorker, ReadyFields, ToWorker } from './messages.ts'
 /** Maximum number of ended processes that a worker remembers. */
 const ENDED_LIMIT = 1_000
 
-/** What the primary process tells a new worker. */
+/** What a new worker gets from the primary process: its settings, and calls to the primary process. */
 export interface WorkerStart {
   readonly processId: string
   readonly port: number
   readonly mqttPort: number
   /** The other workers. */
   readonly siblings: Siblings
-  /** True if this process has ended. */
+  /** True if the process with this id has ended. */
   hasEnded(processId: string): boolean
   /** Tells the primary process that this worker serves. `onEnded` is called when another worker has ended. */
   serving(ready: ReadyFields, onEnded: () => void): void

@@ -7,9 +7,9 @@ import { prorate, sharesOf, shareRefund } from './refund-shares.ts'
 type Line = Pick<PurchaseLineRow, 'line_id' | 'price_cent' | 'quantity' | 'vat'>
 
 /**
- * Distributes refunds over lines, cents. A refund is split by VAT rate, as it was counted. Each part goes first to the
- * lines that the refund names. The rest goes to the other lines with the same VAT rate, in proportion to their
- * remaining amounts.
+ * Distributes refunds over lines, cents. Each refund is split by VAT rate, in the same way as in the closings. Each
+ * part goes first to the lines that the refund names. The rest goes to the other lines with the same VAT rate, in
+ * proportion to their remaining amounts.
  *
  * The shares add up to the refunded amount of the purchase, and per VAT rate to the amounts in the closings.
  */

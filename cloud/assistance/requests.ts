@@ -29,8 +29,8 @@ export function newTicket({ random }: Pick<Platform, 'random'>): string {
 }
 
 /**
- * Opens a request in a zone. If the ticket was used before, for example because a form is sent twice, returns its
- * request.
+ * Opens a request in a zone. If the ticket was used before, for example because a form is sent twice, returns the
+ * request of that ticket.
  */
 export async function openRequest(
   { db, platform, nowMs }: Scope,

@@ -35,7 +35,9 @@ export async function insertIntoStore(
   return { product, ignored: Object.keys(input).filter((name) => differs(input, product, name)) }
 }
 
-/** Adds a product of the account to a store. `stated`: the row to store if no store sells the product any more. */
+/**
+ * Adds a product of the account to a store. `stated`: the row to write if the product is no longer sold in any store.
+ */
 async function listSharedProduct(
   call: Call,
   stated: ProductRow,

@@ -24,7 +24,7 @@ export function eanOfRequest({ ean, barcode }: Pick<ProductNames, 'ean' | 'barco
  * price.
  *
  * Throws 400 if the request has no identifier, or if two identifiers differ. Throws 404 if the product is unknown, or
- * if no store of the key sells it.
+ * if none of the stores of the caller's API key sells it.
  */
 export async function namedProduct(call: Call, names: ProductNames): Promise<ProductRow> {
   const caller = knownCaller(call.caller)

@@ -54,7 +54,7 @@ const follows: PersonalTable = {
       (row) => ({ storeId: row.store_id, since: iso(row.since_ms) }),
     )
   },
-  /** Removes the follower. The reports count this as an unfollow. */
+  /** Removes the follower. The reports count the erasure as an unfollow. */
   async erase(call, who) {
     const rows = await followsOf(call.db, who, '', ROWS_AT_ONCE)
     for (const row of rows) await unfollow(call, row, who.userId)

@@ -139,7 +139,7 @@ function postForm(described: DescribedOperation): Json {
   }
 }
 
-/** Content types of a request. A required file excludes JSON. */
+/** Content types of a request. If the file is required, only a form can send the request. */
 function bodies({ operation, request }: DescribedOperation): Json {
   const { multipart, example, name } = operation
   const isFileNeeded = multipart !== undefined && request.required?.includes(multipart.fileField) === true

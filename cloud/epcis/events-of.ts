@@ -13,7 +13,7 @@ type Store = Pick<StoreRow, 'store_id' | 'gln'>
 
 const ACTION_STEP: Readonly<Record<ProtectionAction, string>> = {
   detach_hard_tag: 'removing',
-  // A deactivated label keeps its number, so this is neither `killing` nor `decommissioning`.
+  // A deactivated label keeps its number, so the business step is neither `killing` nor `decommissioning`.
   deactivate_label: 'other',
   authorize_exit: 'entering_exiting',
   suppress_alarm: 'entering_exiting',

@@ -1,7 +1,7 @@
 import { hasDecimals } from '../../policy/decimals.ts'
 import { centsOf } from '../operations/fields.ts'
 
-/** Percentages are calculated in integer units of 0.0001 %, so that half a cent is exact. */
+/** Percentages are calculated in integer units of 0.0001 %, so that a result of exactly half a cent is rounded up. */
 const PERCENT_DECIMALS = 4
 const UNITS_PER_PERCENT = 10 ** PERCENT_DECIMALS
 const WHOLE = 100 * UNITS_PER_PERCENT

@@ -65,7 +65,7 @@ export interface SandboxOffer {
   storeIds: string[]
   /** One id for each store. */
   offerIds: string[]
-  /** Branch document id of the requested offer. */
+  /** Id of the branch document by which the response names the offer. */
   named: string
 }
 

@@ -120,7 +120,10 @@ export interface PaymentProvider {
   connect(config: unknown, send: SendToProvider, nowMs: () => number): ProviderConnection
   /** Body of the response to a notification; default: some JSON. */
   readonly acknowledgement?: string
-  /** True if the provider has no idempotency keys for refunds. Then refunds of a payment are sent one at a time. */
+  /**
+   * True if the provider has no idempotency keys for refunds. If so, the cloud sends the refunds of a payment one at a
+   * time.
+   */
   readonly refundsOneByOne?: boolean
 }
 

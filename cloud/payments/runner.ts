@@ -5,8 +5,8 @@ import { performTask } from '../operations/perform.ts'
 import type { Database, Db } from '../persistence/database.ts'
 
 /**
- * Runs work that needs several transactions with requests to a provider between them. Operations of several
- * transactions, notifications and jobs use it.
+ * Runs work that needs several transactions with requests to a provider between them. Its callers are operations with
+ * several transactions, notifications of providers, and jobs.
  */
 export interface Runner {
   readonly services: Services

@@ -7,8 +7,9 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /**
  * Each checkout may be selected at random for a spot check. The check is then due until staff approve a basket.
- * Meanwhile all checkouts of this session and shopper need approval, so that a new checkout does not avoid the check. A
- * repeated checkout is a new random selection, so it may be selected although the first checkout was not.
+ * Meanwhile all checkouts of this session and shopper need approval, so that the shopper cannot avoid the check by a
+ * new checkout. A repeated checkout is a new random selection, so it may be selected although the first checkout was
+ * not.
  */
 
 /** Time for which a spot check stays due for the same shopper in other sessions, ms. */

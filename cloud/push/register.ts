@@ -69,8 +69,8 @@ export async function noticeTarget(
 }
 
 /**
- * The customer of a session. Throws 409 if no secret key set the userId, because callers with a publishable key could
- * send any userId.
+ * The customer of a session. Throws 409 if the userId was not set with a secret key, because callers with a publishable
+ * key could send any userId.
  */
 async function userOfSession(call: Call, sessionId: string): Promise<string> {
   const session = await sessionOfCaller(call, sessionId)

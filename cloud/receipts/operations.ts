@@ -11,7 +11,10 @@ import { findPurchaseOfReceipt } from '../purchases/queries.ts'
 import { TransactionData } from '../purchases/schema.ts'
 import { qrPngBase64 } from '../foundation/qr-code.ts'
 
-/** Time for which the token opens the receipt as a document, ms. Devices accept the receipt for one day only. */
+/**
+ * Time after the purchase for which anyone with the receipt token may read the receipt, ms. Devices accept the receipt
+ * for one day only.
+ */
 const READING_MS = 400 * 86_400_000
 
 const ReceiptQr = z.strictObject({

@@ -16,8 +16,8 @@ export interface OsdpDeviceOptions {
   /** The device's own base key, 16 bytes; null if it has only the default key. */
   readonly key?: Uint8Array | null
   /**
-   * True if the device also accepts the default key. By default, it accepts the default key only if it has no key of
-   * its own.
+   * True if the device also accepts the default key. If omitted: true for a device without a key of its own, else
+   * false.
    */
   readonly installMode?: boolean
   /** Default: output 0 opens a lock, and input 0 turns on 30 ms later. */

@@ -11,7 +11,7 @@ import { ROWS_LIMIT } from './sheet.ts'
 const SIZE_LIMIT = 64 * 1024 * 1024
 /** Maximum unpacked size of a part that hucre reads as a whole (workbook, styles, relations), bytes. */
 const SMALL_PART_LIMIT = 4 * 1024 * 1024
-/** Maximum unpacked size of the shared strings, bytes. The largest valid file has 7 MB. */
+/** Maximum unpacked size of the shared strings, bytes. In the largest valid file, the shared strings have 7 MB. */
 const TEXTS_SIZE_LIMIT = 16 * 1024 * 1024
 const ENTRIES_LIMIT = 1_000
 /** Maximum compression ratio. In real sheets the ratio reaches about 60; deflate allows up to 1032. */

@@ -9,8 +9,8 @@ import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
 
 /**
  * ERPNext over the REST API of Frappe 15 (https://docs.frappe.io/framework/user/en/api/rest). Stock is read from the
- * bins of one warehouse. EANs are in a separate table. If that table has no EAN of an item, the item code is used if it
- * is a valid EAN.
+ * bins of one warehouse. EANs are in a separate table. For an item without an EAN in that table, the connector uses the
+ * item code if it is a valid EAN.
  */
 /** Items per page. The URL of the EAN query contains all item codes of a page, so pages stay small. */
 const PAGE = 100
@@ -88,7 +88,8 @@ function frappe(client: VendorClient, { baseUrl, apiKey, apiSecret }: ErpnextCre
 }
 
 /**
- * Reads pages by offset until a page is empty. A short page may not be the last, because the server may limit pages.
+ * Reads pages by offset until a page is empty. A page with fewer rows than requested is not always the last page,
+ * because the server may limit the size of pages.
  */
 function paged(
   read: (start: number) => Promise<{ count: number; records: unknown[] }>,

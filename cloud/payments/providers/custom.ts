@@ -43,7 +43,9 @@ const ENDED = new Set(['failed', 'cancelled', 'canceled', 'declined', 'expired']
 
 const REFUNDED = new Set(['refunded', ...PAID])
 
-/** State of an accepted refund. Ignores other statuses, such as `pending`. */
+/**
+ * State of an accepted refund. Returns nothing for statuses that are neither success nor failure, such as `pending`.
+ */
 function refundNoticeOf({ refundId, status, reference }: z.output<typeof RefundBody>): RefundNotice[] {
   const state = REFUNDED.has(status) ? 'done' : ENDED.has(status) ? 'failed' : undefined
   return state ? [{ refundRef: refundId, refundId: reference ?? null, state }] : []

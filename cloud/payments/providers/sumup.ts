@@ -78,7 +78,10 @@ export const sumup = paymentProvider({
       })
     const find = async (id: string) => noticeOf(readAnswer(await get(`/v0.1/checkouts/${id}`), Checkout))
 
-    /** Finds a refund of this amount at the provider that `doneCents` does not list. Returns its id. */
+    /**
+     * Finds a refund of this amount that the provider lists and the cloud does not know. `doneCents`: amounts of the
+     * known refunds. Returns the id of the found refund.
+     */
     async function unknownRefund(
       transactionId: string,
       amountCent: number,
