@@ -116,10 +116,7 @@ function isSound(ledger: string, mayRename: boolean): boolean {
   }
 }
 
-/**
- * Renames a damaged ledger. Renames its write-ahead log first, because SQLite would apply a log that stays behind to
- * the next ledger.
- */
+/** Renames a damaged ledger, after its write-ahead log: SQLite would apply that log to the next ledger. */
 function renameDamagedLedger(ledger: string, { clock }: Platform): void {
   const aside = ledger.replace(/\.db$/, `-damaged-${new Date(clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}.db`)
   for (const suffix of ['-wal', '-shm', ''])
@@ -265,10 +262,7 @@ function partsOf({ data, runtimeDir, config, mqttUrl }: EdgeSettings, log: Proce
   }
 }
 
-/**
- * Opens the links of devices. NFC readers are opened in a separate process, readers that post their reads through
- * `pushes`, and other devices directly.
- */
+/** Opens device links: NFC readers in a separate process, posting readers through `pushes`, all others directly. */
 function deviceLinks(
   { pcscdSocket, trace }: EdgeSettings,
   pushes: PushPort,
