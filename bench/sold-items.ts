@@ -16,8 +16,8 @@ export interface SoldItems {
 const AT_ONCE = 500
 
 /**
- * Inserts paid items, each in a separate purchase, so that each verification is a new grant. It writes to the database
- * directly, because a thousand checkouts would take longer than the bench.
+ * Inserts paid items, each in a separate purchase, so that each verification is a new grant. Writes directly to the
+ * database, because a thousand checkouts would take longer than the bench.
  */
 export async function sellItems(
   database: Database,

@@ -75,7 +75,7 @@ function commandWith<O extends Options>(
   }
 }
 
-/** All commands. The code of a command is loaded when it runs, so that help and usage errors are fast. */
+/** All commands. The code of a command is loaded when the command runs, so that help and usage errors are fast. */
 export const COMMANDS: readonly Command[] = [
   command(
     ['start'],

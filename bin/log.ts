@@ -8,7 +8,10 @@ export interface ProcessLog extends Log {
   lostLines(): number
 }
 
-/** A log of JSON lines on stderr, with `part` and `fields` in each line. It hides fields with secrets, in case code logs them by mistake. */
+/**
+ * A log of JSON lines on stderr, with `part` and `fields` in each line. The log hides fields with secrets, in case code
+ * logs such fields by mistake.
+ */
 export function newLog(part: string, level: LogLevel, fields: object = {}): ProcessLog {
   // The reader of the ready line may close stdout before this process ends.
   process.stdout.on('error', () => undefined)

@@ -45,8 +45,8 @@ export function outgoingHttp(resolve: ResolveName = resolveName): OutgoingHttp {
 }
 
 /**
- * Resolves a name through DNS. It avoids the thread pool, so that a slow name server blocks no other work. If private
- * targets are allowed, it uses the system's resolver.
+ * Resolves a name through DNS. The function avoids the thread pool, so that a slow name server blocks no other work. If
+ * private targets are allowed, it uses the system's resolver.
  */
 async function resolveName(
   name: string,

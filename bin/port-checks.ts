@@ -14,7 +14,7 @@ export interface PortFinding {
   detail: string
 }
 
-/** Checks which ports of this machine are free, and recognises untag programs on the ports that are not. */
+/** Checks which ports of this machine are free, and recognises untag programs on the ports that are in use. */
 export async function checkPorts(ports: Ports = DEFAULT_PORTS): Promise<PortFinding[]> {
   const [cloud, agent] = await Promise.all([programAt(ports.cloud), programAt(ports.agent)])
   const broker = cloud?.mqttPort === ports.mqtt ? `the broker of the untag cloud on port ${ports.cloud}` : undefined

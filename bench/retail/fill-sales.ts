@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000
 const REPORT_EVERY = 50_000
 
 /**
- * Inserts paid purchases of the past year and their daily sums, as checkouts would. It writes to the database directly,
+ * Inserts paid purchases of the past year and their daily sums, as checkouts would. Writes directly to the database,
  * because a million checkouts would take longer than the bench.
  */
 export async function fillSales(

@@ -17,8 +17,8 @@ export const Manifest = z.strictObject({
   /** `included`: the backup contains the folder `keys`. `apart`: the backup does not contain this folder. */
   keys: z.enum(['included', 'apart']),
   /**
-   * Names of the keys that a PostgreSQL dump needs. Without this field, only a restore could read the names from the
-   * dump.
+   * Names of the keys that a cloud needs to use the PostgreSQL dump. The dump contains these names too, but only a
+   * restore can read them there.
    */
   needs: z.strictObject({ root: z.string().optional(), sealing: z.array(z.string()) }).optional(),
 })

@@ -3,7 +3,7 @@ import type { BrokerAgent, BrokerUsers } from './broker-user.ts'
 
 /**
  * The account of untag for nats-server, to be included by its configuration. NATS writes dots where MQTT has slashes.
- * Its MQTT gateway needs the rights on `$MQTT` for subscriptions with QoS 1.
+ * The MQTT gateway of NATS needs the rights on `$MQTT` for subscriptions with QoS 1.
  */
 export function natsAccount({ agents, cloud }: BrokerUsers): string {
   const users = [

@@ -7,8 +7,8 @@ const EXCHANGE = 'amq.topic'
 const SALT_BYTES = 4
 
 /**
- * Definitions for RabbitMQ with its MQTT plugin. An import removes no user, so a revoked agent gets an empty password
- * hash, with which no login is possible, and no rights.
+ * Definitions for RabbitMQ with its MQTT plugin. An import removes no user. A revoked agent therefore gets no rights,
+ * and an empty password hash, with which no login is possible.
  */
 export function rabbitmqDefinitions({ agents, cloud }: BrokerUsers): string {
   const users = [

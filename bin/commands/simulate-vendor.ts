@@ -34,7 +34,10 @@ const SYSTEMS: Readonly<Record<'pos' | 'erp', Readonly<Record<string, Start>>>> 
   },
 }
 
-/** Serves a simulated till or ERP system. Its ready line has the accepted credentials. Throws `WrongUsage` for an unknown system. */
+/**
+ * Serves a simulated till or ERP system. The ready line of the command contains the accepted credentials. Throws
+ * `WrongUsage` for an unknown system.
+ */
 export async function runSimulateVendor(
   side: 'pos' | 'erp',
   system: string,

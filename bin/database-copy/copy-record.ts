@@ -5,8 +5,9 @@ import { flushFolder } from '../durable-folder.ts'
 import { replaceFile } from '../replace-file.ts'
 
 /**
- * Record in the data folder that its SQLite database is being copied, or was copied, to PostgreSQL. While it exists, no
- * cloud and no command opens the SQLite database: after the copy each right must be used in one database only.
+ * Record in the data folder that its SQLite database is being copied, or was copied, to PostgreSQL. While the record
+ * exists, no cloud and no command opens the SQLite database: after the copy each right must be used in one database
+ * only.
  */
 const CopyRecord = z.strictObject({
   /** Id of the copy, which PostgreSQL stores too. */

@@ -15,8 +15,8 @@ const BOUND_STORES_LIMIT = 100
 const NewKeyAnswer = z.strictObject({ ...Success, keyId: z.string(), key: z.string().describe('Shown once.') })
 
 /**
- * True if the caller may see the key. It must have the caller's account and mode, only stores of the caller, and no
- * admin rights.
+ * True if the caller may see the key. The key must have the caller's account and mode, only stores of the caller, and
+ * no admin rights.
  */
 function mayKnow(caller: KeyCaller, row: ApiKeyRow): boolean {
   if (row.account_id !== caller.accountId || row.mode !== caller.mode || row.kind === 'admin') return false

@@ -8,7 +8,7 @@ const RESOLUTION_MS = 60_000
  * twice.
  */
 const SEEN_LIMIT = 50_000
-/** Number of keys in one transaction. It is small, so that other writes do not wait long. */
+/** Number of keys in one transaction. The number is small, so that other writes do not wait long. */
 const BATCH = 200
 
 /** Makes an empty table of key uses. */

@@ -15,7 +15,7 @@ import { AssistanceRequest, Message, REQUEST_STATUSES, Zone } from './schema.ts'
 
 const ZONES_LIMIT = 500
 const DEFAULT_PAGE = 50
-/** Maximum page size. It is low, because each assistance request in a page may contain fifty messages. */
+/** Maximum page size. The maximum is low, because each assistance request in a page may contain fifty messages. */
 const PAGE_LIMIT = 100
 
 /** Address in the QR code of a zone. */

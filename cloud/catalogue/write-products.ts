@@ -31,7 +31,7 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
 
 /**
  * Adds a product that the account does not have yet, and its listing. Returns false, and writes nothing, if the account
- * has a product with this EAN. It does not first search for the product, because PostgreSQL would then let inserts of
+ * has a product with this EAN. Does not search for the product first, because PostgreSQL would then let inserts of
  * neighbouring EANs conflict.
  */
 export async function addNewProduct(db: Db, after: ProductRow, listing: Omit<Listing, 'product_id'>): Promise<boolean> {

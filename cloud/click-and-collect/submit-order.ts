@@ -25,8 +25,8 @@ export function reservedUntil(estimatedMs: number): number {
 }
 
 /**
- * End of the stock reservation, ms since 1970. It is one day after the end of the order's reservation, so that the
- * order ends first and releases its stock.
+ * End of the stock reservation, ms since 1970. This end is one day after the end of the order's reservation, so that
+ * the order ends first and releases its stock.
  */
 export function stockReservedUntil(estimatedMs: number): number {
   return reservedUntil(estimatedMs) + 86_400_000

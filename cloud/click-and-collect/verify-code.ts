@@ -15,7 +15,7 @@ const SEARCHED_STATUSES: readonly { statuses: readonly OrderStatus[]; limit: num
 
 /**
  * Finds the order of a pick-up code. Stored hashes include the order id, so the code is hashed once for each candidate.
- * This takes a few ms, because the limits above bound the number of candidates.
+ * The search takes a few ms, because the limits above bound the number of candidates.
  */
 export async function orderOfCode(
   db: Db,

@@ -10,7 +10,7 @@ export interface EncodedImage {
 
 /** Maximum size of the upload, bytes. */
 export const IMAGE_BYTES_LIMIT = 8 * 1024 * 1024
-/** Maximum number of pixels. It is checked before decoding, because a small file can decode to gigabytes. */
+/** Maximum number of pixels. The number is checked before decoding, because a small file can decode to gigabytes. */
 const PIXEL_LIMIT = 40_000_000
 /** Maximum side length, pixels. A phone's screen has about a quarter of it. */
 const SIDE_LIMIT = 2_048

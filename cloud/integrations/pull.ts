@@ -9,7 +9,7 @@ import type { DataType } from './systems.ts'
 import type { VendorBudget } from './vendor-client.ts'
 import { VendorFault } from './vendor-fault.ts'
 
-/** Limits per call. The next call continues. */
+/** Limits per call. If a limit ends a call, the next call continues. */
 const PAGES_LIMIT = 1_000
 const RECORDS_LIMIT = 100_000
 /** Maximum number of records per page. */
@@ -31,7 +31,10 @@ interface Reading {
   round: Round
   connection: Connection
   budget: VendorBudget
-  /** Credentials of this call. They are stored after the first page, which proves that they work. */
+  /**
+   * Credentials of this call. The cloud stores these credentials after the first page, because that page proves that
+   * they work.
+   */
   credentials: Credentials
   storesCredentials: boolean
 }

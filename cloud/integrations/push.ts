@@ -60,7 +60,7 @@ export async function push(work: StepContext, side: Side, input: PushInput, anno
     const errors = await pushWith(work, side, connector, credentials, input)
     const failed = new Set(errors.map(({ index }) => index)).size
     const result: Pushed = { isSandbox: false, pushed: input.records.length - failed, errors, warnings: [] }
-    // A repeat after a crash sends the same keys and emits the event once.
+    // A call that is repeated after a crash sends the same keys again, but the event is emitted only once.
     await work.once(async (call) => {
       call.changed(storeId)
       announce(call, storeId, result)

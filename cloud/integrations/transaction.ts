@@ -190,7 +190,8 @@ export async function sendTransactions(
 async function sendOne(sale: Transaction, index: number, writer: TransactionWriter): Promise<PushFault | undefined> {
   const { refund: write } = writer
   if (sale.refunds.length === 0) return faultOfRefusal(index, '', () => writer.sale(sale, index))
-  // Writes neither sale nor refund: the sale alone would make the revenue in the books too high.
+  // If the system supports no refunds, writes neither sale nor refund. The sale alone would make the revenue in the
+  // books too high.
   if (typeof write === 'string') return { index, field: 'refunds', code: 'refund_not_supported', message: write }
   const fault = await faultOfRefusal(index, '', () => writer.sale(sale, index))
   if (fault) return fault

@@ -3,7 +3,7 @@ import { VendorFault } from './vendor-fault.ts'
 
 /** Helpers for values in vendors' responses. */
 
-/** Validates a response. Throws a `VendorFault` if it is invalid. */
+/** Validates a response. Throws a `VendorFault` if the response is invalid. */
 export function readAnswer<S extends z.ZodType>(schema: S, json: unknown, what: string): z.output<S> {
   const read = schema.safeParse(json)
   if (read.success) return read.data

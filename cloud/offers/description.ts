@@ -21,6 +21,6 @@ export function describeOffer(products: readonly OfferProduct[], { fromMs, toMs 
       : names.join(' und ')
   const percent = discountOf(products)
   const less = percent > 0 ? `, ${products.length > 1 ? 'bis zu ' : ''}${percent} % günstiger` : ' im Angebot'
-  // `toMs` is exclusive: an offer that ends at midnight is valid until the day before.
+  // `toMs` is exclusive: an offer that ends at midnight is valid until the end of the day before.
   return `${what}${less}. Gültig vom ${DATE.format(fromMs)} bis ${DATE.format(toMs - 1)}.`
 }

@@ -14,8 +14,8 @@ import { taskRunner } from './runner.ts'
 import { sendRefund } from './send-refund.ts'
 
 /**
- * A job that sends due refunds to the provider. It also ends payments whose opening crashed, and queries the state of
- * open sessions for which no notification arrived.
+ * A job that sends due refunds to the provider. The job also ends payments whose opening crashed, and queries the state
+ * of open sessions for which no notification arrived.
  */
 
 const POLL_MS = 15_000

@@ -195,7 +195,7 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
 
 /**
  * True if another refund already repeats this refund of a late payment. If the provider rejected this refund, another
- * refund with an unknown result is also enough.
+ * refund with an unknown result also counts as a repetition.
  */
 function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
   const others = refunds.filter(

@@ -11,7 +11,7 @@ export function newPickupCode(random: Randomness): string {
   return crockford.encode(random.bytes(BYTES))
 }
 
-/** Stored hash of a code. It includes the order id, so that equal codes have different hashes. */
+/** Stored hash of a code. The hash includes the order id, so that equal codes have different hashes. */
 export function pickupCodeHash(orderId: string, code: string): string {
   return hash('sha256', `pickup\0${orderId}\0${normalised(code)}`, 'base64url')
 }

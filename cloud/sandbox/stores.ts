@@ -72,7 +72,7 @@ export const SANDBOX_STORES: readonly SandboxStore[] = [
     package: 'PRIME',
     securityTagMode: 'rfid',
     policy: {
-      // The default policy denies self service. The sandbox allows it, so that developers can try it.
+      // The default policy denies self service. The sandbox allows self service, so that developers can try it.
       allowedActionsByCategory: {
         '*': {
           detach_hard_tag: ['self_service', 'staff_assisted', 'pos_integrated'],

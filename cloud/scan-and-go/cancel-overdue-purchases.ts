@@ -20,8 +20,8 @@ export async function cancelOverduePurchases(database: Database, services: Servi
 }
 
 /**
- * Corrects payment times above the maximum, because a fast clock wrote them. The full payment time starts now, because
- * the shopper may be paying.
+ * Corrects payment deadlines that are later than possible, because a clock that was ahead wrote them. The full payment
+ * time starts again now, because the shopper may be paying.
  */
 async function capPaymentTimes(db: Db, nowMs: number): Promise<void> {
   await db

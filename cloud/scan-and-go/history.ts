@@ -7,7 +7,7 @@ import { findStore } from '../stores/queries.ts'
 import type { WholePurchase } from '../purchases/present.ts'
 import { refundsOfMany } from '../purchases/present-refunds.ts'
 
-/** Totals above this are estimates, because counting would cost more than reading the page. */
+/** Maximum exact total. Larger totals are estimates, because counting would cost more than reading the page. */
 const EXACT_TOTAL = 10_000
 
 export interface HistoryFilter extends PageRequest {

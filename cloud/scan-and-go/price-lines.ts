@@ -17,8 +17,8 @@ import { weighedCent, weighedLine, type WeighedLine } from './weighed-line.ts'
 
 /**
  * Priced line of a basket with the items that it names (ADR 0008). A line with `ean` or `productId` has a price of the
- * catalogue or an offer. A line that only names items has their registered price. Any other line has the price that the
- * client sent.
+ * catalogue or an offer. A line that only names items has the registered price of these items. Any other line has the
+ * price that the client sent.
  */
 export interface PricedLine {
   name: string

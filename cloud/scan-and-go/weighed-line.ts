@@ -38,7 +38,7 @@ export function weighedLine(
   return { label: own, kgPriceCent: own.kind === 'weight' ? product.price_cent : null }
 }
 
-/** Label in the code under which the weighed goods are registered. Its value is 0. */
+/** Label in the EAN of the weighed product; undefined if this EAN is not a label with value 0. */
 function baseOf(store: StoreRow, product: PricedProduct): Label | undefined {
   const label = readLabel(product.ean, layoutsOf(store))
   return label?.value === 0 && label.ean === product.ean ? label : undefined

@@ -88,8 +88,8 @@ export async function releaseStock(db: Db, ownerId: string): Promise<void> {
 }
 
 /**
- * Subtracts the reserved pieces. Returns the ids of products whose reservation had lapsed and whose pieces others had
- * reserved.
+ * Subtracts the reserved pieces. Returns the ids of products whose reservation had lapsed and whose pieces other orders
+ * or purchases had reserved.
  */
 export async function consumeStock(db: Db, ownerId: string): Promise<string[]> {
   const oversold: string[] = []

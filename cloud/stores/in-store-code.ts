@@ -56,7 +56,7 @@ export interface Label {
   kind: 'price' | 'weight'
   /** Cents or grams; 0 for the registered product itself. */
   value: number
-  /** False if a check digit is wrong. Then the code was misread and must not be priced. */
+  /** False if a check digit is wrong. A code with a wrong check digit was misread and must not be priced. */
   isSound: boolean
 }
 

@@ -204,7 +204,7 @@ export class LlrpReader {
     try {
       for await (const chunk of link.bytes) {
         if (this.#isHung) continue
-        // Handles requests one after the other, even if the answer to one is delayed.
+        // Handles requests one after the other, even if the answer to a request is delayed.
         for (const frame of codec.push(chunk)) order = order.then(() => this.#onFrame(me, frame))
       }
     } catch {

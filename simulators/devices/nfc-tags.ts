@@ -106,8 +106,8 @@ export function ndefRecord(type: 'U' | 'T', payload: Uint8Array): Uint8Array {
 }
 
 /**
- * An NTAG213-like tag (Type 2) with 45 pages. Like real tags, it refuses a page beyond its memory, and then
- * every command until a reset.
+ * An NTAG213-like tag (Type 2) with 45 pages. Like real tags, it refuses a page beyond its memory. After that, it
+ * refuses every command until a reset.
  */
 export function ntag(uid: string, data: Uint8Array, statedBytes = 144): SimulatedTag {
   const memory = new Uint8Array(45 * 4)
@@ -139,7 +139,7 @@ export interface IcodeOptions {
   readonly transparent?: boolean
   /** True if the tag refuses to change its EAS bit (error 12). */
   readonly locked?: boolean
-  /** True if the reader reports a silent tag by the status of its whole answer, as some readers do. */
+  /** True if the reader reports a silent tag by the status of the reader's whole answer, as some readers do. */
   readonly reportsOutside?: boolean
   /** Fault of the command that resets the bit. */
   readonly resetFault?: 'no-answer-done' | 'no-answer-undone' | 'says-done-undone' | 'silent'

@@ -26,7 +26,10 @@ export interface PcscdFaults {
   refuse: { command: PcscCommand; code: number; times: number } | null
   /** Closes new connections, as pcscd does if polkit denies access. */
   closed: boolean
-  /** Called after a client has requested to wait, before the table is sent. */
+  /**
+   * Called once, after a client has requested to wait: with `changeAt` between two parts of the table, otherwise after
+   * the table.
+   */
   race: (() => void) | null
   /**
    * Called after a client has read the table, before it requests to wait. If this function changes a reader, the client

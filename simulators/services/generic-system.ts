@@ -13,7 +13,7 @@ import {
  *
  *     GET /articles · /stock · /orders · /suppliers ?cursor=   POST /{dataType} {records[]}
  *
- * It executes requests with the same Idempotency-Key only once, and rejects records without an id.
+ * The system executes requests with the same Idempotency-Key only once, and rejects records without an id.
  */
 export function genericSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   return serveVendor(new GenericApi(options), options)

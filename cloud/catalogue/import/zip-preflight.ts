@@ -3,8 +3,9 @@ import { invalid, type Failure } from '../../foundation/failure.ts'
 import { ROWS_LIMIT } from './sheet.ts'
 
 /**
- * Rejects unsafe workbooks before hucre unpacks them. It checks the sizes in the central directory of the zip archive.
- * Then it scans the parts that hucre reads as a whole for DTDs and for too many texts. Layout: APPNOTE.TXT 6.3.10 §4.3.
+ * Rejects unsafe workbooks before hucre unpacks them. First checks the sizes in the central directory of the zip
+ * archive. Then unpacks the parts that hucre reads as a whole, and searches them for DTDs and for too many texts.
+ * Layout: APPNOTE.TXT 6.3.10 §4.3.
  */
 
 /** Maximum unpacked size of all parts together, bytes. */

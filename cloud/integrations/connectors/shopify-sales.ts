@@ -110,8 +110,8 @@ function faultOf(errors: z.output<typeof UserErrors>, index: number, field: stri
 
 /**
  * Writes sales as orders, and refunds with refundCreate. orderCreate has no idempotency key, so an earlier order is
- * searched by its sourceIdentifier. Shopify finds a new order only after some seconds, so the ids of this call are also
- * kept in memory.
+ * searched by its sourceIdentifier. Shopify finds a new order only after some seconds, so the ids of orders that this
+ * call wrote are also kept in memory.
  */
 export function shopifySales(sendQuery: SendQuery): Push {
   const written = new Map<string, string>()

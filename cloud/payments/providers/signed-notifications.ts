@@ -5,7 +5,7 @@ import type { Notification } from '../provider.ts'
 
 type SignedNotification = Pick<Notification, 'header' | 'body' | 'nowMs'>
 
-/** Maximum difference between the time of a signature and now, s. Both schemes recommend this value. */
+/** Maximum difference between the time of a signature and now, s. Standard Webhooks and Stripe recommend this value. */
 const TOLERANCE_S = 300
 
 /** Verifies a Standard Webhooks signature; one valid signature in the header suffices. */
