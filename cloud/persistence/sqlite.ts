@@ -7,6 +7,7 @@ import { kyselyOver, type Engine } from './direct-executor.ts'
 import { groupCommit } from './group-commit.ts'
 import { bringUpToDate, migrateSqlite, type MigrationMode } from './migrate.ts'
 import { raisePositions } from './positions.ts'
+import { rowMaker } from './row-maker.ts'
 import { reportDiskState, stateReporter, type OnStorageState } from './storage-state.ts'
 
 /** Opens one connection. The simulation passes a function that uses simulated disks. */
@@ -139,17 +140,11 @@ function numberTransactions(db: Connection): { begin(): void } {
 
 type Runner = (parameters: readonly unknown[]) => QueryResult<unknown>
 
-/** Converts raw rows to objects. This takes two thirds of the time that better-sqlite3 needs. */
+/** Makes rows from raw values, because this is faster than the objects of better-sqlite3. */
 function runnerOf(statement: Statement): Runner {
   if (!statement.reader)
     return (parameters) => ({ rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) })
-  const names = statement.columns().map((column) => column.name)
-  const blank: Record<string, unknown> = Object.fromEntries(names.map((name) => [name, null]))
+  const makeRow = rowMaker(statement.columns().map((column) => column.name))
   statement.raw(true)
-  const asRow = (values: unknown[]) => {
-    const row = { ...blank }
-    for (let i = 0; i < names.length; i++) row[names[i] as string] = values[i]
-    return row
-  }
-  return (parameters) => ({ rows: (statement.all(...parameters) as unknown[][]).map(asRow) })
+  return (parameters) => ({ rows: (statement.all(...parameters) as unknown[][]).map(makeRow) })
 }
