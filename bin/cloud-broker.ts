@@ -23,10 +23,7 @@ export interface Membership {
   hasEnded(processId: string): boolean
   /** The other workers on this machine, if there are any. */
   siblings?: Siblings
-  /**
-   * True if other processes serve the same port. Then clients may finish their connections to this process while it
-   * stops.
-   */
+  /** True if other processes may answer in place of this one, so that clients take time to move to them. */
   isReplaceable: boolean
 }
 
@@ -43,6 +40,18 @@ interface BrokerContext {
   platform: Platform
   log: Log
   membership: Membership
+}
+
+type ManySettings = Pick<Values<typeof CLOUD_OPTIONS>, 'databaseUrl' | 'mqttUrl' | 'drainDelay'>
+
+/** True if clouds on other machines may use the same database: they share an outside broker, too. */
+export function mayHaveOthers({ databaseUrl, mqttUrl }: Omit<ManySettings, 'drainDelay'>): boolean {
+  return databaseUrl !== undefined && mqttUrl !== undefined
+}
+
+/** Time between the signal to stop and the stop, ms. Without clouds on other machines 0. */
+export function drainDelayMs(settings: ManySettings): number {
+  return mayHaveOthers(settings) ? settings.drainDelay * 1_000 : 0
 }
 
 /**

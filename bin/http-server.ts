@@ -78,8 +78,9 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     drain: () => {
       connections.stop()
       server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
+      // The kernel resets connections that wait to be accepted. The close follows at once after such an acceptance.
       // `close` of `http.Server` would also cut idle connections.
-      return ended(server, DRAIN_WITHIN_MS, (done) => TcpServer.prototype.close.call(server, done))
+      return ended(server, DRAIN_WITHIN_MS, (done) => setImmediate(() => TcpServer.prototype.close.call(server, done)))
     },
   }
 }

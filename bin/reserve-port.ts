@@ -1,15 +1,16 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { explain } from './http-server.ts'
 
-/** A port that no other program can take until `release`. */
+/** A port for a server that starts later. */
 export interface ReservedPort {
   port: number
   release(): Promise<void>
 }
 
 /**
- * Reserves a port for a server that starts later; 0 chooses a free one. If another program uses the port, rejects with
- * an error that names the option.
+ * Finds out if a port is free. If another program uses the port, rejects with an error that names the option. 0 chooses
+ * a free port, which no other program can take until `release`. A named port is free at once: a reserved port would
+ * accept the requests of a proxy and lose them.
  */
 export async function reservePort(address: { host: string; port: number; flag: string }): Promise<ReservedPort> {
   const server = createServer((socket) => socket.destroy())
@@ -19,8 +20,7 @@ export async function reservePort(address: { host: string; port: number; flag: s
   })
   const { port } = server.address() as AddressInfo
   let released: Promise<void> | undefined
-  return {
-    port,
-    release: () => (released ??= new Promise((resolve) => void server.close(() => resolve()))),
-  }
+  const release = () => (released ??= new Promise((resolve) => void server.close(() => resolve())))
+  if (address.port !== 0) await release()
+  return { port, release }
 }

@@ -123,6 +123,18 @@ const workers = wholeNumber(
   64,
 )
 
+const drainDelay = wholeNumber(
+  {
+    flag: 'drain-delay',
+    env: 'UNTAG_DRAIN_DELAY',
+    help: 'Seconds between SIGTERM and the last new connection. /readyz answers 503. Needs --database-url and --mqtt-url',
+  },
+  'SECONDS',
+  3,
+  0,
+  300,
+)
+
 export const CLOUD_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'Port of the API. 0 chooses a free port' }, 8080),
   host,
@@ -172,6 +184,7 @@ export const CLOUD_OPTIONS = {
     undefined,
   ),
   workers,
+  drainDelay,
   allowPrivateTargets,
   imagesBucket: url(
     {

@@ -6,8 +6,8 @@ import type { CloudConfig } from '../../cloud/foundation/config.ts'
 import type { ImageStore } from '../../cloud/foundation/image-store.ts'
 import type { Log } from '../../cloud/foundation/log.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
-import type { Platform } from '../../policy/platform.ts'
-import { brokerOf, shownHost, type CloudBroker, type Membership } from '../cloud-broker.ts'
+import { pause, type Platform } from '../../policy/platform.ts'
+import { brokerOf, drainDelayMs, mayHaveOthers, shownHost, type CloudBroker, type Membership } from '../cloud-broker.ts'
 import { isOfRun, openDataFolder } from '../data-folder.ts'
 import { listen } from '../http-server.ts'
 import { imageBucket } from '../image-bucket.ts'
@@ -37,16 +37,26 @@ export interface RunningCloud {
   stop(): Promise<void>
 }
 
-/** Maximum time for the stop of a worker, ms. The worker first waits for its requests. */
-const WORKER_STOPS_WITHIN_MS = 30_000
+/** Maximum time for the stop of one of several processes, ms. It waits for its requests first. */
+const REPLACEABLE_STOPS_WITHIN_MS = 30_000
 
 export async function runCloud(settings: CloudSettings): Promise<void> {
   const log = newLog('cloud', settings.logLevel, cluster.worker && { worker: cluster.worker.id })
   if (cluster.isWorker) return runWorker(settings, log)
   if (settings.workers > 1) return runPrimary(settings, realPlatform(), log)
   const running = await startCloud(settings, realPlatform(), log)
-  stopOnSignals(running.stop)
+  if (mayHaveOthers(settings)) stopAfterDelay(running, drainDelayMs(settings))
+  else stopOnSignals(running.stop)
   printReady({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl })
+}
+
+/** Stops on signals, after load balancers had time to notice. */
+function stopAfterDelay({ cloud, stop }: RunningCloud, delayMs: number): void {
+  stopOnSignals(async () => {
+    cloud.services.readiness.leave()
+    await pause(realPlatform().timers, delayMs)
+    await stop()
+  }, delayMs + REPLACEABLE_STOPS_WITHIN_MS)
 }
 
 /** Runs one of the processes that `runPrimary` starts. */
@@ -58,8 +68,11 @@ async function runWorker(settings: CloudSettings, log: Log): Promise<void> {
     siblings: start.siblings,
     isReplaceable: true,
   })
-  stopOnSignals(running.stop, WORKER_STOPS_WITHIN_MS)
-  start.serving({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl }, running.wakeElection)
+  stopOnSignals(running.stop, REPLACEABLE_STOPS_WITHIN_MS)
+  start.serving(
+    { baseUrl: running.baseUrl, mqttUrl: running.mqttUrl },
+    { onEnded: running.wakeElection, onLeave: () => running.cloud.services.readiness.leave() },
+  )
 }
 
 /** Starts the cloud as one process. */
@@ -69,7 +82,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
     const running = await serveCloud(settings, platform, log, {
       processId: folder.run,
       hasEnded: (processId) => isOfRun(processId, folder.formerRun),
-      isReplaceable: false,
+      isReplaceable: mayHaveOthers(settings),
     })
     return {
       ...running,
@@ -108,8 +121,7 @@ async function serveCloud(
       stops.unshift(membership.isReplaceable ? opened.drain : opened.close)
       return opened
     }
-    // A single process answers 503 while it starts. A worker must not answer 503, because other workers already serve
-    // the same port.
+    // A cloud alone answers 503 while it starts. One of several must not, because the others already serve.
     const early = membership.isReplaceable ? undefined : await open()
     const database = await openCloudDatabase(settings, platform, log)
     stops.push(() => database.close())

@@ -18,6 +18,8 @@ export type FromWorker =
 /** From the primary process to a worker. */
 export type ToWorker =
   | { kind: 'start'; processId: string; port: number; mqttPort: number; formerRun: string | undefined }
+  /** All workers will stop: load balancers must send no more requests. */
+  | { kind: 'leave' }
   /** Another worker has ended. */
   | { kind: 'ended'; processId: string }
   /** From another worker. */

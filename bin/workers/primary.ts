@@ -2,7 +2,8 @@ import cluster, { type Worker } from 'node:cluster'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import type { Log } from '../../cloud/foundation/log.ts'
 import { assert } from '../../policy/assert.ts'
-import type { Platform } from '../../policy/platform.ts'
+import { pause, type Platform } from '../../policy/platform.ts'
+import { drainDelayMs } from '../cloud-broker.ts'
 import { openDataFolder, type DataFolder } from '../data-folder.ts'
 import { keyPlaceOf } from '../key-place.ts'
 import { WrongUsage, type Values } from '../options.ts'
@@ -37,10 +38,13 @@ export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platfor
     const mqttPort = hasBroker ? await reservePort({ host, port: settings.mqttPort, flag: 'mqtt-port' }) : undefined
     const primary = new Primary({ platform, log, folder, ports: { port, mqttPort } })
     const ready = await primary.start(settings.workers)
+    const drainMs = drainDelayMs(settings)
     stopOnSignals(async () => {
+      primary.leave()
+      await pause(platform.timers, drainMs)
       await primary.stop()
       folder.release()
-    }, STOP_WITHIN_MS)
+    }, drainMs + STOP_WITHIN_MS)
     // Closing a terminal sends this signal, too.
     process.on('SIGHUP', () =>
       process.stdin.isTTY ? process.kill(process.pid, 'SIGTERM') : void primary.restartEach(),
@@ -92,6 +96,12 @@ class Primary {
     const others = await Promise.all(Array.from({ length: workers - 1 }, () => this.#launch()))
     for (const { member } of [first, ...others]) member.isExpectedToEnd = false
     return first.ready
+  }
+
+  /** Tells load balancers over /readyz that this machine will stop. */
+  leave(): void {
+    this.#isStopping = true
+    for (const { worker } of this.#members) tell(worker, { kind: 'leave' })
   }
 
   async stop(): Promise<void> {

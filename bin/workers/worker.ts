@@ -5,6 +5,14 @@ import type { FromWorker, ReadyFields, ToWorker } from './messages.ts'
 /** Maximum number of ended processes that a worker remembers. */
 const ENDED_LIMIT = 1_000
 
+/** What a worker does at messages of the primary process. */
+export interface WorkerCalls {
+  /** Another worker has ended. */
+  onEnded(): void
+  /** All workers will stop soon. */
+  onLeave(): void
+}
+
 /** What a new worker gets from the primary process: its settings, and calls to the primary process. */
 export interface WorkerStart {
   readonly processId: string
@@ -14,8 +22,8 @@ export interface WorkerStart {
   readonly siblings: Siblings
   /** True if the process with this id has ended. */
   hasEnded(processId: string): boolean
-  /** Tells the primary process that this worker serves. `onEnded` is called when another worker has ended. */
-  serving(ready: ReadyFields, onEnded: () => void): void
+  /** Tells the primary process that this worker serves. */
+  serving(ready: ReadyFields, calls: WorkerCalls): void
 }
 
 /** Waits for the start message. If the primary process ends, Node.js ends this worker. */
@@ -23,7 +31,7 @@ export function startOfWorker(): Promise<WorkerStart> {
   // Closing a terminal signals all processes. The primary process decides what follows.
   process.on('SIGHUP', () => undefined)
   const ended = new Set<string>()
-  let onEnded: () => void = () => undefined
+  let calls: WorkerCalls = { onEnded: () => undefined, onLeave: () => undefined }
   const handlers: ((message: SiblingMessage) => void)[] = []
   const siblings: Siblings = {
     send: (message) => tell({ kind: 'sibling', message }),
@@ -33,9 +41,10 @@ export function startOfWorker(): Promise<WorkerStart> {
     process.on('message', (message: ToWorker) => {
       if (message.kind === 'ended') {
         remember(ended, message.processId)
-        onEnded()
+        calls.onEnded()
         return
       }
+      if (message.kind === 'leave') return calls.onLeave()
       if (message.kind === 'sibling') {
         for (const handle of handlers) handle(message.message)
         return
@@ -47,8 +56,8 @@ export function startOfWorker(): Promise<WorkerStart> {
         mqttPort,
         siblings,
         hasEnded: (id) => ended.has(id) || isOfRun(id, formerRun),
-        serving(ready, callback) {
-          onEnded = callback
+        serving(ready, made) {
+          calls = made
           tell({ kind: 'serving', ready })
         },
       })

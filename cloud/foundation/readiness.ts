@@ -9,7 +9,7 @@ const RESULT_LIFE_MS = 1_000
 
 /** A part that is not ready, and why. */
 export interface Unready {
-  check: 'database' | 'disk' | 'clock' | 'keys' | 'broker'
+  check: 'database' | 'disk' | 'clock' | 'keys' | 'broker' | 'process'
   reason: string
 }
 
@@ -30,6 +30,8 @@ export interface ReadinessParts {
 export interface Readiness {
   /** The parts that are not ready; empty if all parts are ready. Takes 2 s at most. */
   check(): Promise<readonly Unready[]>
+  /** From now on this process is not ready, because it will stop. It still serves. */
+  leave(): void
   /**
    * State of the replica, if there is one. If the replica fails, the primary answers all reads, so the cloud stays
    * ready.
@@ -40,6 +42,7 @@ export interface Readiness {
 /** Checks everything that each call needs. Use `/healthz`, not this check, to decide about a restart. */
 export function readiness(parts: ReadinessParts): Readiness {
   const { platform, reads, replica, authority, probeDisk, isBrokerListening } = parts
+  let isLeaving = false
   let latest: { atMs: number; result: Promise<readonly Unready[]> } | undefined
 
   async function inTime(check: Unready['check'], probe: Promise<unknown>): Promise<Unready[]> {
@@ -73,7 +76,9 @@ export function readiness(parts: ReadinessParts): Readiness {
   }
 
   return {
+    leave: () => void (isLeaving = true),
     check() {
+      if (isLeaving) return Promise.resolve([{ check: 'process', reason: 'it is stopping' }])
       const nowMs = platform.clock.elapsed()
       if (latest === undefined || nowMs - latest.atMs >= RESULT_LIFE_MS) latest = { atMs: nowMs, result: checkAll() }
       return latest.result

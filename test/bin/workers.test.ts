@@ -128,7 +128,8 @@ describe.skipIf(!hasPostgres)(
     const through = `also behind Caddy and nginx${without.length === 0 ? '' : ` (skipped: ${without.join(', ')})`}`
     it(`restarts its workers in turn at SIGHUP without a failed request, ${through}`, { timeout: 60_000 }, async () => {
       const former = workersOf(cloud)
-      const proxies = await Promise.all(PROXIES.filter(({ why }) => why === undefined).map(({ start }) => start(cloud)))
+      const { host } = new URL(cloud.ready['baseUrl'] ?? '')
+      const proxies = await Promise.all(PROXIES.filter(({ why }) => why === undefined).map(({ start }) => start(host)))
       try {
         cloud.child.kill('SIGHUP')
         const end = logged('the workers were restarted')

@@ -95,13 +95,17 @@ export const MANAGED_BROKERS: readonly {
   program: string
   make(): Promise<ManagedBroker>
 }[] = [
-  { name: 'Mosquitto', program: 'mosquitto', make: managedMosquitto },
+  { name: 'Mosquitto', program: 'mosquitto', make: () => managedMosquitto() },
   { name: 'NATS', program: 'nats-server', make: nats },
   { name: 'RabbitMQ', program: 'rabbitmq-server', make: rabbitmq },
 ]
 
-async function managedMosquitto(): Promise<ManagedBroker> {
+/** Mosquitto that takes its users from `untag broker sync`. `lines`: further lines of its configuration. */
+export async function managedMosquitto(
+  lines: (folder: string) => readonly string[] = () => [],
+): Promise<ManagedBroker> {
   const broker = await mosquitto((folder) => [
+    ...lines(folder),
     'allow_anonymous false',
     'plugin /usr/lib/x86_64-linux-gnu/mosquitto_dynamic_security.so',
     `plugin_opt_config_file ${join(folder, 'dynamic-security.json')}`,
@@ -112,6 +116,24 @@ async function managedMosquitto(): Promise<ManagedBroker> {
     'autosave_on_changes true',
   ])
   return { ...broker, format: 'mosquitto', file: join(broker.folder, 'dynamic-security.json') }
+}
+
+/** Mosquitto with TLS, and the certificate of its private CA. Its own certificate is valid for 127.0.0.1. */
+export async function mosquittoWithTls(): Promise<ManagedBroker & { ca: string }> {
+  const broker = await managedMosquitto((folder) => [
+    `certfile ${join(folder, 'broker.pem')}`,
+    `keyfile ${join(folder, 'broker.key')}`,
+  ])
+  const openssl = (command: string) => {
+    const { status, stderr } = spawnSync('openssl', command.split(' '), { cwd: broker.folder, encoding: 'utf8' })
+    if (status !== 0) throw new Error(stderr)
+  }
+  const fresh = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'
+  openssl(`${fresh} -subj /CN=store-ca -keyout ca.key -out ca.pem`)
+  openssl(
+    `${fresh} -subj /CN=broker -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE -CA ca.pem -CAkey ca.key -keyout broker.key -out broker.pem`,
+  )
+  return { ...broker, ca: join(broker.folder, 'ca.pem') }
 }
 
 async function nats(): Promise<ManagedBroker> {

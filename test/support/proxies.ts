@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { ROOT } from './built.ts'
 import { temporaryFolder } from './databases.ts'
 import { freePort } from './ports.ts'
-import type { RunningProcess } from './processes.ts'
 
 /** A proxy in front of a cloud. */
 export interface Proxy {
@@ -14,12 +13,12 @@ export interface Proxy {
 }
 
 /** The servers of docs/guides/many-processes.md, with the configuration of that page. */
-export const PROXIES: readonly { why: string | undefined; start(cloud: RunningProcess): Promise<Proxy> }[] = [
+export const PROXIES: readonly { why: string | undefined; start(...hosts: string[]): Promise<Proxy> }[] = [
   {
     why: missing('caddy', 'version'),
-    async start(cloud) {
+    async start(...hosts) {
       const port = await freePort()
-      const site = configOf('caddyfile', cloud).replace('shop.example', `http://127.0.0.1:${port}`)
+      const site = configOf('caddyfile', hosts).replace('shop.example', `http://127.0.0.1:${port}`)
       return run('caddy', `{\n\tadmin off\n}\n${site}`, port, (file) => [
         'run',
         '--adapter=caddyfile',
@@ -29,9 +28,9 @@ export const PROXIES: readonly { why: string | undefined; start(cloud: RunningPr
   },
   {
     why: missing('nginx', '-v'),
-    async start(cloud) {
+    async start(...hosts) {
       const port = await freePort()
-      const http = configOf('nginx', cloud).replace('listen 80;', `listen 127.0.0.1:${port};`)
+      const http = configOf('nginx', hosts).replace('listen 80;', `listen 127.0.0.1:${port};`)
       const folder = temporaryFolder('nginx')
       const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((n) => `${n}_temp_path ${folder}/${n};`)
       const text = `daemon off; pid ${folder}/pid; error_log stderr; events {}\nhttp { access_log off; ${paths.join(' ')}\n${http} }`
@@ -44,15 +43,14 @@ function missing(program: string, argument: string): string | undefined {
   return spawnSync(program, [argument]).error ? `install the package ${program}` : undefined
 }
 
-/** The configuration of the guide, with this cloud instead of its machines. */
-function configOf(language: string, cloud: RunningProcess): string {
+/** The configuration of the guide, with one or two clouds (host and port) instead of its machines. */
+function configOf(language: string, [host = '', other]: readonly string[]): string {
   const page = readFileSync(join(ROOT, 'docs/guides/many-processes.md'), 'utf8')
   const block = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)?.[1] ?? ''
-  const { host } = new URL(cloud.ready['baseUrl'] ?? '')
-  return block
-    .replace(/^.*10\.0\.0\.12:8080;\n/m, '')
-    .replace(' 10.0.0.12:8080', '')
-    .replace('10.0.0.11:8080', host)
+  const second = other
+    ? block.replace('10.0.0.12:8080', other)
+    : block.replace(/^.*10\.0\.0\.12:8080.*\n/m, '').replace(' 10.0.0.12:8080', '')
+  return second.replace('10.0.0.11:8080', host)
 }
 
 async function run(program: string, config: string, port: number, args: (file: string) => string[]): Promise<Proxy> {

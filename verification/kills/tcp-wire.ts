@@ -8,6 +8,8 @@ export interface TcpWire {
   readonly httpPort: number
   readonly mqttPort: number
   cut(): void
+  /** Cuts only the connection to the broker. */
+  cutBroker(): void
   restore(): void
   /** Delays all data in both directions by `ms`. */
   delay(ms: number): void
@@ -82,6 +84,7 @@ export async function newTcpWire(ports: { http: number; mqtt: number }, host = '
     httpPort: forwards[0]?.port ?? 0,
     mqttPort: forwards[1]?.port ?? 0,
     cut: () => forwards.forEach((forward) => forward.cut()),
+    cutBroker: () => forwards[1]?.cut(),
     restore: () => forwards.forEach((forward) => forward.restore()),
     delay: (ms) => forwards.forEach((forward) => forward.delay(ms)),
     onAgentData: () => undefined,

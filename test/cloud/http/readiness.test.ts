@@ -47,6 +47,13 @@ describe('readiness of the cloud', () => {
     ])
   })
 
+  it('reports a process that will stop at once', async () => {
+    const ready = readinessOf()
+    expect(await platform.settle(ready.check())).toEqual([])
+    ready.leave()
+    expect(await platform.settle(ready.check())).toEqual([{ check: 'process', reason: 'it is stopping' }])
+  })
+
   it('waits at most 2 s for a part that hangs', async () => {
     const result = readinessOf({ probeDisk: () => new Promise(() => undefined) }).check()
     expect(await platform.settle(result, 2_000)).toEqual([{ check: 'disk', reason: 'did not answer within 2 s' }])
