@@ -71,7 +71,7 @@ export function crowd(options: CrowdOptions): Crowd {
   const epcs = epcsOfShop(options.tags)
   const stopping = new AbortController()
   const { signal } = stopping
-  // Each walker adds a listener.
+  // No limit, because each walker adds a listener.
   setMaxListeners(0, signal)
   const below = (n: number) => Math.floor(randomFraction(random) * n)
 

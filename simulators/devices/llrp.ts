@@ -164,7 +164,7 @@ export class LlrpReader {
     this.#isOccupied = on
   }
 
-  /** While `on`, the reader hangs: connections stay open, but it sends no messages. */
+  /** While `on`, the reader hangs: connections stay open, but the reader sends no messages. */
   hang(on: boolean): void {
     this.#isHung = on
   }

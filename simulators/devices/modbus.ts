@@ -78,7 +78,7 @@ export class RelayBoard {
     return Array.from({ length: SIZE }, (_, i) => this.#inputState(i))
   }
 
-  /** Sets a sensor: passage, door, tamper. */
+  /** Sets the input of a sensor, such as a passage, door or tamper sensor. */
   readonly setInput = (input: number, on: boolean): void => {
     if (input < SIZE) this.#inputs[input] = on
   }

@@ -141,7 +141,7 @@ export interface IcodeOptions {
   readonly locked?: boolean
   /** True if the reader reports a silent tag by the status of the reader's whole answer, as some readers do. */
   readonly reportsOutside?: boolean
-  /** Fault of the command that resets the bit. */
+  /** Fault of the command that resets the EAS bit. */
   readonly resetFault?: 'no-answer-done' | 'no-answer-undone' | 'says-done-undone' | 'silent'
 }
 

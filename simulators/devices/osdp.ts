@@ -61,7 +61,7 @@ export class OsdpDevice {
   readonly #address: number
   readonly #locks: readonly LockModel[]
   readonly #codec = osdpCodec()
-  /** The `functions` of a fault are command codes. Its `exception` is a NAK code. */
+  /** In a fault, `functions` are command codes, and `exception` is a NAK code. */
   readonly faults = faultSwitches()
   readonly #handshake: DeviceChannel
   readonly outputs = Array.from({ length: SIZE }, () => false)

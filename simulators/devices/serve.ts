@@ -8,7 +8,7 @@ import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 export interface Service {
   /** Number of open connections. */
   readonly connections: number
-  /** Breaks all connections, like a pulled cable. The device accepts new connections. */
+  /** Breaks all connections, like a pulled cable. The device still accepts new connections. */
   cut(): void
   /** Stops listening and ends all connections. */
   close(): Promise<void>

@@ -38,7 +38,7 @@ export class ThingMagicReader {
   readonly #roundMs: number
   readonly #bootLoader: boolean
   readonly #codec = thingMagicCodec('reader')
-  /** The `functions` of a fault are opcodes. Its `exception` is a status. */
+  /** In a fault, `functions` are opcodes, and `exception` is a status. */
   readonly faults = faultSwitches()
   readonly #tags = new Map<string, SimulatedTag>()
   readonly #links = new Set<ByteLink>()

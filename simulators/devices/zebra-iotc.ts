@@ -123,7 +123,7 @@ export class ZebraReader {
     return true
   }
 
-  /** The payload of a success; null for a failure. */
+  /** Executes a command. Returns the payload of the answer; null if the command fails. */
   #execute(command: string, payload: Record<string, unknown>): object | null {
     if (command === 'get_version')
       return { readerApplication: '3.21.23.0', model: 'FX9600', serialNumber: '84248df0f4b5' }

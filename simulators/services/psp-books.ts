@@ -32,7 +32,10 @@ export const PSP_NAMES = Object.keys(DIALECTS) as PspName[]
 
 export interface PspBooksOptions {
   readonly dialect: PspName
-  /** Key that signs notifications; `apiKey` is the key of requests. Default: the example of the dialect. */
+  /**
+   * Key that signs notifications; `apiKey` is the key of requests. Default of both keys: the example of the provider's
+   * protocol.
+   */
   readonly secret?: string
   readonly apiKey?: string
   /** Wall clock for signatures, ms since 1970. */

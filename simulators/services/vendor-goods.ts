@@ -7,7 +7,7 @@ export interface VendorGoods {
 
 export interface VendorProduct {
   readonly id: string
-  /** Null if the merchant entered none, as in real catalogues. */
+  /** Null if the merchant entered no EAN, as in real catalogues. */
   ean: string | null
   name: string
   priceCent: number

@@ -11,7 +11,7 @@ import {
 /**
  * SumUp: Hosted Checkout, transactions and refunds. Sources: the OpenAPI description in
  * https://github.com/sumup/sumup-ts (2026-08) and https://developer.sumup.com/online-payments/webhooks. SumUp has no
- * idempotency keys. It answers a repeated reference with 409, and executes a repeated refund again. It sends no
+ * idempotency keys. SumUp answers a repeated reference with 409, and executes a repeated refund again. SumUp sends no
  * notification about refunds.
  */
 
