@@ -22,7 +22,10 @@ export interface Drained {
   rows: number
   /** Time from the agent's connection until the last acknowledgement is on the agent's disk, µs. */
   us: number
-  /** Time that start, login, signed time, documents and MQTT connection take before these rows are sent, ms. */
+  /**
+   * Time before these rows are sent, ms: the agent starts, logs in, fetches signed time and documents, and connects to
+   * MQTT.
+   */
   greetingMs: number
   hasBroker: boolean
 }

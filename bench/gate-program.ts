@@ -47,7 +47,8 @@ const ledger = openLedger({
 const disk = openItemFile(join(folder, 'items.db'), (error) => {
   throw error
 })
-// Each gate already knows its stationary tags, so it does not learn during the measurement.
+// Stores an empty list of stationary tags for each gate, because a gate without a stored list first has a learning
+// time.
 for (let gate = 0; gate < 64; gate++) disk.saveStationaryTags(`gate-${gate}`, [])
 const replica = openReplica({ disk, platform, log })
 const alarms = new Map<string, bigint>()

@@ -46,7 +46,7 @@ export function outgoingHttp(resolve: ResolveName = resolveName): OutgoingHttp {
 
 /**
  * Resolves a name through DNS. The function avoids the thread pool, so that a slow name server blocks no other work. If
- * private targets are allowed, it uses the system's resolver.
+ * private targets are allowed, the function uses the system's resolver.
  */
 async function resolveName(
   name: string,

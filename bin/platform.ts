@@ -47,7 +47,7 @@ function realClock(): Clock {
   uptimeOfMachine ??= openUptime() ?? null
   const uptime = uptimeOfMachine
   const monotonic = () => Number(process.hrtime.bigint() / 1_000n) / 1_000
-  // Node's monotonic clock stops while the machine is suspended; the kernel's uptime does not.
+  // Node's monotonic clock stops while the machine is suspended, but the kernel's uptime continues.
   let offset = uptime ? uptime() - monotonic() : 0
   let checkedAt = monotonic()
   return {
@@ -65,7 +65,10 @@ function realClock(): Clock {
   }
 }
 
-/** Uptime of the machine, shared by all clocks of the process, because its file stays open. Null if unsupported. */
+/**
+ * Uptime of the machine, shared by all clocks of the process, because the file with the uptime stays open. Null if
+ * unsupported.
+ */
 let uptimeOfMachine: (() => number) | null | undefined
 
 /** Time since boot including suspend, ms (Linux); undefined on other systems. */

@@ -15,8 +15,8 @@ export interface AgentClientOptions {
   /** Address of the agent, such as `http://127.0.0.1:8090`. */
   baseUrl: string
   /**
-   * Credential of this agent. Without it the agent answers only requests for health, readiness and its OpenAPI
-   * document.
+   * Credential of this agent. Without a credential the agent answers only requests for health, readiness and its
+   * OpenAPI document.
    */
   credential?: string | undefined
   /** Replaces the global `fetch`. */

@@ -79,8 +79,8 @@ export interface Client extends OperationMethods {
 const TIMEOUT_MS = 30_000
 
 /**
- * Creates a client of the API. It sends an Idempotency-Key with calls that change something. It retries after 429, 502,
- * 503, 504 and network errors. A rejected request throws an `UntagError`.
+ * Creates a client of the API. The client sends an Idempotency-Key with calls that change something. The client retries
+ * after 429, 502, 503, 504 and network errors. A rejected request throws an `UntagError`.
  *
  * @example
  * const untag = createClient({ baseUrl: 'https://shop.example/api/v1', key })

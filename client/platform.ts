@@ -5,7 +5,7 @@ export interface ClientPlatform {
   now(): number
   /** Runs `task` after `ms`. The returned function cancels it. */
   after(ms: number, task: () => void): () => void
-  /** From 0 up to, not including, 1. */
+  /** At least 0, and below 1. */
   random(): number
   /** A unique text for the Idempotency-Key. */
   unique(): string

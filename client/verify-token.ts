@@ -44,9 +44,9 @@ const KEYS_CACHED_MS = 60_000
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]{86}$/
 
 /**
- * Verifies authorization tokens for a device without an agent. The verifier checks the form, the signature by a published
- * key of the account, the device and the times. The verifier does not remember tokens. Store `jti` durably before the
- * device moves, and reject a `jti` that you have stored. Rejects with `TokenRefused`.
+ * Verifies authorization tokens for a device without an agent. The verifier checks the form, the signature by a
+ * published key of the account, the device and the times. The verifier does not remember tokens. Store `jti` durably
+ * before the device moves, and reject a `jti` that you have stored. Rejects with `TokenRefused`.
  *
  * @example
  * const verify = tokenVerifier({ cloud: 'https://untag.example', issuer, deviceId })

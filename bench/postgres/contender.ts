@@ -80,7 +80,7 @@ export interface Load {
   readonly connections: number
 }
 
-/** Concurrent requests to a busy server. */
+/** Number of concurrent requests to a busy server. */
 const IN_FLIGHT = 16
 
 /**

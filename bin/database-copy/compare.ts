@@ -4,7 +4,7 @@ import { compareKeys, hashOf, keyText, type Row, type Table } from './rows.ts'
 /** Result of comparing one table. */
 export interface ComparedTable {
   readonly name: string
-  /** Rows of SQLite and of PostgreSQL. */
+  /** Number of rows in SQLite and in PostgreSQL. */
   readonly rows: number
   readonly copiedRows: number
   /** SHA-256 over the hashes of all rows, in the order of their keys. */

@@ -45,7 +45,8 @@ export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platfor
       await primary.stop()
       folder.release()
     }, drainMs + STOP_WITHIN_MS)
-    // Closing a terminal sends this signal, too.
+    // A closed terminal also sends SIGHUP. In a terminal, SIGHUP therefore stops the cloud; otherwise it restarts the
+    // workers.
     process.on('SIGHUP', () =>
       process.stdin.isTTY ? process.kill(process.pid, 'SIGTERM') : void primary.restartEach(),
     )

@@ -28,7 +28,8 @@ export interface WorkerStart {
 
 /** Waits for the start message. If the primary process ends, Node.js ends this worker. */
 export function startOfWorker(): Promise<WorkerStart> {
-  // Closing a terminal signals all processes. The primary process decides what follows.
+  // A closed terminal sends SIGHUP to all processes. The workers ignore SIGHUP, because the primary process decides
+  // what follows.
   process.on('SIGHUP', () => undefined)
   const ended = new Set<string>()
   let calls: WorkerCalls = { onEnded: () => undefined, onLeave: () => undefined }
