@@ -9,7 +9,7 @@ const AT_ONCE = 1_000
 export interface VerifiedChain {
   tenant: string
   entries: number
-  /** Hash of the last entry. To detect a rebuilt chain, compare it with a copy that is stored elsewhere. */
+  /** Hash of the last entry. To detect a rebuilt chain, compare this hash with a copy that is stored elsewhere. */
   hash: string
   broken?: { number: number; entryId: string | undefined; why: string }
 }

@@ -106,8 +106,8 @@ async function follow(call: EventContext, store: StoreRow, userId: string): Prom
 }
 
 /**
- * Removes a follower. On the day of the follow, this reduces `new_followers`. On a later day, it increases
- * `lost_followers` of that day.
+ * Removes a follower. On the day of the follow, the removal reduces `new_followers`. On a later day, the removal
+ * increases `lost_followers` of that later day.
  */
 export async function unfollow(call: EventContext, store: StoreKey, userId: string): Promise<boolean> {
   const removed = await call.db

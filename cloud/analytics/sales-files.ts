@@ -6,7 +6,7 @@ export async function* asCsv(pages: AsyncIterable<Sale[]>): AsyncGenerator<strin
   for await (const sales of pages) yield sales.map(rowsOf).join('')
 }
 
-/** Lists the columns explicitly, because this runs for millions of lines and must be fast. */
+/** Lists the columns explicitly, because the function runs for millions of lines and must be fast. */
 function rowsOf({ transactionId, storeId, completedAt, status, currency, items }: Sale): string {
   const head = `${transactionId},${storeId},${completedAt},${status},${csvCell(currency)}`
   return items

@@ -1,11 +1,11 @@
 import { Failure } from '../foundation/failure.ts'
 
-/** Maximum number of images that are encoded at once. Each uses one core and up to 160 MB. */
+/** Maximum number of images that are encoded at once. Each image uses one core and up to 160 MB. */
 const AT_WORK_LIMIT = 2
 /** Maximum number of waiting uploads. */
 const WAITING_LIMIT = 30
 
-/** Makes a queue for encoding images. Rejects with 503 if it is full. */
+/** Makes a queue for encoding images. The queue rejects with 503 if it is full. */
 export function imageQueue(): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
   let atWork = 0

@@ -12,7 +12,7 @@ export interface EncodedImage {
 export const IMAGE_BYTES_LIMIT = 8 * 1024 * 1024
 /** Maximum number of pixels. The number is checked before decoding, because a small file can decode to gigabytes. */
 const PIXEL_LIMIT = 40_000_000
-/** Maximum side length, pixels. A phone's screen has about a quarter of it. */
+/** Maximum side length, pixels. */
 const SIDE_LIMIT = 2_048
 
 /** Part of `sharp` that is used here. `sharp` is an optional dependency, so the build must work without its types. */

@@ -26,7 +26,7 @@ export function findConnection(db: Db, which: ConnectionKey): Promise<Integratio
   return connections(db, which).executeTakeFirst()
 }
 
-/** Inserts the connection if it does not exist. Returns it. */
+/** Inserts the connection if it does not exist. Returns the stored connection. */
 export async function ensureConnection(db: Db, row: IntegrationConnectionRow): Promise<IntegrationConnectionRow> {
   await db
     .insertInto('integration_connection')

@@ -63,8 +63,8 @@ type Read = { refunds: TransactionRefund[] } | { fault: Omit<PushFault, 'index'>
  * Reads the completed refunds of a sale. Ignores refunds of `late` payments, because these payments never belonged to
  * the sale.
  *
- * Returns a fault if `refunds[]` add up to less than the refunded amount in the record. Otherwise the books would show
- * too much revenue.
+ * Returns a fault if `refunds[]` add up to less than the refunded amount in the record. Without this check, the books
+ * could show too much revenue.
  */
 export function readRefunds(sent: readonly SentRefund[], lines: readonly NamedLine[], stated: Stated): Read {
   const done = sent.filter(

@@ -46,7 +46,7 @@ async function readCells(db: Db, programs: readonly LoyaltyProgramRow[]): Promis
     const figures = noFigures()
     if (kind === 'join') return { programId: program_id, month, figures: { ...figures, members: entries } }
     const type = types.get(program_id) ?? 'points'
-    // The amount may be negative, because a failed refund returns points that were reversed in an earlier month.
+    // The amount may be negative: if a refund fails, points that were reversed in an earlier month are credited again.
     figures.amounts[unitOf(type)][FIELD_OF[kind as keyof typeof FIELD_OF]] = amountOf(
       type,
       kind === 'earn' ? amount : 0 - amount,

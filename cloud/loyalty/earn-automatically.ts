@@ -55,8 +55,8 @@ export interface RefundedTransaction {
 
 /**
  * Adjusts the earnings of a refunded transaction to the amount that the customer still pays. Reverses points, or
- * returns them after a refund failed. If a purchase was partly refunded before it earned points, only later refunds
- * reduce the earning. Stamps stay until the whole amount is refunded.
+ * credits reversed points again after a refund failed. If a purchase was partly refunded before it earned points, only
+ * later refunds reduce the earning. Stamps stay until the whole amount is refunded.
  */
 export async function adjustEarnings(
   scope: Scope,

@@ -154,7 +154,7 @@ export async function deduct(
   emitCrossings(scope, program, userId, balance + taken, balance)
 }
 
-/** Returns reversed units of an earning after a refund failed. The returned units expire together with the earning. */
+/** Credits reversed units of an earning again after a refund failed. These units expire together with the earning. */
 export async function returnReversed(
   scope: Scope,
   program: Program,

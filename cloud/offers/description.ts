@@ -1,7 +1,7 @@
 import type { Validity } from './offer-status.ts'
 import { discountOf, type OfferProduct } from './offer-products.ts'
 
-/** Product names that a description lists; further products are counted. */
+/** Maximum number of product names in a description; further products are only counted. */
 const NAMES_LISTED = 2
 
 const DATE = new Intl.DateTimeFormat('de-DE', {

@@ -22,7 +22,7 @@ export function providerRules(config: CloudConfig): TargetRules {
 
 const contextOf = (configId: string) => `psp_config/${configId}`
 
-/** Encrypts settings. The result can be decrypted only for these settings. */
+/** Encrypts settings. The result can be decrypted only with the same `configId`. */
 export function sealConfig({ authority }: Services, configId: string, config: unknown): string {
   return authority.sealer.seal(Buffer.from(JSON.stringify(config)), contextOf(configId))
 }

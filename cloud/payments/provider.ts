@@ -127,7 +127,7 @@ export interface PaymentProvider {
   readonly refundsOneByOne?: boolean
 }
 
-/** The provider did not carry out a request. */
+/** The provider did not carry out a request, or the result of the request is unknown. */
 export class ProviderFault extends Error {
   override name = 'ProviderFault'
   /**

@@ -9,7 +9,7 @@ export const RETRY_DELAYS_MS: readonly number[] = [10_000, 60_000, 300_000, 1_80
 /** Maximum time to the next attempt, ms. A later due time came from a wrong clock, so such a notice is due now. */
 const LONGEST_WAIT_MS = 24 * 3_600_000
 
-/** An account with queued notices, and the due time of its first one. */
+/** An account with queued notices, and the due time of its first notice. */
 export interface PendingAccount {
   tenant: string
   due_ms: number

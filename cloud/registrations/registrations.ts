@@ -83,7 +83,7 @@ async function register(
   return row
 }
 
-/** Throws 403 for a key that is bound to stores, because it could not see the new store. */
+/** Throws 403 for a key that is bound to stores, because such a key could not see the new store. */
 export function assertUnbound(caller: KeyCaller): void {
   if (caller.storeIds !== null)
     throw new Failure(

@@ -32,8 +32,8 @@ export const setStorePackage = operation({
     if (before === wanted) return { success: true as const, ...toStore(store) }
     const had = defaultFeatures(tenant, before)
     const has = defaultFeatures(tenant, wanted)
-    // If the new package adds a feature, switches it on; if it removes one, switches it off. Otherwise keeps the choice
-    // of the merchant.
+    // Switches on each feature that the new package adds, and switches off each feature that the new package removes.
+    // For other features, keeps the choice of the merchant.
     const set = {
       package: wanted,
       has_scan_and_go: had.has_scan_and_go === has.has_scan_and_go ? store.has_scan_and_go : has.has_scan_and_go,
