@@ -78,6 +78,7 @@ async function fuzz({ requests, run, firstSeed, untilFirst, url }: FuzzOptions):
       const result = await runFuzz(databases.accounts, await databases.open(), {
         seed,
         requests: Math.min(run, requests - sent),
+        ...(untilFirst && { most: 1 }),
       })
       for (const failure of result.failures) process.stdout.write(`${textOf(failure)}\n`)
       results.push(result)
