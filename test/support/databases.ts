@@ -38,16 +38,28 @@ export async function newDatabase(kind: DatabaseKind): Promise<TestDatabase> {
       remove: async () => rmSync(folder, { recursive: true, force: true }),
     }
   }
-  const { url, remove } = await newPostgresDatabase()
+  const { url, remove } = await newPostgresDatabase(await migratedTemplate())
   const again = () => openDatabase({ url, ...realPlatform() }, fail)
   return { database: await again(), location: { url }, again, remove }
 }
 
-/** An empty database on the test run's PostgreSQL server. */
-export async function newPostgresDatabase(): Promise<{ url: string; remove(): Promise<void> }> {
+let template: Promise<string> | undefined
+
+/** Name of a database with all tables. Its copy takes a fifth of the processor time of the migrations. */
+function migratedTemplate(): Promise<string> {
+  template ??= newPostgresDatabase().then(async ({ url }) => {
+    const database = await openDatabase({ url, ...realPlatform() }, fail)
+    await database.close()
+    return new URL(url).pathname.slice(1)
+  })
+  return template
+}
+
+/** A new database on the test run's PostgreSQL server: without tables, or a copy of `source`. */
+export async function newPostgresDatabase(source = 'template1'): Promise<{ url: string; remove(): Promise<void> }> {
   const server = inject('postgresUrl')
   const name = `test_${randomBytes(6).toString('hex')}`
-  await asAdmin(server, `CREATE DATABASE ${name}`)
+  await asAdmin(server, `CREATE DATABASE ${name} TEMPLATE ${source}`)
   const url = new URL(server)
   url.pathname = `/${name}`
   return { url: url.href, remove: () => asAdmin(server, `DROP DATABASE ${name} WITH (FORCE)`) }
