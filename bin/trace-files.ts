@@ -2,7 +2,9 @@ import { appendFileSync, existsSync, mkdirSync, renameSync, statSync } from 'nod
 import { join } from 'node:path'
 import type { WriteTrace } from '../device-drivers/transports/traced-link.ts'
 
-/** Maximum size of a trace file. Each link has at most two trace files: the current file and the previous file. */
+/**
+ * Maximum size of a trace file, bytes. Each link has at most two trace files: the current file and the previous file.
+ */
 const MOST_FILE_BYTES = 4 * 1_048_576
 const FLUSH_MS = 200
 const MOST_HELD_BYTES = 1_048_576

@@ -19,7 +19,10 @@ export async function raiseAccountPackage(db: Db, accountId: string, to: Package
     await db.updateTable('account').set({ package: to }).where('account_id', '=', accountId).execute()
 }
 
-/** Lowers the package of an account after the package of one of its live stores was lowered from `from`. */
+/**
+ * If the package of the account is `from`, sets it to the highest package of the account's live stores. Call it after
+ * the package of one of these stores was lowered from `from`.
+ */
 export async function lowerAccountPackage(db: Db, accountId: string, from: Package): Promise<void> {
   const stores = await packagesOf(db, tenantOf(accountId, 'live'))
   const highest = PACKAGES.findLast((name) => stores.includes(name)) ?? 'DISCOVER'

@@ -166,7 +166,7 @@ export async function markLapsed(db: Db, { owner_id, product_id }: StockReservat
   return rows.length > 0
 }
 
-/** Deletes reservations that lapsed before this time. */
+/** Deletes lapsed reservations that expired before this time. */
 export async function deleteLapsed(db: Db, beforeMs: number): Promise<void> {
   await db.deleteFrom('stock_reservation').where('state', '=', 'lapsed').where('expires_ms', '<=', beforeMs).execute()
 }

@@ -29,7 +29,10 @@ interface Read {
   readonly atMs: number
 }
 
-/** Pause after each request, ms. The reader posts all reads of one pause together (wiki.keonn.com, HTTP service). */
+/**
+ * Pause after each accepted request, ms. The reader posts all reads of one pause together (wiki.keonn.com, HTTP
+ * service).
+ */
 const BATCH_MS = 100
 const RETRY_MS = 1_000
 const MAX_WAITING = 10_000

@@ -97,7 +97,7 @@ export class ImpinjReader {
     this.#password = options.password ?? 'not-the-factory-one'
   }
 
-  /** Reads a tag; the event is sent at once, or buffered until a client listens. */
+  /** Reads a tag if the inventory runs. The event is sent at once, or buffered until a client listens. */
   see(
     epc: string,
     { antenna = 1, rssiDbm = -55, asBase64 = false }: { antenna?: number; rssiDbm?: number; asBase64?: boolean } = {},
@@ -153,7 +153,7 @@ export class ImpinjReader {
     this.#losesAnswers = on
   }
 
-  /** Restarts the reader: it loses all volatile state, and its links break. */
+  /** Restarts the reader: inventory, triggers and buffered events are lost, outputs switch off, and links break. */
   readonly reboot = (): void => {
     this.#isReading = false
     this.#triggers = { start: [], stop: [] }

@@ -186,7 +186,7 @@ export class LlrpReader {
     })
   }
 
-  /** Sends bytes that are no message to the client. */
+  /** Sends the client bytes that are no message. */
   garbage(bytes: Uint8Array): void {
     void (this.#client && this.#send(this.#client, bytes))
   }

@@ -137,7 +137,7 @@ export interface IcodeOptions {
   readonly reversed?: boolean
   /** True if the reader forwards commands to the tag. */
   readonly transparent?: boolean
-  /** True if the tag refuses to change its EAS bit (error 12). */
+  /** True if the tag refuses to change its EAS bit (error code 0x12). */
   readonly locked?: boolean
   /** True if the reader reports a silent tag by the status of the reader's whole answer, as some readers do. */
   readonly reportsOutside?: boolean

@@ -132,7 +132,7 @@ export class ThingMagicReader {
     this.#hot = on
   }
 
-  /** Simulates a short power failure: all settings are lost. */
+  /** Simulates a short power failure: reading stops, and the region and the directions of the pins are lost. */
   readonly restart = (): void => {
     this.#stop()
     this.#loading = this.#bootLoader

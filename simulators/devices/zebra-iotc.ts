@@ -70,7 +70,7 @@ export class ZebraReader {
     this.#losesAnswers = on
   }
 
-  /** Switches outputs and radio off. */
+  /** Switches outputs and radio off, and discards the buffered messages. */
   readonly reboot = (): void => {
     this.#isReading = false
     this.#buffered = []

@@ -48,8 +48,8 @@ export function pspBooks(options: PspBooksOptions): PspBooks {
 }
 
 /**
- * The sessions and refunds of one simulated payment service provider. No real money moves. All requests with one
- * idempotency key are executed once and receive the same answer.
+ * The sessions and refunds of one simulated payment service provider. No real money moves. Requests to one path with
+ * the same idempotency key are executed once, and receive the same answer until the key expires.
  */
 export class PspBooks {
   readonly #options: PspBooksOptions

@@ -6,7 +6,7 @@ import type { PspAnswer, PspNotification, SimulatedRefund, SimulatedSession } fr
 export interface PspSwitches {
   /** Neither executes nor answers requests; `release` closes them. */
   hang: boolean
-  /** Executes requests, but does not answer; `release` closes them. */
+  /** Executes requests, but answers only GET requests and quick ones (`isQuick`); `release` closes all others. */
   hangAfterwards: boolean
   /** Answers each request with this status and executes nothing. */
   status: number | undefined

@@ -14,7 +14,10 @@ export interface SimulatedVendor {
   readonly requests: readonly VendorRequest[]
   /** Faults of the next requests; each request removes the first. */
   readonly faults: VendorFaultName[]
-  /** Called before each answer. If it returns a fault, this fault replaces the answer. */
+  /**
+   * Called for each request for which `faults` has no fault. If the function returns a fault, this fault replaces the
+   * answer.
+   */
   gate: ((request: VendorRequest) => VendorFaultName | undefined) | undefined
   /** Records that clients wrote. */
   readonly written: { kind: string; key: string; record: Record<string, unknown> }[]
