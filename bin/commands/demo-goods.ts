@@ -7,7 +7,7 @@ export interface DemoProduct {
   tagged: boolean
 }
 
-/** Price limit, EUR. From this price on, the sandbox policy needs staff. */
+/** Price limit, EUR. It is below 200 EUR, the price from which the sandbox policy needs staff. */
 const CHEAP_ENOUGH = 150
 
 /** Tagged products that a shopper can release without staff. */

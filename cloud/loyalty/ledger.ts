@@ -17,9 +17,9 @@ import {
 import type { EarningSource } from './schema.ts'
 
 /**
- * The balance is the sum of the entries and never negative: `earn` adds, the other kinds (`redeem`, `expire`,
- * `reverse`) subtract. Each entry is inserted in the transaction that changes the balance. Reversals and expiries
- * subtract at most the balance.
+ * The balance is the sum of the entries and never negative: `earn` adds, and `redeem`, `expire` and `reverse` subtract.
+ * If a refund fails, a `reverse` entry adds the reversed units again. Each entry is inserted in the transaction that
+ * changes the balance. Reversals and expiries subtract at most the balance.
  */
 export interface Scope extends Pick<Call, 'db' | 'nowMs'> {
   readonly services: Pick<Call['services'], 'platform'>

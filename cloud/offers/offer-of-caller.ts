@@ -47,7 +47,10 @@ export async function offerOfCaller(call: Call, offerId: string): Promise<OfferO
   return { group, branches, active, named, priced }
 }
 
-/** Throws 403 if the key is bound to stores and the offer has branches in other stores. */
+/**
+ * Throws 404 if the key is not bound to the named store. Throws 403 if the offer has branches in other stores to which
+ * the key is not bound. Keys of the whole account may change all branches.
+ */
 export function assertMayChangeAllBranches(call: Call, storeIds: readonly string[], namedStoreId: string): void {
   const caller = knownCaller(call.caller)
   if (caller.kind === 'agent' || caller.storeIds === null) return

@@ -23,7 +23,7 @@ const REMOVED_LIMIT = 1_000
 
 export interface OfferUpdated {
   updatedFields: string[]
-  /** Other documents of the group with the same changes. */
+  /** Number of other documents of the group with the same changes. */
   siblingUpdates: number
   addedStores: string[]
   removedStores: string[]

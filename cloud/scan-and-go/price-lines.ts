@@ -16,9 +16,9 @@ import type { CheckoutLine, PriceOrigin } from '../purchases/schema.ts'
 import { weighedCent, weighedLine, type WeighedLine } from './weighed-line.ts'
 
 /**
- * Priced line of a basket with the items that it names (ADR 0008). A line with `ean` or `productId` has a price of the
- * catalogue or an offer. A line that only names items has the registered price of these items. Any other line has the
- * price that the client sent.
+ * Priced line of a basket with the items that it names (ADR 0008). A line with a product (from `ean`, `productId` or
+ * its items) has a price of the catalogue, an offer or a scale's label. A line with items without a product has the
+ * registered price of these items. Any other line has the price that the client sent.
  */
 export interface PricedLine {
   name: string
@@ -97,7 +97,10 @@ async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs:
   }
 }
 
-/** Finds the registered items that a line names. Throws 400 if one of these items is unknown or named twice. */
+/**
+ * Finds the registered items that a line names. Throws 400 if one of these items is unknown or named twice, and 409 if
+ * an item is not sellable.
+ */
 async function namedItems(
   db: Db,
   store: StoreRow,
