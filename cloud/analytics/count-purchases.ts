@@ -81,7 +81,6 @@ export function taxesOf(lines: readonly PurchaseLineRow[]): TaxShare[] {
   return sharesOf(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat })))
 }
 
-/** Counts a session once, on the day on which it started, even if it has several purchases. */
 const addCompleted = prepared((db, p: { sessionId: string; change: number }) =>
   db
     .updateTable('shopping_session')
@@ -90,6 +89,7 @@ const addCompleted = prepared((db, p: { sessionId: string; change: number }) =>
     .returning(['completed', 'created_ms']),
 )
 
+/** Counts a session once, on the day on which it started, even if it has several purchases. */
 async function countInSession(db: Db, purchase: PurchaseRow, change: 1 | -1): Promise<void> {
   const [session] = await addCompleted(db, { sessionId: purchase.session_id, change })
   if (session?.completed !== (change === 1 ? 1 : 0)) return

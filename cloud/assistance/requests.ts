@@ -13,7 +13,7 @@ import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
  * Each reason has its own limit, so that these requests do not displace requests for tags.
  */
 const OPEN_LIMIT = 500
-/** Time from the last message of a request until its deletion, ms. */
+/** Time from the last message or status change of a request until its deletion, ms. */
 const RETENTION_MS = 30 * 86_400_000
 const REMOVED_AT_ONCE = 200
 
@@ -161,7 +161,7 @@ export async function openRequestForDenial({ db, platform, nowMs }: Scope, denia
     .execute()
 }
 
-/** Deletes requests without messages in the last 30 days. */
+/** Deletes some of the requests that had no message and no status change in the last 30 days. */
 export async function pruneRequests(db: Db, nowMs: number): Promise<void> {
   const old = await db
     .selectFrom('assistance_request')

@@ -4,9 +4,9 @@ import { OutgoingFault, type OutgoingAnswer, type OutgoingHttp } from '../outgoi
 import { VendorFault } from './vendor-fault.ts'
 
 /**
- * All requests to merchants' systems use this client. The client repeats a request after status 429 or 5xx, or without
- * a response: at most five attempts, within the time limit of the call. Other 4xx statuses and invalid responses become
- * a `VendorFault`.
+ * All requests to merchants' systems use this client. If a request may be repeated, the client repeats it after
+ * `RETRYABLE_STATUSES` or without a response: at most five attempts, within the time limit of the call. Other error
+ * statuses and invalid responses become a `VendorFault` at once.
  */
 export interface VendorRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

@@ -83,8 +83,8 @@ export function isPending({ kind, state }: RefundRow): boolean {
 }
 
 /**
- * Repeats a refund with unknown result. The repeated request has the same refund id, so that the provider cannot pay
- * twice. The result stays unknown until the provider responds.
+ * Makes a refund with unknown result due again, or holds it. The repeated request has the same refund id, so that the
+ * provider cannot pay twice. The result stays unknown until the provider responds.
  */
 export function retryRefundInDoubt(
   call: Call,
