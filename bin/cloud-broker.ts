@@ -13,7 +13,10 @@ import { connectOutsideBroker, outsideBrokerSettings } from './outside-broker.ts
 import { reservePort } from './reserve-port.ts'
 import type { CLOUD_OPTIONS } from './settings.ts'
 
-type BrokerSettings = Pick<Values<typeof CLOUD_OPTIONS>, 'host' | 'mqttPort' | 'mqttUrl' | 'mqttCa' | 'publicMqttUrl'>
+type BrokerSettings = Pick<
+  Values<typeof CLOUD_OPTIONS>,
+  'host' | 'mqttPort' | 'mqttUrl' | 'mqttCa' | 'publicMqttUrl' | 'brokerLoginSecret'
+>
 
 /** How this process relates to the other processes that use its database. */
 export interface Membership {
@@ -68,10 +71,10 @@ function outsideBroker(
   outside: NonNullable<ReturnType<typeof outsideBrokerSettings>>,
   { platform, log }: BrokerContext,
 ): CloudBroker {
-  const { publicUrl: mqttUrl, ca } = outside
+  const { publicUrl: mqttUrl, ca, logins } = outside
   let broker: AgentBroker | undefined
   return {
-    config: { mqttUrl, outsideBroker: ca === undefined ? {} : { ca } },
+    config: { mqttUrl, outsideBroker: { ...(ca !== undefined && { ca }), ...(logins && { logins }) } },
     isElsewhere: () => false,
     wakeElection: () => undefined,
     async attach({ messages }) {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { AgentBroker, BrokerHooks } from '../cloud/messaging/embedded-broker.ts'
 import { OutsideBroker, type OutsideBrokerOptions } from '../cloud/messaging/outside-broker.ts'
+import type { BrokerLogins } from '../cloud/foundation/config.ts'
 import type { Log } from '../cloud/foundation/log.ts'
 import { CA_LIMIT } from '../policy/documents/broker-document.ts'
 import type { Platform } from '../policy/platform.ts'
@@ -8,12 +9,17 @@ import { openBrokerConnection } from './mqtt-line.ts'
 import { WrongUsage, type Values } from './options.ts'
 import type { CLOUD_OPTIONS } from './settings.ts'
 
-type BrokerSettings = Pick<Values<typeof CLOUD_OPTIONS>, 'mqttUrl' | 'mqttCa' | 'publicMqttUrl'>
+type BrokerSettings = Pick<Values<typeof CLOUD_OPTIONS>, 'mqttUrl' | 'mqttCa' | 'publicMqttUrl' | 'brokerLoginSecret'>
+
+/** Minimum length of the secret with which the broker asks about logins. */
+const SECRET_LENGTH = 24
 
 /** Settings of the outside broker. */
 export interface OutsideBrokerSettings extends OutsideBrokerOptions {
   /** Address for agents, without credentials. */
   publicUrl: string
+  /** Set if the broker asks the cloud about logins. */
+  logins?: BrokerLogins
 }
 
 /** Reads the settings of the outside broker. Undefined without --mqtt-url: then the cloud runs the embedded broker. */
@@ -21,9 +27,12 @@ export function outsideBrokerSettings({
   mqttUrl,
   mqttCa,
   publicMqttUrl,
+  brokerLoginSecret,
 }: BrokerSettings): OutsideBrokerSettings | undefined {
   if (mqttUrl === undefined) {
     if (mqttCa !== undefined) throw new WrongUsage(['--mqtt-ca needs --mqtt-url: the embedded broker has no TLS'])
+    if (brokerLoginSecret !== undefined)
+      throw new WrongUsage(['--broker-login-secret needs --mqtt-url: the embedded broker checks logins itself'])
     return undefined
   }
   const { url, username, password } = withoutCredentials(mqttUrl)
@@ -37,7 +46,14 @@ export function outsideBrokerSettings({
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(mqttCa !== undefined && { ca: readCertificates(mqttCa) }),
+    ...(brokerLoginSecret !== undefined && { logins: loginsOf(brokerLoginSecret, username, password) }),
   }
+}
+
+function loginsOf(secret: string, username: string | undefined, password: string | undefined): BrokerLogins {
+  if (secret.length < SECRET_LENGTH)
+    throw new WrongUsage([`--broker-login-secret must have ${SECRET_LENGTH} characters or more`])
+  return { secret, ...(username !== undefined && password !== undefined && { cloud: { username, password } }) }
 }
 
 /** Splits an address into credentials and the rest. */

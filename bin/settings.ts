@@ -123,6 +123,17 @@ const workers = wholeNumber(
   64,
 )
 
+const brokerLoginSecret = secret(
+  text(
+    {
+      flag: 'broker-login-secret',
+      env: 'UNTAG_BROKER_LOGIN_SECRET',
+      help: 'Answer the logins of an EMQX broker that sends this secret. See docs/guides/brokers.md',
+    },
+    'SECRET',
+    undefined,
+  ),
+)
 const drainDelay = wholeNumber(
   {
     flag: 'drain-delay',
@@ -167,6 +178,7 @@ export const CLOUD_OPTIONS = {
     'FILE',
     undefined,
   ),
+  brokerLoginSecret,
   rateLimit: wholeNumber(
     { flag: 'rate-limit', env: 'UNTAG_RATE_LIMIT', help: 'Requests per second for each key. 0 means no limit' },
     'N',

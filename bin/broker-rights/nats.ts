@@ -1,4 +1,4 @@
-import { agentTopics, publishTopics, storeTopics } from './rights.ts'
+import { agentTopics, publishTopics, storeTopics } from '../../policy/mqtt-rights.ts'
 import type { BrokerAgent, BrokerUsers } from './broker-user.ts'
 
 /**

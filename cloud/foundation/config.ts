@@ -5,7 +5,7 @@ export interface CloudConfig {
   /** Address of the MQTT broker as agents reach it. */
   readonly mqttUrl: string
   /** Set if `mqttUrl` is an outside broker, where agents log in with passwords. `ca`: certificates of a private CA. */
-  readonly outsideBroker?: { readonly ca?: string }
+  readonly outsideBroker?: { readonly ca?: string; readonly logins?: BrokerLogins }
   /** Requests per second of one key; 0: no limit. The burst is twice this number. */
   readonly rateLimit: number
   /** Requests per second of one publishable key and client address. */
@@ -16,6 +16,14 @@ export interface CloudConfig {
   readonly allowPrivateTargets: boolean
   /** Addresses of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
+}
+
+/** For a broker that asks the cloud about each login over HTTP. */
+export interface BrokerLogins {
+  /** The broker sends it in each request. */
+  readonly secret: string
+  /** Login of the cloud itself. */
+  readonly cloud?: { readonly username: string; readonly password: string }
 }
 
 /** Scheme, host and port of the public address. */

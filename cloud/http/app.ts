@@ -7,6 +7,7 @@ import { apiHandler, type ApiHandler } from './api.ts'
 import { asFailure } from './as-failure.ts'
 import { assistanceRoutes } from './assistance.ts'
 import { answerPreflight } from './cors.ts'
+import { brokerLoginRoute } from './broker-login.ts'
 import { checkoutRoutes } from './checkout.ts'
 import { apiDocuments } from './docs/documents.ts'
 import { imageRoutes } from './images.ts'
@@ -47,6 +48,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   app.get('/', (c) => c.redirect('/docs'))
   healthRoutes(app, services)
   jwksRoutes(app, database, access)
+  brokerLoginRoute(app, database, services, access)
   receipts.addPages(app)
   imageRoutes(app, services.images, (c) => access.isTooFast(c, 'image ', IMAGE_ALLOWANCE))
   checkoutRoutes(app, database, services, readers, (c) => access.isTooFast(c, 'checkout '))

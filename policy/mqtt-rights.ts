@@ -1,4 +1,6 @@
-import { agentTopic, storeTopic, STORE_TOPICS, type AgentAddress } from '../../policy/mqtt-topics.ts'
+import { agentTopic, storeTopic, STORE_TOPICS, type AgentAddress } from './mqtt-topics.ts'
+
+/** Rights of agents and cloud at an outside MQTT broker. */
 
 /** What the cloud publishes and subscribes to. */
 export const CLOUD_FILTER = 'untag/v1/#'
