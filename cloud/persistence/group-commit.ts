@@ -18,6 +18,25 @@ interface Done {
   value: unknown
 }
 
+/** Called by the writer. */
+export interface GroupHooks {
+  /** After BEGIN: no other process can commit now. */
+  begun(): void
+  /** Before each transaction, in commit order. */
+  starts(): void
+  /** After a transaction, or the whole group, was rolled back. */
+  undone(): void
+  /** After the commit. */
+  committed(): void
+}
+
+const NO_HOOKS: GroupHooks = {
+  begun: () => undefined,
+  starts: () => undefined,
+  undone: () => undefined,
+  committed: () => undefined,
+}
+
 export interface GroupCommit {
   /** Runs `work` in a savepoint; resolves after the commit that includes it. */
   run<T>(work: () => Promise<T>): Promise<T>
@@ -28,15 +47,14 @@ export interface GroupCommit {
 /**
  * Starts the single writer. Waiting transactions share one commit, because the flush of the disk takes longer than all
  * their work. Each transaction has a savepoint, so that it can fail alone. The promise of a transaction resolves after
- * the commit. `onBegin` runs before each transaction, in commit order. After an I/O error the content of the disk is
- * unknown, so the writer rejects all later transactions.
+ * the commit. After an I/O error the content of the disk is unknown, so the writer rejects all later transactions.
  */
 export function groupCommit(
   db: Connection,
   onFailure: (failure: StorageFailure) => void,
-  onBegin: () => void = () => undefined,
+  hooks: GroupHooks = NO_HOOKS,
 ): GroupCommit {
-  return new Writer(db, onFailure, onBegin)
+  return new Writer(db, onFailure, hooks)
 }
 
 function statementsOf(db: Connection) {
@@ -53,16 +71,16 @@ function statementsOf(db: Connection) {
 class Writer implements GroupCommit {
   readonly #db: Connection
   readonly #onFailure: (failure: StorageFailure) => void
-  readonly #onBegin: () => void
+  readonly #hooks: GroupHooks
   readonly #statements: ReturnType<typeof statementsOf>
   readonly #queue: Job[] = []
   #running: Promise<void> | undefined
   #failure: StorageFailure | undefined
 
-  constructor(db: Connection, onFailure: (failure: StorageFailure) => void, onBegin: () => void) {
+  constructor(db: Connection, onFailure: (failure: StorageFailure) => void, hooks: GroupHooks) {
     this.#db = db
     this.#onFailure = onFailure
-    this.#onBegin = onBegin
+    this.#hooks = hooks
     this.#statements = statementsOf(db)
   }
 
@@ -102,6 +120,7 @@ class Writer implements GroupCommit {
     const taken: Job[] = []
     begin.run()
     try {
+      this.#hooks.begun()
       for (let i = 0; i < GROUP_LIMIT; i++) {
         const job = this.#queue.shift()
         if (!job) break
@@ -109,6 +128,7 @@ class Writer implements GroupCommit {
         await this.#runJob(job, done)
       }
       commit.run()
+      this.#hooks.committed()
     } catch (error) {
       this.#noteFailure(error)
       this.#rollBack()
@@ -122,7 +142,7 @@ class Writer implements GroupCommit {
   /** Runs one transaction of the group in its savepoint. Throws if the whole group must roll back. */
   async #runJob(job: Job, done: Done[]): Promise<void> {
     const { save, release, undo } = this.#statements
-    this.#onBegin()
+    this.#hooks.starts()
     save.run()
     try {
       done.push({ job, value: await job.work() })
@@ -131,6 +151,7 @@ class Writer implements GroupCommit {
       if (!this.#db.inTransaction) throw error
       undo.run()
       release.run()
+      this.#hooks.undone()
       job.reject(error)
     }
   }
@@ -141,6 +162,7 @@ class Writer implements GroupCommit {
     } catch (error) {
       this.#noteFailure(error)
     }
+    this.#hooks.undone()
   }
 
   #noteFailure(error: unknown): void {
