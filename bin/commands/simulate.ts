@@ -91,7 +91,7 @@ async function serveScanner({ host, port }: Settings) {
 
 /**
  * Serves a UHF gate reader and simulates people who walk through. Prints each walk and each change of an output. Lines
- * of stdin cause faults.
+ * of stdin cause faults or set inputs.
  */
 async function serveGate({ host, port, tags, walkers }: Settings) {
   const platform = realPlatform()

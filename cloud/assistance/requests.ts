@@ -161,7 +161,7 @@ export async function openRequestForDenial({ db, platform, nowMs }: Scope, denia
     .execute()
 }
 
-/** Deletes some of the requests that had no message and no status change in the last 30 days. */
+/** Deletes up to 200 requests that had no message and no status change in the last 30 days. */
 export async function pruneRequests(db: Db, nowMs: number): Promise<void> {
   const old = await db
     .selectFrom('assistance_request')

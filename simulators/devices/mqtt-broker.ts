@@ -11,7 +11,7 @@ export interface MessageBus {
 /** A small broker for simulations: exact topics, QoS 0 and 1, no retained messages. */
 export interface MqttBroker extends MessageBus {
   serve(link: ByteLink): Promise<void>
-  /** While `on` is true, the broker receives packets, but sends none. */
+  /** While `on` is true, the broker ignores all packets and sends none. */
   mute(on: boolean): void
   /** Sets the required login; default: none. */
   login(user: string, password: string): void
