@@ -5,10 +5,12 @@ import { withMutant } from '../../verification/kills/kill-mutants.ts'
 import { whyNoPostgres } from '../../verification/kills/postgres-server.ts'
 import { HISTORY_MUTANTS } from '../../verification/histories/history-mutants.ts'
 import { isLinearizable, type Step } from '../../verification/histories/history.ts'
+import { LOST_ANSWERS } from '../../verification/histories/lost-answers.ts'
 import { RIGHT } from '../../verification/histories/models/rights.ts'
 import { BALANCE, stockModel } from '../../verification/histories/models/shop.ts'
 import { runHistories } from '../../verification/histories/run.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
+import { bundledCommand } from '../support/bundled-command.ts'
 
 const missing = whyNoPostgres()
 
@@ -78,15 +80,28 @@ describe.skipIf(missing)(`histories of processes${missing === undefined ? '' : `
         expect(readFileSync(join(ROOT, 'dist', file), 'utf8').split(find).length, name).toBe(2)
   })
 
-  it('stay possible under kills of processes and crashes of PostgreSQL', { timeout: 300_000 }, async () => {
-    const { violations, faults } = await runHistories({ root: ROOT, seconds: 6, processes: 3, seed: 1, faultEvery: 1 })
-    expect(violations).toEqual([])
-    expect(faults).toBeGreaterThan(0)
-  })
+  it(
+    'stay possible under lost connections, kills and crashes; one of 64 claimants wins',
+    { timeout: 300_000 },
+    async () => {
+      const load = { seconds: 5, processes: 4, seed: 1, faultEvery: 1 }
+      const { violations, faults } = await runHistories({ root: ROOT, bundle: bundledCommand, ...load })
+      expect(violations).toEqual([])
+      expect(faults).toBeGreaterThan(LOST_ANSWERS)
+    },
+  )
 
   it('become impossible if writes of one gate do not conflict', { timeout: 300_000 }, async () => {
     const cloudIn = withMutant(ROOT, 'gates-read-committed')
-    const { violations } = await runHistories({ root: ROOT, seconds: 1, processes: 2, seed: 1, faultEvery: 0, cloudIn })
+    const load = { seconds: 1, processes: 2, seed: 1, faultEvery: 0, contests: false }
+    const { violations } = await runHistories({ root: ROOT, cloudIn, ...load })
     expect(violations).not.toEqual([])
+  })
+
+  it('become impossible if a transaction with an unknown outcome runs again', { timeout: 300_000 }, async () => {
+    const cloudIn = withMutant(ROOT, 'unknown-commit-repeated')
+    const load = { seconds: 0, processes: 1, seed: 1, faultEvery: 1, contests: false }
+    const { violations } = await runHistories({ root: ROOT, cloudIn, ...load })
+    expect(violations[0]).toContain('points that were spent without an answer')
   })
 })

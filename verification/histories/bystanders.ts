@@ -94,17 +94,17 @@ export interface KeyRoller {
 }
 
 /** Creates the `KeyRoller` for the account of the client. */
-export function newKeyRoller(client: Client, accountOf: () => Promise<string>): KeyRoller {
+export function newKeyRoller(client: Client, adminKey: string, accountOf: () => Promise<string>): KeyRoller {
   const rotations: { kid: string; to: number }[] = []
   let accountId: string | undefined
   return {
     async rotate() {
       accountId ??= await accountOf()
-      const { outcome, answer, to } = await client.callAsAdmin('rotateSigningKey', {
-        use: 'token',
-        mode: 'test',
-        accountId,
-      })
+      const { outcome, answer, to } = await client.call(
+        'rotateSigningKey',
+        { use: 'token', mode: 'test', accountId },
+        { bearer: adminKey },
+      )
       if (outcome === 'done') rotations.push({ kid: String(answer['kid']), to })
     },
     lateSignatures(steps) {

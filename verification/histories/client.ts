@@ -4,15 +4,13 @@ import type { Fields, Step } from './history.ts'
 
 /** Calls operations at random processes, and records what clients saw. */
 export interface Client {
-  /** Calls an operation once at a random process, without an Idempotency-Key. */
-  call(operation: string, body: Fields): Promise<Step>
+  /** Calls an operation once, without an Idempotency-Key. */
+  call(operation: string, body: Fields, as?: Caller): Promise<Step>
   /**
    * Calls an operation with an Idempotency-Key. Sends `twins` equal requests at the same time to several processes, and
    * repeats them until the cloud answers or the attempts are used up. All these requests together are one step.
    */
-  callOnce(operation: string, body: Fields, twins?: number): Promise<Step>
-  /** Calls an operation with the administrator's key. */
-  callAsAdmin(operation: string, body: Fields): Promise<Step>
+  callOnce(operation: string, body: Fields, twins?: number, as?: Caller): Promise<Step>
   /** A whole number from 0 to below `limit`. */
   chance(limit: number): number
   /** Position of the next request or answer. */
@@ -23,6 +21,14 @@ export interface Client {
   readonly figures: Record<Step['outcome'], number>
   /** Number of refusals and unknown outcomes by operation and reason. */
   readonly reasons: Map<string, number>
+}
+
+/** How to call an operation. */
+export interface Caller {
+  /** Key or access token. Default: the secret test key. Empty: none. */
+  readonly bearer?: string
+  /** Number of the process that receives the request. Default: a random process for each attempt. */
+  readonly process?: number
 }
 
 export interface ClientParts {
@@ -52,12 +58,14 @@ export function newClient({ cluster, random, clock, pause }: ClientParts): Clien
   const reasons = new Map<string, number>()
   const report = (text: string) => void (violations.length < VIOLATIONS_KEPT && violations.push(text))
 
-  async function send(operation: string, body: Fields, key: string, idempotencyKey?: string): Promise<Attempt> {
+  async function send(operation: string, body: Fields, as: Caller, idempotencyKey?: string): Promise<Attempt> {
+    const { bearer = cluster.keys.secret } = as
     const from = now()
     const deadline = clock.elapsed() + REQUEST_MS
     for (;;) {
-      const address = cluster.address(chance(cluster.size))
-      const answer = address === undefined ? 'down' : await post(`${address}/${operation}`, body, key, idempotencyKey)
+      const address = cluster.address(as.process ?? chance(cluster.size))
+      const answer =
+        address === undefined ? 'down' : await post(`${address}/${operation}`, body, bearer, idempotencyKey)
       // Nothing was sent to a process that is down.
       if (answer === 'down' && clock.elapsed() < deadline) {
         await pause(RETRY_MS)
@@ -79,10 +87,10 @@ export function newClient({ cluster, random, clock, pause }: ClientParts): Clien
     return step
   }
 
-  async function repeat(operation: string, body: Fields, key: string, idempotencyKey: string): Promise<Attempt> {
+  async function repeat(operation: string, body: Fields, as: Caller, idempotencyKey: string): Promise<Attempt> {
     let isUnknown = false
     for (let tries = 1; ; tries++) {
-      const attempt = await send(operation, body, key, idempotencyKey)
+      const attempt = await send(operation, body, as, idempotencyKey)
       const isRunning = attempt.reason === 'idempotency_in_progress'
       if (attempt.outcome === 'unknown') isUnknown = true
       if (attempt.outcome === 'done') return attempt
@@ -99,17 +107,14 @@ export function newClient({ cluster, random, clock, pause }: ClientParts): Clien
     violations,
     figures,
     reasons,
-    async call(operation, body) {
-      return note({ operation, body, ...(await send(operation, body, cluster.keys.secret)) })
+    async call(operation, body, as = {}) {
+      return note({ operation, body, ...(await send(operation, body, as)) })
     },
-    async callAsAdmin(operation, body) {
-      return note({ operation, body, ...(await send(operation, body, cluster.keys.admin)) })
-    },
-    async callOnce(operation, body, twins = 1) {
+    async callOnce(operation, body, twins = 1, as = {}) {
       const from = now()
       const idempotencyKey = `key-${++keys}`
       const attempts = await Promise.all(
-        Array.from({ length: twins }, () => repeat(operation, body, cluster.keys.secret, idempotencyKey)),
+        Array.from({ length: twins }, () => repeat(operation, body, as, idempotencyKey)),
       )
       const done = attempts.filter(({ outcome }) => outcome === 'done')
       if (new Set(done.map(({ text }) => text)).size > 1)
@@ -127,7 +132,7 @@ type Answer = { readonly status: number; readonly text: string } | 'down' | 'los
 
 async function post(url: string, body: Fields, key: string, idempotencyKey: string | undefined): Promise<Answer> {
   const headers = {
-    authorization: `Bearer ${key}`,
+    ...(key !== '' && { authorization: `Bearer ${key}` }),
     'content-type': 'application/json',
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
   }

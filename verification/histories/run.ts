@@ -5,10 +5,19 @@ import { seededRandom } from '../simulation/virtual/virtual-platform.ts'
 import { newFollower, newKeyRoller, startReceiver, type Follower, type KeyRoller, type Receiver } from './bystanders.ts'
 import { newClient, type Client } from './client.ts'
 import { startCluster, type Cluster } from './cluster.ts'
+import { CONTEST_COUNT, runContests } from './contests.ts'
 import { describeSteps, type ObjectHistory } from './history.ts'
+import { LOST_ANSWERS, spendWithLostAnswers } from './lost-answers.ts'
 import { accountIn, eventsToDeliver, recount } from './recount.ts'
 import { claim, ROUNDS, type Round } from './rounds.ts'
 import { must, openScene, type Scene } from './scene.ts'
+
+/**
+ * Faults in the order in which they occur. `lost-commit`: a cloud loses all connections to the server between a COMMIT
+ * and its answer. `kill`: SIGKILL of a cloud. `crash`, `restart`: the server ends without and with a checkpoint.
+ */
+export const FAULTS = ['lost-commit', 'kill', 'crash', 'lost-commit', 'kill', 'restart'] as const
+export type HistoryFault = (typeof FAULTS)[number]
 
 /** How to run the load. */
 export interface HistoriesOptions {
@@ -22,12 +31,16 @@ export interface HistoriesOptions {
   readonly seed: number
   /** Number of rounds at the same time. Default: 4. */
   readonly lanes?: number
-  /**
-   * Seconds between two faults. Half of the faults kill a process, and half restart the database server. 0: no faults.
-   */
+  /** Seconds between two faults. 0: no faults. */
   readonly faultEvery: number
+  /** Default: all. */
+  readonly faults?: readonly HistoryFault[]
+  /** False leaves out the contests of 64 claimants before the load. */
+  readonly contests?: boolean
   /** Environment of the clouds. With this environment, a test can load a mutant. */
   readonly cloudIn?: ProcessEnvironment
+  /** Path of the command in fewer files, which starts faster. */
+  readonly bundle?: () => Promise<string>
   readonly signal?: AbortSignal
   /** Receives one line now and then. */
   onProgress?(text: string): void
@@ -61,6 +74,7 @@ export async function runHistories(options: HistoriesOptions): Promise<Histories
     root: options.root,
     size: options.processes,
     ...(options.cloudIn && { cloudIn: options.cloudIn }),
+    ...(options.bundle && { bundle: options.bundle }),
   })
   const receiver = await startReceiver()
   try {
@@ -93,10 +107,11 @@ class Load {
 
   async run(): Promise<HistoriesResult> {
     const { lanes = LANES, faultEvery, seconds } = this.#options
-    const scene = await openScene(this.#client, this.#receiver.url)
+    const scene = await openScene(this.#client, this.#cluster.keys, this.#receiver.url)
     const follower = newFollower(this.#client, scene)
-    const roller = newKeyRoller(this.#client, () => accountIn(this.#cluster.databaseUrl))
+    const roller = newKeyRoller(this.#client, this.#cluster.keys.admin, () => accountIn(this.#cluster.databaseUrl))
     await this.#play(claim(FIRST_CLAIMANTS), scene)
+    if (this.#options.contests !== false) await this.#runContests(scene)
     const isRunning = this.#untilEnd(seconds)
     await Promise.all([
       ...Array.from({ length: lanes }, () => this.#playRounds(scene, isRunning)),
@@ -104,6 +119,7 @@ class Load {
       this.#rotateKeys(roller, isRunning),
       faultEvery > 0 && this.#causeFaults(faultEvery, isRunning),
     ])
+    if (faultEvery > 0) await this.#loseAnswers(scene)
     await this.#checkRevokedKey(scene)
     await this.#check(follower, roller)
     const { figures, reasons, violations } = this.#client
@@ -115,6 +131,17 @@ class Load {
       reasons: Object.fromEntries([...reasons].sort()),
       violations: [...this.#violations, ...violations].slice(0, VIOLATIONS_SHOWN),
     }
+  }
+
+  async #runContests(scene: Scene): Promise<void> {
+    const parts = { client: this.#client, cluster: this.#cluster, scene }
+    this.#violations.push(...(await runContests(parts, this.#rounds + 1)))
+    this.#rounds += CONTEST_COUNT
+  }
+
+  async #loseAnswers(scene: Scene): Promise<void> {
+    this.#histories.push(await spendWithLostAnswers(this.#client, this.#cluster, scene))
+    this.#faults += LOST_ANSWERS
   }
 
   #pause(ms: number): Promise<void> {
@@ -150,15 +177,16 @@ class Load {
     }
   }
 
-  /** Causes faults until the load ends: kills a process, or restarts the database server. */
+  /** Causes the faults in turn, until the load ends. */
   async #causeFaults(faultEvery: number, isRunning: () => boolean): Promise<void> {
-    for (let n = 0; isRunning(); n++) {
+    const { faults = FAULTS } = this.#options
+    for (;;) {
       await this.#pause(faultEvery * 1_000)
       if (!isRunning()) return
-      this.#faults++
-      if (n % 3 === 1) await this.#cluster.restartDatabase('immediate')
-      else if (n % 6 === 5) await this.#cluster.restartDatabase('fast')
-      else await this.#cluster.restartCloud(this.#client.chance(this.#cluster.size))
+      const fault = faults[this.#faults++ % faults.length]
+      if (fault === 'lost-commit') await this.#cluster.loseCommit()
+      else if (fault === 'kill') await this.#cluster.restartCloud(this.#client.chance(this.#cluster.size))
+      else await this.#cluster.restartDatabase(fault === 'crash' ? 'immediate' : 'fast')
     }
   }
 
@@ -179,7 +207,11 @@ class Load {
     await must(client, 'completeTestCheckout', { transactionId })
     const request = { deviceId, protectionAction: 'deactivate_label', tagId }
     const { authorizationToken } = await must(client, 'verifyProtectedItem', request)
-    const revoked = await client.callAsAdmin('rotateSigningKey', { use: 'token', mode: 'test', revoke: true })
+    const revoked = await client.call(
+      'rotateSigningKey',
+      { use: 'token', mode: 'test', revoke: true },
+      { bearer: this.#cluster.keys.admin },
+    )
     if (revoked.outcome !== 'done') this.#violations.push(`the token key was not revoked: ${revoked.reason}`)
     const redeem = (n: number) =>
       client.call('redeemProtectionAuthorization', { authorizationToken, deviceId, redemptionId: `revoked-${n}` })

@@ -1,5 +1,6 @@
 import { assert } from '../../policy/assert.ts'
 import type { Client } from './client.ts'
+import type { Cluster } from './cluster.ts'
 import type { Fields } from './history.ts'
 
 /** What the clients share: two stores of one account, and the devices and the program of the first store. */
@@ -8,39 +9,49 @@ export interface Scene {
   readonly otherStoreId: string
   readonly devices: readonly string[]
   readonly programId: string
+  /** A store in live mode. Only live offers are stored. */
+  readonly liveStoreId: string
 }
 
 const DEVICES = 6
 
-/** Creates stores, devices and a loyalty program, and registers a webhook for this URL. */
-export async function openScene(client: Client, webhookUrl: string): Promise<Scene> {
-  const storeId = await newStore(client, 'Hafenkante')
+/** Creates stores, devices and a loyalty program, and registers webhooks for this URL. */
+export async function openScene(client: Client, { live, admin }: Cluster['keys'], webhookUrl: string): Promise<Scene> {
+  const { storeId } = await must(client, 'insertStore', newStore('Hafenkante'))
   const devices: string[] = []
   for (let n = 0; n < DEVICES; n++)
     devices.push(String((await must(client, 'registerDevice', { storeId, deviceType: 'pos_deactivator' }))['deviceId']))
   const program = { storeId, name: 'Punkte', type: 'points', pointsPerEuro: 1, earningMethods: ['scan_and_go'] }
   const { programId } = await must(client, 'createLoyaltyProgram', program)
   await must(client, 'registerWebhook', { url: webhookUrl, events: ['checkout.completed'] })
-  return { storeId, otherStoreId: await newStore(client, 'Speicher'), devices, programId: String(programId) }
+  const other = await must(client, 'insertStore', newStore('Speicher'))
+  const { registrationId } = await must(client, 'insertStore', newStore('Markt'), live)
+  const approved = await must(client, 'approveStoreRegistration', { registrationId, package: 'go' }, admin)
+  return {
+    storeId: String(storeId),
+    otherStoreId: String(other['storeId']),
+    devices,
+    programId: String(programId),
+    liveStoreId: String(approved['storeId']),
+  }
 }
 
-async function newStore(client: Client, name: string): Promise<string> {
-  const address = { street: 'Schlachte 8', city: 'Bremen', postalCode: '28195', countryCode: 'DE' }
-  const { storeId } = await must(client, 'insertStore', {
+function newStore(name: string): Fields {
+  return {
     name: { legal: name, trading: name },
-    address,
+    address: { street: 'Schlachte 8', city: 'Bremen', postalCode: '28195', countryCode: 'DE' },
     phone: '+49421555010300',
     hasScanAndGo: true,
     hasOffers: true,
     securityTagMode: 'station',
     protectionTechnology: 'rf',
-  })
-  return String(storeId)
+  }
 }
 
 /** Calls an operation and repeats it until it is done. Throws if the cloud refuses it. */
-export async function must(client: Client, operation: string, body: Fields): Promise<Fields> {
-  const { outcome, answer, reason } = await client.callOnce(operation, body)
+export async function must(client: Client, operation: string, body: Fields, bearer?: string): Promise<Fields> {
+  const as = bearer === undefined ? {} : { bearer }
+  const { outcome, answer, reason } = await client.callOnce(operation, body, 1, as)
   assert(outcome === 'done', `${operation} ${JSON.stringify(body)} is ${outcome}: ${reason}`)
   return answer
 }

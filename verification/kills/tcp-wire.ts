@@ -18,8 +18,11 @@ export interface TcpWire {
   close(): void
 }
 
-interface Forward {
+/** TCP proxy for one port. */
+export interface Forward {
   port: number
+  /** Discards everything that the target sends, until the next `cut`. Calls `onDiscarded` with it. */
+  mute(onDiscarded: (data: Buffer) => void): void
   cut(): void
   restore(): void
   /** Delays all data in both directions by `ms`. */
@@ -28,15 +31,16 @@ interface Forward {
 }
 
 /** Starts a TCP proxy. `cut` closes open connections and refuses new ones. */
-async function forwardTo(
+export async function forwardTo(
   target: () => number,
-  onIncoming: () => void = () => undefined,
+  onIncoming: (data: Buffer, connection: Socket) => void = () => undefined,
   host = '127.0.0.1',
 ): Promise<Forward> {
   const sockets = new Set<Socket>()
   const { timers } = realPlatform()
   let delayMs = 0
   let isCut = false
+  let discard: ((data: Buffer) => void) | undefined
   const server: Server = createServer((incoming) => {
     if (isCut) return void incoming.destroy()
     const outgoing = connect(target(), host)
@@ -49,19 +53,28 @@ async function forwardTo(
         outgoing.destroy()
       })
     }
-    incoming.on('data', onIncoming)
+    incoming.on('data', (data: Buffer) => onIncoming(data, incoming))
     const late = () =>
       new Transform({
         transform: (chunk, _encoding, done) =>
           void (delayMs > 0 ? timers.after(delayMs, () => done(null, chunk)) : done(null, chunk)),
       })
-    incoming.pipe(late()).pipe(outgoing).pipe(late()).pipe(incoming)
+    const audible = new Transform({
+      transform(chunk: Buffer, _encoding, done) {
+        if (!discard) return done(null, chunk)
+        discard(chunk)
+        done()
+      },
+    })
+    incoming.pipe(late()).pipe(outgoing).pipe(audible).pipe(late()).pipe(incoming)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     port: (server.address() as { port: number }).port,
+    mute: (onDiscarded) => void (discard = onDiscarded),
     cut() {
       isCut = true
+      discard = undefined
       for (const socket of sockets) socket.destroy()
     },
     restore: () => void (isCut = false),
