@@ -65,7 +65,7 @@ function extraFlags(file: string): string[] {
   return wanted !== undefined && file.includes(wanted) ? ['--cpu-prof', '--cpu-prof-dir=var/bench/profiles'] : []
 }
 
-/** Time limit for an orderly stop, ms. After this limit the program exits, because its parent no longer waits. */
+/** Time limit for an orderly stop, ms. After this limit the program exits, even if `stop` has not finished. */
 const STOP_LIMIT_MS = 30_000
 
 /** Called by the child process to report that it is ready. Answers requests in order until the bench disconnects. */

@@ -22,7 +22,7 @@ export class WebhookRefused extends Error {
 }
 
 export interface VerifyOptions {
-  /** Maximum difference between the clocks of sender and receiver, ms; 300,000 by default. */
+  /** Maximum difference between the time of the delivery and the receiver's clock, ms; 300,000 by default. */
   toleranceMs?: number
   now?: () => number
 }

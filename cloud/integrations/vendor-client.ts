@@ -5,8 +5,8 @@ import { VendorFault } from './vendor-fault.ts'
 
 /**
  * All requests to merchants' systems use this client. If a request may be repeated, the client repeats it after
- * `RETRYABLE_STATUSES` or without a response: at most five attempts, within the time limit of the call. Other error
- * statuses and invalid responses become a `VendorFault` at once.
+ * `RETRYABLE_STATUSES` or a missing response. The client makes at most five attempts, within the time limit of the
+ * call. Other error statuses and invalid responses become a `VendorFault` at once.
  */
 export interface VendorRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

@@ -29,8 +29,8 @@ function connectionsIn(records: readonly TraceRecord[]): TraceRecord[][] {
 
 /**
  * Replays the device's side of a trace. Before each answer, the replay waits until it has received as many bytes as the
- * device had in the trace, and then for the delay in the trace. Therefore a replay also works for drivers on slower or
- * virtual clocks.
+ * device had received in the trace. Then it waits for the delay in the trace. Therefore a replay also works for drivers
+ * on slower or virtual clocks.
  */
 export function replay(trace: string, { clock, timers }: Platform): Replay {
   const connections = connectionsIn(readTrace(trace))
