@@ -96,6 +96,11 @@ export function port(common: Common, fallback: number): Option<number> {
   return wholeNumber(common, 'PORT', fallback, 0, 65_535)
 }
 
+/** A port that is undefined by default. */
+export function optionalPort(common: Common): Option<number | undefined> {
+  return { ...port(common, 0), fallback: undefined }
+}
+
 export function choice<T extends string>(common: Common, values: readonly T[], fallback: T): Option<T> {
   return {
     ...common,

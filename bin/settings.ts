@@ -1,7 +1,19 @@
 import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
 import { PROTECTION_ACTIONS } from '../policy/vocabulary.ts'
 import type { Pooling } from '../cloud/persistence/pooling.ts'
-import { choice, euros, flag, perMinute, port, secret, text, url, wholeNumber, type Option } from './options.ts'
+import {
+  choice,
+  euros,
+  flag,
+  optionalPort,
+  perMinute,
+  port,
+  secret,
+  text,
+  type Option,
+  url,
+  wholeNumber,
+} from './options.ts'
 
 /** All settings of all commands. Help texts, validation and docs/reference/configuration.md use this list. */
 
@@ -179,6 +191,20 @@ export const CLOUD_OPTIONS = {
     undefined,
   ),
   brokerLoginSecret,
+  metricsPort: optionalPort({
+    flag: 'metrics-port',
+    env: 'UNTAG_METRICS_PORT',
+    help: 'Port of /metrics for Prometheus. 0 chooses a free port. Without this option there are no metrics',
+  }),
+  metricsHost: text(
+    {
+      flag: 'metrics-host',
+      env: 'UNTAG_METRICS_HOST',
+      help: 'Address of /metrics to listen on. The default serves this machine only',
+    },
+    'HOST',
+    '127.0.0.1',
+  ),
   rateLimit: wholeNumber(
     { flag: 'rate-limit', env: 'UNTAG_RATE_LIMIT', help: 'Requests per second for each key. 0 means no limit' },
     'N',

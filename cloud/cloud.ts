@@ -7,10 +7,11 @@ import type { KeyFiles } from './authority/key-files.ts'
 import { refreshDocuments } from './catalogue/refresh-documents.ts'
 import type { CloudConfig } from './foundation/config.ts'
 import { createApp } from './http/app.ts'
-import { readiness } from './foundation/readiness.ts'
+import { readiness, type Readiness } from './foundation/readiness.ts'
 import type { ImageStore } from './foundation/image-store.ts'
 import { startJobs } from './jobs.ts'
 import type { Log } from './foundation/log.ts'
+import type { Metrics } from './monitoring/metrics.ts'
 import { agentMessages, type AgentMessages, type OtherProcesses } from './messaging/agent-messages.ts'
 import type { AgentBroker } from './messaging/embedded-broker.ts'
 import type { Services } from './operations/operation.ts'
@@ -29,6 +30,8 @@ export interface Cloud {
   readonly app: Hono
   readonly services: Services
   readonly messages: AgentMessages
+  /** The metrics of this process, if `hasMetrics` was set. */
+  readonly metrics: Metrics | undefined
   /** Sets the broker of this process; undefined if it has none. */
   attachBroker(broker: AgentBroker | undefined): void
   stop(): Promise<void>
@@ -45,6 +48,8 @@ export interface CloudParts {
   /** Rejects if the data folder cannot be written. Default: never. */
   probeDisk?: () => Promise<void>
   others?: OtherProcesses
+  /** True to count requests for `/metrics`. Default: false. */
+  hasMetrics?: boolean
 }
 
 /** Starts the modules of the cloud on an open database. Opens no socket. */
@@ -58,6 +63,7 @@ export async function createCloud({
   outgoing,
   probeDisk = () => Promise.resolve(),
   others = {},
+  hasMetrics = false,
 }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   // Only this process has the SQLite file open (data-dir-lock.ts). On PostgreSQL, other processes may run, and leases
@@ -65,6 +71,15 @@ export async function createCloud({
   if (database.dialect === 'sqlite') await database.write(releaseAbandonedRequests)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services, others)
+  const readinessOfProcess = readiness({
+    platform,
+    reads: database.reads,
+    replica: database.replica,
+    authority,
+    probeDisk,
+    isBrokerListening: messages.isBrokerListening,
+  })
+  const metrics = hasMetrics ? await openMetrics(database, platform, readinessOfProcess) : undefined
   const services: Services = {
     platform,
     config,
@@ -76,14 +91,8 @@ export async function createCloud({
     push: { wake: () => pushSender.wake(), vapid: await openVapid(database, authority.sealer, platform.random) },
     keyUsage: keyUsage(),
     lastSeen: lastSeen(),
-    readiness: readiness({
-      platform,
-      reads: database.reads,
-      replica: database.replica,
-      authority,
-      probeDisk,
-      isBrokerListening: messages.isBrokerListening,
-    }),
+    readiness: readinessOfProcess,
+    metrics,
     offersChanged: notifier(),
     entityRegistered: notifier(),
     paymentsDue: notifier(),
@@ -97,6 +106,7 @@ export async function createCloud({
     app: createApp(OPERATION_TABLE, database, services),
     services,
     messages,
+    metrics,
     attachBroker: (broker) => messages.attach(broker),
     async stop() {
       await jobs.stop()
@@ -111,4 +121,13 @@ export async function createCloud({
         .catch((error: unknown) => log.error({ err: error }, 'the last contact times of agents were not stored'))
     },
   }
+}
+
+/** Loads the metrics library only if metrics are read. */
+async function openMetrics(database: Database, platform: Platform, ready: Readiness): Promise<Metrics> {
+  const [{ createMetrics }, { readPresentValues }] = await Promise.all([
+    import('./monitoring/metrics.ts'),
+    import('./monitoring/present-values.ts'),
+  ])
+  return createMetrics(() => readPresentValues(database.reads, platform, ready))
 }

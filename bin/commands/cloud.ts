@@ -14,6 +14,7 @@ import { imageBucket } from '../image-bucket.ts'
 import { imageFolder } from '../image-folder.ts'
 import { keyPlaceOf } from '../key-place.ts'
 import { newLog } from '../log.ts'
+import { metricsServer } from '../metrics-server.ts'
 import type { Values } from '../options.ts'
 import { outgoingHttp } from '../outgoing-http.ts'
 import { printReady } from '../output.ts'
@@ -45,9 +46,17 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
   if (cluster.isWorker) return runWorker(settings, log)
   if (settings.workers > 1) return runPrimary(settings, realPlatform(), log)
   const running = await startCloud(settings, realPlatform(), log)
-  if (mayHaveOthers(settings)) stopAfterDelay(running, drainDelayMs(settings))
-  else stopOnSignals(running.stop)
-  printReady({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl })
+  const metrics = await metricsServer(settings, realPlatform(), log, async () => {
+    const collected = await running.cloud.metrics?.collect()
+    return collected ? [collected] : []
+  })
+  const stop = async () => {
+    await metrics?.close()
+    await running.stop()
+  }
+  if (mayHaveOthers(settings)) stopAfterDelay({ ...running, stop }, drainDelayMs(settings))
+  else stopOnSignals(stop)
+  printReady({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl, ...metrics?.ready })
 }
 
 /** Stops on signals, after load balancers had time to notice. */
@@ -69,9 +78,14 @@ async function runWorker(settings: CloudSettings, log: Log): Promise<void> {
     isReplaceable: true,
   })
   stopOnSignals(running.stop, REPLACEABLE_STOPS_WITHIN_MS)
+  const { metrics, services } = running.cloud
   start.serving(
     { baseUrl: running.baseUrl, mqttUrl: running.mqttUrl },
-    { onEnded: running.wakeElection, onLeave: () => running.cloud.services.readiness.leave() },
+    {
+      onEnded: running.wakeElection,
+      onLeave: () => services.readiness.leave(),
+      ...(metrics && { collectMetrics: () => metrics.collect() }),
+    },
   )
 }
 
@@ -137,6 +151,7 @@ async function serveCloud(
       images: imagesOf(settings),
       outgoing: outgoingHttp(),
       probeDisk: () => probeDisk(data),
+      hasMetrics: settings.metricsPort !== undefined,
       others: { siblings: membership.siblings, isBrokerElsewhere: broker.isElsewhere },
     })
     stops.splice(-1, 0, cloud.stop)

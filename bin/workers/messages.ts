@@ -1,3 +1,4 @@
+import type { MetricsOfProcess } from '../../cloud/monitoring/metrics.ts'
 import type { SiblingMessage } from '../../cloud/foundation/siblings.ts'
 
 /** Messages between the primary process and its workers. */
@@ -14,6 +15,8 @@ export type FromWorker =
   | { kind: 'serving'; ready: ReadyFields }
   /** The primary process passes the message on to all other workers. */
   | { kind: 'sibling'; message: SiblingMessage }
+  /** Answer to the request with this number. */
+  | { kind: 'metrics'; request: number; metrics: MetricsOfProcess }
 
 /** From the primary process to a worker. */
 export type ToWorker =
@@ -24,3 +27,5 @@ export type ToWorker =
   | { kind: 'ended'; processId: string }
   /** From another worker. */
   | { kind: 'sibling'; message: SiblingMessage }
+  /** Requests the metrics of this worker. */
+  | { kind: 'metrics'; request: number }

@@ -1,11 +1,13 @@
 import cluster, { type Worker } from 'node:cluster'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import type { Log } from '../../cloud/foundation/log.ts'
+import type { MetricsOfProcess } from '../../cloud/monitoring/metrics.ts'
 import { assert } from '../../policy/assert.ts'
 import { pause, type Platform } from '../../policy/platform.ts'
 import { drainDelayMs } from '../cloud-broker.ts'
 import { openDataFolder, type DataFolder } from '../data-folder.ts'
 import { keyPlaceOf } from '../key-place.ts'
+import { metricsServer } from '../metrics-server.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { printReady } from '../output.ts'
 import { reservePort, type ReservedPort } from '../reserve-port.ts'
@@ -38,10 +40,12 @@ export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platfor
     const mqttPort = hasBroker ? await reservePort({ host, port: settings.mqttPort, flag: 'mqtt-port' }) : undefined
     const primary = new Primary({ platform, log, folder, ports: { port, mqttPort } })
     const ready = await primary.start(settings.workers)
+    const metrics = await metricsServer(settings, platform, log, () => primary.collectMetrics())
     const drainMs = drainDelayMs(settings)
     stopOnSignals(async () => {
       primary.leave()
       await pause(platform.timers, drainMs)
+      await metrics?.close()
       await primary.stop()
       folder.release()
     }, drainMs + STOP_WITHIN_MS)
@@ -50,7 +54,7 @@ export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platfor
     process.on('SIGHUP', () =>
       process.stdin.isTTY ? process.kill(process.pid, 'SIGTERM') : void primary.restartEach(),
     )
-    printReady(ready)
+    printReady({ ...ready, ...metrics?.ready })
   } catch (error) {
     for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGKILL')
     folder.release()
@@ -65,6 +69,9 @@ interface PrimaryParts {
   /** The ports are reserved until the first worker can listen. */
   ports: { port: ReservedPort; mqttPort: ReservedPort | undefined }
 }
+
+/** Maximum wait for the metrics of workers, ms. Prometheus waits 10 s. */
+const METRICS_WITHIN_MS = 4_000
 
 /** One worker process. */
 interface Member {
@@ -82,6 +89,9 @@ class Primary {
   readonly #restarts = restarts()
   /** The serving workers, and the replacements that are being started. */
   readonly #members = new Set<Member>()
+  /** Receivers of the metrics of workers, by request. */
+  readonly #collecting = new Map<number, (metrics: MetricsOfProcess) => void>()
+  #requests = 0
   #count = 0
   #isStopping = false
   #isRestarting = false
@@ -132,6 +142,25 @@ class Primary {
     }
   }
 
+  /** The metrics of all workers that answer in time. */
+  async collectMetrics(): Promise<MetricsOfProcess[]> {
+    const { platform } = this.#parts
+    const workers = [...this.#members].map(({ worker }) => worker)
+    const request = ++this.#requests
+    const answers: MetricsOfProcess[] = []
+    await new Promise<void>((resolve) => {
+      const cancel = platform.timers.after(METRICS_WITHIN_MS, resolve)
+      this.#collecting.set(request, (metrics) => {
+        if (answers.push(metrics) < workers.length) return
+        cancel()
+        resolve()
+      })
+      for (const worker of workers) tell(worker, { kind: 'metrics', request })
+    })
+    this.#collecting.delete(request)
+    return answers
+  }
+
   async #launch(): Promise<{ member: Member; ready: ReadyFields }> {
     const member = this.#fork()
     const ready = await member.serving
@@ -148,6 +177,7 @@ class Primary {
       worker.on('message', (message: FromWorker) => {
         if (message.kind === 'online') void this.#welcome(worker, processId)
         else if (message.kind === 'serving') resolve(message.ready)
+        else if (message.kind === 'metrics') this.#collecting.get(message.request)?.(message.metrics)
         else for (const other of this.#members) if (other.worker !== worker) tell(other.worker, message)
       })
       worker.once('exit', () => reject(new Error('a worker did not start: its error is above')))

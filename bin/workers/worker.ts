@@ -1,3 +1,4 @@
+import type { MetricsOfProcess } from '../../cloud/monitoring/metrics.ts'
 import type { SiblingMessage, Siblings } from '../../cloud/foundation/siblings.ts'
 import { isOfRun } from '../data-folder.ts'
 import type { FromWorker, ReadyFields, ToWorker } from './messages.ts'
@@ -11,6 +12,8 @@ export interface WorkerCalls {
   onEnded(): void
   /** All workers will stop soon. */
   onLeave(): void
+  /** Collects the metrics of this worker, if the cloud serves metrics. */
+  collectMetrics?(): Promise<MetricsOfProcess>
 }
 
 /** What a new worker gets from the primary process: its settings, and calls to the primary process. */
@@ -50,6 +53,10 @@ export function startOfWorker(): Promise<WorkerStart> {
         for (const handle of handlers) handle(message.message)
         return
       }
+      if (message.kind === 'metrics') {
+        void answerMetrics(message.request, calls)
+        return
+      }
       const { processId, port, mqttPort, formerRun } = message
       resolve({
         processId,
@@ -65,6 +72,12 @@ export function startOfWorker(): Promise<WorkerStart> {
     })
     tell({ kind: 'online' })
   })
+}
+
+/** Without an answer, the primary process leaves this worker out. */
+async function answerMetrics(request: number, { collectMetrics }: WorkerCalls): Promise<void> {
+  const metrics = await collectMetrics?.().catch(() => undefined)
+  if (metrics) tell({ kind: 'metrics', request, metrics })
 }
 
 function tell(message: FromWorker): void {

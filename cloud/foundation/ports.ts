@@ -24,6 +24,12 @@ export interface LastSeen {
   flush(database: Database): Promise<void>
 }
 
+/** Counts requests for `/metrics`. */
+export interface RequestMetrics {
+  /** Counts an answered request. `seconds`: time from the arrival of the request to its response. */
+  observeRequest(operation: string, status: number, seconds: number): void
+}
+
 /** Key pair that identifies this installation to push services (RFC 8292). */
 export interface VapidKeys {
   /** Uncompressed point, base64url, as browsers expect it. */

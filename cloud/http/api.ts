@@ -90,6 +90,19 @@ class OperationHandler {
       ...corsHeaders(this.#operations.get(name), c.req.header('authorization')),
     }
     const incoming = { c, name, requestId, headers }
+    const { metrics, platform } = this.#services
+    const beganMs = platform.clock.elapsed()
+    const response = await this.#respond(incoming)
+    // Other names would be labels without limit.
+    metrics?.observeRequest(
+      this.#operations.has(name) ? name : 'unknown',
+      response.status,
+      (platform.clock.elapsed() - beganMs) / 1_000,
+    )
+    return response
+  }
+
+  async #respond(incoming: Incoming): Promise<Response> {
     try {
       return await this.#carryOut(await this.#admit(incoming), incoming)
     } catch (error) {

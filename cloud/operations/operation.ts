@@ -13,7 +13,7 @@ import type { Package } from '../foundation/packages.ts'
 import type { Serializable } from './raw-json.ts'
 import type { WaitForRelease } from './lease-recall.ts'
 import type { Notifier } from './notifier.ts'
-import type { KeyUsage, LastSeen, VapidKeys } from '../foundation/ports.ts'
+import type { KeyUsage, LastSeen, VapidKeys, RequestMetrics } from '../foundation/ports.ts'
 import type { Readiness } from '../foundation/readiness.ts'
 import type { Area } from './areas.ts'
 
@@ -34,6 +34,7 @@ export interface Services {
   readonly keyUsage: KeyUsage
   readonly lastSeen: LastSeen
   readonly readiness: Readiness
+  readonly metrics: RequestMetrics | undefined
   readonly images: ImageStore
   /** `wake` starts the sender after notices were enqueued. */
   readonly push: { readonly wake: () => void; readonly vapid: VapidKeys }
