@@ -8,6 +8,7 @@ import { agentTopic, storeTopic } from '../../policy/mqtt-topics.ts'
 import type { Json } from '../support/cloud.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
+import { IS_FULL_SIZE } from '../support/full-size.ts'
 import { CLOUD_LOGIN, MANAGED_BROKERS, hasProgram, type ManagedBroker } from '../support/outside-brokers.ts'
 import { runProcess } from '../support/processes.ts'
 import { readIdentity } from '../../edge-agent/identity/identity.ts'
@@ -16,8 +17,7 @@ import { secretFiles } from '../../bin/secret-files.ts'
 /** Why the journey is skipped. RabbitMQ takes too long for each run of CI: `.ci/full` runs it. */
 function whyNot(program: string): string | undefined {
   if (!hasProgram(program)) return `(install ${program})`
-  const isFull = process.env['UNTAG_TEST_FULL'] === 'true'
-  return program === 'rabbitmq-server' && !isFull ? '(set UNTAG_TEST_FULL=true)' : undefined
+  return program === 'rabbitmq-server' && !IS_FULL_SIZE ? '(set UNTAG_TEST_FULL=true)' : undefined
 }
 
 describe.each(MANAGED_BROKERS)('a store with $name as its broker', ({ name, program, make }) => {

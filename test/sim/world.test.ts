@@ -9,6 +9,7 @@ import { LYING_AGENT_MUTANTS } from '../../verification/simulation/mutants/lying
 import { shopsIn } from '../../verification/simulation/nodes/shops.ts'
 import { runSeed } from '../../verification/simulation/run-seed.ts'
 import { scheduler } from '../../verification/simulation/virtual/scheduler.ts'
+import { IS_FULL_SIZE } from '../support/full-size.ts'
 import { runSim } from '../support/sim-process.ts'
 
 const DIST = join(import.meta.dirname, '../../dist')
@@ -141,10 +142,15 @@ describe('the mutation catalogue', () => {
 })
 
 describe('mutants that accept false reports about other agents', () => {
-  // Each mutant is found within the first sixteen runs with a lying agent.
-  it('are all found within 60 runs', { timeout: 300_000 }, async () => {
+  // Each mutant is found within the first sixteen runs with a lying agent. The sample has those that the first run finds.
+  it(`are found within 60 runs${IS_FULL_SIZE ? '' : ' (a sample)'}`, { timeout: 300_000 }, async () => {
     const file = join(folder, 'lies.json')
-    const names = LYING_AGENT_MUTANTS.map((bug) => bug.name)
+    const sample = new Set([
+      'delegation-from-any-agent',
+      'release-notice-without-receipt',
+      'acknowledgement-of-other-ledger',
+    ])
+    const names = LYING_AGENT_MUTANTS.map((bug) => bug.name).filter((name) => IS_FULL_SIZE || sample.has(name))
     await runSim(['--bugs', '--seeds', '60', '--only', names.join(','), '--json', file])
     const { bugs } = JSON.parse(readFileSync(file, 'utf8')) as { bugs: { name: string; seed: number | null }[] }
     expect(bugs.filter(({ seed }) => seed === null)).toEqual([])
