@@ -3,7 +3,7 @@ import type { Client } from './client.ts'
 import type { Cluster } from './cluster.ts'
 import { enrolAt } from './agent.ts'
 import type { Fields, Step } from './history.ts'
-import { eanNumber, must, type Scene } from './scene.ts'
+import { eanNumber, must, newOffer, type Scene } from './scene.ts'
 
 /** What all contests share. */
 export interface ContestParts {
@@ -134,18 +134,6 @@ const CONTESTS: Readonly<Record<string, Contest>> = {
     const { code } = await must(client, 'createEnrolmentCode', { storeId })
     return async (n) => (await enrolAt(cluster.address(n % cluster.size) ?? '', String(code))).ok
   },
-}
-
-/** Requests a new live offer that starts after `startsInMs`. */
-export function newOffer({ liveStoreId }: Scene, round: number, startsInMs: number): Fields {
-  const nowMs = Date.now()
-  return {
-    storeIds: [liveStoreId],
-    title: `Angebot ${round}`,
-    validFrom: new Date(nowMs + startsInMs).toISOString(),
-    validTo: new Date(nowMs + 86_400_000).toISOString(),
-    products: [{ name: 'Kaffee', price: 4, oldPrice: 5 }],
-  }
 }
 
 /** Number of contests. Each uses one number of a round. */

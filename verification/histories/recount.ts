@@ -98,6 +98,24 @@ const RECOUNTS: readonly Recount[] = [
       GROUP BY 1 HAVING count(o.event_id) <> 1`,
   },
   {
+    wrong: 'an offer was published several times',
+    sql: `SELECT data::json ->> 'offerId', count(*) FROM outbox_event WHERE type = 'offer.published' GROUP BY 1 HAVING count(*) > 1`,
+  },
+  {
+    wrong: 'an offer is active and was not published',
+    sql: `SELECT offer_id FROM offer JOIN offer_group g USING (group_id) WHERE g.status = 'ACTIVE'
+      AND offer_id NOT IN (SELECT data::json ->> 'offerId' FROM outbox_event WHERE type = 'offer.published')`,
+  },
+  {
+    wrong: 'journal rows of an agent are missing',
+    sql: `SELECT agent_id, last_seq, count(seq) FROM agent LEFT JOIN journal_row USING (agent_id)
+      GROUP BY 1, 2 HAVING count(seq) <> last_seq OR count(seq) <> count(DISTINCT seq)`,
+  },
+  {
+    wrong: 'journal rows of an agent are not applied',
+    sql: `SELECT agent_id, seq FROM journal_row WHERE applied = 0`,
+  },
+  {
     wrong: 'two events have one number',
     sql: `SELECT seq, count(*) FROM outbox_event WHERE seq IS NOT NULL GROUP BY 1 HAVING count(*) > 1`,
   },
@@ -122,6 +140,14 @@ export async function eventsToDeliver(databaseUrl: string): Promise<string[]> {
       `SELECT event_id FROM outbox_event WHERE type = 'checkout.completed'`,
     )
     return rows.map(({ event_id }) => event_id)
+  })
+}
+
+/** Number of offers whose start is due. */
+export async function dueOffers(databaseUrl: string): Promise<number> {
+  return withClient(databaseUrl, async (client) => {
+    const { rowCount } = await client.query('SELECT FROM offer_group WHERE due_ms <= extract(epoch FROM now()) * 1000')
+    return rowCount ?? 0
   })
 }
 

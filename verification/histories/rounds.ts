@@ -1,8 +1,9 @@
 import type { Client } from './client.ts'
 import { historyOf, type Fields, type ObjectHistory, type Step } from './history.ts'
+import { KEY, OFFER } from './models/accounts.ts'
 import { RIGHT } from './models/rights.ts'
 import { BALANCE, EAN, ORDER, purchaseModel, stockModel } from './models/shop.ts'
-import { eanNumber, type Scene } from './scene.ts'
+import { eanNumber, newOffer, type Scene } from './scene.ts'
 
 /** A round of clients that want the same object at the same time. */
 export interface RoundParts {
@@ -218,6 +219,39 @@ export const moveOrder: Round = async (parts) => {
   return historyOf(`order ${orderId}`, steps, ORDER)
 }
 
+/** Clients use, roll and revoke one API key. */
+export const rollKeys: Round = async ({ client, round }) => {
+  const made = await client.callOnce('createApiKey', { kind: 'secret', name: `Kasse ${round}` })
+  if (made.outcome !== 'done') return undefined
+  const { keyId, key } = made.answer
+  const { steps, call } = recorder(client)
+  const use = async () => void steps.push(await client.call('fetchApiKeys', {}, { bearer: String(key) }))
+  const roll = (overlapHours: number) => () => call('rollApiKey', { keyId, overlapHours })
+  const end = client.chance(2) === 0 ? roll(0) : () => call('revokeApiKey', { keyId })
+  await together(4, [use, roll(1), use, use, end, use, roll(0), use, roll(1), use])
+  // The account has a limit of keys.
+  for (const { operation, answer } of steps)
+    if (operation === 'rollApiKey' && answer['keyId'] !== undefined)
+      await client.call('revokeApiKey', { keyId: answer['keyId'] })
+  return historyOf(`API key of round ${round}`, steps, KEY)
+}
+
+/** Clients change and delete an offer that begins soon. Other offers begin undisturbed. */
+export const publishOffer: Round = async ({ client, scene, round }) => {
+  const { liveKey } = scene
+  const live = { bearer: liveKey }
+  const made = await client.callOnce('createOffer', newOffer(scene, round, client.chance(2_000)), 2, live)
+  if (made.outcome !== 'done') return undefined
+  const { offerId } = made.answer
+  const steps: Step[] = []
+  const call = (operation: string, body: Fields) => async () =>
+    void steps.push(await client.call(operation, { offerId, ...body }, live))
+  const change = call('updateOffer', { title: `Aktion ${round}` })
+  const remove = call('deleteOffer', {})
+  await together(3, client.chance(2) === 0 ? [change, change] : [change, remove, change, remove])
+  return historyOf(`offer ${round}`, steps, OFFER)
+}
+
 /** The load draws its rounds from this list. A round that is listed twice is drawn twice as often. */
 export const ROUNDS: readonly Round[] = [
   claim(6),
@@ -229,4 +263,6 @@ export const ROUNDS: readonly Round[] = [
   movePoints,
   listEan,
   moveOrder,
+  rollKeys,
+  publishOffer,
 ]

@@ -8,7 +8,7 @@ import { startCluster, type Cluster } from './cluster.ts'
 import { CONTEST_COUNT, runContests } from './contests.ts'
 import { describeSteps, type ObjectHistory } from './history.ts'
 import { LOST_ANSWERS, spendWithLostAnswers } from './lost-answers.ts'
-import { accountIn, eventsToDeliver, recount } from './recount.ts'
+import { accountIn, dueOffers, eventsToDeliver, recount } from './recount.ts'
 import { claim, ROUNDS, type Round } from './rounds.ts'
 import { must, openScene, type Scene } from './scene.ts'
 
@@ -231,9 +231,20 @@ class Load {
     wrong.push(...(await follower.missed()))
     const { unknown } = this.#client.figures
     if (this.#faults === 0 && unknown > 0) wrong.push(`${unknown} requests failed without a fault`)
-    wrong.push(...(await this.#undelivered()))
+    wrong.push(...(await this.#undelivered()), ...(await this.#unpublished()))
     wrong.push(...(await recount(this.#cluster.databaseUrl)))
     wrong.push(...(await this.#cluster.damage()))
+  }
+
+  /** Waits until the schedulers have published all due offers. */
+  async #unpublished(): Promise<string[]> {
+    const endsMs = this.#platform.clock.elapsed() + DELIVERY_MS
+    for (;;) {
+      const due = await dueOffers(this.#cluster.databaseUrl)
+      if (due === 0) return []
+      if (this.#platform.clock.elapsed() >= endsMs) return [`${due} offers were not published`]
+      await this.#pause(100)
+    }
   }
 
   /** Waits until each event has reached the webhook. Without faults, each event arrives once. */

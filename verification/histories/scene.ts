@@ -11,6 +11,7 @@ export interface Scene {
   readonly programId: string
   /** A store in live mode. Only live offers are stored. */
   readonly liveStoreId: string
+  readonly liveKey: string
 }
 
 const DEVICES = 6
@@ -33,6 +34,7 @@ export async function openScene(client: Client, { live, admin }: Cluster['keys']
     devices,
     programId: String(programId),
     liveStoreId: String(approved['storeId']),
+    liveKey: live,
   }
 }
 
@@ -54,6 +56,18 @@ export async function must(client: Client, operation: string, body: Fields, bear
   const { outcome, answer, reason } = await client.callOnce(operation, body, 1, as)
   assert(outcome === 'done', `${operation} ${JSON.stringify(body)} is ${outcome}: ${reason}`)
   return answer
+}
+
+/** Requests a new live offer that starts after `startsInMs`. */
+export function newOffer({ liveStoreId }: Scene, round: number, startsInMs: number): Fields {
+  const nowMs = Date.now()
+  return {
+    storeIds: [liveStoreId],
+    title: `Angebot ${round}`,
+    validFrom: new Date(nowMs + startsInMs).toISOString(),
+    validTo: new Date(nowMs + 86_400_000).toISOString(),
+    products: [{ name: 'Kaffee', price: 4, oldPrice: 5 }],
+  }
 }
 
 /** The n-th EAN of a run, with its check digit. */
