@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import { newProductRow, type NewProduct } from '../../cloud/catalogue/product-row.ts'
 import { renderListing } from '../../cloud/catalogue/render.ts'
-import { joinTerms, searchTermsOf } from '../../cloud/catalogue/search-terms.ts'
+import { searchTermsOf } from '../../cloud/catalogue/search-terms.ts'
 import { auditRow, outboxRow, Refused, type BareCall } from './bare-context.ts'
 import { INSERT_PRODUCT, PAGE } from './statements.ts'
 
@@ -38,16 +38,15 @@ export async function insertProduct(
     price_cent,
     old_price_cent,
     updated_ms: nowMs,
+    listing_no: 0, // The statement replaces it.
   })
-  const words = searchTermsOf(row)
-  const joined = joinTerms(words)
   const { name, price } = input
   const [done] = await ask<{ stores: number; made: number }>(INSERT_PRODUCT, [
     storeId,
     caller.tenant,
     JSON.stringify(row),
     JSON.stringify(listing),
-    JSON.stringify(words.map((word) => ({ store_id: storeId, word, product_id: productId, words: joined }))),
+    searchTermsOf(row),
     row.category === null ? [''] : ['', row.category],
     auditRow(call, 'insertProduct', productId),
     outboxRow(call, storeId, 'product.created', { productId, storeId, ean, name, price }),

@@ -4,10 +4,10 @@ import type { Program } from '../child.ts'
 import { OPERATIONS, shopsContender, type Engine, type Load, type Operation } from './contender.ts'
 
 /**
- * Tables of counters. The comparison skips these tables, because the bare routes append rows to them and the cloud
- * updates their rows.
+ * Tables of counters, and the search index. The comparison skips these tables. The bare routes append rows to the counters and the
+ * cloud updates their rows. A new product adds a row to the index only for words that its block does not have yet.
  */
-const COUNTERS = /^(?:added_|store_day|product_count)/
+const COUNTERS = /^(?:added_|store_day|product_count|product_word)/
 const ONE: Load = { name: 'one', accounts: 1, connections: 1 }
 /**
  * Maximum attempts. The first request also creates the account's keys, and a job of the cloud may add a row, so the

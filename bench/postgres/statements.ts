@@ -65,8 +65,17 @@ export const INSERT_PRODUCT: Statement = {
   text: `
     with own as (select store_id from store where store_id = $1 and tenant = $2),
       made as (${rowOf('product', '$3', 'own')} on conflict (tenant, ean) do nothing returning product_id),
-      listed as (${rowOf('store_product', '$4', 'made')}),
-      words as (${rowsOf('product_word', '$5', 'made')}),
+      numbered as (select nextval('listing_number') as listing_no from made),
+      listed as (
+        insert into store_product
+        select r.* from numbered, jsonb_populate_record(null::store_product, $4::jsonb || to_jsonb(numbered)) r),
+      words as (
+        insert into product_word
+        select $1, word, listing_no / 4096, ' ' || substr(digits, (listing_no % 4096 / 64)::int + 1, 1)
+          || substr(digits, (listing_no % 64)::int + 1, 1)
+        from numbered, unnest($5::text[]) as word,
+          (values ('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_')) as d(digits)
+        on conflict (store_id, word, block) do update set products = product_word.products || excluded.products),
       counted as (insert into added_products select $1, c, 1 from made, unnest($6::text[]) c),
       audited as (${rowOf('audit_entry', '$7', 'made')}),
       emitted as (${rowOf('outbox_event', '$8', 'made')})

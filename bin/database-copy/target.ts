@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { COPYING } from '../../cloud/persistence/migrate.ts'
+import { RAISE_LISTING_NUMBERS } from '../../cloud/persistence/listing-numbers.ts'
 import { createTables } from '../../cloud/persistence/postgres-tables.ts'
 import { counted } from '../counted.ts'
 import { errorText } from '../error-text.ts'
@@ -139,6 +140,7 @@ function targetOn(client: pg.Client, url: string, copyId: string | undefined): T
     },
     rows: (table) => rowsOf(client, table),
     async finish() {
+      await client.query(RAISE_LISTING_NUMBERS)
       await client.query('ANALYZE')
       await client.query('SET synchronous_commit = on')
       await client.query('DELETE FROM migration WHERE starts_with(name, $1)', [COPYING])

@@ -5,9 +5,9 @@ import type { Call } from '../operations/operation.ts'
 import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
 import { changedRow, newProductRow, priceColumns, sharedColumns } from './product-row.ts'
 import { findSharedProduct, listListings } from './queries.ts'
-import { pricedAt, toProduct, type Listing } from './render.ts'
+import { pricedAt, toProduct } from './render.ts'
 import { PRODUCT_FIELDS, type Product, type ProductChanges, type ProductInput } from './schema.ts'
-import { addNewProduct, writeProducts } from './write-products.ts'
+import { addNewProduct, writeProducts, type PriceInStore } from './write-products.ts'
 
 /** Result of `insertIntoStore`. */
 export interface InsertedProduct {
@@ -38,11 +38,7 @@ export async function insertIntoStore(
 /**
  * Adds a product of the account to a store. `stated`: the row to write if the product is no longer sold in any store.
  */
-async function listSharedProduct(
-  call: Call,
-  stated: ProductRow,
-  listing: Omit<Listing, 'product_id'>,
-): Promise<ProductRow> {
+async function listSharedProduct(call: Call, stated: ProductRow, listing: PriceInStore): Promise<ProductRow> {
   call.requireAlone()
   const { tenant, ean } = stated
   const before = await findSharedProduct(call.db, tenant, { ean })

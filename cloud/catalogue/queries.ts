@@ -2,7 +2,7 @@ import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { Page } from '../operations/paging.ts'
 import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
-import type { Listing } from './render.ts'
+import type { NumberedListing } from './render.ts'
 import type { PricedProduct } from './schema.ts'
 
 /** Products of a store at the store's prices. */
@@ -169,12 +169,12 @@ export async function findByEans(db: Db, tenant: string, eans: readonly string[]
 }
 
 /** Listings of these products (at most 500) in all stores, by product id. */
-export async function listListings(db: Db, productIds: readonly string[]): Promise<Map<string, Listing[]>> {
-  const found = new Map<string, Listing[]>()
+export async function listListings(db: Db, productIds: readonly string[]): Promise<Map<string, NumberedListing[]>> {
+  const found = new Map<string, NumberedListing[]>()
   if (productIds.length === 0) return found
   const rows = await db
     .selectFrom('store_product')
-    .select(['store_id', 'product_id', 'price_cent', 'old_price_cent', 'updated_ms'])
+    .select(['store_id', 'product_id', 'price_cent', 'old_price_cent', 'updated_ms', 'listing_no'])
     .where('product_id', 'in', productIds)
     .orderBy('store_id')
     .execute()

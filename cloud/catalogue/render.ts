@@ -1,5 +1,6 @@
 import { eurosOf, iso, definedFields } from '../operations/fields.ts'
 import type { ProductRow, StoreProductRow } from '../persistence/tables/stores.ts'
+import { searchTermsOf } from './search-terms.ts'
 import type { Nutrition, PricedProduct, Product } from './schema.ts'
 
 /** Increase this with each change of the product document. The next start then rebuilds all stored documents. */
@@ -7,6 +8,9 @@ export const DOCUMENT_VERSION = '1'
 
 /** Price of a product in one store. */
 export type Listing = Pick<StoreProductRow, 'store_id' | 'product_id' | 'price_cent' | 'old_price_cent' | 'updated_ms'>
+
+/** A listing that is stored, or is about to be. */
+export type NumberedListing = Listing & Pick<StoreProductRow, 'listing_no'>
 
 /** Converts a row to the API form. */
 export function toProduct(row: PricedProduct): Product {
@@ -52,8 +56,10 @@ export function pricedAt(product: ProductRow, listing: Listing): PricedProduct {
 }
 
 /** Builds the row of a product in a store, including the stored document. */
-export function renderListing(product: ProductRow, listing: Listing): StoreProductRow {
-  const { store_id, product_id, price_cent, old_price_cent, updated_ms } = listing
+export function renderListing(product: ProductRow, listing: NumberedListing): StoreProductRow {
+  const { store_id, product_id, price_cent, old_price_cent, updated_ms, listing_no } = listing
   const doc = JSON.stringify(toProduct(pricedAt(product, listing)))
-  return { store_id, product_id, price_cent, old_price_cent, updated_ms, category: product.category, doc }
+  const words = ` ${searchTermsOf(product).join(' ')} `
+  const { category } = product
+  return { store_id, product_id, price_cent, old_price_cent, updated_ms, category, doc, words, listing_no }
 }

@@ -26,8 +26,3 @@ export function searchTermsOf({
 export function queryTermsOf(q: string): string[] {
   return [...new Set(termsIn(q))].slice(0, QUERY_TERMS_LIMIT)
 }
-
-/** Joins terms so that ` prefix` matches if a term starts with this prefix. */
-export function joinTerms(words: readonly string[]): string {
-  return words.map((word) => ` ${word}`).join('')
-}

@@ -1,102 +1,178 @@
 import type { Db } from '../persistence/database.ts'
-import { prepared } from '../persistence/prepared.ts'
-import { QUERY_TERMS_LIMIT, queryTermsOf } from './search-terms.ts'
+import { listingsIn, listingsOfAll } from './search-blocks.ts'
+import { beginning, COMPARED_AT_ONCE, Documents, whole } from './search-documents.ts'
+import { allRowsBeginning, beginLongerWords, rowsBeginning, textsIn, windowsOf } from './search-queries.ts'
+import type { IndexRow } from './search-queries.ts'
+import { queryTermsOf } from './search-terms.ts'
 
 /**
- * A search scans the index entries of the rarest term of the query, and keeps products that match the other terms too.
+ * Order of the results, the same on each engine:
  *
- * Results have the order of the index: a whole word comes before longer words that start with it.
+ * 1. products that have each term of the query as a whole word;
+ * 2. the first word of the product that the longest term of the query begins, by bytes;
+ * 3. the number of the listing. This is the order in which the store got the products, but on PostgreSQL each connection
+ *    numbers its own blocks.
+ *
+ * A search reads the index by blocks of listings, so frequent words cost little: their first blocks contain enough
+ * results.
  */
 
-/** Maximum number of entries that are counted for each term to find the rarest term. */
-const COUNT_LIMIT = 1_000
-/**
- * Maximum number of entries that one database query scans. This limit matters if a query has two frequent terms that
- * few products share.
- */
-const SCAN_LIMIT = 20_000
-/** Character that sorts after all others. A prefix followed by it ends the range of the terms with this prefix. */
-const LAST = '\u{10FFFF}'
+/** Maximum number of products whose words one step of a search compares with its terms. */
+const CHECKED_LIMIT = 2_000
+/** With at most this many candidates, comparing their words is cheaper than reading the index for another term. */
+const FEW = COMPARED_AT_ONCE
 
-const countOf = prepared((db, p: { storeId: string; from: string; to: string; limit: number }) =>
-  db
-    .selectFrom((eb) =>
-      eb
-        .selectFrom('product_word')
-        .select('word')
-        .where('store_id', '=', p.storeId)
-        .where('word', '>=', p.from)
-        .where('word', '<', p.to)
-        .limit(p.limit)
-        .as('some'),
-    )
-    .select((eb) => eb.fn.countAll<number>().as('count')),
-)
-
-interface Range {
-  storeId: string
-  /** Start of the range, exclusive. */
-  word: string
-  productId: string
-  /** End of the range, exclusive. */
-  to: string
-  scan: number
-  limit: number
-  /** LIKE patterns for the other terms of the query. */
-  [other: `other${number}`]: string
+interface Search {
+  readonly db: Db
+  readonly storeId: string
+  /** The longest first. */
+  readonly terms: readonly string[]
+  readonly limit: number
+  readonly documents: Documents
+  /** Listings found, in order. */
+  readonly found: Set<number>
 }
-
-/** One prepared query for each number of other terms. */
-const found = Array.from({ length: QUERY_TERMS_LIMIT }, (_, others) =>
-  prepared((db, p: Range) => {
-    const entries = db
-      .selectFrom('product_word')
-      .select(['word', 'product_id', 'words'])
-      .where('store_id', '=', p.storeId)
-      .where((eb) => eb(eb.refTuple('word', 'product_id'), '>', eb.tuple(p.word, p.productId)))
-      .where('word', '<', p.to)
-      .orderBy('word')
-      .orderBy('product_id')
-      .limit(p.scan)
-      .as('entry')
-    let query = db
-      .selectFrom(entries)
-      .innerJoin('store_product', 'store_product.product_id', 'entry.product_id')
-      .select(['entry.word', 'entry.product_id', 'store_product.doc'])
-      .where('store_product.store_id', '=', p.storeId)
-    for (let i = 0; i < others; i++) query = query.where('entry.words', 'like', p[`other${i}`] ?? '')
-    return query.orderBy('entry.word').orderBy('entry.product_id').limit(p.limit)
-  }),
-)
 
 /**
  * Returns the documents of at most `limit` products. Each of these products has, for each prefix in `q`, a term that
  * starts with the prefix. Returns an empty list if `q` contains no term.
  */
 export async function searchDocuments(db: Db, storeId: string, q: string, limit: number): Promise<string[]> {
-  const [rarest, ...others] = await byRarity(db, storeId, queryTermsOf(q))
-  const page = found[others.length]
-  if (rarest === undefined || !page) return []
-  const patterns = Object.fromEntries(others.map((word, i) => [`other${i}`, `% ${word}%`]))
-  const documents = new Map<string, string>()
-  // A second page is needed only if rows repeat products, because several terms of one product start with the prefix.
-  for (let [word, productId] = [rarest, '']; documents.size < limit;) {
-    const rows = await page(db, { storeId, word, productId, to: rarest + LAST, scan: SCAN_LIMIT, limit, ...patterns })
-    for (const row of rows) if (documents.size < limit) documents.set(row.product_id, row.doc)
-    const last = rows.at(-1)
-    if (!last || rows.length < limit) break
-    ;[word, productId] = [last.word, last.product_id]
+  const terms = queryTermsOf(q).sort((a, b) => b.length - a.length)
+  const documents = new Documents(db, storeId)
+  const found = new Set<number>()
+  const search: Search = { db, storeId, terms, limit, documents, found }
+  const [first, second] = terms
+  if (first === undefined) return []
+  if (second === undefined) await addFrom(search, listingsBeginning(search, first), [])
+  else {
+    await findWholeWords(search, [first, second])
+    if (found.size < limit && (await beginLongerWords(db, storeId, terms))) await findBeginnings(search, first)
   }
-  return [...documents.values()]
+  await documents.read([...found])
+  return [...found].flatMap((listing) => documents.get(listing) ?? [])
 }
 
-/** Sorts by rarity, the rarest term first; among equally rare terms the longest first. */
-async function byRarity(db: Db, storeId: string, terms: readonly string[]): Promise<string[]> {
-  if (terms.length < 2) return [...terms]
-  const counted = []
-  for (const word of terms) {
-    const [row] = await countOf(db, { storeId, from: word, to: word + LAST, limit: COUNT_LIMIT })
-    counted.push({ word, count: row?.count ?? 0 })
+/** Finds listings that have each term as a whole word. `two` are the first two terms. */
+async function findWholeWords(search: Search, two: readonly [string, string]): Promise<void> {
+  const { db, storeId, terms, limit, documents, found } = search
+  const others = terms.slice(2)
+  for await (const window of windowsOf(db, storeId, two)) {
+    let candidates = window.blocks.flatMap(({ block, texts }) =>
+      listingsOfAll(
+        block,
+        texts.map((text) => [text]),
+      ),
+    )
+    for (const term of others) {
+      if (candidates.length <= FEW) break
+      const texts = await textsIn(db, storeId, term, window)
+      const listings = new Set([...texts].flatMap(([block, products]) => listingsIn({ block, products })))
+      candidates = candidates.filter((listing) => listings.has(listing))
+    }
+    if (candidates.length <= FEW) candidates = await documents.matching(candidates, others.map(whole))
+    for (const listing of candidates) if (found.size < limit) found.add(listing)
+    if (found.size >= limit) return
   }
-  return counted.sort((a, b) => a.count - b.count || b.word.length - a.word.length).map(({ word }) => word)
+}
+
+/** Finds listings that have, for each term, a word that begins with it. `first` is the longest term. */
+async function findBeginnings(search: Search, first: string): Promise<void> {
+  const others = search.terms.slice(1)
+  // If many of the first products match, this is cheaper than reading the index for each term.
+  if (await addFrom(search, listingsBeginning(search, first), others, FEW)) return
+  const { candidates, rows, unread } = await readIndex(search)
+  if (!candidates) await addFrom(search, listingsBeginning(search, first), others)
+  else if (rows) await addFrom(search, inWordOrder(rows, candidates), unread)
+  else await addInAnyOrder(search, first, candidates, unread)
+}
+
+/** Listings with words that `term` begins, in the order of the words. */
+async function* listingsBeginning({ db, storeId }: Search, term: string): AsyncGenerator<number[]> {
+  for await (const rows of rowsBeginning(db, storeId, term)) for (const row of rows) yield listingsIn(row)
+}
+
+/**
+ * Adds the candidates that have, for each of these terms, a word that begins with it. Returns false if the search needs
+ * another way: less than one of `patience` candidates matches.
+ */
+async function addFrom(
+  { limit, documents, found }: Search,
+  candidates: AsyncIterable<number[]> | Iterable<number[]>,
+  terms: readonly string[],
+  patience = Infinity,
+): Promise<boolean> {
+  const patterns = terms.map(beginning)
+  let [checked, added] = [0, 0]
+  for await (const listings of candidates) {
+    const fresh = listings.filter((listing) => !found.has(listing))
+    for (let at = 0; at < fresh.length; at += FEW) {
+      const some = fresh.slice(at, at + FEW)
+      const matching = await documents.matching(some, patterns)
+      for (const listing of matching) if (found.size < limit) found.add(listing)
+      if (found.size >= limit) return true
+      if (terms.length === 0) continue
+      ;[checked, added] = [checked + some.length, added + matching.length]
+      if (checked >= CHECKED_LIMIT) return true
+      if (checked > (added + 1) * patience) return false
+    }
+  }
+  return true
+}
+
+/** What the index says about a query. */
+interface IndexResult {
+  /** Listings that each of the read terms has, ascending; undefined if no term was read. */
+  readonly candidates: readonly number[] | undefined
+  /** Index rows of the longest term, if it was read. */
+  readonly rows: readonly IndexRow[] | undefined
+  /** Terms with too many rows, and terms that are cheaper to compare with a few candidates. */
+  readonly unread: readonly string[]
+}
+
+async function readIndex({ db, storeId, terms }: Search): Promise<IndexResult> {
+  const [read, unread]: [(readonly IndexRow[])[], string[]] = [[], []]
+  let candidates: number[] | undefined
+  for (const term of terms) {
+    const rows = candidates && candidates.length <= FEW ? undefined : await allRowsBeginning(db, storeId, term)
+    if (rows) {
+      read.push(rows)
+      candidates = listingsOfTerms(read)
+    } else unread.push(term)
+  }
+  return { candidates, rows: unread.includes(terms[0] ?? '') ? undefined : read[0], unread }
+}
+
+/** Listings that each of the terms has, ascending. `terms` are their index rows. */
+function listingsOfTerms(terms: readonly (readonly IndexRow[])[]): number[] {
+  const blocks = new Map<number, string[][]>()
+  terms.forEach((rows, i) => {
+    for (const { block, products } of rows) {
+      const texts = blocks.get(block) ?? terms.map(() => [])
+      texts[i]?.push(products)
+      blocks.set(block, texts)
+    }
+  })
+  const inOrder = [...blocks].sort(([a], [b]) => a - b)
+  return inOrder.flatMap(([block, texts]) => listingsOfAll(block, texts))
+}
+
+/** Sorts listings by the first of their words in these index rows. */
+function* inWordOrder(rows: readonly IndexRow[], listings: readonly number[]): Generator<number[]> {
+  const rest = new Set(listings)
+  for (const row of rows) yield listingsIn(row).filter((listing) => rest.delete(listing))
+}
+
+/** Adds matching candidates in the order of the words that `first` begins, which the index did not tell. */
+async function addInAnyOrder(
+  { limit, documents, found }: Search,
+  first: string,
+  candidates: readonly number[],
+  terms: readonly string[],
+): Promise<void> {
+  const some = candidates.filter((listing) => !found.has(listing)).slice(0, CHECKED_LIMIT)
+  const matching = (await documents.matching(some, terms.map(beginning)))
+    .map((listing) => ({ listing, word: documents.firstWord(listing, first) }))
+    .sort((a, b) => Buffer.compare(a.word, b.word) || a.listing - b.listing)
+  for (const { listing } of matching) if (found.size < limit) found.add(listing)
 }

@@ -13,7 +13,7 @@ import {
   type PosOrigin,
 } from './product-row.ts'
 import { findByEans, listListings } from './queries.ts'
-import type { Listing } from './render.ts'
+import type { NumberedListing } from './render.ts'
 import { writeProducts, type ProductWrite } from './write-products.ts'
 
 /** Products per transaction and per bulk request. */
@@ -87,8 +87,8 @@ export async function upsertProducts(
 
 function changeOf(
   before: ProductRow,
-  known: readonly Listing[],
-  here: Listing | undefined,
+  known: readonly NumberedListing[],
+  here: NumberedListing | undefined,
   product: NewProduct,
   pos: PosOrigin | undefined,
   store_id: string,

@@ -1,9 +1,12 @@
+import { assert } from '../../policy/assert.ts'
 import type { Db } from '../persistence/database.ts'
 import { insertChunks } from '../persistence/insert-chunks.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
-import type { ProductRow, ProductWordRow, StoreProductRow } from '../persistence/tables/stores.ts'
-import { renderListing, type Listing } from './render.ts'
-import { joinTerms, searchTermsOf } from './search-terms.ts'
+import { NEXT_LISTING_NUMBER, takeListingNumbers } from '../persistence/listing-numbers.ts'
+import type { ProductRow, StoreProductRow } from '../persistence/tables/stores.ts'
+import { renderListing, type NumberedListing } from './render.ts'
+import { IndexChanges } from './search-index.ts'
+import { searchTermsOf } from './search-terms.ts'
 
 /**
  * All writes of the catalogue use this file. One transaction updates the product, its documents in all stores
@@ -14,10 +17,13 @@ export interface ProductWrite {
   before: ProductRow | undefined
   after: ProductRow
   /** Listings in all stores before the write. May be empty if the product itself does not change. */
-  known: readonly Listing[]
+  known: readonly NumberedListing[]
   /** New or changed price in one store. */
-  listing: Omit<Listing, 'product_id'> | undefined
+  listing: PriceInStore | undefined
 }
+
+/** A listing without its product. A new listing has no number yet. */
+export type PriceInStore = Omit<NumberedListing, 'product_id' | 'listing_no'> & { listing_no?: number }
 
 /**
  * Writes products and listings with their documents, terms and counts. `writes` may contain an unchanged product once
@@ -34,68 +40,75 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
  * has a product with this EAN. Does not search for the product first, because PostgreSQL would then let inserts of
  * neighbouring EANs conflict.
  */
-export async function addNewProduct(db: Db, after: ProductRow, listing: Omit<Listing, 'product_id'>): Promise<boolean> {
+export async function addNewProduct(db: Db, after: ProductRow, listing: PriceInStore): Promise<boolean> {
   const added = await db
     .insertInto('product')
     .values(after)
     .onConflict((c) => c.columns(['tenant', 'ean']).doNothing())
-    .returning('product_id')
+    .returning(NEXT_LISTING_NUMBER.as('listing_no'))
     .executeTakeFirst()
-  if (added) await writeListings(db, [{ before: undefined, after, known: [], listing }])
+  if (added) await writeListings(db, [{ before: undefined, after, known: [], listing: { ...listing, ...added } }])
   return added !== undefined
+}
+
+/** A write whose listing, if it has one, has a number. */
+type NumberedWrite = ProductWrite & { listing: Omit<NumberedListing, 'product_id'> | undefined }
+
+async function withNumbers(db: Db, writes: readonly ProductWrite[]): Promise<NumberedWrite[]> {
+  const isNew = ({ listing, known }: ProductWrite) =>
+    listing && listing.listing_no === undefined && !known.some((row) => row.store_id === listing.store_id)
+  const numbers = await takeListingNumbers(db, writes.filter(isNew).length)
+  return writes.map((write) => {
+    const { listing, known } = write
+    if (!listing) return { ...write, listing }
+    const number = listing.listing_no ?? known.find((row) => row.store_id === listing.store_id)?.listing_no
+    const listing_no = number ?? numbers.shift()
+    assert(listing_no !== undefined, 'a new listing got no number')
+    return { ...write, listing: { ...listing, listing_no } }
+  })
 }
 
 async function writeListings(db: Db, writes: readonly ProductWrite[]): Promise<void> {
   const listings: StoreProductRow[] = []
-  const words: { removed: ProductWordRow[]; added: ProductWordRow[] } = { removed: [], added: [] }
+  const index = new IndexChanges()
   const counts = new Map<string, Count>()
   const count = (store_id: string, category: string | null, by: number) => {
     if (category === null) return
     const key = `${store_id}\0${category}`
     counts.set(key, { store_id, category, products: (counts.get(key)?.products ?? 0) + by })
   }
-  for (const { before, after, known, listing } of writes) {
+  for (const { before, after, known, listing } of await withNumbers(db, writes)) {
     const oldTerms = before ? searchTermsOf(before) : []
     const newTerms = searchTermsOf(after)
-    const joined = joinTerms(newTerms)
-    const isSameTerms = joined === joinTerms(oldTerms)
     const repriced = known.filter((row) => row.store_id !== listing?.store_id && before !== after)
     for (const row of listing ? [...repriced, listing] : repriced) {
       const isNew = !known.some(({ store_id }) => store_id === row.store_id)
       listings.push(renderListing(after, { ...row, product_id: after.product_id }))
-      const word = (text: string): ProductWordRow => ({
-        store_id: row.store_id,
-        word: text,
-        product_id: after.product_id,
-        words: joined,
-      })
-      if (isNew || !isSameTerms) words.added.push(...newTerms.map(word))
-      if (!isNew) words.removed.push(...oldTerms.filter((w) => !newTerms.includes(w)).map(word))
+      const indexed = isNew ? [] : oldTerms
+      for (const word of indexed) if (!newTerms.includes(word)) index.remove({ ...row, word })
+      for (const word of newTerms) if (!indexed.includes(word)) index.add({ ...row, word })
       if (isNew) count(row.store_id, '', 1)
       if (!isNew) count(row.store_id, before?.category ?? null, -1)
       count(row.store_id, after.category, 1)
     }
   }
   for (const rows of insertChunks(listings)) await upsertListings(db, rows)
-  for (const rows of insertChunks(words.removed)) await deleteTerms(db, rows)
-  for (const rows of insertChunks(words.added)) await insertTerms(db, rows)
+  await index.write(db)
   await addToCounts(db, [...counts.values()])
 }
 
 /** Removes a product from a store. The product row stays, because purchases and other stores may refer to it. */
 export async function removeListing(db: Db, storeId: string, product: ProductRow): Promise<void> {
-  await db
+  const removed = await db
     .deleteFrom('store_product')
     .where('store_id', '=', storeId)
     .where('product_id', '=', product.product_id)
-    .execute()
-  const words = searchTermsOf(product).map((word) => ({
-    store_id: storeId,
-    word,
-    product_id: product.product_id,
-    words: '',
-  }))
-  for (const rows of insertChunks(words)) await deleteTerms(db, rows)
+    .returning('listing_no')
+    .executeTakeFirst()
+  if (!removed) return
+  const index = new IndexChanges()
+  for (const word of searchTermsOf(product)) index.remove({ store_id: storeId, word, ...removed })
+  await index.write(db)
   const categories = ['', ...(product.category === null ? [] : [product.category])]
   await addToCounts(
     db,
@@ -127,25 +140,10 @@ const upsertListings = preparedInsert((db, rows: readonly StoreProductRow[]) =>
         category: eb.ref('excluded.category'),
         updated_ms: eb.ref('excluded.updated_ms'),
         doc: eb.ref('excluded.doc'),
+        words: eb.ref('excluded.words'),
       })),
     ),
 )
-
-const insertTerms = preparedInsert((db, rows: readonly ProductWordRow[]) =>
-  db
-    .insertInto('product_word')
-    .values(rows)
-    .onConflict((c) =>
-      c.columns(['store_id', 'word', 'product_id']).doUpdateSet((eb) => ({ words: eb.ref('excluded.words') })),
-    ),
-)
-
-async function deleteTerms(db: Db, rows: readonly ProductWordRow[]): Promise<void> {
-  await db
-    .deleteFrom('product_word')
-    .where((eb) => eb.or(rows.map(({ store_id, word, product_id }) => eb.and({ store_id, word, product_id }))))
-    .execute()
-}
 
 interface Count {
   store_id: string

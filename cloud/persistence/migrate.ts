@@ -100,17 +100,21 @@ async function applyMissing(db: Db, dialect: 'sqlite' | 'postgres'): Promise<voi
   const applied = await appliedMigrations(db)
   for (const { name, statements } of MIGRATIONS) {
     if (applied.has(name)) continue
-    for (const statement of statements)
-      await sql.raw(dialect === 'sqlite' ? forSqlite(statement) : statement).execute(db)
+    for (const statement of dialect === 'sqlite' ? forSqlite(statements) : statements)
+      await sql.raw(statement).execute(db)
     await sql`INSERT INTO migration (name) VALUES (${name})`.execute(db)
   }
 }
 
 /**
  * Converts portable SQL. In SQLite integers have 64 bits, texts sort by bytes, and WITHOUT ROWID clusters a table by
- * its key. SQLite has one writer, so each counter has one slot.
+ * its key. SQLite has one writer, so each counter has one slot. It has no sequences (listing-numbers.ts).
  */
-function forSqlite(statement: string): string {
+function forSqlite(statements: readonly string[]): string[] {
+  return statements.filter((statement) => !statement.startsWith('CREATE SEQUENCE')).map(inSqlite)
+}
+
+function inSqlite(statement: string): string {
   const text = statement
     .replaceAll(/\bbigint\b/g, 'integer')
     .replaceAll('double precision', 'real')

@@ -7,6 +7,7 @@ import { kyselyOver, type Engine } from './direct-executor.ts'
 import { groupCommit } from './group-commit.ts'
 import { KeptReads, type Keeper, type ReadValues } from './kept-reads.ts'
 import { bringUpToDate, migrateSqlite, type MigrationMode } from './migrate.ts'
+import { firstFreeListingNumber } from './listing-numbers.ts'
 import { raisePositions } from './positions.ts'
 import { rowMaker } from './row-maker.ts'
 import { reportDiskState, stateReporter, type OnStorageState } from './storage-state.ts'
@@ -41,6 +42,7 @@ export async function openSqlite(
     committed: () => kept.commit(),
   })
   await groups.run(() => raisePositions(tx))
+  numberListings(writing, await firstFreeListingNumber(tx))
   const write: Database['write'] = (work) =>
     reportDiskState(
       note,
@@ -143,6 +145,15 @@ function numberTransactions(db: Connection): { begin(): void } {
   let current = 0
   db.function('pg_current_xact_id', () => current)
   return { begin: () => void current++ }
+}
+
+/** Adds PostgreSQL's `nextval` for the only sequence, `listing_number`. It starts with `next`. */
+function numberListings(db: Connection, next: number): void {
+  let free = next
+  db.function('nextval', (sequence) => {
+    assert(sequence === 'listing_number', `there is no sequence ${String(sequence)}`)
+    return free++
+  })
 }
 
 type Runner = (parameters: readonly unknown[]) => QueryResult<unknown>

@@ -60,8 +60,8 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     changes: [
       change(
         'cloud/catalogue/search.js',
-        'const [rarest, ...others] = await byRarity(',
-        'void new RegExp(q);\n    const [rarest, ...others] = await byRarity(',
+        'const documents = new Documents(db, storeId);',
+        'void new RegExp(q);\n    const documents = new Documents(db, storeId);',
       ),
     ],
   },

@@ -83,15 +83,20 @@ export interface StoreProductRow {
   updated_ms: number
   /** JSON of the product with this store's price, as responses contain it. */
   doc: string
+  /** The search terms of the product, with a space before and after each. */
+  words: string
+  /** Number of this listing in the search index; unique in the store. */
+  listing_no: number
 }
 
-/** A search term of a product in a store. */
+/** Listings of a store that have a search term, in one block of listing numbers. */
 export interface ProductWordRow {
   store_id: string
   word: string
-  product_id: string
-  /** All search terms of the product, each after a space. */
-  words: string
+  /** Listing number divided by `LISTING_BLOCK`. */
+  block: number
+  /** The listings, as search-blocks.ts writes them. */
+  products: string
 }
 
 /** Number of products of a store in a category. The category '' means all categories. */

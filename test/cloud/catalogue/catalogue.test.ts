@@ -284,7 +284,8 @@ onEveryDatabase('the catalogue', (kind) => {
   it('stored documents equal newly rendered ones', async () => {
     const { reads } = shop.cloud.db.database
     const { toProduct, pricedAt } = await import('../../../cloud/catalogue/render.ts')
-    const { joinTerms, searchTermsOf } = await import('../../../cloud/catalogue/search-terms.ts')
+    const { listingsIn } = await import('../../../cloud/catalogue/search-blocks.ts')
+    const { searchTermsOf } = await import('../../../cloud/catalogue/search-terms.ts')
     const products = new Map(
       (await reads.selectFrom('product').selectAll().execute()).map((row) => [row.product_id, row]),
     )
@@ -295,15 +296,11 @@ onEveryDatabase('the catalogue', (kind) => {
       if (!product) throw new Error('a listing without its product')
       expect(listing.doc).toBe(JSON.stringify(toProduct(pricedAt(product, listing))))
       expect(listing.category).toBe(product.category)
-      expectedTerms.push(
-        ...searchTermsOf(product).map(
-          (word) => `${listing.store_id} ${word} ${product.product_id} ${joinTerms(searchTermsOf(product))}`,
-        ),
-      )
+      expectedTerms.push(...searchTermsOf(product).map((word) => `${listing.store_id} ${word} ${listing.listing_no}`))
     }
-    const storedTerms = (await reads.selectFrom('product_word').selectAll().execute()).map(
-      (w) => `${w.store_id} ${w.word} ${w.product_id} ${w.words}`,
-    )
+    const rows = await reads.selectFrom('product_word').selectAll().execute()
+    expect(rows.filter(({ products: listed }) => listed === '')).toEqual([])
+    const storedTerms = rows.flatMap((row) => listingsIn(row).map((no) => `${row.store_id} ${row.word} ${no}`))
     expect(storedTerms.toSorted()).toEqual(expectedTerms.toSorted())
     for (const { store_id, category, count } of await reads
       .selectFrom('product_count')
@@ -319,6 +316,7 @@ onEveryDatabase('the catalogue', (kind) => {
   it('rebuilds all documents that an older version wrote', async () => {
     const { database } = shop.cloud.db
     const { refreshDocuments } = await import('../../../cloud/catalogue/refresh-documents.ts')
+    const { listingsIn } = await import('../../../cloud/catalogue/search-blocks.ts')
     const dump = async () => ({
       documents: await database.reads
         .selectFrom('store_product')
@@ -326,13 +324,15 @@ onEveryDatabase('the catalogue', (kind) => {
         .orderBy('store_id')
         .orderBy('product_id')
         .execute(),
-      words: await database.reads
-        .selectFrom('product_word')
-        .selectAll()
-        .orderBy('store_id')
-        .orderBy('word')
-        .orderBy('product_id')
-        .execute(),
+      words: (
+        await database.reads
+          .selectFrom('product_word')
+          .selectAll()
+          .orderBy('store_id')
+          .orderBy('word')
+          .orderBy('block')
+          .execute()
+      ).map((row) => ({ ...row, products: listingsIn(row) })),
       counts: await database.reads
         .selectFrom('product_count')
         .select((eb) => ['store_id', 'category', eb.fn.sum('products').as('products')] as const)

@@ -2,6 +2,7 @@ import { ensureAccount } from '../../../cloud/registrations/accounts.ts'
 import { createApiKey, type KeyKind } from '../../../cloud/accounts/api-keys.ts'
 import { keysOf, loadKeyFiles, type KeyFiles } from '../../../cloud/authority/key-files.ts'
 import { keyStorageInMemory } from '../../simulation/virtual/key-storage.ts'
+import { removeListing } from '../../../cloud/catalogue/write-products.ts'
 import type { Mode } from '../../../cloud/foundation/caller.ts'
 import type { Package } from '../../../cloud/foundation/packages.ts'
 import type { Database } from '../../../cloud/persistence/database.ts'
@@ -123,11 +124,12 @@ async function sandboxStores(
       .orderBy('ean')
       .limit(KEPT_PRODUCTS)
     const ids = (await kept.execute()).map((row) => row.product_id)
-    const others = db.selectFrom('product').select('product_id').where('tenant', '=', tenant)
-    const gone = (await others.where('product_id', 'not in', ids).execute()).map((row) => row.product_id)
+    const others = db.selectFrom('product').where('tenant', '=', tenant)
+    const rows = await others.selectAll().where('product_id', 'not in', ids).execute()
+    const gone = rows.map((row) => row.product_id)
     await db.deleteFrom('protected_item').where('product_id', 'in', gone).execute()
-    await db.deleteFrom('product_word').where('product_id', 'in', gone).execute()
-    await db.deleteFrom('store_product').where('product_id', 'in', gone).execute()
+    const stores = await db.selectFrom('store').select('store_id').where('tenant', '=', tenant).execute()
+    for (const { store_id } of stores) for (const product of rows) await removeListing(db, store_id, product)
     await db.deleteFrom('product').where('product_id', 'in', gone).execute()
   })
   const { stores } = await ok({ database, ...served }, secret, 'fetchStores', {})
