@@ -22,23 +22,23 @@ const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
 export function qrPng(text: string, size = 512): Buffer {
   const { data } = encode(text, {
     ecc: 'M',
-    border: BORDER,
+    border: 0,
     maskPattern: text.length < RANDOM_FROM_CHARACTERS ? BEST_MASK : ANY_MASK,
   })
-  const scale = Math.max(1, Math.floor(size / data.length))
-  const drawnWidth = data.length * scale
-  const width = Math.max(size, drawnWidth)
-  const margin = Math.floor((width - drawnWidth) / 2)
-  const rowBytes = Math.ceil(width / 8)
-  const white = Buffer.alloc(rowBytes + 1, 0xff)
+  const modules = data.length + 2 * BORDER
+  const scale = Math.max(1, Math.floor(size / modules))
+  const width = Math.max(size, modules * scale)
+  const margin = Math.floor((width - modules * scale) / 2) + BORDER * scale
+  const white = Buffer.alloc(Math.ceil(width / 8) + 1, 0xff)
   white[0] = 0 // filter: none
   const rows = Array<Buffer>(width).fill(white)
   for (const [y, row] of data.entries()) {
     const line = Buffer.from(white)
-    for (const [x, dark] of row.entries()) {
-      if (!dark) continue
-      for (let px = margin + x * scale; px < margin + (x + 1) * scale; px++)
-        line[1 + (px >> 3)] = (line[1 + (px >> 3)] ?? 0) & ~(0x80 >> (px & 7))
+    for (let from = row.indexOf(true); from >= 0;) {
+      const end = row.indexOf(false, from)
+      const to = end < 0 ? row.length : end
+      blacken(line, 8 + margin + from * scale, 8 + margin + to * scale)
+      from = row.indexOf(true, to)
     }
     rows.fill(line, margin + y * scale, margin + (y + 1) * scale)
   }
@@ -52,6 +52,19 @@ export function qrPng(text: string, size = 512): Buffer {
     chunk('IDAT', deflateSync(Buffer.concat(rows), { level: FAST })),
     chunk('IEND', Buffer.alloc(0)),
   ])
+}
+
+/** Clears the bits from `from` to before `to`. */
+function blacken(line: Buffer, from: number, to: number): void {
+  const [first, last] = [from >> 3, to >> 3]
+  const [before, after] = [0xff << (8 - (from & 7)), 0xff >> (to & 7)]
+  if (first === last) {
+    line[first] = (line[first] ?? 0) & (before | after)
+    return
+  }
+  line[first] = (line[first] ?? 0) & before
+  line.fill(0, first + 1, last)
+  if (last < line.length) line[last] = (line[last] ?? 0) & after
 }
 
 function chunk(type: string, data: Buffer): Buffer {
