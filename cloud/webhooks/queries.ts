@@ -153,13 +153,8 @@ export function listEvents(
   return query.orderBy('seq').limit(page.limit).execute()
 }
 
-const receiverOf = prepared((db, p: { tenant: string; type: string }) =>
-  db
-    .selectFrom('webhook_subscription')
-    .select('webhook_id')
-    .where('tenant', '=', p.tenant)
-    .where((eb) => eb('event', 'in', [p.type, EVERY_EVENT]))
-    .limit(1),
+const subscribedTo = prepared((db, p: { tenant: string }) =>
+  db.selectFrom('webhook_subscription').select('event').distinct().where('tenant', '=', p.tenant),
 )
 
 const insertSubscribed = prepared(
@@ -172,7 +167,6 @@ const insertSubscribed = prepared(
 
 export interface WebhookEvent {
   eventId: string
-  tenant: string
   storeId: string
   type: string
   atMs: number
@@ -180,22 +174,14 @@ export interface WebhookEvent {
 }
 
 /**
- * Stores an event in the outbox if a webhook is subscribed to it. Storing all events would cost too much, because
- * protection emits very many.
+ * Stores those events of a tenant in the outbox that a webhook is subscribed to. Storing all events would cost too
+ * much, because protection emits very many.
  */
-export async function enqueueSubscribedEvent(db: Db, event: WebhookEvent): Promise<void> {
-  const { eventId: event_id, storeId: store_id, atMs: at_ms, tenant, type, data } = event
-  const [receiver] = await receiverOf(db, { tenant, type })
-  if (receiver) await insertSubscribed(db, { event_id, tenant, store_id, type, at_ms, data })
-}
-
-/** Like `enqueueSubscribedEvent`, for many events of one tenant. Looks up subscriptions once for each event type. */
 export async function enqueueSubscribedEvents(db: Db, tenant: string, events: readonly WebhookEvent[]): Promise<void> {
-  const wanted = new Set<string>()
-  for (const type of new Set(events.map((event) => event.type))) {
-    if ((await receiverOf(db, { tenant, type })).length > 0) wanted.add(type)
-  }
+  if (events.length === 0) return
+  const subscribed = new Set((await subscribedTo(db, { tenant })).map(({ event }) => event))
   for (const { eventId: event_id, storeId: store_id, atMs: at_ms, type, data } of events) {
-    if (wanted.has(type)) await insertSubscribed(db, { event_id, tenant, store_id, type, at_ms, data })
+    if (subscribed.has(type) || subscribed.has(EVERY_EVENT))
+      await insertSubscribed(db, { event_id, tenant, store_id, type, at_ms, data })
   }
 }

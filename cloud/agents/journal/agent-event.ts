@@ -6,7 +6,7 @@ import type { AgentRow } from '../../persistence/tables/agents.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import { findAuthorization, unitsOfAuthorization } from '../../protection/leases/authorizations.ts'
 import type { EvidenceScope } from '../../protection/evidence/evidence-scope.ts'
-import { deviceFacts } from '../../protection/store-documents/device-queries.ts'
+import { deviceWorkflow } from '../../protection/store-documents/device-queries.ts'
 import { recordReportedException } from '../../protection/records/exceptions.ts'
 import { raiseForeignEvidence } from '../../protection/evidence/foreign-evidence.ts'
 import { readItem } from '../../protection/items/item-queries.ts'
@@ -42,7 +42,7 @@ export async function completeAgentEvent(
   const store = await scope.facts.store(agent.store_id)
   const place = device && {
     deviceType: device.device_type as DeviceType,
-    workflowType: deviceFacts(device, { workflow_type: store?.workflow_type ?? null }).workflowType,
+    workflowType: deviceWorkflow(device, store),
     zoneId: device.zone_id,
     laneId: device.lane_id,
     gateId: device.gate_id,

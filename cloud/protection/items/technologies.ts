@@ -38,10 +38,20 @@ export function technologiesOf(facts: TagFacts): EventTechnologies {
   })
 }
 
+/** Parsed technologies of device rows: all events of a batch share the row. */
+const parsedTechnologies = new WeakMap<object, readonly ProtectionTechnology[]>()
+
+function supportedBy(device: Pick<DeviceRow, 'technologies'>): readonly ProtectionTechnology[] {
+  const known = parsedTechnologies.get(device)
+  if (known) return known
+  const parsed = JSON.parse(device.technologies) as ProtectionTechnology[]
+  parsedTechnologies.set(device, parsed)
+  return parsed
+}
+
 function technologyOfDevice({ device, store, protectionAction: action }: TagFacts): ProtectionTechnology | undefined {
   if (!device || action === undefined) return undefined
-  const supported = JSON.parse(device.technologies) as ProtectionTechnology[]
-  const possible = supported.filter((each) => WITHOUT_A_TAG[action]?.includes(each) ?? true)
+  const possible = supportedBy(device).filter((each) => WITHOUT_A_TAG[action]?.includes(each) ?? true)
   return possible.length === 1 ? possible[0] : possible.find((each) => each === store?.protection_technology)
 }
 

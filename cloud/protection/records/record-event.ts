@@ -7,7 +7,7 @@ import { fieldsOf, prepared } from '../../persistence/prepared.ts'
 import { insertChunks } from '../../persistence/insert-chunks.ts'
 import { commitPosition } from '../../persistence/positions.ts'
 import { preparedInsert } from '../../persistence/prepared-insert.ts'
-import { enqueueSubscribedEvent, enqueueSubscribedEvents } from '../../webhooks/queries.ts'
+import { enqueueSubscribedEvents } from '../../webhooks/queries.ts'
 import type { ProtectionEventRow } from '../../persistence/tables/protection.ts'
 
 /**
@@ -83,7 +83,7 @@ function completedEvent({ platform, nowMs }: EventScope, event: CloudEvent): Pro
 export async function storeEvent(scope: Omit<EventScope, 'platform'>, event: ProtectionEvent): Promise<void> {
   const row = rowOf(scope, event)
   await insertEvent(scope.db, row)
-  await enqueueSubscribedEvent(scope.db, offerOf(row))
+  await enqueueSubscribedEvents(scope.db, scope.tenant, [offerOf(row)])
 }
 
 const insertEvents = preparedInsert((db, rows: readonly NewEventRow[]) =>
@@ -120,7 +120,6 @@ function rowOf({ tenant, nowMs }: Omit<EventScope, 'platform'>, event: Protectio
 function offerOf(row: NewEventRow) {
   return {
     eventId: row.event_id,
-    tenant: row.tenant,
     storeId: row.store_id,
     type: row.type,
     atMs: row.processed_ms,

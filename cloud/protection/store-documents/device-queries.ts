@@ -60,18 +60,22 @@ export async function publishedDevices(db: Db, storeId: string): Promise<DeviceR
   return devices.sort((a, b) => (a.device_id < b.device_id ? -1 : 1))
 }
 
+/** Workflow of a device: its own, or the default of its store or type. */
+export function deviceWorkflow(row: DeviceRow, store: Pick<StoreRow, 'workflow_type'> | undefined): WorkflowType {
+  return resolveWorkflow(
+    row.device_type as DeviceType,
+    row.workflow_type as WorkflowType | null,
+    (store?.workflow_type ?? null) as WorkflowType | null,
+  )
+}
+
 /** Facts about a device for decisions. */
 export function deviceFacts(row: DeviceRow, store: Pick<StoreRow, 'workflow_type'>): DeviceFacts {
-  const deviceType = row.device_type as DeviceType
   return {
     deviceId: row.device_id,
     storeId: row.store_id,
-    deviceType,
-    workflowType: resolveWorkflow(
-      deviceType,
-      row.workflow_type as WorkflowType | null,
-      store.workflow_type as WorkflowType | null,
-    ),
+    deviceType: row.device_type as DeviceType,
+    workflowType: deviceWorkflow(row, store),
     capabilities: JSON.parse(row.capabilities) as DeviceCapabilities,
     supportedTechnologies: JSON.parse(row.technologies) as ProtectionTechnology[],
     agentId: row.agent_id,
