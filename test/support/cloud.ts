@@ -8,6 +8,7 @@ import { keysOf, loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
 import type { CloudConfig } from '../../cloud/foundation/config.ts'
 import type { ImageStore } from '../../cloud/foundation/image-store.ts'
+import type { OtherProcesses } from '../../cloud/messaging/agent-messages.ts'
 import type { OutgoingHttp } from '../../cloud/outgoing/outgoing-http.ts'
 import type { Mode } from '../../cloud/foundation/caller.ts'
 import type { Package } from '../../cloud/foundation/packages.ts'
@@ -72,7 +73,13 @@ function imagesInMemory(): ImageStore {
 
 export async function startTestCloud(
   kind: DatabaseKind,
-  options: { config?: Partial<CloudConfig>; platform?: Platform; images?: ImageStore; outgoing?: OutgoingHttp } = {},
+  options: {
+    config?: Partial<CloudConfig>
+    platform?: Platform
+    images?: ImageStore
+    outgoing?: OutgoingHttp
+    others?: OtherProcesses
+  } = {},
 ): Promise<TestCloud> {
   const platform = options.platform ?? realPlatform()
   const db = await newDatabase(kind)
@@ -91,6 +98,7 @@ export async function startTestCloud(
       keyFiles: await loadKeyFiles(keysOf(folder), secretFiles, platform.random),
       images,
       outgoing,
+      ...(options.others && { others: options.others }),
     })
 
   const read = async (response: Response): Promise<Answer> => {

@@ -4,6 +4,7 @@ import type { AntennaSides } from '../../device-drivers/drivers/capabilities.ts'
 import { join } from 'node:path'
 import { rmSync } from 'node:fs'
 import { secretFiles } from '../../bin/secret-files.ts'
+import type { OtherProcesses } from '../../cloud/messaging/agent-messages.ts'
 import type { AgentConfig } from '../../edge-agent/config.ts'
 import { readConfig } from '../../edge-agent/config.ts'
 import { REGISTRATION_FAULTS } from '../../edge-agent/health/registration.ts'
@@ -104,10 +105,11 @@ export async function openStore(
     llrpGate?: boolean
     extra?: (shop: Shop, world: VirtualPlatform) => Promise<ExtraHardware>
     parts?: Partial<AgentParts>
+    others?: OtherProcesses
   } = {},
 ): Promise<TestStore> {
   const world = virtualPlatform({ seed: 5, ...(options.startMs !== undefined && { startMs: options.startMs }) })
-  const shop = await openShop('sqlite', { platform: world })
+  const shop = await openShop('sqlite', { platform: world, ...(options.others && { others: options.others }) })
   const dataDir = temporaryFolder('agent')
   let isUp = true
   let onFetch: (url: string) => boolean | Promise<boolean> = () => true
