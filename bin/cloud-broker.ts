@@ -10,6 +10,7 @@ import { connectionLimits } from './connection-limits.ts'
 import { explain } from './http-server.ts'
 import type { Values } from './options.ts'
 import { connectOutsideBroker, outsideBrokerSettings } from './outside-broker.ts'
+import { isOfRun } from './data-folder.ts'
 import { reservePort } from './reserve-port.ts'
 import type { CLOUD_OPTIONS } from './settings.ts'
 
@@ -117,6 +118,7 @@ async function electedBroker(
     log,
     holder: membership.processId,
     hasEnded: membership.hasEnded,
+    isSibling: (processId) => isOfRun(processId, membership.processId.split('.')[0]),
     async open() {
       await reserved?.release()
       return openBroker(settings, port, () => cloud, context)

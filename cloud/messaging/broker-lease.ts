@@ -27,7 +27,7 @@ export interface LeaseParts {
 export class BrokerLease {
   readonly #parts: LeaseParts
   /** The latest beat of another holder, and when this process first saw it. */
-  #seen: { row: ProcessLeaseRow; atMs: number } | undefined
+  #seen: { row: ProcessLeaseRow; atMs: number; raisedBeat: boolean } | undefined
   #confirmedMs: number | undefined
 
   constructor(parts: LeaseParts) {
@@ -52,8 +52,12 @@ export class BrokerLease {
     const isMine = row.holder === holder
     this.#confirmedMs = isMine ? sentMs : undefined
     if (isMine) this.#seen = undefined
-    else if (!this.#seen || this.#seen.row.beat !== row.beat || this.#seen.row.holder !== row.holder)
-      this.#seen = { row, atMs: platform.clock.elapsed() }
+    else if (this.#seen?.row.beat !== row.beat || this.#seen.row.holder !== row.holder)
+      this.#seen = {
+        row,
+        atMs: platform.clock.elapsed(),
+        raisedBeat: this.#seen?.row.holder === row.holder,
+      }
     return isMine
   }
 
@@ -65,6 +69,11 @@ export class BrokerLease {
   /** True if another process holds the lease and is alive. */
   isHeldElsewhere(): boolean {
     return this.#seen !== undefined && this.#since(this.#seen.atMs) < TAKE_OVER_MS
+  }
+
+  /** Another process that this process has seen raise the beat; undefined if there is none. */
+  get livingHolder(): string | undefined {
+    return this.#seen?.raisedBeat ? this.#seen.row.holder : undefined
   }
 
   /** Frees the lease if this process holds it, so that another process takes over at once. */

@@ -6,6 +6,8 @@ import type { Broker } from './embedded-broker.ts'
 export interface ElectionParts extends LeaseParts {
   platform: Pick<Platform, 'clock' | 'timers'>
   log: Log
+  /** True if the process is a worker of the same cloud, so that both exchange messages. */
+  isSibling(processId: string): boolean
   /** Starts the embedded broker of this process. */
   open(): Promise<Broker>
   /** Called when this process has opened its broker, and with undefined before it closes it. */
@@ -24,6 +26,7 @@ export class ElectedBroker {
   #running: Promise<void> | undefined
   #again = false
   #stopped = false
+  #hasWarned = false
 
   constructor(parts: ElectionParts) {
     this.#parts = parts
@@ -82,6 +85,7 @@ export class ElectedBroker {
     try {
       const isHeld = await this.#lease.hold()
       if (isHeld && this.#broker === undefined) await this.#open()
+      if (!isHeld) this.#warnOfOtherCloud()
       if (!isHeld && this.#broker !== undefined) {
         log.error({}, 'another process holds the broker, so this process closes its own')
         await this.#close()
@@ -93,6 +97,18 @@ export class ElectedBroker {
       }
       throw error
     }
+  }
+
+  /** Two clouds cannot exchange messages, so agents learn of changes in this one at their next poll. */
+  #warnOfOtherCloud(): void {
+    const { log, isSibling } = this.#parts
+    const { livingHolder } = this.#lease
+    if (this.#hasWarned || livingHolder === undefined || isSibling(livingHolder)) return
+    this.#hasWarned = true
+    log.warn(
+      { holder: livingHolder },
+      'another cloud on this database holds the embedded broker, so agents learn of changes up to 15 s late: use an outside broker with --mqtt-url',
+    )
   }
 
   async #open(): Promise<void> {

@@ -34,6 +34,16 @@ onEveryDatabase('the lease of the embedded broker', (kind) => {
     expect(two.isHeldElsewhere()).toBe(true)
   })
 
+  it('has a living holder for others only after they saw it raise the beat', async () => {
+    const [one, two] = [lease('one'), lease('two')]
+    await one.hold()
+    await two.hold()
+    expect([one.livingHolder, two.livingHolder]).toEqual([undefined, undefined])
+    await one.hold()
+    await two.hold()
+    expect([one.livingHolder, two.livingHolder]).toEqual([undefined, 'one'])
+  })
+
   it('moves after the holder was silent for the whole time, and the former holder learns it', async () => {
     const [one, two] = [lease('one'), lease('two')]
     await one.hold()
