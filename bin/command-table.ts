@@ -23,6 +23,9 @@ import {
   POLICY_EXPLAIN_OPTIONS,
   RESEAL_OPTIONS,
   RESTORE_OPTIONS,
+  SERVICE_CLOUD_OPTIONS,
+  SERVICE_EDGE_OPTIONS,
+  SERVICE_REMOVE_OPTIONS,
   SIMULATE_NFC_OPTIONS,
   SIMULATE_OPTIONS,
   SIMULATE_PSP_OPTIONS,
@@ -162,7 +165,7 @@ export const COMMANDS: readonly Command[] = [
     async (settings) => (await import('./commands/edge-access.ts')).runPairings(settings),
   ),
   command(['edge', 'rotate-key'], 'Let the agent replace its key', EDGE_ROTATE_KEY_OPTIONS, async (settings) =>
-    (await import('./commands/edge.ts')).runRotateKey(settings),
+    (await import('./commands/edge-access.ts')).runRotateKey(settings),
   ),
   command(['edge'], 'Run the agent', EDGE_OPTIONS, async (settings) =>
     (await import('./commands/edge.ts')).runEdge(settings),
@@ -226,5 +229,25 @@ export const COMMANDS: readonly Command[] = [
     'Check this machine, list its devices and show how to fix faults',
     DOCTOR_OPTIONS,
     async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings),
+  ),
+  command(
+    ['service', 'install', 'cloud'],
+    'Write the systemd unit of the cloud, and create its keys',
+    SERVICE_CLOUD_OPTIONS,
+    async (settings) => (await import('./commands/service.ts')).runServiceInstallCloud(settings),
+  ),
+  command(
+    ['service', 'install', 'edge'],
+    'Write the systemd unit of the agent',
+    SERVICE_EDGE_OPTIONS,
+    async (settings) => (await import('./commands/service.ts')).runServiceInstallEdge(settings),
+  ),
+  ...(['cloud', 'edge'] as const).map((name) =>
+    command(
+      ['service', 'remove', name],
+      `Delete the systemd unit of the ${name === 'cloud' ? 'cloud' : 'agent'}. Data and keys stay`,
+      SERVICE_REMOVE_OPTIONS,
+      async (settings) => (await import('./commands/service.ts')).runServiceRemove(name, settings),
+    ),
   ),
 ]

@@ -22,6 +22,9 @@ import {
   POLICY_EXPLAIN_OPTIONS,
   RESEAL_OPTIONS,
   RESTORE_OPTIONS,
+  SERVICE_CLOUD_OPTIONS,
+  SERVICE_EDGE_OPTIONS,
+  SERVICE_REMOVE_OPTIONS,
   SIMULATE_NFC_OPTIONS,
   SIMULATE_OPTIONS,
   SIMULATE_PSP_OPTIONS,
@@ -64,6 +67,9 @@ export const COMMANDS: Record<string, Options> = {
   'untag simulate pos, erp': SIMULATE_VENDOR_OPTIONS,
   'untag simulate psp': SIMULATE_PSP_OPTIONS,
   'untag doctor': DOCTOR_OPTIONS,
+  'untag service install cloud': SERVICE_CLOUD_OPTIONS,
+  'untag service install edge': SERVICE_EDGE_OPTIONS,
+  'untag service remove cloud, edge': SERVICE_REMOVE_OPTIONS,
 }
 
 function table(options: Options): string {

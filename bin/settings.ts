@@ -790,6 +790,37 @@ export const POLICY_EXPLAIN_OPTIONS = {
   json,
 }
 
+const serviceOut = text(
+  {
+    flag: 'out',
+    env: 'UNTAG_SERVICE_OUT',
+    help: 'Folder for systemd/system and sysusers.d. Packages write to another folder',
+  },
+  'DIR',
+  '/etc',
+)
+
+export const SERVICE_EDGE_OPTIONS = {
+  out: serviceOut,
+  print: flag({ flag: 'print', env: 'UNTAG_SERVICE_PRINT', help: 'Print the files and write nothing' }),
+  json,
+}
+
+export const SERVICE_CLOUD_OPTIONS = {
+  ...SERVICE_EDGE_OPTIONS,
+  keysDir: text(
+    {
+      flag: 'keys-dir',
+      env: 'UNTAG_KEYS_DIR',
+      help: 'Folder of the keys, for root only. Missing keys are created. The service gets a copy in memory',
+    },
+    'DIR',
+    '/etc/untag/keys',
+  ),
+}
+
+export const SERVICE_REMOVE_OPTIONS = { out: serviceOut, json }
+
 export const DOCTOR_OPTIONS = {
   data: dataDir('var/edge'),
   config: text({ flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'Configuration file to check' }, 'FILE', undefined),

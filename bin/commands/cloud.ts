@@ -21,6 +21,8 @@ import { printReady } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import { probeDisk } from '../probe-disk.ts'
 import { secretFiles } from '../secret-files.ts'
+import { answersHealthz } from '../service/healthz.ts'
+import { ownServiceManager } from '../service/service-manager.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { runPrimary } from '../workers/primary.ts'
@@ -33,6 +35,8 @@ export type CloudSettings = Values<typeof CLOUD_OPTIONS>
 export interface RunningCloud {
   baseUrl: string
   mqttUrl: string
+  /** Port of the API. */
+  port: number
   cloud: Cloud
   database: Database
   stop(): Promise<void>
@@ -45,8 +49,9 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
   const log = newLog('cloud', settings.logLevel, cluster.worker && { worker: cluster.worker.id })
   if (cluster.isWorker) return runWorker(settings, log)
   if (settings.workers > 1) return runPrimary(settings, realPlatform(), log)
-  const running = await startCloud(settings, realPlatform(), log)
-  const metrics = await metricsServer(settings, realPlatform(), log, async () => {
+  const platform = realPlatform()
+  const running = await startCloud(settings, platform, log)
+  const metrics = await metricsServer(settings, platform, log, async () => {
     const collected = await running.cloud.metrics?.collect()
     return collected ? [collected] : []
   })
@@ -54,18 +59,23 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
     await metrics?.close()
     await running.stop()
   }
-  if (mayHaveOthers(settings)) stopAfterDelay({ ...running, stop }, drainDelayMs(settings))
-  else stopOnSignals(stop)
+  const service = ownServiceManager(platform, log, () => answersHealthz(settings.host, running.port))
+  const delayMs = drainDelayMs(settings)
+  if (mayHaveOthers(settings)) {
+    const stopLater = stopAfterDelay({ ...running, stop }, delayMs)
+    stopOnSignals(service.reportStop(stopLater), delayMs + REPLACEABLE_STOPS_WITHIN_MS)
+  } else stopOnSignals(service.reportStop(stop))
   printReady({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl, ...metrics?.ready })
+  service.ready()
 }
 
-/** Stops on signals, after load balancers had time to notice. */
-function stopAfterDelay({ cloud, stop }: RunningCloud, delayMs: number): void {
-  stopOnSignals(async () => {
+/** Stops the cloud after load balancers had time to notice. */
+function stopAfterDelay({ cloud, stop }: RunningCloud, delayMs: number): () => Promise<void> {
+  return async () => {
     cloud.services.readiness.leave()
     await pause(realPlatform().timers, delayMs)
     await stop()
-  }, delayMs + REPLACEABLE_STOPS_WITHIN_MS)
+  }
 }
 
 /** Runs one of the processes that `runPrimary` starts. */
@@ -159,7 +169,7 @@ async function serveCloud(
     const server = early ?? (await open())
     server.serve(cloud.app)
     const { baseUrl, mqttUrl } = config
-    return { baseUrl, mqttUrl, cloud, database, stop, wakeElection: broker.wakeElection }
+    return { baseUrl, mqttUrl, port: server.port, cloud, database, stop, wakeElection: broker.wakeElection }
   } catch (error) {
     await stop()
     throw error

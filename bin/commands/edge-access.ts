@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
 import { openMetadata } from '../../edge-agent/ledger/file/metadata.ts'
 import { LOCAL_URLS, openPairings, type Pairing, type Pairings } from '../../edge-agent/ledger/pairings.ts'
+import { ROTATION_REQUESTED } from '../../edge-agent/link/login/renew-key.ts'
 import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/identity/credentials.ts'
 import { readIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import { credentialFile } from '../credential-file.ts'
@@ -14,6 +15,7 @@ import {
   type EDGE_LINK_OPTIONS,
   type EDGE_PAIR_OPTIONS,
   type EDGE_PAIRINGS_OPTIONS,
+  type EDGE_ROTATE_KEY_OPTIONS,
 } from '../settings.ts'
 import { nearby } from './known-database.ts'
 
@@ -112,4 +114,18 @@ function withPairings<T>(data: string, work: (pairings: Pairings, urls: readonly
   } finally {
     db.close()
   }
+}
+
+/** Requests a key rotation. The agent rotates its key as soon as it runs and reaches the cloud. */
+export async function runRotateKey({ data, json }: Values<typeof EDGE_ROTATE_KEY_OPTIONS>): Promise<void> {
+  const identity = assertEnrolled(data)
+  const db = openLedgerFile(join(data, 'ledger.db'))
+  openMetadata(db).set(ROTATION_REQUESTED, '1')
+  db.close()
+  const { agentId } = identity
+  process.stdout.write(
+    json
+      ? `${JSON.stringify({ agentId })}\n`
+      : `${agentId} will replace its key as soon as it runs and reaches the cloud\n`,
+  )
 }

@@ -8,11 +8,9 @@ import { tracedLinks } from '../../device-drivers/transports/traced-link.ts'
 import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { LedgerDamaged, openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
-import { openMetadata } from '../../edge-agent/ledger/file/metadata.ts'
 import { LOCAL_URLS } from '../../edge-agent/ledger/pairings.ts'
 import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
 import { adoptLedger } from '../../edge-agent/enrolment/adopt-ledger.ts'
-import { ROTATION_REQUESTED } from '../../edge-agent/link/login/renew-key.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/identity/credentials.ts'
 import type { Log } from '../../edge-agent/log.ts'
@@ -39,11 +37,11 @@ import { realPlatform } from '../platform.ts'
 import { hideFromOthers } from '../private-files.ts'
 import { runtimeFiles } from '../runtime-files.ts'
 import { secretFiles } from '../secret-files.ts'
-import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_ROTATE_KEY_OPTIONS } from '../settings.ts'
+import { ownServiceManager } from '../service/service-manager.ts'
+import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { deviceDiscovery } from '../device-discovery.ts'
 import { traceFiles } from '../trace-files.ts'
-import { assertEnrolled } from './edge-access.ts'
 import { nearby } from './known-database.ts'
 
 /** Maximum wait for the first contact with the cloud before the agent serves, ms (ADR 0042). */
@@ -126,20 +124,6 @@ function renameDamagedLedger(ledger: string, { clock }: Platform): void {
   )
 }
 
-/** Requests a key rotation. The agent rotates its key as soon as it runs and reaches the cloud. */
-export async function runRotateKey({ data, json }: Values<typeof EDGE_ROTATE_KEY_OPTIONS>): Promise<void> {
-  const identity = assertEnrolled(data)
-  const db = openLedgerFile(join(data, 'ledger.db'))
-  openMetadata(db).set(ROTATION_REQUESTED, '1')
-  db.close()
-  const { agentId } = identity
-  process.stdout.write(
-    json
-      ? `${JSON.stringify({ agentId })}\n`
-      : `${agentId} will replace its key as soon as it runs and reaches the cloud\n`,
-  )
-}
-
 export type EdgeSettings = Values<typeof EDGE_OPTIONS>
 
 export interface RunningEdge {
@@ -155,14 +139,18 @@ export interface RunningEdge {
 export async function runEdge(settings: EdgeSettings): Promise<void> {
   const config = settings.config === undefined ? EMPTY_CONFIG : loadConfig(settings.config)
   const log = newLog('edge', settings.logLevel)
-  const running = await startEdge(settings, config, realPlatform(), log)
-  stopOnSignals(running.stop)
+  const platform = realPlatform()
+  const running = await startEdge(settings, config, platform, log)
+  // Watches the event loop only: a failed ledger or device must not restart the agent.
+  const service = ownServiceManager(platform, log)
+  stopOnSignals(service.reportStop(running.stop))
   if (running.isFirstStart)
     log.warn(
       { pairingUrl: running.newPairingUrl() },
       'no browser is paired yet: open this link in the browser that shows the pages. It works once, within 15 minutes; untag edge link prints another',
     )
   printReady({ url: running.url, agentId: running.agent.identity.agentId })
+  service.ready()
 }
 
 export function loadConfig(file: string): AgentConfig {

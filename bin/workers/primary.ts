@@ -12,6 +12,8 @@ import { WrongUsage, type Values } from '../options.ts'
 import { printReady } from '../output.ts'
 import { reservePort, type ReservedPort } from '../reserve-port.ts'
 import { secretFiles } from '../secret-files.ts'
+import { answersHealthz } from '../service/healthz.ts'
+import { ownServiceManager } from '../service/service-manager.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { closeLostConnections } from './lost-connections.ts'
@@ -41,20 +43,23 @@ export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platfor
     const primary = new Primary({ platform, log, folder, ports: { port, mqttPort } })
     const ready = await primary.start(settings.workers)
     const metrics = await metricsServer(settings, platform, log, () => primary.collectMetrics())
+    const service = ownServiceManager(platform, log, () => answersHealthz(host, port.port))
     const drainMs = drainDelayMs(settings)
-    stopOnSignals(async () => {
+    const stop = async () => {
       primary.leave()
       await pause(platform.timers, drainMs)
       await metrics?.close()
       await primary.stop()
       folder.release()
-    }, drainMs + STOP_WITHIN_MS)
+    }
+    stopOnSignals(service.reportStop(stop), drainMs + STOP_WITHIN_MS)
     // A closed terminal also sends SIGHUP. In a terminal, SIGHUP therefore stops the cloud; otherwise it restarts the
     // workers.
     process.on('SIGHUP', () =>
       process.stdin.isTTY ? process.kill(process.pid, 'SIGTERM') : void primary.restartEach(),
     )
     printReady({ ...ready, ...metrics?.ready })
+    service.ready()
   } catch (error) {
     for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGKILL')
     folder.release()

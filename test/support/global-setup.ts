@@ -4,6 +4,7 @@ import { NO_FAKETIME } from './fake-time.ts'
 import { NO_VPCD_PACKAGES } from '../device-drivers/vpcd-station.ts'
 import { hasProgram } from './outside-brokers.ts'
 import { removeFolder } from './memory-folder.ts'
+import { NO_NOTIFY_SOCKET } from './notify-socket.ts'
 import { startPostgres } from '../../verification/kills/postgres-server.ts'
 import { NO_PGBOUNCER } from './pgbouncer.ts'
 import { NO_STRACE } from './strace.ts'
@@ -29,6 +30,7 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
     ...['mosquitto', 'nats-server'].map((program) =>
       hasProgram(program) ? undefined : `no outside broker: install ${program}`,
     ),
+    NO_NOTIFY_SOCKET && `no notify socket for services: ${NO_NOTIFY_SOCKET}`,
     NO_VPCD_PACKAGES && `no virtual NFC reader: ${NO_VPCD_PACKAGES}`,
   ].filter((m) => typeof m === 'string')
   if (missing.length > 0 && process.env['UNTAG_TEST_TOOLS'] === 'required') {
