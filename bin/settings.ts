@@ -191,6 +191,17 @@ export const CLOUD_OPTIONS = {
     undefined,
   ),
   brokerLoginSecret,
+  silentMinutes: wholeNumber(
+    {
+      flag: 'silent-minutes',
+      env: 'UNTAG_SILENT_MINUTES',
+      help: 'Raise an exception if an agent is silent, a device is not ready or a policy does not arrive for this time, minutes. 0: never',
+    },
+    'N',
+    15,
+    0,
+    10_080,
+  ),
   metricsPort: optionalPort({
     flag: 'metrics-port',
     env: 'UNTAG_METRICS_PORT',

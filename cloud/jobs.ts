@@ -3,6 +3,7 @@ import { sealAudit } from './accounts/seal-audit.ts'
 import { pruneFormerKeys } from './agent-identity/agent-keys.ts'
 import { LAST_SEEN_FLUSH_MS } from './agent-identity/last-seen.ts'
 import { pruneCodes } from './agents/enrolment/enrolment.ts'
+import { AgentWatch } from './agents/watch/watch-agents.ts'
 import { startRetrying } from './agents/journal/retry-unapplied.ts'
 import { pruneLogins } from './agent-identity/sessions.ts'
 import { cancelOverdueOrders } from './click-and-collect/cancel-overdue-orders.ts'
@@ -38,6 +39,7 @@ const KEYS_MS = 2_000
 const REVOKED_MS = 2_000
 /** Interval of the check for long transactions, ms. A transaction that is open at two checks in a row is logged. */
 const HELD_BACK_MS = 30_000
+const WATCH_MS = 60_000
 
 export interface Jobs {
   stop(): Promise<void>
@@ -61,6 +63,11 @@ export function startJobs(
   repeater.every(HELD_BACK_MS, 'events held back', heldBackCheck(database, services))
   repeater.every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
   repeater.every(LAST_SEEN_FLUSH_MS, 'last contact times of agents', () => services.lastSeen.flush(database))
+  const { silentAfterMs } = services.config
+  if (silentAfterMs !== undefined) {
+    const watch = new AgentWatch(database, services, silentAfterMs)
+    repeater.everyByTheClock(WATCH_MS, 'silent agents', () => watch.check())
+  }
   if (services.siblings)
     repeater.every(CONNECTED_MS, 'connected agents', () => Promise.resolve(messages.announceAgents()))
   const others = [

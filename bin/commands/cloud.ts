@@ -200,6 +200,7 @@ function configOf(settings: CloudSettings, port: number, broker: CloudBroker['co
     publishableRateLimit: 10,
     checkAnswers: false,
     allowPrivateTargets: settings.allowPrivateTargets,
+    ...(settings.silentMinutes > 0 && { silentAfterMs: settings.silentMinutes * 60_000 }),
     trustedProxies: settings.trustedProxies?.split(',').map((p) => p.trim()) ?? [],
   }
 }

@@ -266,6 +266,11 @@ export const EXCEPTION_TEXTS = codes({
     'The key set of an agent ends in less than 30 days. Check that the agent reaches the cloud, and that the cloud has `root.json`.',
   refused_document:
     'An agent refused a document, or lacks denials. `forged acknowledgement` in the detail means that a freshness key was stolen.',
+  agent_silent:
+    'An agent has not contacted the cloud for some minutes. Check its power and network. It decides offline.',
+  device_not_ready:
+    'A device has not worked for some minutes. Read its state in `detail`, and check its power and cable.',
+  policy_not_arrived: 'An agent still uses an old policy. Check its log for a refused policy.',
   agent_too_old:
     'An agent is too old for the policy (`minAgent`) and keeps the former one. Upgrade the agent, or lower `minAgent`.',
 })

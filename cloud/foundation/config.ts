@@ -14,6 +14,8 @@ export interface CloudConfig {
   readonly checkAnswers: boolean
   /** Allows requests to private, loopback and other closed addresses: for tests and demonstrations. */
   readonly allowPrivateTargets: boolean
+  /** The cloud raises an exception about an agent or device that does not work for this time; absent: never. */
+  readonly silentAfterMs?: number
   /** Addresses of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
 }
