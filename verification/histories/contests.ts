@@ -130,7 +130,7 @@ const CONTESTS: Readonly<Record<string, Contest>> = {
     }
   },
 
-  async 'enrolment code'({ client, cluster, scene: { storeId } }) {
+  async 'enrolment code'({ client, cluster, scene: { otherStoreId: storeId } }) {
     const { code } = await must(client, 'createEnrolmentCode', { storeId })
     return async (n) => (await enrolAt(cluster.address(n % cluster.size) ?? '', String(code))).ok
   },

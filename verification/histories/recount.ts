@@ -116,6 +116,12 @@ const RECOUNTS: readonly Recount[] = [
     sql: `SELECT agent_id, seq FROM journal_row WHERE applied = 0`,
   },
   {
+    wrong: 'a release that an agent reported is not stored once with its outcome',
+    sql: `SELECT j.body::json -> 'evidence' ->> 'redemptionId', count(r.redemption_id) FROM journal_row j
+      LEFT JOIN redemption r ON r.redemption_id = j.body::json -> 'evidence' ->> 'redemptionId' AND r.outcome = 'confirmed'
+      WHERE j.body::json -> 'evidence' ->> 'kind' = 'claim' GROUP BY 1 HAVING count(r.redemption_id) <> 1`,
+  },
+  {
     wrong: 'two events have one number',
     sql: `SELECT seq, count(*) FROM outbox_event WHERE seq IS NOT NULL GROUP BY 1 HAVING count(*) > 1`,
   },
@@ -148,6 +154,15 @@ export async function dueOffers(databaseUrl: string): Promise<number> {
   return withClient(databaseUrl, async (client) => {
     const { rowCount } = await client.query('SELECT FROM offer_group WHERE due_ms <= extract(epoch FROM now()) * 1000')
     return rowCount ?? 0
+  })
+}
+
+/** Identity of the receipt of a purchase, in hex. */
+export async function receiptIdentity(databaseUrl: string, purchaseId: string): Promise<string | undefined> {
+  return withClient(databaseUrl, async (client) => {
+    const sql = 'SELECT cti FROM purchase WHERE purchase_id = $1'
+    const { rows } = await client.query<{ cti: string | null }>(sql, [purchaseId])
+    return rows[0]?.cti ?? undefined
   })
 }
 

@@ -2,6 +2,7 @@ import { realPlatform } from '../../bin/platform.ts'
 import { pause as pauseOf } from '../../policy/platform.ts'
 import type { ProcessEnvironment } from '../kills/processes.ts'
 import { seededRandom } from '../simulation/virtual/virtual-platform.ts'
+import { openAgent, type ReportingAgent } from './agent.ts'
 import { newFollower, newKeyRoller, startReceiver, type Follower, type KeyRoller, type Receiver } from './bystanders.ts'
 import { newClient, type Client } from './client.ts'
 import { startCluster, type Cluster } from './cluster.ts'
@@ -64,6 +65,8 @@ const LANES = 4
 const FIRST_CLAIMANTS = 64
 /** Interval at which the follower requests new events, ms. */
 const FOLLOW_MS = 200
+/** Pause between two batches of the agent, ms. */
+const REPORT_MS = 100
 const VIOLATIONS_SHOWN = 20
 /** Time limit for deliveries at the end, ms. A killed process leaves deliveries leased for a minute. */
 const DELIVERY_MS = 120_000
@@ -112,15 +115,18 @@ class Load {
     const roller = newKeyRoller(this.#client, this.#cluster.keys.admin, () => accountIn(this.#cluster.databaseUrl))
     await this.#play(claim(FIRST_CLAIMANTS), scene)
     if (this.#options.contests !== false) await this.#runContests(scene)
+    const agent = await openAgent(this.#client, this.#cluster, scene)
     const isRunning = this.#untilEnd(seconds)
     await Promise.all([
       ...Array.from({ length: lanes }, () => this.#playRounds(scene, isRunning)),
       this.#follow(follower, isRunning),
       this.#rotateKeys(roller, isRunning),
+      this.#report(agent, isRunning),
       faultEvery > 0 && this.#causeFaults(faultEvery, isRunning),
     ])
     if (faultEvery > 0) await this.#loseAnswers(scene)
     await this.#checkRevokedKey(scene)
+    this.#violations.push(...agent.faults)
     await this.#check(follower, roller)
     const { figures, reasons, violations } = this.#client
     return {
@@ -168,6 +174,13 @@ class Load {
 
   async #follow(follower: Follower, isRunning: () => boolean): Promise<void> {
     while (isRunning()) if (!(await follower.readPage())) await this.#pause(FOLLOW_MS)
+  }
+
+  async #report(agent: ReportingAgent, isRunning: () => boolean): Promise<void> {
+    while (isRunning()) {
+      await agent.report()
+      await this.#pause(REPORT_MS)
+    }
   }
 
   async #rotateKeys(roller: KeyRoller, isRunning: () => boolean): Promise<void> {
