@@ -96,7 +96,7 @@ const byHash = prepared((db, p: { hash: string }) =>
 export async function findKeyCaller(db: Db, key: string, nowMs: number): Promise<KeyCaller | undefined> {
   const [row] = await byHash(db, { hash: hashOfKey(key) })
   if (!row || row.status !== 'active') return undefined
-  if (row.revoked_ms !== null && row.revoked_ms <= nowMs) return undefined
+  if (row.revoked_ms !== null) return undefined
   if (row.expires_ms !== null && row.expires_ms <= nowMs) return undefined
   const mode = row.mode as Mode
   return {

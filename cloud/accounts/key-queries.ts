@@ -31,7 +31,7 @@ export async function deleteEndedKeys(db: Db, accountId: string, mode: Mode, now
     .deleteFrom('api_key')
     .where('account_id', '=', accountId)
     .where('mode', '=', mode)
-    .where((eb) => eb.or([eb('revoked_ms', '<=', nowMs), eb('expires_ms', '<=', nowMs)]))
+    .where((eb) => eb.or([eb('revoked_ms', 'is not', null), eb('expires_ms', '<=', nowMs)]))
     .execute()
 }
 

@@ -18,12 +18,15 @@ export const OVERLAP_HOURS = { default: 24, max: 168 }
 
 export type KeyStatus = 'active' | 'expired' | 'revoked'
 
-/** Status of a key at a time. */
+/**
+ * Returns the status of a key at a time. A revocation counts at any time: it may be later than `nowMs` if another process stored it
+ * while this call waited, or with a clock that is ahead.
+ */
 export function statusOfKey(
   { revoked_ms, expires_ms }: Pick<ApiKeyRow, 'revoked_ms' | 'expires_ms'>,
   nowMs: number,
 ): KeyStatus {
-  if (revoked_ms !== null && revoked_ms <= nowMs) return 'revoked'
+  if (revoked_ms !== null) return 'revoked'
   return expires_ms !== null && expires_ms <= nowMs ? 'expired' : 'active'
 }
 
@@ -80,7 +83,7 @@ export function earlier(a: number | null, b: number | null): number | null {
 
 /** Revokes a key now. Has no effect if it is already revoked. Returns the row. */
 export async function revokeKey(db: Db, row: ApiKeyRow, nowMs: number): Promise<ApiKeyRow> {
-  if (row.revoked_ms !== null && row.revoked_ms <= nowMs) return row
+  if (row.revoked_ms !== null) return row
   await updateKey(db, row.key_id, { revoked_ms: nowMs })
   return { ...row, revoked_ms: nowMs }
 }

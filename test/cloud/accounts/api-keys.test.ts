@@ -58,6 +58,20 @@ onEveryDatabase('API keys', (kind) => {
     expect((await cloud.ok(live, 'createApiKey', { kind: 'publishable', name: 'x' })).key).toMatch(/^untag_live_pk_/)
   })
 
+  it('are revoked also before the time at which another process revoked them', async () => {
+    const { keyId, key: revoked } = await cloud.ok(key, 'createApiKey', { kind: 'secret', name: 'Kasse' })
+    const laterMs = Math.floor(cloud.platform.clock.wall()) + 5_000
+    await cloud.db.database.write((db) =>
+      db.updateTable('api_key').set({ revoked_ms: laterMs }).where('key_id', '=', keyId).execute(),
+    )
+    expect(await status(revoked)).toBe(401)
+    expect(await cloud.call(key, 'rollApiKey', { keyId, overlapHours: 0 })).toMatchObject({
+      status: 409,
+      body: { reason: 'key_ended' },
+    })
+    expect((await cloud.ok(key, 'revokeApiKey', { keyId })).revokedAt).toBe(new Date(laterMs).toISOString())
+  })
+
   it('cannot create keys with more rights than their own', async () => {
     const [one = '', other = ''] = stores
     const bound = await cloud.ok(key, 'createApiKey', { kind: 'secret', name: 'one store', storeIds: [one] })
