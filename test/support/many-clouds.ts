@@ -43,7 +43,7 @@ export async function openManyClouds(brokerPort: number, drainSeconds: number): 
     gate: await independentBoard(),
   }
   const secondPort = await unusedPort()
-  const shared = [`--keys-dir=${keys}`, `--drain-delay=${drainSeconds}`]
+  const shared = [`--keys-dir=${keys}`, `--drain-delay=${drainSeconds}`, '--allow-private-targets']
   let env: NodeJS.ProcessEnv = {}
   const journey = await openJourney({
     databaseUrl: database.url,
