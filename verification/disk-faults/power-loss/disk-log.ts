@@ -69,7 +69,7 @@ class LogReader implements Reader {
       return path !== undefined && this.#files.delete(path) ? [{ kind: 'unlink', path }] : []
     }
     if (call.name.startsWith('rename')) return this.#renamed(call)
-    if (call.name.startsWith('link')) throw new Error('a link call is not supported')
+    if (call.name.startsWith('link')) return this.#linked(call)
     const path = this.#within(call.on)
     if (path !== undefined) {
       if (this.#folders.has(path)) return call.name.endsWith('sync') ? [{ kind: 'sync-folder', path }] : []
@@ -114,6 +114,16 @@ class LogReader implements Reader {
     this.#files.delete(from)
     this.#files.set(to, file)
     return [{ kind: 'rename', from, to }]
+  }
+
+  /** A further name of a file becomes visible like the name of a new file. */
+  #linked(call: Syscall): DiskEvent[] {
+    const [from, to] = [this.#named(call, 0), this.#named(call, 1)]
+    if (from === undefined && to === undefined) return []
+    const file = from === undefined ? undefined : this.#files.get(from)
+    if (to === undefined || file === undefined) throw new Error('a file was linked across the recorded folder')
+    this.#files.set(to, file)
+    return [{ kind: 'create', path: to, file }]
   }
 
   #changed(call: Syscall, path: string): DiskEvent[] {
