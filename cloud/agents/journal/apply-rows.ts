@@ -132,7 +132,7 @@ async function applyEvidence(
   }
 }
 
-/** Exception key of `unapplied` for this row. */
+/** Returns the key of this row's `unapplied` exception. */
 export function unappliedKey(agent: AgentRow, { evidence }: JournalBody): string {
   return evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
 }

@@ -81,8 +81,8 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       const named = call.db.selectFrom('protection_event').select('store_id').where('event_id', '=', event.eventId)
       const known = await named.where('tenant', '=', tenant).executeTakeFirst()
       if (known) {
-        // Rejects the event if another store has used its id. Otherwise the cloud would drop the event as a repetition,
-        // for example an alarm.
+        // Rejects the event if another store has used its id. Without this check, the cloud would drop the event as a
+        // repetition, even if the event is an alarm.
         if (known.store_id !== event.storeId)
           throw new Failure('already-exists', 'an event of another store has this eventId: use another one')
         duplicates++

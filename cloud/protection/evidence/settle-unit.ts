@@ -36,8 +36,8 @@ export async function settleUnit(
 
   if (isDouble) await raise('double_redeem')
   else if (!claim) await withdraw('double_redeem')
-  // `returned` has the value `used` also for a release before the return, which is allowed. So only a new claim raises
-  // the exception.
+  // If the unit was released before its return, `returned` is also `used`. Such a release is allowed, so only a new
+  // claim raises the exception.
   if (returned === 'used' && claim) {
     await holdReturnedItem(scope, storeId, key)
     await raise('released_after_refund')

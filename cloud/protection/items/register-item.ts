@@ -36,7 +36,10 @@ export const NewItem = z.strictObject({
 })
 type NewItem = z.output<typeof NewItem>
 
-/** Statuses in which staff may put a tag on other goods: gates alarm for items with these statuses. */
+/**
+ * Statuses in which staff may put the tag of an item on other goods. Gates alarm for these statuses, so the tag also
+ * protects the other goods.
+ */
 const MAY_BE_OTHER_GOODS: ReadonlySet<string> = new Set<ItemStatus>(['sellable', 'exception_hold'])
 
 /** Registers the item of one row, or updates a known item. Throws the error of the row. */

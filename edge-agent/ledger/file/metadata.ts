@@ -10,7 +10,7 @@ export interface Metadata {
   /** Epoch, version and hash of a document, without its long text. */
   head(kind: string): StoredHead | undefined
   setDocument(kind: string, document: StoredDocument): void
-  /** Clears the cache after a rollback. */
+  /** Clears the cache. Call it after a transaction was rolled back. */
   clearCache(): void
 }
 

@@ -22,7 +22,10 @@ export interface CloudSessionParts {
   onRefused(what: string): void
   /** Called with the ledger part of each login answer. */
   onHandshake(ledger: HandshakeAnswer): void
-  /** Called with the key of the operators' verifiers, from each login answer. */
+  /**
+   * Called with the store key of each login answer. With this key, the agent checks PINs, badges and cards of
+   * operators.
+   */
   onStoreKey(key: unknown): void
   /** Called with the signed revocation that a revoked agent receives in place of a login. */
   onCommand(command: string): void

@@ -76,7 +76,8 @@ export function timeAnswers(withRevocations: (keys: readonly KeyRecord[]) => Key
     open(jws, nonce, keys, current) {
       const opened = openWith(jws, nonce, keys)
       const byCurrentKeys: OpenedTime = opened.ok ? { ...opened, timeEpoch: current } : opened
-      // A key of the current set may sign an answer with a later epoch. Only the offered key set can prove that epoch.
+      // The answer may contain a later epoch although a key of the current key set signed it. Only the offered key set
+      // can prove that epoch.
       if (!newer || (opened.ok && opened.claims.timeEpoch <= current)) return byCurrentKeys
       const again = openWith(jws, nonce, keyRing(withRevocations(newer.keys)))
       if (!again.ok) return byCurrentKeys
