@@ -78,7 +78,8 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     drain: () => {
       connections.stop()
       server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
-      // The kernel resets connections that wait to be accepted. The close follows at once after such an acceptance.
+      // When the listening socket closes, the kernel resets connections that are not accepted yet. So the close follows
+      // directly after the event loop has accepted the waiting connections.
       // `close` of `http.Server` would also cut idle connections.
       return ended(server, DRAIN_WITHIN_MS, (done) => setImmediate(() => TcpServer.prototype.close.call(server, done)))
     },

@@ -80,7 +80,7 @@ function openUptime(): (() => number) | undefined {
     if (Number.isFinite(read())) return read
     closeSync(fd)
   } catch {
-    // Other systems do not detect suspend. After a long suspend, the signed time seems to jump.
+    // On systems other than Linux, untag cannot detect suspend. After a long suspend, the signed time seems to jump.
   }
   return undefined
 }

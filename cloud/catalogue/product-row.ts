@@ -2,12 +2,12 @@ import { centsOf } from '../operations/fields.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
 import type { ProductChanges, ProductInput } from './schema.ts'
 
-/** Data of a product that a POS sync wrote. */
+/** Origin of a product that a POS sync wrote: the product's id in the POS. */
 export interface PosOrigin {
   posProductId: string | null
 }
 
-/** Converts the fields that all stores share to columns. Omits fields that are undefined. */
+/** Returns the columns for the product fields that are the same in all stores. Omits fields that are undefined. */
 export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>): Partial<ProductRow> {
   const columns: Partial<ProductRow> = {}
   const set = <K extends keyof ProductRow>(name: K, value: ProductRow[K] | undefined) => {
@@ -51,7 +51,7 @@ export function priceColumns({
   }
 }
 
-/** Columns of a product that a POS sync wrote. */
+/** Columns that mark a product as written by a POS sync; no columns for other products. */
 export function originColumns(pos: PosOrigin | undefined): Partial<ProductRow> {
   return pos ? { from_pos: 1, pos_product_id: pos.posProductId } : {}
 }

@@ -9,7 +9,7 @@ export const DOCUMENT_VERSION = '1'
 /** Price of a product in one store. */
 export type Listing = Pick<StoreProductRow, 'store_id' | 'product_id' | 'price_cent' | 'old_price_cent' | 'updated_ms'>
 
-/** A listing that is stored, or is about to be. */
+/** A listing that is stored, or is about to be stored. */
 export type NumberedListing = Listing & Pick<StoreProductRow, 'listing_no'>
 
 /** Converts a row to the API form. */

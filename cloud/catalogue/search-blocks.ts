@@ -22,7 +22,7 @@ export function entryOf(listingNo: number): string {
   return ` ${DIGITS[place >> 6]}${DIGITS[place & 63]}`
 }
 
-/** Place in its block of the listing whose text is at `at`. */
+/** Reads the text at `at` and returns the place of that listing in its block. */
 function placeAt(products: string, at: number): number {
   return ((VALUES[products.charCodeAt(at + 1)] ?? 0) << 6) | (VALUES[products.charCodeAt(at + 2)] ?? 0)
 }
@@ -35,16 +35,16 @@ export function listingsIn({ block, products }: Pick<ProductWordRow, 'block' | '
 }
 
 /**
- * For each place of a block, the terms that its listing has, as bits. Every call fills it anew; an array for each call
- * would cost more than the rest of a search.
+ * One entry for each place of a block, with one bit for each term that the listing at this place has. All calls of
+ * `listingsOfAll` share this array, because a new array would cost more than the rest of a search.
  */
 const SEEN = new Uint8Array(LISTING_BLOCK)
 /** Value in `SEEN` of a listing that is already in the result. */
 const FOUND = 255
 
 /**
- * Numbers of the listings of one block that each term has, ascending. `terms` contains the texts of each term; at most
- * 7 terms.
+ * Numbers of the listings of one block that have all these terms, ascending. `terms` contains the texts of each term;
+ * at most 7 terms.
  */
 export function listingsOfAll(block: number, terms: readonly (readonly string[])[]): number[] {
   const last = terms.length - 1

@@ -21,7 +21,7 @@ function rowsOf(db: Db, p: Numbers, count: number) {
     .where('listing_no', 'in', numbers)
 }
 
-/** One prepared query for each number of listings. */
+/** Prepared queries by the number of listings that they read. */
 const queries = new Map<number, ReturnType<typeof documentsQuery>>()
 function documentsQuery(count: number) {
   return prepared((db, p: Numbers) => rowsOf(db, p, count))
@@ -37,9 +37,9 @@ function numbersOf(listings: readonly number[]): Record<`listing${number}`, numb
   return Object.fromEntries(listings.map((listing, i) => [`listing${i}`, listing]))
 }
 
-/** Pattern for `words` of products that have a word which begins with this term. */
+/** LIKE pattern that matches `words` if one of these words begins with the term. */
 export const beginning = (term: string): string => `% ${term}%`
-/** Pattern for `words` of products that have this term as a word. */
+/** LIKE pattern that matches `words` if the term is one of these words. */
 export const whole = (term: string): string => `% ${term} %`
 
 /** Documents of a store by listing number. */
@@ -71,7 +71,7 @@ export class Documents {
     const found = new Set<number>()
     for (let at = 0; at < listings.length; at += COMPARED_AT_ONCE) {
       const some = listings.slice(at, at + COMPARED_AT_ONCE)
-      // The query has a fixed number of listings; the last one is repeated.
+      // The query has a fixed number of parameters, so the last listing fills the rest.
       const numbers = numbersOf(Array.from({ length: COMPARED_AT_ONCE }, (_, i) => some[i] ?? some.at(-1) ?? 0))
       const rows = await matchingRows(this.#db, { storeId: this.#storeId, ...numbers, ...Object.fromEntries(all) })
       for (const row of rows) {
@@ -87,7 +87,7 @@ export class Documents {
     return this.#rows.get(listing)?.doc
   }
 
-  /** The first word, by bytes, that `term` begins. */
+  /** The first word of the listing, in the order of bytes, that begins with `term`. */
   firstWord(listing: number, term: string): Buffer {
     const words = this.#rows.get(listing)?.words.split(' ') ?? []
     const begun = words.filter((word) => word.startsWith(term)).map((word) => Buffer.from(word))

@@ -40,7 +40,7 @@ const removeEmptyRow = prepared((db, p: ProductWordRow) =>
     .where('products', '=', p.products),
 )
 
-/** Changes of the search index in one transaction. A term must not be added to a listing that has the term. */
+/** Changes of the search index in one transaction. Do not add a term to a listing that already has it. */
 export class IndexChanges {
   readonly #added = new Map<string, ProductWordRow>()
   readonly #removed: ListingTerm[] = []

@@ -11,7 +11,9 @@ const LAST = '\u{10FFFF}'
 /** A row of the search index. */
 export type IndexRow = Pick<ProductWordRow, 'word' | 'block' | 'products'>
 
-/** Blocks `after` to `last`, without `after`, and the texts of two words in each block that has both. */
+/**
+ * The blocks after `after` up to and including `last`, with the texts of two words in each block that has both words.
+ */
 export interface Window {
   readonly after: number
   readonly last: number
@@ -29,7 +31,7 @@ function rawQuery<R>(db: Db, query: ReturnType<typeof sql<R>>): Compilable<R> {
   return { compile: () => query.compile(db) }
 }
 
-// One text for all blocks: a row for each block would take longer to read than the blocks themselves.
+// Joins the blocks to one text, because reading one row for each block would take longer.
 const TEXTS = sql`string_agg(block || products, ';')`
 function windowOf(blocks: number) {
   const query = prepared((db, p: TwoWords) =>
@@ -108,7 +110,7 @@ const longerWord = prepared((db, p: { storeId: string; word: string; to: string 
     .limit(1),
 )
 
-/** True if one of these terms begins a longer word of the store. */
+/** True if the store has a longer word that begins with one of these terms. */
 export async function beginLongerWords(db: Db, storeId: string, terms: readonly string[]): Promise<boolean> {
   for (const word of terms) {
     const [longer] = await longerWord(db, { storeId, word, to: word + LAST })
@@ -117,7 +119,10 @@ export async function beginLongerWords(db: Db, storeId: string, terms: readonly 
   return false
 }
 
-/** Numbers of rows of one query. SQLite would plan a query with a variable number at each run. */
+/**
+ * One prepared query for each maximum number of rows. If this number were a parameter, SQLite would plan the query at
+ * each run.
+ */
 const rowsAfter = [4, 32, 256, ROWS_LIMIT + 1].map((limit) => ({
   limit,
   query: prepared((db, p: { storeId: string; word: string; block: number; to: string }) =>
@@ -133,7 +138,9 @@ const rowsAfter = [4, 32, 256, ROWS_LIMIT + 1].map((limit) => ({
   ),
 }))
 
-/** Index rows of the words that `term` begins, in the order of the words and blocks. Stops after about `ROWS_LIMIT`. */
+/**
+ * Index rows of the words that begin with `term`, in the order of the words and blocks. Stops after about `ROWS_LIMIT`.
+ */
 export async function* rowsBeginning(db: Db, storeId: string, term: string): AsyncGenerator<readonly IndexRow[]> {
   let [word, block] = [term, -1]
   for (const { limit, query } of rowsAfter) {
@@ -145,7 +152,7 @@ export async function* rowsBeginning(db: Db, storeId: string, term: string): Asy
   }
 }
 
-/** All index rows of the words that `term` begins; undefined if there are more than `ROWS_LIMIT`. */
+/** All index rows of the words that begin with `term`; undefined if there are more than `ROWS_LIMIT`. */
 export async function allRowsBeginning(
   db: Db,
   storeId: string,

@@ -9,15 +9,16 @@ import { queryTermsOf } from './search-terms.ts'
  * Order of the results, the same on each engine:
  *
  * 1. products that have each term of the query as a whole word;
- * 2. the first word of the product that the longest term of the query begins, by bytes;
- * 3. the number of the listing. This is the order in which the store got the products, but on PostgreSQL each connection
- *    numbers its own blocks.
+ * 2. the first word of the product that begins with the longest term of the query, in the order of bytes;
+ * 3. the number of the listing. The numbers follow the order in which the store got the products, but on PostgreSQL
+ * each
+ *    connection numbers its own blocks.
  *
  * A search reads the index by blocks of listings, so frequent words cost little: their first blocks contain enough
  * results.
  */
 
-/** Maximum number of products whose words one step of a search compares with its terms. */
+/** Maximum number of products whose words one step of a search compares with the terms. */
 const CHECKED_LIMIT = 2_000
 /** With at most this many candidates, comparing their words is cheaper than reading the index for another term. */
 const FEW = COMPARED_AT_ONCE
@@ -79,7 +80,7 @@ async function findWholeWords(search: Search, two: readonly [string, string]): P
 /** Finds listings that have, for each term, a word that begins with it. `first` is the longest term. */
 async function findBeginnings(search: Search, first: string): Promise<void> {
   const others = search.terms.slice(1)
-  // If many of the first products match, this is cheaper than reading the index for each term.
+  // If many of the first products match, comparing their words is cheaper than reading the index for each term.
   if (await addFrom(search, listingsBeginning(search, first), others, FEW)) return
   const { candidates, rows, unread } = await readIndex(search)
   if (!candidates) await addFrom(search, listingsBeginning(search, first), others)
@@ -87,7 +88,7 @@ async function findBeginnings(search: Search, first: string): Promise<void> {
   else await addInAnyOrder(search, first, candidates, unread)
 }
 
-/** Listings with words that `term` begins, in the order of the words. */
+/** Listings with words that begin with `term`, in the order of the words. */
 async function* listingsBeginning({ db, storeId }: Search, term: string): AsyncGenerator<number[]> {
   for await (const rows of rowsBeginning(db, storeId, term)) for (const row of rows) yield listingsIn(row)
 }
@@ -120,9 +121,9 @@ async function addFrom(
   return true
 }
 
-/** What the index says about a query. */
+/** Result of reading the index for the terms of a query. */
 interface IndexResult {
-  /** Listings that each of the read terms has, ascending; undefined if no term was read. */
+  /** Listings that have all terms that were read, ascending; undefined if no term was read. */
   readonly candidates: readonly number[] | undefined
   /** Index rows of the longest term, if it was read. */
   readonly rows: readonly IndexRow[] | undefined
@@ -143,7 +144,7 @@ async function readIndex({ db, storeId, terms }: Search): Promise<IndexResult> {
   return { candidates, rows: unread.includes(terms[0] ?? '') ? undefined : read[0], unread }
 }
 
-/** Listings that each of the terms has, ascending. `terms` are their index rows. */
+/** Listings that have all these terms, ascending. `terms` contains the index rows of each term. */
 function listingsOfTerms(terms: readonly (readonly IndexRow[])[]): number[] {
   const blocks = new Map<number, string[][]>()
   terms.forEach((rows, i) => {
@@ -157,13 +158,16 @@ function listingsOfTerms(terms: readonly (readonly IndexRow[])[]): number[] {
   return inOrder.flatMap(([block, texts]) => listingsOfAll(block, texts))
 }
 
-/** Sorts listings by the first of their words in these index rows. */
+/** Sorts listings by the first of these index rows that contains the listing. */
 function* inWordOrder(rows: readonly IndexRow[], listings: readonly number[]): Generator<number[]> {
   const rest = new Set(listings)
   for (const row of rows) yield listingsIn(row).filter((listing) => rest.delete(listing))
 }
 
-/** Adds matching candidates in the order of the words that `first` begins, which the index did not tell. */
+/**
+ * Adds matching candidates in the order of their first word that begins with `first`. Reads these words from the
+ * documents, because the index rows of `first` were not read.
+ */
 async function addInAnyOrder(
   { limit, documents, found }: Search,
   first: string,

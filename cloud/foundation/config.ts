@@ -20,9 +20,9 @@ export interface CloudConfig {
   readonly trustedProxies: readonly string[]
 }
 
-/** For a broker that asks the cloud about each login over HTTP. */
+/** Set if the broker checks each login by an HTTP request to the cloud. */
 export interface BrokerLogins {
-  /** The broker sends it in each request. */
+  /** The broker sends this secret in each request. */
   readonly secret: string
   /** Login of the cloud itself. */
   readonly cloud?: { readonly username: string; readonly password: string }

@@ -24,8 +24,8 @@ import type { PageRenderer } from './page-renderer.ts'
 import { streamResponse } from './stream-response.ts'
 
 /**
- * Handles requests to operations. Never rejects. It checks in this order (ADR 0003): key (401), name of the operation
- * (404), rate limit (429), kind of key (403), body (413, 415, 400), package (403). `perform` checks the rest.
+ * Handles requests to operations. Never rejects. Makes these checks in this order (ADR 0003): key (401), name of the
+ * operation (404), rate limit (429), kind of key (403), body (413, 415, 400), package (403). `perform` checks the rest.
  */
 export type ApiHandler = (c: Context, name: string) => Promise<Response>
 
@@ -93,7 +93,7 @@ class OperationHandler {
     const { metrics, platform } = this.#services
     const beganMs = platform.clock.elapsed()
     const response = await this.#respond(incoming)
-    // Other names would be labels without limit.
+    // Unknown names share one label, because callers could otherwise create any number of labels.
     metrics?.observeRequest(
       this.#operations.has(name) ? name : 'unknown',
       response.status,

@@ -11,9 +11,9 @@ import { readJsonBody } from './body.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import type { PublicAccess } from './public-access.ts'
 
-/** Maximum size of a request, bytes. A login has about 200. */
+/** Maximum size of a request, bytes. A login has about 200 bytes. */
 const BODY_LIMIT = 4_096
-/** Time after which the broker ends the connection, s. So a revoked agent does not stay connected for longer. */
+/** Time after which the broker ends the connection, s. A revoked agent stays connected for at most this time. */
 const LOGIN_SECONDS = 86_400
 /** Client ids of the cloud (cloud/messaging/outside-broker.ts). */
 const CLOUD_CLIENT = /^untag-cloud-[0-9a-f]{16}$/
@@ -32,8 +32,9 @@ interface Rule {
 const DENY = { result: 'deny' }
 
 /**
- * Route for a broker such as EMQX, which asks about each login over HTTP. The answer contains the rights. EMQX ignores
- * answers with status 4xx and continues with its next way of login, so a wrong login gets 200 with `deny`.
+ * Route for a broker such as EMQX, which asks about each login over HTTP. The answer lists the topics that the client
+ * may use. EMQX ignores answers with status 4xx and continues with its next login method, so a wrong login gets 200
+ * with `deny`.
  */
 export function brokerLoginRoute(app: Hono, database: Database, services: Services, access: PublicAccess): void {
   const { config, authority, platform } = services
@@ -46,7 +47,7 @@ export function brokerLoginRoute(app: Hono, database: Database, services: Servic
       return secretsEqual(cloud.password, password) && CLOUD_CLIENT.test(clientid)
         ? [allow('all', CLOUD_FILTER)]
         : undefined
-    // Another agent's password opens no connection with this client id.
+    // The client id must equal the user name, so that no agent can connect with the client id of another agent.
     if (!isIdShaped(username) || clientid !== username) return undefined
     if (!secretsEqual(authority.brokerPassword(username), password)) return undefined
     const agent = await findAgent(database.reads, username)

@@ -11,7 +11,7 @@ export interface Verdict {
   readonly allowed: boolean
   /** Whole requests left now. */
   readonly remaining: number
-  /** Seconds until the next request (rejected) or until the full burst (allowed). */
+  /** If rejected: seconds until the next request is allowed. If allowed: seconds until the full burst is allowed. */
   readonly resetSeconds: number
 }
 
@@ -75,12 +75,13 @@ export function rateLimiter(clock: Clock): LocalLimiter {
 }
 
 /**
- * Time between two messages to the other workers, ms. Callers can exceed a limit by at most the requests of this time.
+ * Time between two messages to the other workers, ms. Callers can exceed a limit by at most the requests that they send
+ * in this time.
  */
 const SHARE_MS = 50
 
 /**
- * Token buckets that the workers of one machine share: each worker tells the others which requests it has admitted.
+ * Token buckets that the workers of one machine share: each worker sends the others the requests that it has admitted.
  * `name` distinguishes the limiters of a process.
  */
 export function sharedRateLimiter(

@@ -73,7 +73,7 @@ export function tierOf({ tiers }: Pick<Program, 'tiers'>, balance: number): Tier
   return tiers.findLast((tier) => tier.threshold <= balance)
 }
 
-/** Rewards that the new balance can pay and the old balance could not. */
+/** Rewards that the new balance can pay for, but the old balance could not. */
 export function unlockedRewards({ rewards }: Pick<Program, 'rewards'>, before: number, after: number): Reward[] {
   return rewards.filter((reward) => before < reward.cost && reward.cost <= after)
 }

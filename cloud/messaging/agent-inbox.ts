@@ -26,7 +26,7 @@ export interface InboxParts {
 
 /** Maximum number of agents whose states wait to be stored. */
 const STATES_LIMIT = 10_000
-/** A batch whose earlier rows are missing waits for the process that stores them, at most 1 s. */
+/** If earlier rows of the agent are missing, its batch waits at most 1 s for the process that stores these rows. */
 const GAP_TRIES = 6
 const GAP_PAUSE_MS = 200
 

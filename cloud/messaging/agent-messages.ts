@@ -14,7 +14,8 @@ import { StoreAnnouncements, type AnnouncementScope } from './store-announcement
 import { BackgroundTasks } from './background-tasks.ts'
 
 /**
- * After a connect to an outside broker, agents count as connected if the cloud heard from them within this time, ms.
+ * After a connect to an outside broker, agents count as connected if they sent something to the cloud within this time,
+ * ms.
  */
 const SEEN_MS = 2 * 60_000
 
@@ -42,7 +43,7 @@ export interface AgentMessages {
   settled(): Promise<void>
 }
 
-/** What a process knows of the other processes. */
+/** What this process knows about the other processes of the cloud. */
 export interface OtherProcesses {
   siblings?: Siblings | undefined
   /** True if another process holds the broker. Default: never. */
@@ -73,8 +74,8 @@ export function agentMessages(
 
   async function refreshConnected(attached: AgentBroker): Promise<void> {
     const sinceMs = services().platform.clock.wall() - SEEN_MS
-    // Some brokers do not repeat the retained states of agents for a filter with wildcards. So agents that the cloud
-    // heard from recently count as connected.
+    // Some brokers do not repeat the retained states of agents for a filter with wildcards. So agents that
+    // recently sent something to the cloud count as connected.
     if (attached.assumeConnected) attached.assumeConnected(await agentsSeenSince(database.reads, sinceMs))
     await stores.refresh('changed')
   }

@@ -2,7 +2,7 @@
 export interface BrokerLimits {
   /** Agents that are connected or were connected within the last day. */
   agents: number
-  /** Connections without a login. They never displace an agent. */
+  /** Connections without a login. Such connections never displace an agent. */
   unauthenticated: number
   /** Connections without a login from one address or network. */
   unauthenticatedPerNetwork: number

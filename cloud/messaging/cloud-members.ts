@@ -10,8 +10,9 @@ const MEMBERS_LIMIT = 256
 
 /**
  * The cloud processes at one outside broker. Each store has one owner among these processes, and every process computes
- * the same owner. While processes know different members, a store may have no owner or two owners. That only delays or
- * repeats work: agents send an unacknowledged batch again over HTTP, and the cloud applies each row once.
+ * the same owner. While processes know different members, a store may have no owner or two owners. A missing or second
+ * owner only delays or repeats work: agents send an unacknowledged batch again over HTTP, and the cloud applies each
+ * row once.
  */
 export class CloudMembers {
   readonly #clock: Pick<Clock, 'elapsed'>

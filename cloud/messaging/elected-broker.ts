@@ -10,7 +10,7 @@ export interface ElectionParts extends LeaseParts {
   isSibling(processId: string): boolean
   /** Starts the embedded broker of this process. */
   open(): Promise<Broker>
-  /** Called when this process has opened its broker, and with undefined before it closes it. */
+  /** Called with the broker after this process has opened it, and with undefined before this process closes it. */
   onChange(broker: Broker | undefined): void
 }
 
@@ -99,7 +99,7 @@ export class ElectedBroker {
     }
   }
 
-  /** Two clouds cannot exchange messages, so agents learn of changes in this one at their next poll. */
+  /** Two clouds cannot exchange messages, so agents learn of changes in this cloud at their next poll. */
   #warnOfOtherCloud(): void {
     const { log, isSibling } = this.#parts
     const { livingHolder } = this.#lease

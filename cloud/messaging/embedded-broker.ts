@@ -38,7 +38,7 @@ export interface Broker {
   close(): Promise<void>
 }
 
-/** The embedded or the outside broker, as the code that sends messages to agents uses it. */
+/** The part of a broker that the code for agent messages uses. Embedded and outside brokers implement this type. */
 export type AgentBroker = Omit<Broker, 'port'>
 
 export interface BrokerHooks {

@@ -5,7 +5,7 @@ import { MAX_PACKET_BYTES, mqttFraming } from '../../policy/mqtt-framing.ts'
 /**
  * Filters the bytes between a socket and the broker. The broker buffers whole packets of any size, even before the
  * login, so one client could fill the broker's memory. The guard reads the announced length of each packet. It closes
- * the connection if the length exceeds the limit: 8 KiB before the login, one batch after it.
+ * the connection if the length exceeds the limit: 8 KiB before the login, the size of a batch afterwards.
  *
  * The guard never blocks the broker's writes, because one slow client would delay all others. It closes the connection
  * of a client that does not read.

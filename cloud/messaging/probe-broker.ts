@@ -76,7 +76,8 @@ export class BrokerProbe {
     const wasKept = await kept
     if (!wasKept && !(await this.#retains(marker))) losses.push('retained')
     else if (!wasKept && wasConnected) losses.push('persistence')
-    // A broker may close the connection after a message that is too long, so this runs last and once.
+    // A broker may close the connection after a message that is too long, so this test runs last, and
+    // only after the first connect.
     if (wasConnected) return losses
     await this.#subscribe(cloudTopic(id, 'probe-size'))
     const arrives = this.#arrival('probe-size', ANSWER_MS)

@@ -22,7 +22,7 @@ export const OfferedProduct = z.strictObject({
 export const OfferDetail = ListedOffer.extend({ products: z.array(OfferedProduct) })
 export type OfferDetail = z.infer<typeof OfferDetail>
 
-/** Products of an offer in one store, at its prices. */
+/** Products of an offer in one store, at the store's prices. */
 export interface StoreProducts {
   storeId: string
   products: readonly OfferProduct[]

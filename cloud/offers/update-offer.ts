@@ -171,7 +171,7 @@ function sharedFields(input: UpdateOffer, group: OfferGroupRow): Partial<OfferGr
 }
 
 /**
- * Deletes the oldest inactive documents. Otherwise their number would grow if stores are removed and added repeatedly.
+ * Deletes the oldest inactive documents. Otherwise each removed and added store would leave one more document.
  */
 async function deleteOldestRemoved({ db }: Call, removed: readonly OfferRow[]): Promise<void> {
   const [first] = removed

@@ -6,7 +6,7 @@ import type { Notifier } from './notifier.ts'
 /**
  * Processes work at its due time. The loop calls `processDue` at the next due time, after a commit that changed due
  * work, and at least every `pollMs`. The database contains the due times, so a crash loses no work. The transaction of
- * each piece checks that the piece is still due, so only one of several processes handles the piece.
+ * each piece of work checks that the piece is still due, so only one of several processes does this work.
  */
 export interface DueLoop {
   /** Starts no more work. Resolves when running work has ended. */
@@ -21,8 +21,8 @@ export interface DueLoopOptions {
   /** Maximum time between two checks, ms. Other processes may add work, and an administrator may set the clock. */
   readonly pollMs: number
   /**
-   * Processes a limited number of due pieces. Resolves to the time until the next piece, ms; 0 or less if more are
-   * due now.
+   * Processes a limited number of due pieces of work. Resolves to the time until the next piece is due, ms; 0 or less
+   * if more are due now.
    */
   processDue(): Promise<number>
 }

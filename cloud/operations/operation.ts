@@ -193,7 +193,7 @@ export interface Operation {
   readonly together: Gate | undefined
   /**
    * True if a replica may answer with data that is a few seconds old (ADR 0051). Never true for operations that decide,
-   * grant rights or move money. Never true for lists that callers follow by positions.
+   * grant rights or move money. Never true for lists that callers poll by position (persistence/positions.ts).
    */
   readonly mayBeStale: boolean
   /** True if the body authenticates the caller. An Idempotency-Key then works without an API key. */

@@ -17,7 +17,7 @@ export interface DueItems<T> {
    * are still due.
    */
   read(limit: number, failed: number): Promise<readonly T[]>
-  /** Processes one item. Must be safe even if another process has processed the item meanwhile. */
+  /** Processes one item. Must have no effect if another process has already processed the item. */
   process(piece: T): Promise<void>
 }
 

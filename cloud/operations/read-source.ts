@@ -1,7 +1,7 @@
 import type { Database, Db } from '../persistence/database.ts'
 import type { Operation } from './operation.ts'
 
-/** Runs one read of an operation. It may run twice. */
+/** Runs one read of an operation. The read may run twice. */
 export type ReadSource = <T>(look: (db: Db) => Promise<T>) => Promise<T>
 
 /**

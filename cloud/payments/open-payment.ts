@@ -163,7 +163,7 @@ async function recordOpened(
   const payment = await findPayment(call.db, paymentId)
   if (!payment || payment.state === 'open') return payment
   if (payment.state !== 'asking') {
-    // The shopper can no longer pay on this page. A payment that arrives late must still be found by its session id.
+    // The payment has ended, but money may still arrive late. The session id then identifies the payment.
     if (payment.provider_ref === null) await updatePayment(call.db, payment, { provider_ref: sessionId })
     return undefined
   }

@@ -63,7 +63,7 @@ export async function findPaymentOfNotice(
   return ours.where('payment_id', '=', notice.paymentId).where('provider_ref', 'is', null).executeTakeFirst()
 }
 
-/** The payment of a purchase that is being opened or is open. */
+/** The payment of a purchase, if the payment is being opened or is open. */
 export function openPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
   return db
     .selectFrom('payment')

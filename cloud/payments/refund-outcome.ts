@@ -74,7 +74,7 @@ async function cancelAfterLateSuccess(call: Call, purchase: PurchaseRow, refund:
 }
 
 /**
- * Updates a cancelled purchase after a refund of it completed. Does nothing while other refunds of the purchase are
+ * Updates a cancelled purchase after one of its refunds completed. Does nothing while other refunds of the purchase are
  * pending. The last of these refunds ends the cancellation.
  */
 async function updateCancelledPurchase(call: Call, purchase: PurchaseRow): Promise<void> {

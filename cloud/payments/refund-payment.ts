@@ -163,7 +163,9 @@ async function cancelPurchaseOnce(call: Call, { purchase }: WholePurchase, reaso
   return cancelPurchase(call, purchase, reason)
 }
 
-/** Repeats a failed refund of a cancelled purchase, or returns a pending one. Also handles refunds of late payments. */
+/**
+ * Repeats a failed refund of a cancelled purchase, or returns a pending refund. Also handles refunds of late payments.
+ */
 async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: readonly RefundRow[]): Promise<RefundRow> {
   const failed = refunds.find(
     (refund) => refund.kind === 'late' && refund.state === 'failed' && !isRepeated(refund, refunds),
@@ -194,8 +196,8 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
 }
 
 /**
- * True if another refund already repeats this refund of a late payment. If the provider rejected this refund, another
- * refund with an unknown result also counts as a repetition.
+ * True if another refund already repeats this refund of a late payment. Another refund with an unknown result counts as
+ * a repetition only if this refund certainly failed (`in_doubt` is 0).
  */
 function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
   const others = refunds.filter(

@@ -33,8 +33,8 @@ export async function releaseRefunds(database: Database, services: Services): Pr
 }
 
 /**
- * Cancelled purchases that still wait, because a refund is held or no refund is due. Reads page by page, so that
- * purchases with a long wait do not delay others.
+ * Cancelled purchases whose cancellation is not finished: a refund is held, or no refund is being sent. Reads page by
+ * page, so that purchases with a long wait do not delay others.
  *
  * The query runs every few seconds. The constants of the query are literals, because SQLite prepares a statement again
  * if a parameter might change its plan.

@@ -55,7 +55,7 @@ function isUnderWay(other: RefundRow, due: RefundRow): boolean {
   return other.state === 'due' && other.attempts > 0 && (due.attempts === 0 || other.refund_id < due.refund_id)
 }
 
-/** Records the attempt before the refund is sent. After a crash the refund is then due again. */
+/** Records the attempt before the refund is sent. If the process then crashes, the refund becomes due again. */
 async function beginTry(call: Call, refundId: string) {
   const { db, nowMs } = call
   const due = await findRefund(db, refundId)

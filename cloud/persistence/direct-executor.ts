@@ -3,7 +3,9 @@ import type { CompiledQuery, DatabaseConnection, Dialect, DialectAdapter, QueryC
 import type { Db } from './database.ts'
 import type { Schema } from './schema.ts'
 
-/** How one engine writes SQL. `prepared.ts` caches compiled queries by `adapter`. */
+/**
+ * The parts of Kysely that differ between SQLite and PostgreSQL. `prepared.ts` caches compiled queries by `adapter`.
+ */
 export interface Engine {
   readonly adapter: DialectAdapter
   readonly compiler: QueryCompiler

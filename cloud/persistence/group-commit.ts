@@ -18,7 +18,7 @@ interface Done {
   value: unknown
 }
 
-/** Called by the writer. */
+/** Callbacks of the writer. */
 export interface GroupHooks {
   /** After BEGIN: no other process can commit now. */
   begun(): void
@@ -46,8 +46,9 @@ export interface GroupCommit {
 
 /**
  * Starts the single writer. Waiting transactions share one commit, because the flush of the disk takes longer than all
- * their work. Each transaction has a savepoint, so that it can fail alone. The promise of a transaction resolves after
- * the commit. After an I/O error the content of the disk is unknown, so the writer rejects all later transactions.
+ * their work. Each transaction has a savepoint, so that a failed one does not roll back the others. The promise of a
+ * transaction resolves after the commit. After an I/O error the content of the disk is unknown, so the writer rejects
+ * all later transactions.
  */
 export function groupCommit(
   db: Connection,

@@ -1,4 +1,4 @@
-/** Numbers of rows in one insert. The list is short, because each number needs its own compiled statement. */
+/** Possible numbers of rows in one insert: few, because each number needs its own compiled statement. */
 const CHUNKS = [100, 20, 5, 2, 1]
 
 /** Splits rows into chunks of the sizes that inserts are compiled for. */

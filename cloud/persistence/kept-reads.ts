@@ -45,16 +45,18 @@ export type ReadValues = (parameters: readonly unknown[]) => unknown[][]
 
 /** Keeps the results of one connection. */
 export interface Keeper {
-  /** Returns a function that reads the raw rows of this statement, and keeps them if all its tables are settled. */
+  /**
+   * Returns a function that reads the raw rows of this statement, and keeps the rows if `SETTLED` contains all tables.
+   */
   reader(text: string, statement: Statement): ReadValues
   /** Returns a function that notes a run of this statement; undefined if the statement changes nothing. */
   noter(text: string, statement: Statement): (() => void) | undefined
 }
 
 /**
- * Results of reads of settled tables, for both connections of a SQLite database. A result is kept until a statement
- * names one of its tables, another process commits, or a transaction is rolled back. The reading connection sees a
- * change at its commit (ADR 0054).
+ * Results of reads of the tables in `SETTLED`, for both connections of a SQLite database. A result is kept until a
+ * statement that writes names one of its tables, another process commits, or a transaction is rolled back. The reading
+ * connection sees a change at its commit (ADR 0054).
  */
 export class KeptReads {
   readonly #version: Statement
@@ -87,7 +89,7 @@ export class KeptReads {
     noter: () => undefined,
   }
 
-  /** Forgets everything if another process has committed since. */
+  /** Forgets everything if another process has committed since the last call. */
   begin(): void {
     const version = this.#version.get()
     if (version === this.#knownVersion) return
@@ -134,7 +136,7 @@ export class KeptReads {
     if (/^\s*rollback/i.test(text)) return () => this.undo()
     if (statement.readonly) return undefined
     const tables = new Set(this.#tablesIn(text))
-    // A set also visits the elements that are added meanwhile.
+    // A loop over a set also visits the elements that the loop adds.
     for (const table of tables) for (const dependent of this.#dependents.get(table) ?? []) tables.add(dependent)
     return () => {
       this.#written.note(tables)
@@ -142,7 +144,10 @@ export class KeptReads {
     }
   }
 
-  /** All tables and views whose names occur in the statement. These are at least the ones that it reads or writes. */
+  /**
+   * All tables and views whose names occur in the statement. The result includes all tables that the statement reads or
+   * writes.
+   */
   #tablesIn(text: string): string[] {
     return (text.match(this.#names) ?? []).map((name) => name.toLowerCase())
   }

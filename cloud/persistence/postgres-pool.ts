@@ -211,8 +211,8 @@ class GuardedConnection implements PooledConnection {
   readonly #server: ServerState
   readonly #pooling: Pooling
   /**
-   * The first loss. After a lost COMMIT, a ROLLBACK follows. Its error must not replace the first loss, which says that
-   * the outcome is unknown.
+   * Error of the first connection loss. If a COMMIT is lost, a ROLLBACK follows. The error of the ROLLBACK must not
+   * replace the error of the COMMIT, which says that the outcome is unknown.
    */
   #loss: DatabaseUnavailable | undefined
 
@@ -226,7 +226,7 @@ class GuardedConnection implements PooledConnection {
     if (this.#loss) throw this.#loss
     try {
       const statement: pg.QueryConfig = values === undefined ? { text } : { text, values: [...values] }
-      // The next transaction may use another session, which lacks the prepared statements of this one.
+      // The next transaction may use another session, which lacks the prepared statements of this session.
       if (name !== undefined && this.#pooling === 'session') statement.name = name
       const result = await this.#client.query(statement)
       this.#server.answered(text)

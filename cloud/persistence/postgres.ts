@@ -69,7 +69,7 @@ const TYPES = {
 export interface PostgresPlace {
   readonly url: string
   readonly clock: Pick<Clock, 'elapsed'>
-  /** For waits on other transactions. They end in real time, so the timers must run in real time, too. */
+  /** For waits on other transactions. Those transactions end in real time, so the timers must run in real time, too. */
   readonly timers: Timers
   /** Default: `apply`. */
   readonly migrations?: MigrationMode

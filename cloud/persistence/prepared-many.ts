@@ -3,7 +3,8 @@ import { assert } from '../../policy/assert.ts'
 import type { Db } from './database.ts'
 
 /**
- * Numbers of keys in one statement. Each number is compiled once. If a list is shorter, its last key fills the rest.
+ * Possible numbers of keys in one statement. For each number, one statement is compiled. If a list is shorter, its last
+ * key fills the rest.
  */
 const SIZES = [1, 5, 20, 100]
 const LARGEST = 100

@@ -2,7 +2,7 @@ import { DatabaseBusy } from './database.ts'
 
 /** Maximum number of transactions in the queue. If each transaction takes 5 ms, the last one waits 5 s. */
 export const RETRY_LIMIT = 1_000
-/** Attempts of one transaction. */
+/** Maximum number of attempts of one transaction. */
 const ATTEMPTS = 100
 
 /**

@@ -147,7 +147,7 @@ function numberTransactions(db: Connection): { begin(): void } {
   return { begin: () => void current++ }
 }
 
-/** Adds PostgreSQL's `nextval` for the only sequence, `listing_number`. It starts with `next`. */
+/** Adds PostgreSQL's `nextval` for the only sequence, `listing_number`. The sequence starts with `next`. */
 function numberListings(db: Connection, next: number): void {
   let free = next
   db.function('nextval', (sequence) => {

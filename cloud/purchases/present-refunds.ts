@@ -9,7 +9,7 @@ import type { Purchase, TransactionData } from './schema.ts'
 
 type RefundInCents = TransactionData['refunds'][number]
 
-/** Refunds to show beside a purchase. Skips the query for unpaid purchases, which have none. */
+/** Refunds to show beside a purchase. Skips the query for unpaid purchases, which have no refunds. */
 export async function refundsToShow(
   db: Db,
   { purchase_id, status }: Pick<PurchaseRow, 'purchase_id' | 'status'>,

@@ -16,7 +16,7 @@ export async function stockedProducts(db: Db, storeId: string, productIds: reado
   return new Set(rows.map((row) => row.product_id))
 }
 
-/** Stock level of a product; undefined if the store never counted it. */
+/** Stock level of a product; undefined if the store never counted the product. */
 export function findStock(db: Db, storeId: string, productId: string): Promise<StockLevelRow | undefined> {
   return db
     .selectFrom('stock_level')
@@ -95,7 +95,10 @@ export async function endReservation(db: Db, { storeId, productId, quantity }: A
     .execute()
 }
 
-/** Subtracts pieces without a reservation. Returns false if other reservations needed these pieces. */
+/**
+ * Always subtracts the pieces, also if they are reserved. Returns false if too few unreserved pieces were in stock, so
+ * that reservations now lack pieces.
+ */
 export async function removeUnreserved(db: Db, { storeId, productId, quantity }: Amount): Promise<boolean> {
   const before = await findStock(db, storeId, productId)
   await db

@@ -132,7 +132,7 @@ function accountOf(tenant: string): string {
 }
 
 function receiversOf(event: OutboxEventRow, targets: readonly Target[], have: Package): string[] {
-  // For the receiver of a test event, `readTargets` sets `event` to the id of the event.
+  // For a test event, `readTargets` adds a target whose field `event` is the event's id instead of a type.
   if (event.webhook_id !== null)
     return targets.filter((t) => t.event === event.event_id && t.tenant === event.tenant).map((t) => t.webhook_id)
   const type = EVENT_TYPES.get(event.type)

@@ -5,7 +5,8 @@ const FRACTION_DIGITS = 6
 
 /**
  * Parses a reader's timestamp to µs since 1970. Accepts ISO 8601 with up to nanoseconds and any offset (also `+0100`;
- * default UTC). Accepts s, ms or µs since 1970, which the size of the number distinguishes. Null for other values.
+ * default UTC). Also accepts a number of s, ms or µs since 1970; the unit follows from the size of the number. Returns
+ * null for other values.
  */
 export function utcUsOf(value: unknown): number | null {
   if (typeof value === 'number') return ofCount(value)

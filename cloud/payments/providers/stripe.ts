@@ -55,7 +55,7 @@ function noticeOf(session: CheckoutSession, state: PaymentNotice['state']): Paym
   }
 }
 
-/** The session of a bank debit completes before the payment; `async_payment_succeeded` follows. */
+/** With a bank debit, the session completes before the money arrives. Stripe sends `async_payment_succeeded` later. */
 function outcomeOf(session: CheckoutSession): PaymentNotice | undefined {
   if (session.payment_status === 'paid') return noticeOf(session, 'paid')
   return session.status === 'expired' ? noticeOf(session, 'ended') : undefined

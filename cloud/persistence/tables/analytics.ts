@@ -1,6 +1,6 @@
 /** Daily figures of stores. Units: ../schema.ts. */
 
-/** The columns after `tenant` are counters or cents. Transactions add to them. */
+/** The columns after `tenant` are counters or cents, to which transactions add. */
 export interface StoreDayRow {
   store_id: string
   /** `2026-11-20`, in the store's time zone. */

@@ -37,7 +37,7 @@ export const PATH = /^(?:\$|[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64}|\[\*\])
 /** Maximum reads of one body; further reads count as `strange`. */
 export const MAX_READS_IN_BODY = 5_000
 
-/** AdvanNet's HTTP service with the body of docs/reference/hardware/http-ingest.md. */
+/** Mapping for Keonn's AdvanNet HTTP service with the body template of docs/reference/hardware/http-ingest.md. */
 const KEONN: ReadMapping = {
   reads: 'reads[*]',
   epc: 'epc',

@@ -68,7 +68,8 @@ export const PROTECTION: readonly string[] = [
   `CREATE TABLE alarm_disposition (
     event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, disposition text NOT NULL, operator_id text NOT NULL,
     recovered_cent bigint, disposed_ms bigint NOT NULL, PRIMARY KEY (event_id, tenant))`,
-  // Inputs of past decisions (JSON), to simulate another policy. They contain prices and brands, but no customers.
+  // Inputs of past decisions (JSON), to simulate another policy. They contain prices and brands, but no data about
+  // customers.
   `CREATE TABLE protection_decision (
     event_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, at_ms bigint NOT NULL, reason text,
     facts text NOT NULL)`,

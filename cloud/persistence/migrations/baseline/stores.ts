@@ -23,13 +23,13 @@ export const STORES: readonly string[] = [
     store_id text NOT NULL REFERENCES store (store_id), product_id text NOT NULL REFERENCES product (product_id),
     price_cent bigint NOT NULL, old_price_cent bigint, category text, updated_ms bigint NOT NULL DEFAULT 0,
     doc text NOT NULL DEFAULT '', words text NOT NULL, listing_no bigint NOT NULL, PRIMARY KEY (store_id, product_id))`,
-  // Its cache is LISTING_BLOCK of listing-numbers.ts.
+  // The number after CACHE is LISTING_BLOCK of listing-numbers.ts.
   `CREATE SEQUENCE listing_number MINVALUE 0 CACHE 4096`,
   `CREATE UNIQUE INDEX store_product_by_number ON store_product (store_id, listing_no)`,
   `CREATE INDEX store_product_by_product ON store_product (product_id, store_id)`,
   `CREATE INDEX store_product_by_category ON store_product (store_id, category, product_id)`,
-  // Sorted by bytes, because a prefix search is a range of bytes. A row contains all listings of one block that have the
-  // word (search-blocks.ts).
+  // Sorted by bytes, because a prefix search is a range of bytes. A row contains all listings of one block that have
+  // the word (search-blocks.ts).
   `CREATE TABLE product_word (
     store_id text NOT NULL, word text COLLATE "C" NOT NULL, block bigint NOT NULL, products text NOT NULL,
     PRIMARY KEY (store_id, word, block)) /* clustered */`,
