@@ -50,7 +50,8 @@ export function offlineReceipts(parts: OfflineReceiptsParts): OfflineReceipts {
       // During the home request the cloud may have reported that this ledger is untrusted.
       const decideAlone = () => (distrustReason() ? NEEDS_STAFF : decideByReceipt(parts, role(), context, receipt))
       if (!home.isElsewhere) return decideAlone()
-      // First applies the rules of the receipt home on this agent. Then the receipt home grants or refuses the rights.
+      // This agent first applies the rules as if it were the receipt home. Then the receipt home grants or refuses the
+      // rights.
       const verdict = decideByReceipt(parts, { decidesAsHome: true, isolatedSeconds: 0 }, context, receipt)
       if (!verdict.granted || verdict.grant === null) return verdict
       const answer = await home.request(homeRequestOf(context, verdict.grant))

@@ -150,7 +150,9 @@ class OdooApi implements VendorApi {
     return { result: [id] }
   }
 
-  /** Creates a draft credit note; its lines are commands with positive quantities. */
+  /**
+   * Creates a draft credit note. Each line must be an Odoo create command (`[0, 0, values]`) with a positive quantity.
+   */
   #createMove(vals: Row, vendor: SimulatedVendor): { result: unknown } | { exception: string } {
     const lines = (vals['invoice_line_ids'] ?? []) as [number, number, Row][]
     const isLine = ([command, , line]: [number, number, Row]) =>

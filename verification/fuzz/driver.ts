@@ -41,7 +41,7 @@ export interface Driver {
   warmUp(): Promise<void>
   pass(ms: number): Promise<void>
   prepare(step: Step): Promise<Prepared>
-  /** Changes the step's request by the plan and sends it. Returns the first fault. */
+  /** Changes the step's request as the plan says, and sends the changed request. Returns the first fault. */
   carryOut(step: Step, prepared: Prepared, plan: Plan): Promise<FaultWithRequest | undefined>
 }
 

@@ -15,8 +15,8 @@ export interface MutantOptions {
 }
 
 /**
- * Result of the mutants in the JSON file. Seeds start at 1, so `seed` is also the number of runs until the mutant was
- * found.
+ * Content of the JSON file (option `json`): the result of each mutant. Seeds start at 1, so `seed` is also the number
+ * of runs until the mutant was found.
  */
 export interface MutantsRecord {
   kind: 'bugs'

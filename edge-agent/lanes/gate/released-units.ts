@@ -39,8 +39,8 @@ const OPEN_LIMIT = 500
 const SAVE_MS = 1_000
 
 /**
- * Returns a function that checks whether the tag can be the unit of a proof. The tag matches by its own name, or by the
- * product in its EPC.
+ * Returns a function that checks whether the tag can be the unit of a proof. The tag matches by its EPC or UID, or, for
+ * a receipt, by the product in its EPC.
  */
 export function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
   const name = tagNameOf(tag)

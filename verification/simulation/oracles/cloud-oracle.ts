@@ -208,7 +208,7 @@ class CommitWatcher implements CloudOracle {
   }
 }
 
-/** True if a cancelled purchase or one of its items became active again. */
+/** True if a cancelled purchase changed its status again, or if an item that was not sellable became paid. */
 function isUndone({ kind, was, became }: StateChange): boolean {
   return (kind === 'purchase' && was === 'CANCELLED') || (kind === 'item' && became === 'paid' && was !== 'sellable')
 }
