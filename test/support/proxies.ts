@@ -49,7 +49,7 @@ function configOf(language: string, [host = '', other]: readonly string[]): stri
   const block = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(page)?.[1] ?? ''
   const second = other
     ? block.replace('10.0.0.12:8080', other)
-    : block.replace(/^.*10\.0\.0\.12:8080.*\n/m, '').replace(' 10.0.0.12:8080', '')
+    : block.replace(/^ *server 10\.0\.0\.12:8080.*\n/m, '').replace(' 10.0.0.12:8080', '')
   return second.replace('10.0.0.11:8080', host)
 }
 
