@@ -3,7 +3,7 @@ import type { Db } from '../persistence/database.ts'
 
 /**
  * Time at which the cloud last received anything from each agent: an HTTP request, a login or an MQTT packet. The times
- * stay in memory, and `flush` writes them every 30 s, so that requests do not wait for a write.
+ * stay in memory, so that requests do not wait for a write. `flush` writes the times every 30 s.
  */
 
 /** Time between two writes, ms. After a crash, at most the times of this period are lost. */

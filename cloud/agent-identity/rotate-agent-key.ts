@@ -41,7 +41,7 @@ export const rotateAgentKey = operation({
     if (!claims?.success || !agentKeys(agent).has(claims.data.formerKid))
       throw invalid('proof', 'is not signed with publicJwk for this agent and its current key', 'invalid')
     call.changed(agent.agent_id)
-    // If the first response was lost, the agent repeats the request. The key is then current already.
+    // If the key is already current, the agent repeats a request because the first response was lost.
     if (agent.x === x) return { success: true as const, kid: keyId(x) }
     if (await isKeyTaken(call.db, x, agent.agent_id))
       throw precondition('key_taken', 'another agent already uses this key: generate a new one')

@@ -123,7 +123,7 @@ export async function findAgentCaller(db: Db, token: string, nowMs: number): Pro
     mode: mode as Mode,
     tenant: row.tenant as Tenant,
     // Highest package, so that agents pass the check of the account's package. Operations of agents check the package
-    // of their store.
+    // of the agent's store.
     package: 'PRIME' satisfies Package,
     keyGeneration: Number(row.key_generation ?? 0),
   }

@@ -217,7 +217,7 @@ export class Ledger {
     return { generation: this.#generation, ...this.journal.head }
   }
 
-  /** Reads the state from disk again, after a rollback. */
+  /** Reads the state from disk again, after a transaction was rolled back. */
   #reload(): void {
     this.journal.reload()
     this.metadata.clearCache()

@@ -63,7 +63,10 @@ interface Row {
   used_ms: number | null
 }
 
-/** Prefix of each id. Without it, a command line would read an id as an option if the hash starts with a dash. */
+/**
+ * Prefix of each id. A hash may start with a dash, and a command line would read an id with a leading dash as an
+ * option.
+ */
 const ID_PREFIX = 'pr_'
 /** Characters of the hash in an id: enough to be unique among the pairings of one agent. */
 const HASH_IN_ID = 12

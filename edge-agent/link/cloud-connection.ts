@@ -33,7 +33,7 @@ import { Waiters } from './wire/waiters.ts'
  *     └──────────── pause with jitter, at most 15 s ◀──────────────────────┘
  *
  * Keeps the agent connected to the cloud. While online, the agent polls every 15 s, and also when a broker message
- * requests a poll. The broker only reduces delays: without it the agent uses HTTP.
+ * requests a poll. The broker only reduces delays: without a broker the agent uses HTTP.
  *
  * `login/` authenticates the agent, and `documents/` fetches signed documents. `reports/` sends the journal, and
  * `wire/` has the HTTP and MQTT clients.

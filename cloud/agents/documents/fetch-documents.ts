@@ -198,18 +198,18 @@ function isCurrent(have: readonly [number, number] | undefined, current: { epoch
 
 /**
  * True if the agent has this version, or a newer one of the same epoch. If the epoch of the agent's policy is higher, a
- * stolen key signed that policy. The agent then needs the cloud's policy. The agent accepts that policy once it knows
- * that the key was revoked.
+ * stolen key signed that policy. The agent then needs the cloud's policy. The agent accepts the cloud's policy once the
+ * agent knows that the key was revoked.
  */
 function isOfEpoch(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {
   return have !== undefined && have[0] === current.epoch && have[1] >= current.ver
 }
 
-/** Stores the agent's item version. gate-freshness.ts compares this version with that of the paid items. */
+/** Stores the agent's item version. gate-freshness.ts compares this version with the version of the paid items. */
 const noteItemSeq = prepared((db, p: { agentId: string; seq: number }) =>
   db.updateTable('agent').set({ item_seq: p.seq }).where('agent_id', '=', p.agentId).where('item_seq', '<', p.seq),
 )
-/** Stores the agent's deny list version. Refunds wait until all agents have the version that they need. */
+/** Stores the agent's deny list version. A refund waits until all agents have the version that contains its denial. */
 const noteDenySeq = prepared((db, p: { agentId: string; seq: number }) =>
   db.updateTable('agent').set({ deny_seq: p.seq }).where('agent_id', '=', p.agentId).where('deny_seq', '<', p.seq),
 )

@@ -13,8 +13,8 @@ import { readItem } from '../../protection/items/item-queries.ts'
 import { itemOfEvent, technologiesOf } from '../../protection/items/technologies.ts'
 
 /**
- * Types of events about the use of a token. Only the agent that may redeem the token may report these events. Denials
- * are not among them, because a denial may name any token that was presented.
+ * Types of events about the use of a token. Only the agent that may redeem the token may report these events. The set
+ * contains no denials, because a denial may name any token that was presented.
  */
 const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', 'protection.action.failed'])
 
@@ -81,7 +81,7 @@ async function foreignIn(
   return isOwn ? undefined : 'a token of another agent'
 }
 
-/** Tag identifiers in the event. If the event has none, the identifiers of its item. */
+/** Returns the EPC and UID in the event, or those of its item if the event has neither. */
 function tagOf({ epc, tagUid, protectionAction }: ProtectionEvent, item: ProtectedItemRow | undefined) {
   const isNamed = epc !== undefined || tagUid !== undefined
   return {

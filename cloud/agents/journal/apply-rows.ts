@@ -76,7 +76,8 @@ async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly Journ
 
 async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
   const lineIds = await scope.facts.prepare(noncesOf(bodies))
-  // Several rows would read the same redemptions repeatedly. For a single row, `prepare` would save no read.
+  // Without `prepare`, several rows would read the same redemptions repeatedly. For a single row, `prepare` would not
+  // reduce the number of reads.
   if (bodies.length > 1)
     await scope.redemptions.prepare(
       bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])),

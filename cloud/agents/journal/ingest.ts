@@ -80,9 +80,9 @@ export async function ingestBatch(
 }
 
 /**
- * True if the missing rows are lost. The agent deleted these rows after an acknowledgement. Either the cloud has since
- * lost the acknowledged rows, or a stolen key signed the acknowledgement. Only a batch that starts with the agent's
- * oldest row proves a gap; a batch out of order does not.
+ * If the missing rows are lost, returns true and raises `ledger_gap`. The agent deleted these rows after an
+ * acknowledgement. Either the cloud has since lost the acknowledged rows, or a stolen key signed the acknowledgement.
+ * Only a batch that starts with the agent's oldest row proves a gap; a batch out of order does not.
  */
 async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: UncheckedBatchClaims): Promise<boolean> {
   const { authority, platform } = call.services

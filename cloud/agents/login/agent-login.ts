@@ -76,7 +76,7 @@ export const agentLogin = operation({
     if (assertion === undefined)
       return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
     const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
-    // Only a signed revocation stops the agent. Otherwise the agent would continue to accept receipts offline.
+    // Without a signed revocation, the agent would continue to accept receipts offline.
     if (agent.revoked_ms !== null)
       return { success: true as const, revoked: signCommand(agentId, { command: 'revoke' }, call.services) }
     await replacePredecessor(call, agent)

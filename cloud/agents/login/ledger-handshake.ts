@@ -21,7 +21,7 @@ import { endLogins } from '../../agent-identity/sessions.ts'
  * again.
  *
  * A fork: the hash of a stored row is wrong, or the generation is older than the current one. A second rollback within
- * an hour also counts as a fork. The cloud raises `agent_fork`.
+ * an hour also counts as a fork. For a fork, the cloud raises `agent_fork`.
  */
 export interface LedgerHandshake {
   generation: number

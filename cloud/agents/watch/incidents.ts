@@ -18,7 +18,7 @@ export interface WatchedAgent {
   readonly policy_version: number
 }
 
-/** Something that does not work. An exception is raised if it lasts. */
+/** Something that does not work. If the incident lasts, the cloud raises an exception. */
 export interface Incident {
   readonly tenant: string
   readonly storeId: string
@@ -27,7 +27,10 @@ export interface Incident {
   readonly subject: string
   readonly deviceId?: string
   readonly detail: string
-  /** Begin, ms since 1970; undefined if only the times of the checks show it. */
+  /**
+   * Start of the incident, ms since 1970. Undefined if unknown: `AgentWatch` then uses the time at which it first saw
+   * the incident.
+   */
   readonly sinceMs: number | undefined
 }
 

@@ -9,10 +9,10 @@ const PAGE = 500
 const AGENTS_LIMIT = 20_000
 /** Maximum number of exceptions that one check raises or withdraws. The next check continues. */
 const CHANGES_LIMIT = 200
-/** Maximum number of incidents whose begin this process remembers. */
+/** Maximum number of incidents whose start times this process stores. */
 const INCIDENTS_LIMIT = 50_000
 
-/** An exception of a watched kind that nobody has acknowledged. */
+/** An unacknowledged exception of a watched kind. */
 interface OpenException {
   readonly store_id: string
   readonly kind: string
@@ -28,7 +28,7 @@ export class AgentWatch {
   readonly #database: Database
   readonly #services: Services
   readonly #silentAfterMs: number
-  /** Time at which this process first saw an incident, ms since 1970. */
+  /** Start time of each incident, ms since 1970. If unknown, the time at which this process first saw the incident. */
   #begun = new Map<string, number>()
 
   constructor(database: Database, services: Services, silentAfterMs: number) {
@@ -73,7 +73,10 @@ export class AgentWatch {
     return incidents
   }
 
-  /** Staff may have acknowledged the exception of this incident, or another process may have just raised it. */
+  /**
+   * Skips an incident if its exception was raised after the start of the incident: staff may have acknowledged that
+   * exception, or another process has just raised it.
+   */
   #raise(incident: Incident, sinceMs: number): Promise<void> {
     const { platform } = this.#services
     return this.#database.write(async (db) => {

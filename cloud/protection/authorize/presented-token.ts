@@ -13,8 +13,9 @@ import { findAuthorization } from '../leases/authorizations.ts'
 
 /**
  * While an agent's ledger is untrusted, programs get tokens of the cloud's ledger (`led: cloud`). If a person presents
- * such a token at a device, the agent sends it to the cloud, like a receipt. In exchange, the cloud issues a token for
- * the agent's ledger. The new token covers the rights that are still free, and is valid for this request only.
+ * such a token at a device, the agent sends the token to the cloud, like a receipt. In exchange, the cloud issues a
+ * token for the agent's ledger. The new token covers the rights that are still free, and is valid for this request
+ * only.
  *
  * The result describes what the presented receipt or token covers.
  */

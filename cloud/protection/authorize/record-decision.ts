@@ -24,8 +24,8 @@ export interface DecisionContext {
 }
 
 /**
- * Creates the ids of the two events. If the request is past, the ids derive from its content, so that a repeated report
- * adds no events.
+ * Creates the ids of the two events. For a past request, the ids derive from the content of the request, so that a
+ * repeated report adds no events.
  */
 export function eventIdsOf(
   { services: { platform } }: Pick<Call, 'services'>,

@@ -80,7 +80,8 @@ export async function resolveUnit(query: UnitQuery): Promise<ResolvedUnit | unde
 }
 
 /**
- * The item at the time of the request. If the item was bound to the purchase by this release, the result is bound too.
+ * The item at the time of the request. If the item was `sellable` then and is bound to the purchase now, the result
+ * keeps the binding, because the release in this request made the binding.
  */
 async function itemAtQueryTime({ db, purchase, pastMs }: UnitQuery, item: ProtectedItemRow): Promise<ProtectedItemRow> {
   if (pastMs === undefined) return item

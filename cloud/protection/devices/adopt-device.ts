@@ -23,7 +23,10 @@ export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow
   await setDeviceAgent(call, device, store, agentId)
 }
 
-/** Stores the agent of a device. The first agent with an exit gate becomes the receipt home. */
+/**
+ * Stores the agent of a device. If the cloud is the receipt home and the device is an exit gate, this agent becomes the
+ * receipt home.
+ */
 export async function setDeviceAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
   await call.db
     .updateTable('device')

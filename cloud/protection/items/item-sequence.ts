@@ -13,8 +13,8 @@ export interface ItemHead {
   /** Newest number. */
   seq: number
   /**
-   * Newest number among the removed identifiers whose rows were deleted after the retention. An agent with an older
-   * version loads all items again.
+   * Highest number of a removed identifier whose row was deleted after the retention. An agent with an older version
+   * loads all items again.
    */
   floor: number
 }

@@ -105,8 +105,8 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
 }
 
 /**
- * Throws if the row names another status than a known item has. A row cannot change the status, and the caller must not
- * expect that it did.
+ * Throws if the row names another status than a known item has. The error shows the caller that a row cannot change the
+ * status.
  */
 function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus | undefined): void {
   if (stated === undefined || stated === item_status) return
@@ -119,7 +119,7 @@ function assertStatusStays({ item_status }: ProtectedItemRow, stated: ItemStatus
  */
 function assertProductStays(known: ProtectedItemRow, productId: string, epc: string | undefined): void {
   if (known.product_id === productId || MAY_BE_OTHER_GOODS.has(known.item_status)) return
-  // The item had no product yet. The SGTIN proves that the tag is still on the same goods.
+  // If the item had no product yet, its SGTIN proves that the tag is still on the same goods.
   if (known.product_id === null && parseEpc(epc ?? known.epc ?? '')?.gtin14 !== undefined) return
   throw precondition(
     'item_not_sellable',

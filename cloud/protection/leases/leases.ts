@@ -76,8 +76,8 @@ export async function viewLease(
     if (await mayReissue(call, row, device)) return { right: 'free', own: row }
     if (row.agent_id !== null) return { right: 'leased_elsewhere', endsAt }
   }
-  // A device with a cloud token must redeem it at the cloud before it acts, so the cloud can transfer the lease. An
-  // agent may still act offline: it may not know of the revocation, or its clock may be slow.
+  // A device with a cloud token must redeem the token at the cloud before the device acts, so the cloud can transfer
+  // the lease. An agent may still act offline if it does not know of the revocation, or if its clock is slow.
   if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', transferable: row }
   return { right: 'leased_elsewhere', endsAt, recallable: row }
 }

@@ -19,7 +19,7 @@ export interface EventPosition {
 export interface EventRange {
   /** First position at which running transactions may still add events (`finalBelow`). */
   below: number
-  /** Earliest time at which the cloud received an event, ms. */
+  /** The listing omits events that the cloud received before this time, ms. */
   sinceMs: number
 }
 

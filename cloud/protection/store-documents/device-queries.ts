@@ -26,7 +26,7 @@ export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
 
 /**
  * Maximum number of decommissioned devices in a policy. Agents do not know devices that were decommissioned earlier,
- * and reject their requests.
+ * and reject requests of these devices.
  */
 const DECOMMISSIONED_LIMIT = 50
 

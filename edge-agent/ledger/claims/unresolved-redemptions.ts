@@ -6,9 +6,9 @@ import type { Database as Connection } from 'better-sqlite3'
  * of `commit.ts`.
  */
 export interface UnresolvedRedemptions {
-  /** Adds a redemption. `seq`: its journal row; null if another agent reported it. */
+  /** Adds a redemption. `seq`: its journal row; null if another agent reported the redemption. */
   add(redemptionId: string, seq: number | null): void
-  /** The cloud acknowledged all rows up to `seq` at `atS`, s by its clock. */
+  /** The cloud acknowledged all rows up to `seq` at `atS`, s by the clock of the cloud. */
   noteAcknowledged(seq: number, atS: number): void
   isResolvedFor(redemptionId: string, by: Resolver): boolean
   /** Drops acknowledgements with a time after `toS`. */

@@ -27,7 +27,7 @@ export interface Commits {
 export interface CommitWatcher {
   /** Called when a transaction is durable. The ledger ignores errors of the watcher, except disk faults. */
   onDurable(): void
-  /** Called after a rollback. */
+  /** Called after a transaction was rolled back. */
   onUndone(): void
   onFailure(failure: LedgerFailure): void
 }

@@ -12,8 +12,8 @@ interface Job {
 }
 
 /**
- * Runs the jobs of one event-loop turn in one transaction, because the flush to disk costs more than all other work.
- * After a rollback each job runs again alone, so that only the faulty job is rejected.
+ * Runs the jobs of one event-loop turn in one transaction, because the flush to disk costs more than all other work. If
+ * the transaction is rolled back, each job runs again alone, so that only the faulty job is rejected.
  */
 export function commits(db: Connection, watcher: CommitWatcher): Commits {
   return new GroupCommit(new Transactions(db, watcher))

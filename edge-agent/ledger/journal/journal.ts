@@ -39,7 +39,7 @@ export class Journal {
     return this.#append(body, JSON.stringify(body))
   }
 
-  /** Reads the state from disk again, after a rollback. */
+  /** Reads the state from disk again, after a transaction was rolled back. */
   reload(): void {
     this.#head = this.#readHead()
     this.#acked = this.#readAcked()

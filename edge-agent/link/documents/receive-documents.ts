@@ -96,7 +96,7 @@ export class DocumentReceiver {
 
   /**
    * Time within which a poll must report the held versions, ms. Undefined if the regular poll suffices. The report is
-   * urgent after a resync, after new denials, and after new items if this agent has a gate.
+   * urgent after a resync, after new denials of tokens or receipts, and after new items if this agent has a gate.
    */
   get confirmWithinMs(): number | undefined {
     const { trust, ledger, hasGate } = this.#parts

@@ -150,8 +150,9 @@ class JournalOutbox implements Outbox {
   }
 
   /**
-   * Stores the acknowledgement that did not fit on the disk. Until it is stored, isolated claims count against their
-   * limit, and unresolved redemptions wait for staff. An agent without new rows gets no later acknowledgement.
+   * Stores the acknowledgement that did not fit on the disk. Until the acknowledgement is stored, isolated claims count
+   * against their limit, and unresolved redemptions wait for staff. An agent without new rows gets no later
+   * acknowledgement.
    */
   #storeUnstored(): void {
     if (this.#unstoredAck === undefined) return

@@ -33,7 +33,8 @@ const LONGEST_WAIT_MS = 15_000
 /** If a line was open for this time, the next pause is short again, ms. */
 const STABLE_LINE_MS = 60_000
 /**
- * Rate limit of received messages. A busy store has some tens per second. A long message counts as several messages.
+ * Rate limit of received messages. A busy store receives some tens of messages per second. A long message counts as
+ * several messages.
  */
 const MESSAGES = { most: 2_000, perSecond: 200, charactersOfOne: 8_192 }
 /** If the broker lost a batch, the agent sends batches over HTTP for this time, ms. */
@@ -45,7 +46,7 @@ interface LineState {
   readonly sinceMs: number
 }
 
-/** The line to the present broker. After a loss, `open` opens the line again. */
+/** The line to the present broker. If the line was lost, `open` opens a new line. */
 export class BrokerLine {
   readonly #parts: BrokerLineParts
   readonly #messages: Budget

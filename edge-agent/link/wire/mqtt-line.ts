@@ -1,4 +1,4 @@
-/** One connection to the broker. After a loss the agent opens a new connection. */
+/** One connection to the broker. If the connection is lost, the agent opens a new connection. */
 export interface MqttLine {
   /** Publishes a message without confirmation. */
   publish(topic: string, payload: string, options: { retain: boolean }): void

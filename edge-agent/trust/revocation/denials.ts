@@ -10,8 +10,8 @@ export interface Denials {
   /** Number of the last applied entry; 0 if there is none. */
   readonly seq: number
   /**
-   * Number of the last entry of the newest page that revoked a token or receipt; 0 if no page did since the agent
-   * started.
+   * Number of the last entry of the newest page that revoked a token or receipt; 0 if the agent has applied no such
+   * page since its start.
    */
   readonly lastRevocationSeq: number
   /** Sets the newest entry number, which a freshness names. */

@@ -47,7 +47,7 @@ const revokedIn = (keys: readonly KeyRecord[]) => keys.filter(({ state }) => sta
  * still has the key.
  */
 export function revokedKeys(metadata: Metadata): RevokedKeys {
-  // Reads only committed state, so the values stay correct after a rollback.
+  // Reads only committed state, so the values stay correct if a transaction is rolled back.
   const known = () => JSON.parse(metadata.getCached(REVOKED_KEYS) ?? '[]') as string[]
   const reminders = () => JSON.parse(metadata.getCached(REMINDERS) ?? '[]') as Revocation[]
 
