@@ -105,20 +105,34 @@ async function addFrom(
 ): Promise<boolean> {
   const patterns = terms.map(beginning)
   let [checked, added] = [0, 0]
-  for await (const listings of candidates) {
-    const fresh = listings.filter((listing) => !found.has(listing))
-    for (let at = 0; at < fresh.length; at += FEW) {
-      const some = fresh.slice(at, at + FEW)
-      const matching = await documents.matching(some, patterns)
-      for (const listing of matching) if (found.size < limit) found.add(listing)
-      if (found.size >= limit) return true
-      if (terms.length === 0) continue
-      ;[checked, added] = [checked + some.length, added + matching.length]
-      if (checked >= CHECKED_LIMIT) return true
-      if (checked > (added + 1) * patience) return false
-    }
+  for await (const some of fewAtOnce(candidates, found)) {
+    const matching = await documents.matching(some, patterns)
+    for (const listing of matching) if (found.size < limit) found.add(listing)
+    if (found.size >= limit) return true
+    if (terms.length === 0) continue
+    ;[checked, added] = [checked + some.length, added + matching.length]
+    if (checked >= CHECKED_LIMIT) return true
+    if (checked > (added + 1) * patience) return false
   }
   return true
+}
+
+/** Divides candidates that are not found yet into lists of the same length. A query for few listings costs hardly less. */
+async function* fewAtOnce(
+  candidates: AsyncIterable<number[]> | Iterable<number[]>,
+  found: ReadonlySet<number>,
+): AsyncGenerator<number[]> {
+  let some: number[] = []
+  for await (const listings of candidates) {
+    for (const listing of listings) {
+      if (found.has(listing) || some.includes(listing)) continue
+      some.push(listing)
+      if (some.length < FEW) continue
+      yield some
+      some = []
+    }
+  }
+  if (some.length > 0) yield some
 }
 
 /** Result of reading the index for the terms of a query. */

@@ -157,6 +157,9 @@ describe.skipIf(server === '')(
       // Cursors of the original continue on the copy.
       const second = await ok('fetchProducts', { storeId, limit: 3, cursor: first.nextCursor })
       expect(second.products[0].productId > first.products.at(-1).productId).toBe(true)
+      // New listings get numbers above those of the original.
+      const numbers = `SELECT (SELECT last_value FROM listing_number) > max(listing_no) AS free FROM store_product`
+      expect(await query(numbers)).toEqual([{ free: true }])
       const later = await trade()
       for (const followed of [events, webhooks]) {
         const next = await followed.again()
