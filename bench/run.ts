@@ -7,14 +7,20 @@ import { LIMITS_MS, runInProcess } from './figure-process.ts'
 import { FIGURE_NAMES } from './figures.ts'
 import { describeMachine } from './machine.ts'
 import { runFigures, type Outcome, type Report } from './run-figures.ts'
+import { SCALE_FIGURES } from './scale/scale-rows.ts'
+import { SCALE_RESULTS, scaleTable, writeScale } from './scale/scale-table.ts'
 
 const HELP = `Measures untag, and minimal programs that do the same work, in one run on one machine.
 
   npm run bench -- [--quick | --smoke] [--json FILE] [--folder DIR] [FIGURE …]
+  npm run bench -- --scale [--smoke] [--million] [--write]
 
   --quick        a few minutes; the figures are less steady
   --smoke        about a minute, for CI: tests that every figure runs, without a result about speed
   --vendure      also measures Vendure for the catalogue figures; the first run installs it into var/peers/vendure (about 170 MB, some minutes)
+  --scale        the table of aims past one machine, from quick runs of ${SCALE_FIGURES.join(', ')}
+  --million      with --scale: measures the search with 1,000,000 products too (about 15 minutes and 2 GB more)
+  --write        with --scale: stores the results in ${SCALE_RESULTS} and the table in docs/performance.md
   --json FILE    writes the results and a description of the machine; rewritten after every figure
   --folder DIR   folder for the databases, on the disk to measure (default var/bench)
   FIGURE         ${FIGURE_NAMES.join(', ')}; default: all
@@ -30,6 +36,9 @@ async function main(): Promise<void> {
       quick: { type: 'boolean', default: false },
       smoke: { type: 'boolean', default: false },
       json: { type: 'string' },
+      scale: { type: 'boolean', default: false },
+      million: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
       vendure: { type: 'boolean', default: false },
       folder: { type: 'string', default: 'var/bench' },
       help: { type: 'boolean', default: false },
@@ -40,7 +49,9 @@ async function main(): Promise<void> {
   const unknown = positionals.find((name) => !FIGURE_NAMES.includes(name))
   if (unknown !== undefined) throw new Error(`there is no figure ${unknown}; see --help`)
   if (values.quick && values.smoke) throw new Error('--quick and --smoke exclude each other: use one of them')
-  const mode: Mode = values.smoke ? 'smoke' : values.quick ? 'quick' : 'full'
+  if ((values.million || values.write) && !values.scale) throw new Error('--million and --write need --scale')
+  if (values.scale && positionals.length > 0) throw new Error('--scale runs its own figures: name none')
+  const mode: Mode = values.smoke ? 'smoke' : values.quick || values.scale ? 'quick' : 'full'
   const base = resolve(values.folder)
   mkdirSync(base, { recursive: true })
   const machine = describeMachine(base)
@@ -52,14 +63,22 @@ async function main(): Promise<void> {
     say(
       'note   the databases are in memory, where a durable commit costs nothing: choose a folder on a disk with --folder\n',
     )
+  const reportOf = (outcome: Outcome): Report => ({ at: new Date().toISOString(), mode, machine, ...outcome })
   const keep = (outcome: Outcome) => {
     if (values.json === undefined) return
-    const report: Report = { at: new Date().toISOString(), mode, machine, ...outcome }
+    const report = reportOf(outcome)
     writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`)
   }
-  const measure = (name: string) => measureIn(base, name, mode, values.vendure)
-  const names = FIGURE_NAMES.filter((name) => positionals.length === 0 || positionals.includes(name))
-  const { failures, skipped } = await runFigures({ names, mode, measure, keep, say, warn })
+  const modeOf = (name: string) => (values.million && name === 'catalogue-size' ? 'full' : mode)
+  const measure = (name: string) => measureIn(base, name, modeOf(name), values.vendure)
+  const wanted: readonly string[] = values.scale ? SCALE_FIGURES : positionals
+  const names = FIGURE_NAMES.filter((name) => wanted.length === 0 || wanted.includes(name))
+  const outcome = await runFigures({ names, mode, measure, keep, say, warn })
+  const { failures, skipped } = outcome
+  if (values.scale) say(scaleTable(reportOf(outcome)))
+  const isWhole = Object.keys({ ...failures, ...skipped }).length === 0
+  if (values.write && isWhole) writeScale(reportOf(outcome))
+  if (values.write && !isWhole) warn('nothing is written, because a figure is missing')
   if (Object.keys(failures).length > 0 || positionals.some((name) => name in skipped)) process.exitCode = 1
 }
 

@@ -55,6 +55,12 @@ const QUESTIONS: readonly Question[] = [
   },
 ]
 
+type Also = Readonly<Record<string, Readonly<Record<string, number>>>>
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0)
+}
+
 function below(limit: number, random: Randomness): number {
   return Math.floor(randomFraction(random) * limit)
 }
@@ -71,8 +77,9 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
   const clouds: FilledCloud[] = []
   try {
     for (const size of sizes) clouds.push(await openFilled(join(folder, String(size)), size, note))
-    const perQuestion: { name: string; samples: Samples; base: string; most: string }[] = []
+    const perQuestion: { name: string; samples: Samples; also: Also; base: string; most: string }[] = []
     for (const { name, operation, body } of QUESTIONS) {
+      const answered = new Map<string, number[]>()
       const nameFor = (size: number) => `${name}, ${size.toLocaleString('en')}`
       const contenders: Contender[] = clouds.map((cloud) => ({
         name: nameFor(cloud.size),
@@ -80,18 +87,23 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
           const bodies = Array.from({ length: calls }, () =>
             JSON.stringify({ storeId: cloud.storeId, ...body(random, cloud.size, cloud.cursors) }),
           )
+          const counted = answered.get(nameFor(cloud.size)) ?? []
+          answered.set(nameFor(cloud.size), counted)
           return cpuTime(calls, async () => {
-            for (const each of bodies) await cloud.call(operation, each)
+            for (const each of bodies) counted.push(await cloud.call(operation, each))
           })
         },
       }))
       const samples = await takeTurns(contenders, rounds, random, warmUps)
-      perQuestion.push({ name, samples, base: nameFor(smallest), most: nameFor(largest) })
+      const also = Object.fromEntries(
+        [...answered].map(([of, counts]) => [of, { 'products in the answer': sumOf(counts) / counts.length }]),
+      )
+      perQuestion.push({ name, samples, also, base: nameFor(smallest), most: nameFor(largest) })
     }
     return {
       title: `8  One store with ${sizes.map((size) => size.toLocaleString('en')).join(', ')} products (SQLite)`,
       counts: 'CPU time of the process, all threads, per call without a socket',
-      rows: perQuestion.flatMap(({ samples, base }) => rowsOf(samples, base)),
+      rows: perQuestion.flatMap(({ samples, base, also }) => rowsOf(samples, base, also)),
       targets: perQuestion.map(({ samples, base, most }) => costsAtMost(samples, most, base, LIMIT)),
       notes: clouds
         .filter(({ perProduct }) => perProduct > 0)
@@ -112,7 +124,8 @@ interface FilledCloud {
   cursors: string[]
   /** Wall time to insert one product, µs. */
   perProduct: number
-  call(operation: string, body: string): Promise<void>
+  /** Returns the number of products in the answer. */
+  call(operation: string, body: string): Promise<number>
   stop(): Promise<void>
 }
 
@@ -148,6 +161,7 @@ async function openFilled(data: string, size: number, note: (text: string) => vo
       const text = await response.text()
       if (response.status !== 200 || !text.includes('49999'))
         throw new Error(`${operation} answered ${response.status}: ${text.slice(0, 300)}`)
+      return text.split('"ean":').length - 1
     },
     async stop() {
       await stop()

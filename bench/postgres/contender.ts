@@ -2,6 +2,7 @@ import type { Program } from '../child.ts'
 import { benchProduct } from '../catalogue/products.ts'
 import { median, type Contender } from '../measure.ts'
 import type { StatementCounts } from './count-statements.ts'
+import { sampleLocks } from './lock-samples.ts'
 import type { PreparedShops, Shop } from './prepare-shops.ts'
 import type { ShopsQuestion } from './shops-load.ts'
 
@@ -82,6 +83,8 @@ export interface Load {
 
 /** Number of concurrent requests to a busy server. */
 const IN_FLIGHT = 16
+/** Concurrent requests between one and a busy server. */
+const FEW_IN_FLIGHT = 4
 
 /**
  * The loads: one request at a time, concurrent requests of one account, and concurrent requests of several accounts.
@@ -89,6 +92,7 @@ const IN_FLIGHT = 16
 export function loadsOf(accounts: number): readonly Load[] {
   return [
     { name: '1 in flight', accounts: 1, connections: 1 },
+    { name: `${FEW_IN_FLIGHT} in flight`, accounts: 1, connections: FEW_IN_FLIGHT },
     { name: `${IN_FLIGHT} in flight`, accounts: 1, connections: IN_FLIGHT },
     { name: `${IN_FLIGHT} in flight, ${accounts} accounts`, accounts, connections: IN_FLIGHT / accounts },
   ]
@@ -133,13 +137,16 @@ export function shopsContender(
     async slice() {
       const question = questionOf(engine, load, operation, count)
       const before = await look(engine)
+      const locks = engine.url === undefined ? undefined : await sampleLocks(engine.url)
       const microseconds = await client.request<number>(question)
-      seen.push(costsOf(before, await look(engine), count))
+      const { busy, waiting } = (await locks?.stop()) ?? { busy: 0, waiting: 0 }
+      const costs = costsOf(before, await look(engine), count)
+      seen.push(busy === 0 ? costs : { ...costs, 'lock waits %': (waiting / busy) * 100 })
       return microseconds / count
     },
     also(rounds) {
       const last = seen.slice(-rounds)
-      const names = Object.keys(last[0] ?? {})
+      const names = [...new Set(last.flatMap((costs) => Object.keys(costs)))]
       return Object.fromEntries(names.map((name) => [name, median(last.map((costs) => costs[name] ?? 0))]))
     },
   }

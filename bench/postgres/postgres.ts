@@ -63,6 +63,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
       rows: tableOf(contenders, samples, rounds),
       targets: [],
       notes: [
+        'lock waits: connections that waited for a lock, of all busy connections, in samples every 10 ms',
         'round trips and conflicts hold those of jobs that an operation wakes: a new event is numbered for webhooks',
         'bench/postgres/statements.ts lists the statements of bare pg and why each is needed',
       ],

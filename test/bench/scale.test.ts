@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { Result, Row } from '../../bench/figure.ts'
+import { FIGURE_NAMES } from '../../bench/figures.ts'
+import { SCALE_FIGURES, scaleRows } from '../../bench/scale/scale-rows.ts'
+import { SCALE_RESULTS, scaleTable, withScaleTable, type ScaleReport } from '../../bench/scale/scale-table.ts'
+import { ROOT } from '../house/sources.ts'
+
+const row = (name: string, microseconds: number, ratio: number, also: Record<string, number> = {}): Row => ({
+  name,
+  microseconds,
+  perSecond: 1e6 / microseconds,
+  ratio,
+  quartiles: [ratio, ratio],
+  also,
+})
+const result = (rows: Row[]): Result => ({ title: '', counts: '', rows, targets: [], notes: [] })
+
+describe('the table of npm run bench -- --scale', () => {
+  it('compares each figure with its aim', () => {
+    const busy = { 'server CPU µs': 950, 'lock waits %': 6, 'conflicts %': 0.5, statements: 12, 'round trips': 4 }
+    const rows = scaleRows({
+      postgres: result([
+        row('insertProduct, 1 in flight: PostgreSQL', 2_000, 1.5),
+        row('insertProduct, 4 in flight: PostgreSQL', 1_000, 2),
+        row('insertProduct, 16 in flight: PostgreSQL', 1_000, 2, busy),
+      ]),
+      drain: result([row('bare ingest transaction', 100, 1), row('reportProtectionEvents', 160, 1.6)]),
+      'catalogue-size': result([
+        row('searchProducts, two words, 1,000', 100, 1, { 'products in the answer': 1 }),
+        row('searchProducts, two words, 100,000', 160, 1.6, { 'products in the answer': 5 }),
+      ]),
+    })
+    expect(rows.map(({ measured, met, limit }) => [measured, met, limit])).toEqual([
+      ['67 % of the rate (500/s)', true, 'CPU time was not measured, 0 statements, 0 round trips'],
+      ['50 % of the rate (1,000/s)', false, 'CPU time was not measured, 0 statements, 0 round trips'],
+      ['50 % of the rate (1,000/s)', false, 'core of the cloud 95 % busy, 12 statements, 4 round trips'],
+      ['500/s, 1,000/s, 1,000/s', true, 'core of the cloud 95 % busy'],
+      ['6.0 %', false, ''],
+      ['0.5 %', true, ''],
+      ['63 % of the rate (6,250/s)', true, 'CPU time was not measured'],
+      ['1.60 × the cost (0.16 ms)', false, '5 products in the answer instead of 1'],
+    ])
+  })
+
+  it('names figures that exist, and finds a row for each aim in the committed results', () => {
+    for (const name of SCALE_FIGURES) expect(FIGURE_NAMES).toContain(name)
+    const report = JSON.parse(readFileSync(join(ROOT, SCALE_RESULTS), 'utf8')) as ScaleReport
+    expect(scaleRows(report.figures).length).toBeGreaterThanOrEqual(26)
+  })
+
+  it('is the table of docs/performance.md', () => {
+    const page = readFileSync(join(ROOT, 'docs/performance.md'), 'utf8')
+    const report = JSON.parse(readFileSync(join(ROOT, SCALE_RESULTS), 'utf8')) as ScaleReport
+    expect(withScaleTable(page, scaleTable(report))).toBe(page)
+    expect(() => withScaleTable('no table', '')).toThrow('no place for the table')
+  })
+})
