@@ -66,7 +66,7 @@ const oneDocument = prepared((db, p: { storeId: string; productId: string }) =>
     .where('product_id', '=', p.productId),
 )
 
-/** The stored document of a product; undefined if the store does not sell it. */
+/** The stored document of a product; undefined if the store does not sell the product. */
 export async function findDocument(db: Db, storeId: string, productId: string): Promise<ProductDocument | undefined> {
   const [row] = await oneDocument(db, { storeId, productId })
   return row

@@ -94,8 +94,8 @@ async function* listingsBeginning({ db, storeId }: Search, term: string): AsyncG
 }
 
 /**
- * Adds the candidates that have, for each of these terms, a word that begins with it. Returns false if the search needs
- * another way: less than one of `patience` candidates matches.
+ * Adds the candidates that have, for each of these terms, a word that begins with it. Returns false if less than
+ * one of `patience` candidates matches, because another kind of search is then cheaper.
  */
 async function addFrom(
   { limit, documents, found }: Search,

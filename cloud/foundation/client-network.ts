@@ -21,7 +21,9 @@ export function networkOf(address: string): string {
     .join(':')}::/64`
 }
 
-/** The last two groups may be written as IPv4. These groups are not part of the network. */
+/**
+ * The last two groups may be written as IPv4. Replaces these groups by zeros, because they are not part of the network.
+ */
 function groupsOf(text: string): string[] {
   return text === '' ? [] : text.split(':').flatMap((group) => (group.includes('.') ? ['0', '0'] : [group]))
 }

@@ -14,7 +14,7 @@ export interface KeyUsage {
   flush(database: Database): Promise<void>
 }
 
-/** When the cloud last received something from each agent (agent-identity/last-seen.ts). */
+/** Time at which the cloud last received something from each agent (agent-identity/last-seen.ts). */
 export interface LastSeen {
   /** Call this only after the agent was authenticated. */
   note(agentId: string, nowMs: number): void

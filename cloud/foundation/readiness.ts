@@ -30,7 +30,7 @@ export interface ReadinessParts {
 export interface Readiness {
   /** The parts that are not ready; empty if all parts are ready. Takes 2 s at most. */
   check(): Promise<readonly Unready[]>
-  /** From now on this process is not ready, because it will stop. It still serves. */
+  /** Makes `check` report this process as not ready, because it will stop. The process still serves. */
   leave(): void
   /**
    * State of the replica, if there is one. If the replica fails, the primary answers all reads, so the cloud stays

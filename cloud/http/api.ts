@@ -25,7 +25,8 @@ import { streamResponse } from './stream-response.ts'
 
 /**
  * Handles requests to operations. Never rejects. Makes these checks in this order (ADR 0003): key (401), name of the
- * operation (404), rate limit (429), kind of key (403), body (413, 415, 400), package (403). `perform` checks the rest.
+ * operation (404), rate limit (429), kind of key (403), form of the body (413, 415, 400). `perform` then checks the
+ * fields (400) and the package (403).
  */
 export type ApiHandler = (c: Context, name: string) => Promise<Response>
 

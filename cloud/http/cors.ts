@@ -29,7 +29,10 @@ export function corsHeaders(
   return isCallableByPages(operation) && !holdsSecret(authorization) ? READABLE_HEADERS : {}
 }
 
-/** True for all keys except publishable keys. Malformed keys are rejected anyway, and pages may read that error. */
+/**
+ * True for keys that are not publishable. False for texts that do not look like a key: the API rejects them, and pages
+ * may read that error.
+ */
 function holdsSecret(authorization: string | undefined): boolean {
   return (
     authorization !== undefined &&

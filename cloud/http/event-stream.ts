@@ -4,8 +4,8 @@ import type { OperationResult } from '../operations/call-context.ts'
 import type { ReportProgress } from '../operations/perform-steps.ts'
 
 /**
- * Maximum number of reports that wait for a slow client. Further reports are dropped, because each report replaces the
- * previous one.
+ * Maximum number of reports that wait for a slow client. If more would wait, reports are dropped, because each report
+ * replaces the previous one.
  */
 const WAITING_LIMIT = 16
 

@@ -10,7 +10,7 @@ export type ExitAdvice = 'leave' | 'show_receipt' | undefined
 /** Maximum wait for the gates, and interval between checks, ms (ADR 0021). */
 const WAIT_MS = 2_000
 const STEP_MS = 200
-/** Maximum age of a payment for which the page waits, ms. Gates that lack an older payment may be offline. */
+/** Maximum age of a payment for which the page waits, ms. If a gate lacks an older payment, the gate may be offline. */
 const FRESH_MS = 60_000
 
 /** Checks whether the store's gates have received the paid status. Waits up to 2 s after a recent payment. */

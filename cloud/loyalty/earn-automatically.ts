@@ -23,8 +23,8 @@ export const EARNING_EVENTS = [
 ] as const
 
 /**
- * Credits a paid transaction in the store's programs. Ignores programs whose rules do not allow a credit, because the
- * payment must succeed.
+ * Credits a paid transaction in the store's programs. Ignores programs whose rules do not allow a credit, because an
+ * error would make the payment fail.
  */
 export async function earnAutomatically(
   scope: Scope,

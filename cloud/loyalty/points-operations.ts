@@ -108,7 +108,7 @@ async function toAdd(
   if (amount !== undefined) return { units: unitsOf(program.type, amount, 'amount'), earnedOnCent }
   const isAllBack = earnedOnCent <= 0 && purchase.total_cent > 0
   const units = isAllBack ? 0 : earnedByPurchase(program, earnedOnCent)
-  // If this purchase earned before, `earn` returns that earning unchanged.
+  // If this purchase has already earned units, `earn` returns the stored earning unchanged.
   if (units === 0 && !(await findEarned(call.db, program.row.program_id, purchaseId)))
     throw precondition(
       'nothing_earned',

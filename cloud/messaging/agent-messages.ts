@@ -33,9 +33,9 @@ export interface AgentMessages {
   refresh(what: AnnouncementScope): Promise<void>
   /** Disconnects agents that this or another process has revoked. */
   cutRevoked(): Promise<void>
-  /** Sets the broker of this process; undefined if it has none. */
+  /** Sets the broker of this process; undefined if this process has no broker. */
   attach(broker: AgentBroker | undefined): void
-  /** Tells the other workers which agents are connected to the embedded broker of this process. */
+  /** Sends the other workers the list of agents that are connected to the embedded broker of this process. */
   announceAgents(): void
   /** True if agents can connect to the broker. */
   isBrokerListening(): boolean

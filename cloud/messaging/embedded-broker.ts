@@ -42,7 +42,7 @@ export interface Broker {
 export type AgentBroker = Omit<Broker, 'port'>
 
 export interface BrokerHooks {
-  /** Resolves to the agent of this password, or undefined. */
+  /** Resolves to the address of the agent if the password is right, else to undefined. */
   authenticate(agentId: string, password: string): Promise<AgentAddress | undefined>
   onMessage(from: AgentAddress, topic: string, payload: string): void
   onConnected(agent: AgentAddress): void

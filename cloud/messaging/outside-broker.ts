@@ -69,7 +69,7 @@ export class OutsideBroker implements AgentBroker {
     this.#running = this.#run()
   }
 
-  /** True without a connection too: agents then use HTTP, so this process can serve. */
+  /** Also true without a connection, because agents then use HTTP. */
   isListening(): boolean {
     return true
   }

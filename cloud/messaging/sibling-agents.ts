@@ -4,7 +4,7 @@ import type { AgentBroker } from './embedded-broker.ts'
 /** Time after which the holder of the broker checks again for new or ended connections, ms. */
 export const CONNECTED_MS = 500
 
-/** Which agents are connected to the embedded broker of another worker. */
+/** Tracks which agents are connected to the embedded broker, also if another worker holds the broker. */
 export class SiblingAgents {
   readonly #siblings: Siblings | undefined
   readonly #broker: () => AgentBroker | undefined
@@ -25,7 +25,10 @@ export class SiblingAgents {
     return this.#broker()?.connected().has(agentId) ?? this.#elsewhere.has(agentId)
   }
 
-  /** If this process holds the embedded broker, sends the connected agents to the other workers when they changed. */
+  /**
+   * If this process holds the embedded broker, sends the list of connected agents to the other workers if the list has
+   * changed.
+   */
   announce(): void {
     const broker = this.#broker()
     if (!broker) this.#announced = ''

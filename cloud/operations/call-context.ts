@@ -154,7 +154,7 @@ export async function writeAudit(
   const { caller, operation, requestId } = request
   const tenant = caller.kind === 'anyone' ? NO_TENANT : caller.tenant
   const what = { operation: operation.name, entity_id: entity?.id ?? null, request_id: requestId }
-  // A change by an administrator appears in the audit logs of both accounts.
+  // If an administrator changes another account, the audit logs of both accounts show the change.
   for (const log of new Set([tenant, entity?.owner ?? tenant])) {
     await insertAudit(db, {
       entry_id: newId('aud', platform),

@@ -42,7 +42,7 @@ function checkBounds(root: object): void {
   }
 }
 
-/** PostgreSQL cannot store NUL; an unpaired surrogate is not a character. */
+/** Rejects NUL, which PostgreSQL cannot store, and unpaired surrogates, which are not characters. */
 function checkText(text: string, name: string): void {
   if (text.includes('\0') || !text.isWellFormed()) {
     throw refuse(name, 'bad_characters', `${name || 'the body'} contains a NUL or an unpaired surrogate`)

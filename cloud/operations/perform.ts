@@ -22,8 +22,9 @@ import { validate } from './validation.ts'
 import { writeFor } from './write-scope.ts'
 
 /**
- * Performs every operation, over HTTP and MQTT (ADR 0003). It validates the input, checks the package and runs
- * `prepare`. If the operation changes data, one transaction then looks for a stored response, runs the operation,
+ * Performs every operation, over HTTP and MQTT (ADR 0003). Validates the input and checks the package.
+ *
+ * If the operation changes data, runs `prepare`. One transaction then looks for a stored response, runs the operation,
  * writes audit row and outbox, and stores the response. Tasks run after the commit. `perform-steps.ts` performs
  * operations of several transactions.
  */

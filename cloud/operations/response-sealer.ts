@@ -13,8 +13,8 @@ const PLAIN: ResponseSealer = { seal: (answer) => answer, open: (stored) => stor
 const CONTEXT = 'idempotency'
 
 /**
- * Seals a response that contains a secret. The Idempotency-Key is the key, so only a caller that sends the
- * Idempotency-Key again can read the response.
+ * Seals a response that contains a secret. The encryption key comes from the Idempotency-Key, so only a caller that
+ * sends the Idempotency-Key again can read the response.
  */
 export function responseSealer(
   { operation, idempotencyKey }: Pick<OperationRequest, 'operation' | 'idempotencyKey'>,

@@ -60,7 +60,7 @@ export interface RefundRequest {
   readonly currency: string
   /** True if an earlier attempt had an unknown result. */
   readonly isRepeated: boolean
-  /** Other completed refunds of this payment, cents, for providers without idempotency keys. */
+  /** Amounts of the other completed refunds of this payment, cents, for providers without idempotency keys. */
   readonly doneCents: readonly number[]
 }
 

@@ -31,8 +31,8 @@ export async function recordRefundDone(
 ): Promise<RefundRow | undefined> {
   const { db, nowMs } = call
   const refund = await findRefund(db, refundId)
-  // If the refund certainly failed, a notification of the failure arrived first. That notification is newer than the
-  // response to our request.
+  // If the refund certainly failed, the provider has already reported the failure. This report describes a later state
+  // than the response to our request.
   if (
     !refund ||
     refund.state === 'done' ||

@@ -12,7 +12,7 @@ export const GATES = ['catalogue', 'sales'] as const
 export type Gate = (typeof GATES)[number]
 
 /**
- * How PostgreSQL keeps a transaction apart from others (ADR 0049). SQLite has one writer and ignores the scope.
+ * How PostgreSQL isolates a transaction from others (ADR 0049). SQLite has one writer and ignores the scope.
  *
  * - `alone`: serializable. No transaction with `together` on one of these gates runs at the same time. The default is
  *   all gates.
@@ -36,7 +36,7 @@ export interface ReplicaStatus {
   readonly lagMs: number | undefined
 }
 
-/** A standby that answers reads which may be a few seconds old (ADR 0051). */
+/** A standby for reads that may return data a few seconds old (ADR 0051). */
 export interface Replica {
   /** Reads of the replica; undefined while it is late or away. */
   reads(): Db | undefined
@@ -56,7 +56,7 @@ export interface Database {
   readonly migrated: readonly string[]
   /** Reads committed data, outside of any transaction. */
   readonly reads: Db
-  /** A standby for reads that may be a few seconds old, if one is configured. */
+  /** A standby for reads that may return data a few seconds old, if a standby is configured. */
   readonly replica?: Replica
   /**
    * Runs `work` in one transaction and resolves after the durable commit. After a conflict `work` runs again. So `work`
@@ -75,8 +75,8 @@ export interface Database {
 const COUNTED = new WeakSet<CompiledQuery>()
 
 /**
- * Runs an insert, update or delete and returns the number of rows that it changed. The count of any other write is 0 on
- * PostgreSQL, because a transaction there does not wait for its result.
+ * Runs an insert, update or delete and returns the number of changed rows. Without this function, the count is 0 on
+ * PostgreSQL, because transactions do not wait for the result of a write.
  */
 export async function changedRows(db: Db, write: Compilable): Promise<number> {
   const query = write.compile()

@@ -6,8 +6,8 @@ import type { Db } from './database.ts'
  * of one word in blocks of numbers.
  *
  * On PostgreSQL the sequence `listing_number` gives each connection a whole block (CACHE). So two connections that add
- * products at the same time write different rows of the search index. On SQLite the function `nextval` of sqlite.ts
- * counts.
+ * products at the same time write different rows of the search index. On SQLite, sqlite.ts implements
+ * `nextval`.
  */
 export const LISTING_BLOCK = 4_096
 

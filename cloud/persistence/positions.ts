@@ -84,7 +84,7 @@ export async function readFrontier(db: Db): Promise<Frontier> {
   return frontier
 }
 
-/** A transaction that holds back readers. */
+/** An open transaction for which readers wait. */
 export interface OpenTransaction {
   id: number
   /** Process id of the connection; null for a prepared transaction (two-phase commit). */

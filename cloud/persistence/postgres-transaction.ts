@@ -138,7 +138,8 @@ function isWriteWithoutResult(compiled: CompiledQuery): boolean {
 }
 
 /**
- * True if a prepared statement failed because its table has changed since. The same work succeeds on a new connection.
+ * True if a prepared statement failed because its table has changed since the statement was prepared. The same work
+ * succeeds on a new connection.
  */
 export function isPlanOutdated(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: string; message?: string }

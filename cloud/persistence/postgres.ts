@@ -23,8 +23,8 @@ import { retryQueue } from './retry-queue.ts'
 import { stateReporter, type OnStorageState } from './storage-state.ts'
 
 /**
- * Serialization failures, deadlocks, and unique violations: below the level serializable, a row that another
- * transaction has just added is reported as a violation (PostgreSQL manual §13.5).
+ * Serialization failures, deadlocks and unique violations. Below the level serializable, PostgreSQL reports a unique
+ * violation if another transaction has just added the same row (manual §13.5).
  */
 const CONFLICTS = new Set(['40001', '40P01', '23505'])
 

@@ -10,7 +10,7 @@ const BEATS_KEPT = 100
 /** How to use a replica. */
 export interface ReplicaPlace {
   readonly url: string
-  /** Data of the replica may be this old, ms. */
+  /** Maximum age of the replica's data, ms. If the data is older, the primary answers. */
   readonly maxLagMs: number
   readonly timers: Timers
   /** Called once for each change of the state. */

@@ -17,8 +17,8 @@ export type OpenConnection = (file: string, options?: { readonly?: boolean }) =>
 
 /**
  * Opens the database with two connections. One connection writes: the group commit runs each transaction in a
- * savepoint. The other connection reads committed data (WAL). A query on the writing connection would join the
- * transaction that is open there.
+ * savepoint. The other connection reads committed data (WAL). A query on the writing connection would
+ * become part of the transaction that is open on this connection.
  */
 export async function openSqlite(
   file: string,

@@ -35,7 +35,7 @@ export function stateReporter(onState: OnStorageState): (state: StorageState, ca
   }
 }
 
-/** Awaits a write and reports if the disk had room for it. */
+/** Awaits a write and reports whether the disk had room for the write. */
 export async function reportDiskState<T>(note: OnStorageState, write: Promise<T>): Promise<T> {
   try {
     const result = await write

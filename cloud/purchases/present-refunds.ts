@@ -36,7 +36,7 @@ export async function refundsOfMany(db: Db, purchaseIds: readonly string[]): Pro
   return found
 }
 
-/** True if the refund is completed and repays the purchase. Late payments never belonged to the purchase. */
+/** True if the refund is completed and repays the purchase. A refund of a late payment does not repay the purchase. */
 export function isRefunded(refund: RefundRow): boolean {
   return refund.state === 'done' && refund.kind !== 'late'
 }

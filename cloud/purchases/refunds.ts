@@ -77,7 +77,7 @@ export function unrefundedCent(purchase: PurchaseRow, refunds: readonly RefundRo
     .reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
 }
 
-/** True if the refund has no result yet and repays the purchase. Late payments never belonged to the purchase. */
+/** True if the refund repays the purchase and has no result yet. A refund of a late payment does not repay it. */
 export function isPending({ kind, state }: RefundRow): boolean {
   return kind !== 'late' && (state === 'held' || state === 'due')
 }

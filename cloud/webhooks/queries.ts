@@ -174,8 +174,8 @@ export interface WebhookEvent {
 }
 
 /**
- * Stores those events of a tenant in the outbox that a webhook is subscribed to. Storing all events would cost too
- * much, because protection emits very many.
+ * Stores in the outbox those events of a tenant to which a webhook is subscribed. Storing all events would cost too
+ * much, because protection emits very many events.
  */
 export async function enqueueSubscribedEvents(db: Db, tenant: string, events: readonly WebhookEvent[]): Promise<void> {
   if (events.length === 0) return

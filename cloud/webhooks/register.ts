@@ -24,7 +24,7 @@ import { newSecret, openSecret, sealSecret, secretWarnings } from './secret.ts'
 
 /** Maximum number of webhooks of one account and mode. */
 export const WEBHOOKS_LIMIT = 100
-/** Default time for which the previous secret also signs after a roll. */
+/** Default time for which the previous secret also signs after a new secret is set, h. */
 export const DEFAULT_OVERLAP_HOURS = 24
 const HOUR_MS = 3_600_000
 

@@ -7,7 +7,7 @@ export interface SheetRow {
   /** Row number as spreadsheet programs show it; the first row is 1. */
   row: number
   cells: readonly Cell[]
-  /** True if a cell to the right of the header's last column is not empty. Then the cells may be shifted. */
+  /** True if a cell to the right of the header's last column is not empty. The cells of the row may then be shifted. */
   isOverfull?: boolean
 }
 

@@ -112,7 +112,7 @@ export interface OperatorRow {
   tenant: string
   store_id: string
   name: string
-  /** Published verifiers under the present store key: JSON. */
+  /** JSON of the verifiers that are published under the present store key. */
   verifiers: string
   created_ms: number
   removed_ms: number | null
