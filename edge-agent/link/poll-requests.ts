@@ -12,7 +12,7 @@ export interface PollRequestsParts {
   isNeeded(): boolean
 }
 
-/** Merges requests for polls into one, and limits their rate. */
+/** Merges several requests into one poll, and limits the rate of polls. */
 export class PollRequests {
   readonly #parts: PollRequestsParts
   readonly #budget: Budget

@@ -26,7 +26,8 @@ export function freshnessConflict(
   local: LocalVersions,
 ): Refusal | 'outdated' | 'keys pending' | undefined {
   const { lowestGeneration: generation } = local
-  // Possible causes: a cloud from before the restore still runs, or two clouds were restored from one backup.
+  // The generation is too low if a cloud from before the restore still runs, or if two clouds were restored from one
+  // backup.
   if (fresh.cloudGeneration < generation)
     return refused(
       `the freshness is from before the restore of the cloud (generation ${fresh.cloudGeneration}, not ${generation})`,

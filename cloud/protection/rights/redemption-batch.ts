@@ -85,7 +85,7 @@ export class RedemptionBatch {
   /** Redemptions with this id in this tenant, one per step, including unwritten changes. */
   async ofId(redemptionId: string): Promise<RedemptionRow[]> {
     if (!this.#ids.has(redemptionId)) return findRedemptions(this.#db, this.#tenant, redemptionId)
-    // Returns copies, because callers compare them with later versions.
+    // Returns copies, because callers compare the copies with later versions of the rows.
     return (this.#byId.get(redemptionId) ?? [])
       .map((row) => ({ ...row }))
       .toSorted((a, b) => compare(a.nonce, b.nonce) || a.step - b.step)

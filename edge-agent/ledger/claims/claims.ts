@@ -180,8 +180,8 @@ export class Claims {
   }
 
   /**
-   * The cloud has acknowledged all rows up to `seq` at `atS`, s. If row `seq` or an earlier row has the last isolated
-   * claim, isolated claims no longer count.
+   * The cloud has acknowledged all rows up to `seq` at `atS`, s. If row `seq` or an earlier row contains the last
+   * isolated claim, isolated claims no longer count.
    */
   noteAcknowledged(seq: number, atS?: number): void {
     if (atS !== undefined) this.unresolved.noteAcknowledged(seq, atS)
@@ -189,7 +189,8 @@ export class Claims {
   }
 
   /**
-   * Counts isolated claims again, because acknowledgements of rows after `seq` are void. Call it inside a transaction.
+   * The acknowledgements of rows after `seq` are void. If one of these rows contains the last isolated claim, isolated
+   * claims count again. Call it inside a transaction.
    */
   resetAcknowledged(seq: number): void {
     this.#limits.resetAcknowledged(seq)

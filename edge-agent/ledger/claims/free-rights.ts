@@ -79,8 +79,8 @@ export class FreeRights {
   }
 
   /**
-   * Returns false if this agent has already used the receipt right of the token's step. Redemptions that the cloud
-   * reported do not count: the cloud knew them when it issued the token.
+   * Returns false if this agent has already used the receipt right of the token's step. Ignores redemptions that the
+   * cloud reported, because the cloud knew these redemptions when it issued the token.
    */
   #receiptAllows({ receipt, rightClass }: ClaimRequest, by: Resolver, step: number): boolean {
     const ordinal = receipt?.ordinals[step]

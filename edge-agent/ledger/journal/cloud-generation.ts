@@ -30,7 +30,10 @@ export interface CloudGeneration {
    * The current resync: generation of the cloud, and first row to send again. Undefined if all rows are acknowledged.
    */
   readonly resync: { cloudGeneration: number; oldest: number } | undefined
-  /** Generation of the restored cloud. Undefined until the cloud has acknowledged all rows again. */
+  /**
+   * Generation of the restored cloud. Undefined if the cloud was never restored, or until it has acknowledged all rows
+   * again.
+   */
   readonly resynced: number | undefined
 }
 

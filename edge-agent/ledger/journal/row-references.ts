@@ -22,8 +22,8 @@ export interface RowReferences {
 export function rowReferences(db: Connection): RowReferences {
   return {
     renumber(acked, head) {
-      // All references get the last new number. The acknowledgement of that row never comes before the acknowledgement
-      // of the referenced row.
+      // References to renumbered rows get the last new number. The acknowledgement of that row never comes before the
+      // acknowledgement of the referenced row.
       db.prepare("UPDATE mark SET value = ? WHERE name = 'isolated_seq'").run(String(head))
       db.prepare('UPDATE unknown_use SET seq = CASE WHEN seq <= ? THEN 0 ELSE ? END WHERE seq IS NOT NULL').run(
         acked,

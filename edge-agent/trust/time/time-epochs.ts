@@ -15,7 +15,10 @@ export interface TimeEpochs {
   follow(epoch: number): void
   /** True until the clock has a signed time of the current epoch. */
   readonly isBehind: boolean
-  /** Passes a signed time to the clock. If this time sets the clock back, corrects the times that the ledger stores. */
+  /**
+   * Passes a signed time to the clock. If a time of a new epoch sets the clock back, corrects the times that the ledger
+   * stores.
+   */
   offer(time: SignedTime): SignedTimeVerdict
 }
 

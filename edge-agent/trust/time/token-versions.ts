@@ -9,8 +9,8 @@ export interface IssuedVersions {
 }
 
 /**
- * Newest document versions that tokens and receipts name. An attacker may withhold documents from the agent, but tokens
- * reach the agent through shoppers. The versions are in memory only, because the next token names them again.
+ * Document versions that the latest tokens and receipts name. An attacker may withhold documents from the agent, but
+ * tokens reach the agent through shoppers. The versions are in memory only, because the next token names them again.
  */
 export interface TokenVersions {
   note(issued: IssuedVersions): void
