@@ -59,7 +59,7 @@ export function startProgram(file: string, core: number | undefined, args: reado
   return Promise.race([next(), ended]).then(() => program)
 }
 
-/** `UNTAG_BENCH_PROFILE=serve-cloud` writes a CPU profile of that program. */
+/** With `UNTAG_BENCH_PROFILE=serve-cloud`, the program `serve-cloud` writes a CPU profile. */
 function extraFlags(file: string): string[] {
   const wanted = process.env['UNTAG_BENCH_PROFILE']
   return wanted !== undefined && file.includes(wanted) ? ['--cpu-prof', '--cpu-prof-dir=var/bench/profiles'] : []

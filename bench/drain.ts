@@ -35,9 +35,9 @@ const SIZES = {
 
 /**
  * Measures how fast the cloud receives the journal of an agent that was offline for three days. The figure compares
- * three ways to store the releases. Each way has its own releases. The first is a hand-written transaction on a copy of
- * the database. The second calls `reportProtectionEvents`. In the third, an agent in another process sends its journal
- * over MQTT and stores the acknowledgements.
+ * three ways to store a journal. The first is a hand-written transaction on a copy of the database. The second calls
+ * `reportProtectionEvents` with the same batches. In the third, an agent in another process sends its own journal over
+ * MQTT and stores the acknowledgements.
  */
 export const drain: Figure = { sizes: SIZES, run }
 
@@ -52,7 +52,7 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
   const agent = await startProgram('drain-agent.js', CORES.load, [join(folder, 'agent')])
   try {
     note(`creating ${2 * releasesOfAll * ROWS_OF_RELEASE} journal rows`)
-    // Agents of one store also receive each release of a peer, so each agent has a separate store.
+    // Each agent has a separate store, because an agent also receives the releases of the other agents in its store.
     const first = await openShop(running, call, platform, releasesOfAll, 'one')
     const second = await openShop(running, call, platform, releasesOfAll, 'two')
     const { identity, messages } = await enrolFirst(running, first, platform)

@@ -19,8 +19,8 @@ const SIZES = {
 } satisfies Sizes
 
 /**
- * Measures the memory of each server after requests for pages, for single products and for new products, as in the
- * other catalogue figures. Vendure gets no requests for new products.
+ * Measures the memory of each server after the requests of the other catalogue figures: fetch pages, fetch single
+ * products, insert products. Vendure gets no inserts.
  */
 export const memory: Figure = { sizes: SIZES, run }
 

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 
-// Types of the used part of llrpjs. llrpjs offers only its source files as types, and these do not compile with the
-// strict settings of untag.
+// Types of the part of llrpjs that this file uses. The only types in llrpjs are its source files, which do not compile
+// with the strict settings of untag.
 interface Report {
   readonly TagReportData: { readonly EPC_96: { readonly EPC: string } }
 }

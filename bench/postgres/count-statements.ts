@@ -3,7 +3,7 @@ import pg from 'pg'
 /** Counts of what this process sent to PostgreSQL. */
 export interface StatementCounts {
   statements: number
-  /** Statements sent while the connection waited for no other answer. */
+  /** Statements that were sent when all earlier statements of the connection had been answered. */
   roundTrips: number
   transactions: number
   /** Transactions that the server aborted because of a conflict (40001) or a deadlock (40P01). */

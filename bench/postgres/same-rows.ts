@@ -4,8 +4,9 @@ import type { Program } from '../child.ts'
 import { OPERATIONS, shopsContender, type Engine, type Load, type Operation } from './contender.ts'
 
 /**
- * Tables of counters, and the search index. The comparison skips these tables. The bare routes append rows to the counters and the
- * cloud updates their rows. A new product adds a row to the index only for words that its block does not have yet.
+ * Tables of counters, and the search index. The comparison skips these tables. The cloud updates the rows of the
+ * counters, but the bare routes append new rows to them. A new product adds a row to the index only for words that its
+ * block does not have yet.
  */
 const COUNTERS = /^(?:added_|store_day|product_count|product_word)/
 const ONE: Load = { name: 'one', accounts: 1, connections: 1 }

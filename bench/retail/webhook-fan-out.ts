@@ -9,9 +9,7 @@ import { benchProduct } from '../catalogue/products.ts'
 import type { DeliveryTimes, ReceiverQuestion } from './webhook-receiver.ts'
 
 const NAMES = { healthy: 'all answer', troubled: 'one hangs, one is slow' }
-/**
- * Maximum p99 of healthy receivers beside a hung and a slow one, as a multiple of the p99 if all receivers are healthy.
- */
+/** Maximum factor by which a hung and a slow receiver may raise the p99 of the healthy receivers. */
 const LIMIT = 1.2
 
 /** An account has at most 100 webhooks. */

@@ -29,7 +29,7 @@ export function flipBit(bytes: Uint8Array, at: number): Uint8Array {
 
 /**
  * Sends an answer with its faults: a delay, noise before it, a wrong bit, or a cut connection. May send nothing.
- * `garbleAt` is a byte that the frame's check covers.
+ * `garbleAt` is the index of a byte that the checksum of the frame covers.
  */
 export async function answerWithFaults({ link, timers, hits, bytes }: FaultyAnswer, garbleAt: number): Promise<void> {
   const has = (kind: Fault['kind']) => hits.some((hit) => hit.kind === kind)

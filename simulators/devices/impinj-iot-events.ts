@@ -56,7 +56,7 @@ export class ImpinjEvents {
     for (const listener of this.#listeners) void listener.write(text)
   }
 
-  /** Sends an event. Buffers it while no client listens or the reader is mute. */
+  /** Sends an event, or buffers the event if no client listens or the reader is mute. */
   send(event: object): void {
     const line = `${JSON.stringify(event)}\r\n`
     if (this.#listeners.size > 0 && !this.isMute) {

@@ -97,7 +97,7 @@ export class ImpinjReader {
     this.#password = options.password ?? 'not-the-factory-one'
   }
 
-  /** Reads a tag if the inventory runs. The event is sent at once, or buffered until a client listens. */
+  /** If the inventory runs, reads a tag. The reader sends the event at once, or buffers it until a client listens. */
   see(
     epc: string,
     { antenna = 1, rssiDbm = -55, asBase64 = false }: { antenna?: number; rssiDbm?: number; asBase64?: boolean } = {},
@@ -117,7 +117,10 @@ export class ImpinjReader {
     })
   }
 
-  /** Changes an input. The event is sent if a client enabled it; the change may also start or stop the inventory. */
+  /**
+   * Changes an input. If a client enabled events of this input, sends an event. The change may also start or stop the
+   * inventory.
+   */
   readonly setInput = (gpi: number, on: boolean): void => {
     if (this.#isHigh(gpi) === on) return
     this.#gpis = {
@@ -143,7 +146,7 @@ export class ImpinjReader {
     this.#events.writeRaw(text)
   }
 
-  /** While `on`, the reader ignores requests and sends nothing, as if it hangs. */
+  /** While `on`, the reader ignores requests and sends nothing, as if it hung. */
   mute(on: boolean): void {
     this.#events.isMute = on
   }

@@ -25,7 +25,10 @@ export interface CrowdOptions {
   readonly onWalk?: (walk: Walk) => void
 }
 
-/** The tags of a shop, and people who carry tags through the gate. Some tags of the shop are too near to the gate. */
+/**
+ * The tags of a shop, and people who carry tags through the gate. Some tags of the shop are so near to the gate that
+ * its inside antenna reads them.
+ */
 export interface Crowd {
   readonly epcs: readonly string[]
   /** Sends one person through; resolves when the person is gone. */

@@ -27,8 +27,8 @@ export interface PcscdFaults {
   /** Closes new connections, as pcscd does if polkit denies access. */
   closed: boolean
   /**
-   * Called once, after a client has requested to wait: with `changeAt` between two parts of the table, otherwise after
-   * the table.
+   * Called once, when a client requests to wait. With `changeAt`, called while pcscd sends the table, at this offset;
+   * otherwise after the table.
    */
   race: (() => void) | null
   /**

@@ -105,7 +105,7 @@ export class ThingMagicReader {
     }
   }
 
-  /** Adds a tag; at most 1,000. */
+  /** Adds a tag; at most 1,000 tags. */
   put(tag: SimulatedTag): void {
     if (this.#tags.size >= MAX_TAGS) throw new RangeError(`at most ${MAX_TAGS} tags`)
     this.#tags.set(tag.epc, tag)

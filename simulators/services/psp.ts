@@ -6,7 +6,10 @@ import type { PspAnswer, PspNotification, SimulatedRefund, SimulatedSession } fr
 export interface PspSwitches {
   /** Neither executes nor answers requests; `release` closes them. */
   hang: boolean
-  /** Executes requests, but answers only GET requests and quick ones (`isQuick`); `release` closes all others. */
+  /**
+   * Executes all requests, but answers only GET requests and quick requests (`isQuick`). `release` closes all other
+   * requests.
+   */
   hangAfterwards: boolean
   /** Answers each request with this status and executes nothing. */
   status: number | undefined
@@ -110,7 +113,10 @@ export class SimulatedPsp {
       : Promise.resolve(400)
   }
 
-  /** Fails an accepted refund later, and sends the notification. Undefined if this provider sends none. */
+  /**
+   * Fails an accepted refund later, and sends the notification. Returns undefined if this provider sends no
+   * notification.
+   */
   async failRefund(refundId: string): Promise<number[] | undefined> {
     const notification = this.#books.failRefund(refundId)
     return notification && this.#deliver(notification)

@@ -65,8 +65,8 @@ export const DEVICE_TYPES = ['pos_deactivator', 'self_checkout_detacher', 'exit_
 export type DeviceType = (typeof DEVICE_TYPES)[number]
 
 /**
- * Returns the trace settings of the process `part`, with log files in `folder`. Undefined: the process starts without
- * strace.
+ * Returns the trace settings of the process `part`, with log files in `folder`. Returns undefined for a process that
+ * starts without strace.
  */
 export type TraceOf = (part: string, folder: string) => TraceOptions | undefined
 
@@ -239,7 +239,10 @@ export async function until<T>(what: string, ask: () => Promise<T | false | unde
   }
 }
 
-/** Searches for an EAN with a tag and a price that needs no staff. The catalogue of a sandbox has no fixed order. */
+/**
+ * Returns the EAN of a tagged product that is cheap enough to be released without staff. The catalogue of a sandbox has
+ * no fixed order.
+ */
 export async function taggedProduct(call: FaultStore['call'], storeId: string): Promise<string> {
   const { products } = (await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as {
     products: { ean: string; price: number; tagged: boolean }[]

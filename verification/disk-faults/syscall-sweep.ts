@@ -11,7 +11,7 @@ import { boardsReady, openFaultStore, type FaultStore } from './fault-store.ts'
 export interface SweepOptions {
   /** Runs only these points. By default, the sweep covers all calls. */
   sample?: readonly SweepPoint[]
-  /** Runs only these kinds; the sweep covers all their calls. */
+  /** Runs the sweep only for these kinds, with all calls of each kind. */
   kinds?: readonly SweepKind[]
   signal?: AbortSignal
   onProgress?: (done: number, what: string) => void

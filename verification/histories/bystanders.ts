@@ -36,7 +36,7 @@ export async function startReceiver(): Promise<Receiver> {
 
 /** A program that follows the protection events of a store by cursors. */
 export interface Follower {
-  /** Reads one page. Returns true if there may be more. */
+  /** Reads one page of events. Returns true if there may be more events. */
   readPage(): Promise<boolean>
   /** Follows to the end, lists all events again, and returns what the follower missed. */
   missed(): Promise<string[]>

@@ -66,7 +66,7 @@ export function newClient({ cluster, random, clock, pause }: ClientParts): Clien
       const address = cluster.address(as.process ?? chance(cluster.size))
       const answer =
         address === undefined ? 'down' : await post(`${address}/${operation}`, body, bearer, idempotencyKey)
-      // Nothing was sent to a process that is down.
+      // If the process is down, no request was sent.
       if (answer === 'down' && clock.elapsed() < deadline) {
         await pause(RETRY_MS)
         continue

@@ -19,7 +19,10 @@ export interface Cluster {
   restartCloud(process: number): Promise<void>
   /** Stops the database server in this mode and starts it again. */
   restartDatabase(mode: 'fast' | 'immediate'): Promise<void>
-  /** Cuts the last process off from the server while it waits for the answer to a COMMIT, and connects it again. */
+  /**
+   * While the last process waits for the answer to a COMMIT, cuts its connections to the server. Then lets it connect
+   * again.
+   */
   loseCommit(): Promise<void>
   /** Checks the hash chain of the audit log, and the tables and indexes. Returns what is wrong. */
   damage(): Promise<string[]>
@@ -40,7 +43,10 @@ const MEMORY_FOLDER = '/dev/shm'
 /** Minimum free space in memory for the data of the server, bytes. */
 const MEMORY_NEEDED = 2_000_000_000
 
-/** Folder for the server. A crash of the server keeps files in memory, and a flush to memory takes no time. */
+/**
+ * Folder for the server. Prefers a folder in memory: its files survive a crash of the server, and a flush takes no
+ * time.
+ */
 function databaseFolder(): string {
   const isLarge = existsSync(MEMORY_FOLDER) && freeBytes(MEMORY_FOLDER) > MEMORY_NEEDED
   return mkdtempSync(join(isLarge ? MEMORY_FOLDER : tmpdir(), 'untag-postgres-'))

@@ -136,7 +136,7 @@ const CONTESTS: Readonly<Record<string, Contest>> = {
   },
 }
 
-/** Number of contests. Each uses one number of a round. */
+/** Number of contests. Each contest uses one round number. */
 export const CONTEST_COUNT = Object.keys(CONTESTS).length
 
 /** Runs all contests, each with 64 claimants at the same time. Returns the contests that have not exactly one winner. */

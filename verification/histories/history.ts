@@ -84,8 +84,8 @@ export function isLinearizable<S>(steps: readonly Step[], model: Model<S>): bool
 }
 
 /**
- * Removes the steps that may come now and change nothing. If a valid order exists, a valid order with these steps first
- * also exists.
+ * Removes the steps that may come next in the order and do not change the state. If a valid order exists, a valid order
+ * with these steps first also exists.
  */
 function withoutReads<S>(state: S, steps: readonly Step[], model: Model<S>): readonly Step[] {
   for (let open = steps; ;) {

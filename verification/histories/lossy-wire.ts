@@ -6,7 +6,10 @@ import { forwardTo } from '../kills/tcp-wire.ts'
 /** Connection between a cloud and its PostgreSQL server. It can lose the answer to a COMMIT. */
 export interface LossyWire {
   readonly port: number
-  /** Waits until the server has executed a COMMIT of a request, and cuts all connections before its answer arrives. */
+  /**
+   * Waits until the server has executed the COMMIT of a request, and cuts all connections before the answer of the
+   * server arrives.
+   */
   loseCommit(): Promise<void>
   close(): void
 }

@@ -43,7 +43,7 @@ export interface HistoriesOptions {
   /** Path of the command in fewer files, which starts faster. */
   readonly bundle?: () => Promise<string>
   readonly signal?: AbortSignal
-  /** Receives one line now and then. */
+  /** Receives lines about the progress. */
   onProgress?(text: string): void
 }
 

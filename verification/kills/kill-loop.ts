@@ -164,7 +164,8 @@ class Kills implements KillLoop {
     if (pulses > 1) wrong.push(`${name}: ${pulses} releases on one right of ${transactionId}`)
     const reason = String(again?.['reason'])
     const isUsedUp = ['already_redeemed', 'manual_assistance_required'].includes(reason)
-    // In other cases the right is used, or staff must check whether the device moved.
+    // The repeated request must confirm the release, or be denied because the right is used or staff must check the
+    // device.
     if (again?.['authorized'] === true ? again['outcome'] !== 'confirmed' : !isUsedUp)
       wrong.push(`${name}: the repeated request returned ${JSON.stringify(again)} after ${JSON.stringify(first)}`)
     return wrong

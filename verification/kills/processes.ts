@@ -47,8 +47,8 @@ const STDERR_KEPT = 100_000
 const LINES_KEPT = 1_000
 
 /**
- * The command `untag` of the project at `root`. `bundle` returns the path of the same command in fewer files. Processes
- * with a mutant do not use it, because a mutant changes single files of `dist`.
+ * The command `untag` of the project at `root`. `bundle` returns the path of the same command in fewer files. A process
+ * with a mutant does not use the bundle, because a mutant changes single files of `dist`.
  */
 export function processesOf(root: string, bundle?: () => Promise<string>): Processes {
   const commandIn = async (env: NodeJS.ProcessEnv) =>

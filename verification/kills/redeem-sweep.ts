@@ -108,7 +108,7 @@ async function cutAt({ store, loop, call, n, offline }: Cut): Promise<{ wrong: s
   return { wrong, isCut }
 }
 
-/** Attaches strace. After that, the n-th call of this kind in a thread kills the process. */
+/** Attaches strace. From then on, the n-th call of this kind in any thread kills the process. */
 async function killAt({ child }: RunningProcess, call: string, n: number): Promise<{ detach(): Promise<void> }> {
   const args = [
     '-f',

@@ -21,7 +21,7 @@ export interface TcpWire {
 /** TCP proxy for one port. */
 export interface Forward {
   port: number
-  /** Discards everything that the target sends, until the next `cut`. Calls `onDiscarded` with it. */
+  /** Discards all data that the target sends, until the next `cut`. Passes the discarded data to `onDiscarded`. */
   mute(onDiscarded: (data: Buffer) => void): void
   cut(): void
   restore(): void

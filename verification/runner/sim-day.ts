@@ -14,7 +14,7 @@ export interface ShowDayOptions {
   readonly json: string | undefined
 }
 
-/** Result of a store day in the JSON file. */
+/** Content of the JSON file (option `json`): the result of a store day. */
 export interface DayRecord {
   kind: 'day'
   seed: number

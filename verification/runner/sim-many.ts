@@ -16,7 +16,7 @@ export interface ManyRunsOptions {
   readonly json: string | undefined
 }
 
-/** Result of many runs in the JSON file. */
+/** Content of the JSON file (option `json`): the result of many runs. */
 export interface CampaignRecord {
   kind: 'safety' | 'liveness'
   seeds: number

@@ -7,7 +7,7 @@ import type { Abilities } from './reader-messages.ts'
 import { addRoSpec, configure, onRoSpecs, startTrigger, SUCCESS } from './reader-state.ts'
 import type { ReaderState, RoSpecState, Status } from './reader-state.ts'
 
-/** The parts of a simulated reader that its requests use. */
+/** The parts of a simulated reader that a request reads or changes. */
 export interface ReaderParts {
   readonly can: Abilities
   readonly state: ReaderState

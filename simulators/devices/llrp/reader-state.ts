@@ -38,7 +38,7 @@ const OUT_OF_RANGE = 301
 export type Status = readonly [code: number, text: string]
 const OK: Status = [SUCCESS, '']
 
-/** State after a start. The reader reports events of exceptions and antennas, and no others. */
+/** State after a start. The reader reports only events of exceptions and antennas. */
 export function newState(shape: ReaderShape): ReaderState {
   return {
     roSpecs: new Map(),
@@ -103,14 +103,14 @@ export function addRoSpec(state: ReaderState, shape: ReaderShape, spec: Paramete
   return OK
 }
 
-/** Applies `change` to the ROSpec with this id; 0 means all. */
+/** Applies `change` to the ROSpec with this id; 0 means all ROSpecs. */
 export function onRoSpecs(state: ReaderState, id: number, change: (spec: RoSpecState, id: number) => void): Status {
   if (id !== 0 && !state.roSpecs.has(id)) return [FIELD_ERROR, `no ROSpec ${id}`]
   for (const [each, spec] of state.roSpecs) if (id === 0 || each === id) change(spec, each)
   return OK
 }
 
-/** The ROSpec that reads this antenna now. */
+/** The active ROSpec that reads with this antenna. */
 export function looking(state: ReaderState, antenna: number): RoSpecState | undefined {
   return [...state.roSpecs.values()].find(
     ({ spec, isActive }) =>

@@ -31,7 +31,7 @@ function read(tag: SimulatedTag, bank: number, word: number): number[] | undefin
 function write(tag: SimulatedTag, bank: number, word: number, data: readonly number[], password: number): number {
   if (bank !== EAS_WORD.bank || word !== EAS_WORD.word || tag.config === undefined) return OVERRUN
   if (tag.accessPassword !== undefined && Number.parseInt(tag.accessPassword, 16) !== password) return LOCKED
-  // Each bit 1 in the data toggles the bit at its position.
+  // Each 1 bit in the data toggles the bit at the same position of the configuration word.
   tag.config ^= data[0] ?? 0
   return tag.mutters ? UNHEARD : 0
 }

@@ -11,7 +11,7 @@ import type { DiskEvent } from './disk-log.ts'
 export interface CrashDisk {
   /** Applies the next recorded event. */
   apply(event: DiskEvent): void
-  /** True if there are unflushed changes. A power cut can then leave different disks. */
+  /** True if there are unflushed changes, so that a power cut can leave one of several disks. */
   readonly isPending: boolean
   /** File content by path after a power cut; undefined for a folder. */
   after(loss: Loss, chance: Chance): ReadonlyMap<string, Buffer | undefined>

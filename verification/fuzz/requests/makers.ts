@@ -46,7 +46,8 @@ export async function openPurchase(scene: Scene): Promise<string | undefined> {
 }
 
 /**
- * Returns a paid purchase. A test account pays through the page of the sandbox, a live account through the provider.
+ * Returns the id of a purchase that is paid. A test account pays through the page of the sandbox, a live account
+ * through the provider.
  */
 export async function paidPurchase(scene: Scene): Promise<string | undefined> {
   const known = scene.findings.of(scene.party.name, 'paid purchase')

@@ -2,7 +2,7 @@ import type { Model } from '../history.ts'
 
 /** Right to release one unit. */
 export interface RightState {
-  /** Nonce of the lease; null before the first lease. Starts with `?` if no client saw it. */
+  /** Nonce of the lease; null before the first lease. Starts with `?` if no client saw the nonce. */
   readonly nonce: string | null
   readonly device: string | null
   /** Redemption that used the right. */

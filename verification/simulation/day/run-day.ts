@@ -14,7 +14,7 @@ import { dayPlan, timetable, WHOLE_DAY, type DayPlan, type Shopper } from './tim
 export interface DayOptions {
   seed: number
   shoppers: number
-  /** Opening hours, at least 1 (default 11). A shorter day has the same outages. */
+  /** Number of hours for which the store is open, at least 1 (default 11). A shorter day has the same outages. */
   hours?: number
   /** Maximum number of trace lines in memory. */
   keepLines?: number

@@ -40,7 +40,7 @@ export interface AgentNode {
   readonly hasRecentCloudTime: boolean
   /**
    * Called at each effect outside the process, such as a commit or an answer. The process may die in this call;
-   * `weight` multiplies the probability of its death.
+   * `weight` multiplies the probability that the process dies.
    */
   maybeDie(where: string, weight?: number): void
 }

@@ -39,7 +39,7 @@ export class Restarts {
     this.#down.set(name, this.#scheduler.nowMs + ms)
   }
 
-  /** Ends the down time of every machine, so that none delays a restart any longer. */
+  /** Ends the down time of every machine. */
   allowAllStarts(): void {
     this.#down.clear()
   }

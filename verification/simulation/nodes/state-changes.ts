@@ -1,8 +1,8 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
 
 /**
- * Triggers that record each state change of the cloud database. The triggers run in the transaction of the change, so a
- * rollback or crash affects both.
+ * Triggers that record each state change of the cloud database. A trigger runs in the transaction of the change, so a
+ * rollback or crash undoes both the change and the record.
  */
 export const STATE_CHANGE_TRIGGERS = `
   CREATE TABLE world_change (n INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, was TEXT NOT NULL, became TEXT NOT NULL);

@@ -13,7 +13,7 @@ export interface AnswerOracle {
 const WINDOW_MS = 24 * 3_600_000
 
 /**
- * Creates the oracle. It checks that an Idempotency-Key always gets the same bytes (P5), and that no answer has status
+ * Creates an oracle which checks that an Idempotency-Key always gets the same bytes (P5), and that no answer has status
  * 500.
  */
 export function answerOracle(core: Core): AnswerOracle {

@@ -69,7 +69,7 @@ export interface CloudListeners {
   onPaid?(db: Connection, purchaseId: string): void
 }
 
-/** Creates the oracle. Its statements are prepared for each new connection. */
+/** Creates the oracle, which prepares its SQL statements for each new connection. */
 export function cloudOracle(core: Core, listeners: CloudListeners = {}): CloudOracle {
   return new CommitWatcher(core, listeners)
 }

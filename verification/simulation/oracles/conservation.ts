@@ -11,8 +11,8 @@ interface Unit {
 type Moved = Map<string, { redemptions: Set<string>; nonces: Set<string> }>
 
 /**
- * Checks that the cloud has recorded every release. A unit may be released twice, for example at an isolated agent.
- * Then an exception must report it.
+ * Checks that the cloud has recorded every release. If a unit was released twice, for example at an isolated agent, an
+ * exception must report this.
  */
 export function checkConservation(
   { core, ledgers }: { core: Core; ledgers: ReadonlyMap<string, LedgerOracle> },

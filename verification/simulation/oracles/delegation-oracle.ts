@@ -3,8 +3,8 @@ import { JournalBody, type Evidence } from '../../../policy/journal.ts'
 import type { Core } from '../virtual/core.ts'
 
 /**
- * Checks that the cloud grants no token for a right that is delegated to another agent. It reads the delegations from
- * the journal rows, independently of the cloud's own tables.
+ * Checks that the cloud grants no token for a right that is delegated to another agent. The oracle reads the
+ * delegations from the journal rows, not from the cloud's tables.
  */
 export interface DelegationOracle {
   /** Called when the cloud has granted a token, before `committed` of the same commit. */
@@ -29,7 +29,7 @@ interface DelegationStatements {
   isOver: Statement<[string, string], unknown>
 }
 
-/** Creates the oracle. It ignores rows of the agent `liar`. */
+/** Creates the oracle, which ignores rows of the agent `liar`. */
 export function delegationOracle(core: Core, liar = ''): DelegationOracle {
   let connection: Connection | undefined
   let watch: DelegationStatements

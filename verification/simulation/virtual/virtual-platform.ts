@@ -1,8 +1,8 @@
 import type { Cancel, Clock, Platform, Randomness, Timers } from '../../../policy/platform.ts'
 
 /**
- * Platform with virtual time and seeded randomness. Time moves only if one of its methods is called. Equal seeds give
- * equal runs.
+ * Platform with virtual time and seeded randomness. Time moves only if the caller moves it, for example with
+ * `advance`. Equal seeds give equal runs.
  *
  *   const world = virtualPlatform({ seed: 7 })
  *   await world.advance(1_000)      // runs every timer of this second, in order
