@@ -18,25 +18,6 @@ interface Done {
   value: unknown
 }
 
-/** Callbacks of the writer. */
-export interface GroupHooks {
-  /** After BEGIN: no other process can commit now. */
-  begun(): void
-  /** Before each transaction, in commit order. */
-  starts(): void
-  /** After a transaction, or the whole group, was rolled back. */
-  undone(): void
-  /** After the commit. */
-  committed(): void
-}
-
-const NO_HOOKS: GroupHooks = {
-  begun: () => undefined,
-  starts: () => undefined,
-  undone: () => undefined,
-  committed: () => undefined,
-}
-
 export interface GroupCommit {
   /** Runs `work` in a savepoint; resolves after the commit that includes it. */
   run<T>(work: () => Promise<T>): Promise<T>
@@ -47,15 +28,15 @@ export interface GroupCommit {
 /**
  * Starts the single writer. Waiting transactions share one commit, because the flush of the disk takes longer than all
  * their work. Each transaction has a savepoint, so that a failed one does not roll back the others. The promise of a
- * transaction resolves after the commit. After an I/O error the content of the disk is unknown, so the writer rejects
- * all later transactions.
+ * transaction resolves after the commit. `onBegin` runs before each transaction, in commit order. After an I/O error
+ * the content of the disk is unknown, so the writer rejects all later transactions.
  */
 export function groupCommit(
   db: Connection,
   onFailure: (failure: StorageFailure) => void,
-  hooks: GroupHooks = NO_HOOKS,
+  onBegin: () => void = () => undefined,
 ): GroupCommit {
-  return new Writer(db, onFailure, hooks)
+  return new Writer(db, onFailure, onBegin)
 }
 
 function statementsOf(db: Connection) {
@@ -72,16 +53,16 @@ function statementsOf(db: Connection) {
 class Writer implements GroupCommit {
   readonly #db: Connection
   readonly #onFailure: (failure: StorageFailure) => void
-  readonly #hooks: GroupHooks
+  readonly #onBegin: () => void
   readonly #statements: ReturnType<typeof statementsOf>
   readonly #queue: Job[] = []
   #running: Promise<void> | undefined
   #failure: StorageFailure | undefined
 
-  constructor(db: Connection, onFailure: (failure: StorageFailure) => void, hooks: GroupHooks) {
+  constructor(db: Connection, onFailure: (failure: StorageFailure) => void, onBegin: () => void) {
     this.#db = db
     this.#onFailure = onFailure
-    this.#hooks = hooks
+    this.#onBegin = onBegin
     this.#statements = statementsOf(db)
   }
 
@@ -121,7 +102,6 @@ class Writer implements GroupCommit {
     const taken: Job[] = []
     begin.run()
     try {
-      this.#hooks.begun()
       for (let i = 0; i < GROUP_LIMIT; i++) {
         const job = this.#queue.shift()
         if (!job) break
@@ -129,7 +109,6 @@ class Writer implements GroupCommit {
         await this.#runJob(job, done)
       }
       commit.run()
-      this.#hooks.committed()
     } catch (error) {
       this.#noteFailure(error)
       this.#rollBack()
@@ -143,7 +122,7 @@ class Writer implements GroupCommit {
   /** Runs one transaction of the group in its savepoint. Throws if the whole group must roll back. */
   async #runJob(job: Job, done: Done[]): Promise<void> {
     const { save, release, undo } = this.#statements
-    this.#hooks.starts()
+    this.#onBegin()
     save.run()
     try {
       done.push({ job, value: await job.work() })
@@ -152,7 +131,6 @@ class Writer implements GroupCommit {
       if (!this.#db.inTransaction) throw error
       undo.run()
       release.run()
-      this.#hooks.undone()
       job.reject(error)
     }
   }
@@ -163,7 +141,6 @@ class Writer implements GroupCommit {
     } catch (error) {
       this.#noteFailure(error)
     }
-    this.#hooks.undone()
   }
 
   #noteFailure(error: unknown): void {

@@ -5,7 +5,6 @@ import { assert } from '../../policy/assert.ts'
 import type { Database, Db, StorageFailure } from './database.ts'
 import { kyselyOver, type Engine } from './direct-executor.ts'
 import { groupCommit } from './group-commit.ts'
-import { KeptReads, type Keeper, type ReadValues } from './kept-reads.ts'
 import { bringUpToDate, migrateSqlite, type MigrationMode } from './migrate.ts'
 import { firstFreeListingNumber } from './listing-numbers.ts'
 import { raisePositions } from './positions.ts'
@@ -31,16 +30,10 @@ export async function openSqlite(
   const migrating = kyselyOn(writing)
   const migrated = await bringUpToDate(migrating, 'sqlite', migrations, () => migrateSqlite(migrating))
   const reading = open(file, { readonly: true })
-  const kept = new KeptReads(writing)
-  const tx = kyselyOn(writing, kept.writing)
+  const tx = kyselyOn(writing)
   const transactions = numberTransactions(writing)
   const note = stateReporter(onState)
-  const groups = groupCommit(writing, onFailure, {
-    begun: () => kept.begin(),
-    starts: transactions.begin,
-    undone: () => kept.undo(),
-    committed: () => kept.commit(),
-  })
+  const groups = groupCommit(writing, onFailure, transactions.begin)
   await groups.run(() => raisePositions(tx))
   numberListings(writing, await firstFreeListingNumber(tx))
   const write: Database['write'] = (work) =>
@@ -51,7 +44,7 @@ export async function openSqlite(
   return {
     dialect: 'sqlite',
     migrated,
-    reads: kyselyOn(reading, kept.reading),
+    reads: kyselyOn(reading),
     write,
     writeAlone: (_job, work) => write(work),
     async close() {
@@ -111,14 +104,14 @@ const ENGINE: Engine = {
   dialect: { createIntrospector: (db) => new SqliteIntrospector(db) },
 }
 
-/** Kysely over one connection, with cached statements. The caller manages transactions. `keeper` keeps results. */
-function kyselyOn(db: Connection, keeper?: Keeper): Db {
+/** Kysely over one connection, with cached statements. The caller manages transactions. */
+function kyselyOn(db: Connection): Db {
   const known = new Map<string, Runner>()
   const prepare = (text: string) => {
     const runner = known.get(text)
     if (runner) return runner
     if (known.size >= STATEMENT_CACHE_LIMIT) known.clear()
-    const made = runnerOf(db.prepare(text), text, keeper)
+    const made = runnerOf(db.prepare(text))
     known.set(text, made)
     return made
   }
@@ -159,21 +152,10 @@ function numberListings(db: Connection, next: number): void {
 type Runner = (parameters: readonly unknown[]) => QueryResult<unknown>
 
 /** Makes rows from raw values, because this is faster than the objects of better-sqlite3. */
-function runnerOf(statement: Statement, text: string, keeper: Keeper | undefined): Runner {
-  const noteWrite = keeper?.noter(text, statement)
+function runnerOf(statement: Statement): Runner {
   if (!statement.reader)
-    return (parameters) => {
-      const { changes } = statement.run(...parameters)
-      noteWrite?.()
-      return { rows: [], numAffectedRows: BigInt(changes) }
-    }
+    return (parameters) => ({ rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) })
   const makeRow = rowMaker(statement.columns().map((column) => column.name))
   statement.raw(true)
-  const readAll: ReadValues = (parameters) => statement.all(...parameters) as unknown[][]
-  const read = noteWrite ? readAll : (keeper?.reader(text, statement) ?? readAll)
-  return (parameters) => {
-    const values = read(parameters)
-    noteWrite?.()
-    return { rows: values.map(makeRow) }
-  }
+  return (parameters) => ({ rows: (statement.all(...parameters) as unknown[][]).map(makeRow) })
 }
