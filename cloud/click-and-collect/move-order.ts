@@ -22,7 +22,7 @@ export interface Move extends PickedItems {
   estimatedMs?: number | undefined
 }
 
-/** The customer receives a push notification after these moves (specification, States). */
+/** The customer receives a push notification after a move to these statuses (specification, States). */
 const NOTIFIED_STATUSES: ReadonlySet<OrderStatus> = new Set(['confirmed', 'ready', 'cancelled'])
 
 /** Moves an order with its stock and its tagged items. Throws 409 with `allowedNext` for an invalid move. */

@@ -19,7 +19,7 @@ export async function addToMonth(db: Db, { program_id, month, kind, amount, entr
   await add(db, { program_id, month, kind, amount, entries })
 }
 
-/** Monthly figures of programs. The number of rows depends on the months, and not on the size of the ledger. */
+/** Monthly figures of programs. The number of rows depends on the number of months, not on the size of the ledger. */
 export async function monthsOf(db: Db, programIds: readonly string[]): Promise<LoyaltyMonthRow[]> {
   if (programIds.length === 0) return []
   return db

@@ -210,7 +210,7 @@ class AgentClients {
     if (!client.clean) return done(refusal('sessions are not kept', SERVER_UNAVAILABLE), false)
     const refused = refusal('not an agent of this cloud', BAD_USERNAME_OR_PASSWORD)
     const full = refusal(`all ${this.#limits.agents} slots for agents are taken`, SERVER_UNAVAILABLE)
-    // The client id must match the credential: otherwise one agent could displace another.
+    // The client id must equal the user name: otherwise one agent could displace another.
     if (username === undefined || username !== client.id || !password) return done(refused, false)
     this.#hooks.authenticate(username, password.toString()).then(
       (agent) => {

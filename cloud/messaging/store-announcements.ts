@@ -69,7 +69,10 @@ export class StoreAnnouncements {
     this.#tasks = tasks
   }
 
-  /** Sets a new broker, which has no retained documents; undefined if this process has no broker. */
+  /**
+   * Sets a new broker, which may have no retained documents, so all documents are published again. Undefined if this
+   * process has no broker.
+   */
   attach(broker: AgentBroker | undefined): void {
     this.#broker = broker
     this.#published.clear()

@@ -47,7 +47,7 @@ export function branchId(tenant: string, id: SandboxId): string {
   return encode('off', tenant, id)
 }
 
-/** True if a text has the form of `branchId`, which is longer than ids of live offers. */
+/** True if a text has the form of the ids that `branchId` returns. Ids of live offers are shorter. */
 export function isSandboxOfferId(text: string): boolean {
   return /^off_[0-9A-HJKMNP-TV-Z]{34}$/.test(text)
 }
@@ -74,7 +74,7 @@ export function readSandboxId(tenant: string, text: string): SandboxId | undefin
   }
 }
 
-/** Three random bytes, so that offers created at the same time differ. */
+/** Three random bytes, so that two offers that are created at the same time have different ids. */
 export function newRandomPart(random: Randomness): number {
   return Buffer.from(random.bytes(3)).readUIntBE(0, 3)
 }

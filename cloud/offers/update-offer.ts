@@ -48,7 +48,7 @@ export function updatedFieldsOf({ validUntil, ...input }: UpdateOffer): string[]
   return UPDATABLE.filter((field) => sent[field] !== undefined)
 }
 
-/** Stores that a new list adds and removes. */
+/** Stores that a new list of stores adds to the offer and removes from it. */
 export function storeChanges(
   current: readonly string[],
   wanted: readonly string[] | undefined,

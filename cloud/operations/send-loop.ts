@@ -9,7 +9,7 @@ import type { Services } from './operation.ts'
  * processes may run the loop on one database.
  */
 export interface SendLoop {
-  /** Checks at once if there is something to send. */
+  /** Starts a check at once. */
   wake(): void
   /** Starts no more attempts, waits up to 5 s for running attempts, then aborts them. */
   stop(): Promise<void>

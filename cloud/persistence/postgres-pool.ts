@@ -114,7 +114,7 @@ export function guardedPool(
   pool.on('error', () => undefined)
   pool.on('connect', (client) => void client.on('error', () => undefined))
   const server = new ServerState(note)
-  /** Connections to a primary server. */
+  /** Connections that `refuseStandby` need not check again. */
   const primaries = new WeakSet<pg.PoolClient>()
 
   async function connectPrimary(): Promise<pg.PoolClient> {
@@ -246,7 +246,7 @@ class GuardedConnection implements PooledConnection {
 }
 
 /**
- * Throws if the server is a standby: it may lack the newest writes, and it rejects serializable transactions. Once the
+ * Throws if the server is a standby: it may lack the newest writes, and it rejects serializable transactions. After the
  * standby is promoted, new connections pass this check. One check per connection suffices, because a primary never
  * becomes a standby while connections are open.
  */

@@ -38,7 +38,7 @@ export async function planDeliveries(database: Database, platform: Platform): Pr
   return true
 }
 
-/** Prepared, because this query runs every second. */
+/** The query is prepared, because it runs every second. */
 const oneUnplanned = prepared((db) =>
   db.selectFrom('outbox_event').select('event_id').where('seq', 'is', null).limit(1),
 )

@@ -24,7 +24,10 @@ export function isSecret(text: string): boolean {
   return text.length <= SECRET_MAX && /^[\x21-\x7e]+$/.test(text)
 }
 
-/** True if a secret is strong enough for requests that the cloud trusts: long, and valid base64 after `whsec_`. */
+/**
+ * True if a secret is strong enough for requests that the cloud trusts: it has at least 16 characters. If it starts
+ * with `whsec_`, valid base64 must follow.
+ */
 export function isStrongSecret(text: string): boolean {
   if (text.length < STRONG_MIN || !isSecret(text)) return false
   return (

@@ -148,7 +148,7 @@ class PayPal implements ProviderConnection {
   /** Captures an approved order. The order id acts as idempotency key, because PayPal captures an order once. */
   async findSession(id: string): Promise<PaymentNotice | undefined> {
     const found = await this.#call('GET', orderPath(id))
-    // PayPal deletes orders that were never approved after some hours.
+    // After some hours, PayPal deletes orders that the shopper has not approved.
     if (found.status === 404) return endedOf(id)
     const order = readAnswer(found, Order)
     if (order.status === 'VOIDED') return endedOf(id)
