@@ -15,8 +15,9 @@ const LONGEST_ID = 128
 const END_OF_TIME_MS = 253_402_300_799_999
 
 /**
- * Reduces an event to the limits of the API, because the cloud would reject an invalid event and all rows after it.
- * Removes an invalid identifier as a whole, because a shortened id could be the id of another thing.
+ * Reduces an event to the limits of the API, because the cloud leaves a row with an invalid event unapplied and does
+ * not record the event. Removes an invalid identifier as a whole, because a shortened id could be the id of another
+ * thing.
  */
 export function fitEvent(original: ProtectionEvent, atMs: number): FittedEvent {
   const first = ProtectionEvent.safeParse(original)

@@ -4,7 +4,7 @@ import { claimedKeyId, openDocument } from '../../../policy/documents/signed-doc
 import type { AgentClock } from '../../trust/time/clock.ts'
 import type { Trust } from '../../trust/trust.ts'
 
-/** `poll`: the text is no valid signed command, so the agent only polls for documents. */
+/** `poll`: the command is `sync`, or the text is no valid signed command. The agent then only polls for documents. */
 export type CommandResult = 'done' | 'poll'
 
 export interface CommandParts {
@@ -19,7 +19,7 @@ export interface CommandParts {
 
 /**
  * Handles a command of the cloud, from the broker or a poll. Verifies the signature. If the clock is trusted, also
- * verifies the time of all commands except `revoke`. An invalid text only triggers a poll.
+ * verifies the time of all commands except `revoke`. The command `sync` and an invalid text only trigger a poll.
  */
 export function commandHandler({
   agentId,

@@ -28,7 +28,7 @@ export interface TimeRequestsParts {
  * ahead.
  */
 const REQUEST_EVERY_MS = 10 * 60_000
-/** Delay before the request is repeated, if the answer was doubtful or could not be stored, ms. */
+/** Delay before the request is repeated, if the answer needs confirmation or could not be stored, ms. */
 const REPEAT_AFTER_MS = 60_000
 
 /** Creates the requests. The first request is due at once. */
