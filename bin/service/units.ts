@@ -36,7 +36,7 @@ function userOf(name: ServiceName): string {
     `# Written by untag service install ${name}.`,
     `u ${user} - "untag ${name}" /var/lib/${user}`,
     // Members of this group may open serial ports.
-    ...(name === 'edge' ? ['g dialout -', `m ${user} dialout`] : []),
+    ...(name === 'edge' ? [`m ${user} dialout`] : []),
   ]
   return `${lines.join('\n')}\n`
 }
