@@ -47,7 +47,7 @@ function importBatch(
   })
 }
 
-/** Dry run: counts the rows that an import of this batch would write. Writes nothing. */
+/** Dry run: counts the rows to import, and those whose product the store already sells. Writes nothing. */
 async function tryBatch(call: Call, storeId: string, batch: Batch): Promise<Upserted> {
   const store = await ownStore(call, storeId)
   const known = await findByEans(

@@ -41,7 +41,7 @@ interface Context {
  * Adds products to a store, or changes products that the store already sells. A new price applies to this store. Other
  * fields apply to every store that sells the product. Accepts at most 500 products, each EAN once.
  *
- * Omitted fields keep their values, except that an old price not above the new price is cleared. Unchanged rows are not
+ * Omitted fields keep their values, but an old price that is not above the new price is cleared. Unchanged rows are not
  * written. `repriced` is the number of products whose price in the store changed.
  */
 export async function upsertProducts(

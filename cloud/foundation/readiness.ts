@@ -26,7 +26,7 @@ export interface ReadinessParts {
   isBrokerListening(): boolean
 }
 
-/** Reports if this process can serve callers. */
+/** Reports whether this process can serve callers. */
 export interface Readiness {
   /** The parts that are not ready; empty if all parts are ready. Takes 2 s at most. */
   check(): Promise<readonly Unready[]>

@@ -11,8 +11,8 @@ const PUBLISHABLE_CEILING: Allowance = { perSecond: 2_000, burst: 4_000 }
 type NamedVerdict = Verdict & { name: string; allowance: Allowance }
 
 /**
- * Rate limits of operations. Each address (for calls without a key), each agent and each key has its own limit. A
- * publishable key also has a limit for each address.
+ * Rate limits of operations. Each agent and each key has its own limit. A publishable key also has a limit for each
+ * address. For calls without a key, and for operations that anyone may call, each address has its own limit.
  */
 export class OperationLimits {
   readonly #config: Services['config']

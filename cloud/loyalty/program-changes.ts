@@ -94,7 +94,7 @@ function tiersOf(type: ProgramType, tiers: readonly Tier[]): Tier[] {
     .sort((a, b) => a.threshold - b.threshold)
 }
 
-/** Throws 400 if a field that the system sets differs from its value (ADR 0002). */
+/** Throws 400 if a request sends another value for a field that the system sets (ADR 0002). */
 export function assertUnchanged(known: object, sent: Record<string, unknown>): void {
   for (const [field, value] of Object.entries(sent)) {
     if (value !== undefined && value !== (known as Record<string, unknown>)[field])

@@ -48,7 +48,7 @@ function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], 
   }
 }
 
-/** Throws 400 if a store does not sell one of the EANs. Returns the product names by EAN. */
+/** Throws 400 if a store does not sell the product of one of these EANs. Returns the product names by EAN. */
 export async function assertSold(
   call: Call,
   eans: readonly (string | undefined)[],

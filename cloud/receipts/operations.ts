@@ -59,7 +59,7 @@ export const generateReceiptQR = operation({
 /** Second name of the operation in the specification. */
 export const generateReceiptWithQR = operationAlias('generateReceiptWithQR', generateReceiptQR)
 
-/** Finds the purchase of a receipt token, of any tenant. The token authorizes the reader. */
+/** Returns the data of the purchase with this receipt token, of any tenant. The token authorizes the reader. */
 export async function readPublicReceipt(
   call: Pick<Call, 'db' | 'services' | 'nowMs'>,
   token: string,

@@ -138,7 +138,7 @@ export function findEvent(db: Db, tenant: string, eventId: string): Promise<Outb
     .executeTakeFirst()
 }
 
-/** Events numbered after `afterSeq`, in order. */
+/** Events whose sequence number is higher than `afterSeq`, in this order. */
 export function listEvents(
   db: Db,
   tenant: string,

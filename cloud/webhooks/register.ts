@@ -139,7 +139,7 @@ async function merge(
   return { webhook, events: merged, warnings }
 }
 
-/** Columns of a webhook after rolling its secret. If the secrets have no overlap, only the new secret signs. */
+/** Columns to write when a webhook gets a new secret. If `overlapHours` is 0, the old secret no longer signs. */
 export function rolledSecret(
   { nowMs, services }: Call,
   known: WebhookRow,

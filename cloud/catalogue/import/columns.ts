@@ -31,8 +31,8 @@ const OTHER_NAMES: Readonly<Record<string, Column>> = {
 export type ColumnPlaces = ReadonlyMap<Column, number>
 
 /**
- * Reads the header row. Columns may be in any order, and their names in upper or lower case. Throws 400 with all
- * unknown, missing and repeated columns.
+ * Reads the header row. Columns may be in any order, and their names in upper or lower case. Throws 400 with up
+ * to 20 unknown, missing and repeated columns.
  */
 export function readHeader({ row, cells }: SheetRow): ColumnPlaces {
   const places = new Map<Column, number>()
