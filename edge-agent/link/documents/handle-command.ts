@@ -4,7 +4,10 @@ import { claimedKeyId, openDocument } from '../../../policy/documents/signed-doc
 import type { AgentClock } from '../../trust/time/clock.ts'
 import type { Trust } from '../../trust/trust.ts'
 
-/** `poll`: the command is `sync`, or the text is no valid signed command. The agent then only polls for documents. */
+/**
+ * `done`: the agent carried out `revoke` or `void`. `poll`: for other commands and invalid texts, the agent only polls
+ * for documents.
+ */
 export type CommandResult = 'done' | 'poll'
 
 export interface CommandParts {
@@ -19,7 +22,8 @@ export interface CommandParts {
 
 /**
  * Handles a command of the cloud, from the broker or a poll. Verifies the signature. If the clock is trusted, also
- * verifies the time of all commands except `revoke`. The command `sync` and an invalid text only trigger a poll.
+ * verifies the time of all commands except `revoke`. Other commands than `revoke` and `void`, and invalid texts, only
+ * trigger a poll.
  */
 export function commandHandler({
   agentId,
