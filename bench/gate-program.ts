@@ -47,8 +47,8 @@ const ledger = openLedger({
 const disk = openItemFile(join(folder, 'items.db'), (error) => {
   throw error
 })
-// Stores an empty list of stationary tags for each gate, because a gate without a stored list first has a learning
-// time.
+// Stores an empty list of stationary tags for each gate, because a gate without a stored list first learns which tags
+// are stationary.
 for (let gate = 0; gate < 64; gate++) disk.saveStationaryTags(`gate-${gate}`, [])
 const replica = openReplica({ disk, platform, log })
 const alarms = new Map<string, bigint>()

@@ -2,8 +2,8 @@ import type { Randomness } from '../policy/platform.ts'
 import { randomFraction } from '../policy/platform.ts'
 
 /**
- * A ratio needs both contenders under the same conditions. Every round therefore runs one slice of each contender, in
- * random order. The ratio is computed within each round; the result is the median over all rounds.
+ * The contenders of a ratio must be measured under the same conditions. Every round therefore runs one slice of each
+ * contender, in random order. The ratio is computed within each round; the result is the median over all rounds.
  */
 export interface Contender {
   readonly name: string

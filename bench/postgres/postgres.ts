@@ -72,8 +72,8 @@ async function run({ mode, folder, random, note }: Bench): Promise<Result> {
 }
 
 /**
- * Number of items of each account. If several accounts send requests, each releases items. Otherwise only the first
- * account does.
+ * Number of items of each account. If several accounts send requests, each account releases items. Otherwise only the
+ * first account releases items.
  */
 function wantedFor(loads: readonly Load[], requests: number): ShopsWanted {
   const accounts = Math.max(...loads.map((load) => load.accounts))

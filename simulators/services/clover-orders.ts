@@ -6,7 +6,7 @@ import type { SimulatedVendor, VendorAnswer, VendorRequest } from './vendor-serv
  */
 const TENDER = 'TENDERUNTAG01'
 
-/** Additional credentials to write sales. */
+/** The additional credentials that a client needs to write sales. */
 export const CLOVER_WRITING = { tenderId: TENDER }
 
 type Row = Record<string, unknown>

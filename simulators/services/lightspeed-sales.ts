@@ -14,7 +14,7 @@ const TAX_IDS: Readonly<Record<string, number>> = {
   'b1d192bc-f019-11e3-a0f5-b8ca3a64f8f5': 7,
 }
 
-/** Additional credentials to write sales. */
+/** The additional credentials that a client needs to write sales. */
 export const LIGHTSPEED_WRITING = { registerId: REGISTER, userId: USER, paymentTypeId: PAYMENT_TYPE }
 
 /** The id of a product in the list of products. */

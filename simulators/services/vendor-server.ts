@@ -12,7 +12,7 @@ export interface SimulatedVendor {
   readonly goods: VendorGoods
   /** Received requests, oldest first. */
   readonly requests: readonly VendorRequest[]
-  /** Faults of the next requests; each request removes the first. */
+  /** Faults of the next requests. Each request removes the first fault from the list. */
   readonly faults: VendorFaultName[]
   /**
    * Called for each request for which `faults` has no fault. If the function returns a fault, this fault replaces the

@@ -86,7 +86,7 @@ type Found = (rule: Rule, detail: string) => void
 function checkForm({ operation, isOlderForm, reply, sent }: Exchange, found: Found): void {
   const type = reply.headers.get('content-type') ?? ''
   if (reply.status >= 400) {
-    // A browser may request the receipt, so its errors may be web pages.
+    // A browser may request the receipt, so errors of this operation may be web pages.
     if (operation?.name === 'getReceiptFromToken' && type.startsWith('text/')) return
     // A browser without a key gets a web page.
     if (sent.method === 'GET' && sent.headers['authorization'] === undefined && type.startsWith('text/html')) return

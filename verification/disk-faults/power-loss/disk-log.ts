@@ -29,7 +29,7 @@ export interface PartLog {
  */
 export function readDiskLogs(folder: string, logs: readonly PartLog[]): DiskEvent[] {
   const calls = logs.flatMap(({ part, log }) => readSyscalls(log).map((call, i) => ({ part, call, i })))
-  // Calls of one log keep their order; calls of different logs are ordered by time.
+  // Sorts all calls by start time. Calls of one log with the same start time keep their order.
   calls.sort((a, b) => a.call.at - b.call.at || a.i - b.i)
   const reader = newReader(folder)
   return calls.flatMap(({ part, call }) => reader.eventsOf(part, call))

@@ -47,7 +47,7 @@ export const RIGHT: Model<RightState> = {
         : used(state, String(body['replayProtectedNonce']), String(body['redemptionId']))
     return next === undefined ? [] : [next]
   },
-  // A nonce that has lost the lease never gets it back.
+  // A nonce that has lost the lease never gets the lease back.
   isHopeless: (before, { nonce }, remaining) =>
     before.nonce !== null &&
     before.nonce !== nonce &&

@@ -50,8 +50,8 @@ const PATIENCE = { tries: 40, pauseMs: 15 * SECOND_MS }
 /** Failed attempts at the detacher after which shoppers go to the station. */
 const DETACHER_TRIES = 3
 /**
- * Maximum time from the passage of a tag to the journal row of its alarm, ms. This time includes the gate's own
- * requests (gate-journal.ts).
+ * Maximum time from the passage of a tag to the journal row of its alarm, ms. This time includes the 250 ms for which
+ * the agent collects events before each commit (device-journal.ts).
  */
 const ALARM_WITHIN_MS = 3 * SECOND_MS
 
@@ -195,8 +195,8 @@ class DayShoppers implements Shoppers {
 
   /** Releases tag by tag with tokens from the phone. Returns the number of unreleased tags. */
   async #atDetacher({ goods: bag }: Bag): Promise<number> {
-    // Tries the items that need staff first. The station later releases as many units as tags are left, because a
-    // receipt names units and not tags.
+    // Begins with the items that only staff may release. The station later releases as many units as tags are left,
+    // because a receipt names units and not tags.
     const left = bag.toSorted((a, b) => Number(needsStaff(b)) - Number(needsStaff(a))).map(({ epc }) => epc)
     for (let failed = 0; failed < DETACHER_TRIES && left.length > 0;) {
       const verified = await this.#merchant.call('verifyProtectedItem', {

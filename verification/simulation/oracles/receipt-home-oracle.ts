@@ -6,9 +6,9 @@ import type { Core } from '../virtual/core.ts'
 import type { LedgerOracle } from './ledger-oracle.ts'
 
 /**
- * Checks, without the agents' own tables, which rights the receipt home delegates and which rights it uses itself. Each
- * right may be used only once, even if the home has moved. Two exceptions are allowed. An isolated agent may release
- * the same goods again. A receipt home that is offline may release the same goods for which the cloud issues a token.
+ * Reads the durable ledgers, and checks which rights the receipt home delegates and which rights agents use. Each right
+ * may be used only once, even if the home has moved. Two exceptions are allowed. An isolated agent may release the same
+ * goods again. A receipt home that is offline may release the same goods for which the cloud issues a token.
  */
 export interface ReceiptHomeOracle {
   /** Called after each durable commit of the agent's ledger, when the ledger oracle has checked this commit. */

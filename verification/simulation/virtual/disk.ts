@@ -4,8 +4,9 @@ import { basename, dirname, join } from 'node:path'
 
 /**
  * A disk that survives its process: real SQLite on files in memory. After a crash the next process gets a copy of these
- * files. Commits are flushed (synchronous=FULL), so they survive a power cut. A connection that does not flush loses
- * all data since it was opened. A dead process may still write, but only into files that no process reads.
+ * files. Commits are flushed (synchronous=FULL), so they survive a power cut. If a connection does not flush, a power
+ * cut loses all data since the connection was opened. A dead process may still write, but only into files that no
+ * process reads.
  */
 export interface Disk {
   /** Folder with the files of the current process. */
