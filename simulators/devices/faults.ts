@@ -33,7 +33,7 @@ export type Fault = FaultKind & FaultLimits
 
 /** The fault switches of one simulated device. */
 export interface FaultSwitches {
-  /** Switches a fault on; the returned function switches it off. At most 100 at a time. */
+  /** Switches a fault on; the returned function switches it off. At most 100 faults can be on at a time. */
   on(fault: Fault): () => void
   /** Switches all faults off. */
   heal(): void

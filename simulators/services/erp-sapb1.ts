@@ -12,7 +12,7 @@ import {
  * SAP Business One's Service Layer, OData 4 (`/b1s/v2`), with sessions. Source:
  * https://help.sap.com/docs/SAP_BUSINESS_ONE ("Working with SAP Business One Service Layer": login and session,
  * pagination by odata.maxpagesize and nextLink, errors). The Service Layer has no rate limit. The simulated status 429
- * represents a gateway in front of it.
+ * comes from a gateway in front of the Service Layer.
  */
 export function sapB1System(options: VendorOptions & { sessionRequests?: number } = {}): Promise<SimulatedVendor> {
   return serveVendor(new ServiceLayer(options), options)

@@ -70,7 +70,10 @@ export interface PspDesk {
   }): SimulatedSession
   /** Captures an approved payment. */
   capture(session: SimulatedSession): void
-  /** Refunds a part of a payment; undefined if the payment is not paid, or if all refunds together would exceed it. */
+  /**
+   * Refunds a part of a payment. Returns undefined if the payment is not paid, or if all refunds together would exceed
+   * it.
+   */
   refundPayment(
     session: SimulatedSession | undefined,
     amountCent: number,

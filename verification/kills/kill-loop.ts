@@ -23,7 +23,7 @@ export const STEPS = [
 export type Step = (typeof STEPS)[number]
 
 /**
- * The processes to kill, one after the other, by the database of the cloud. With PostgreSQL the loop also kills the
+ * The order in which the loop kills processes, for each database of the cloud. With PostgreSQL the loop also kills the
  * database server.
  */
 export const VICTIMS = {
@@ -39,7 +39,8 @@ export interface Kill {
   /** True if the release uses a token that was issued before the kill. False if it uses a receipt. */
   withToken: boolean
   /**
-   * Cuts the network before the kill. Used only for the agent, because a cloud without a network gets no requests.
+   * True if the loop cuts the network before the kill. Used only for the agent, because a cloud without a network gets
+   * no requests.
    */
   offline: boolean
 }
@@ -87,8 +88,8 @@ const UP_WITHIN_MS = 60_000
 const TRIES = 3
 
 /**
- * Describes kill number n of a run. n starts at 0. The victim changes at each kill, and the step at every fourth
- * kill. After each pass through all steps, the kills change from receipt to token, or back.
+ * Describes kill number n of a run. n starts at 0. The victim changes at each kill, and the step changes at every
+ * fourth kill. After each pass through all steps, the kills change from receipt to token, or back.
  */
 export function killNumber(n: number, database: DatabaseKind = 'sqlite'): Kill {
   const victim = VICTIMS[database][n % 4] ?? 'agent'

@@ -12,7 +12,7 @@ export interface PostgresServer {
   port: number
   /** Stops the server with this mode of `pg_ctl -m`, runs `meanwhile`, and starts the server on the same data. */
   restart(mode: 'fast' | 'immediate', meanwhile?: () => Promise<void>): Promise<void>
-  /** Stops the server without a checkpoint, as a power cut does. It stays down. */
+  /** Stops the server without a checkpoint, as a power cut does. The server stays down. */
   kill(): Promise<void>
   /**
    * Starts a standby from a copy of this server. From then on, this server acknowledges a commit only after the standby

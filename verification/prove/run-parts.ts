@@ -69,7 +69,8 @@ export async function runParts(options: RunOptions): Promise<PartResult[]> {
 }
 
 /**
- * Loads the valid results of a part, from this run and earlier ones. Returns a result without chunks if there are none.
+ * Loads the valid results of a part, from this run and earlier ones. If there are no valid results, returns a result
+ * without chunks.
  */
 export function loadResult(part: ProofPart, place: ProofContext): PartResult {
   const skipped = part.whyImpossible?.()
