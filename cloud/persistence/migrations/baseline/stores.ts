@@ -23,8 +23,8 @@ export const STORES: readonly string[] = [
     store_id text NOT NULL REFERENCES store (store_id), product_id text NOT NULL REFERENCES product (product_id),
     price_cent bigint NOT NULL, old_price_cent bigint, category text, updated_ms bigint NOT NULL DEFAULT 0,
     doc text NOT NULL DEFAULT '', words text NOT NULL, listing_no bigint NOT NULL, PRIMARY KEY (store_id, product_id))`,
-  // The number after CACHE is LISTING_BLOCK of listing-numbers.ts.
-  `CREATE SEQUENCE listing_number MINVALUE 0 CACHE 4096`,
+  // The number after CACHE is LISTING_BLOCK of listing-numbers.ts. Dropping the table drops the sequence, too.
+  `CREATE SEQUENCE listing_number MINVALUE 0 CACHE 4096 OWNED BY store_product.listing_no`,
   `CREATE UNIQUE INDEX store_product_by_number ON store_product (store_id, listing_no)`,
   `CREATE INDEX store_product_by_product ON store_product (product_id, store_id)`,
   `CREATE INDEX store_product_by_category ON store_product (store_id, category, product_id)`,
