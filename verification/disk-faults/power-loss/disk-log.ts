@@ -29,7 +29,7 @@ export interface PartLog {
  */
 export function readDiskLogs(folder: string, logs: readonly PartLog[]): DiskEvent[] {
   const calls = logs.flatMap(({ part, log }) => readSyscalls(log).map((call, i) => ({ part, call, i })))
-  // Sorts all calls by start time. Calls of one log with the same start time keep their order.
+  // Sorts all calls by the time of their effect. Calls of one log with the same time keep their order.
   calls.sort((a, b) => a.call.at - b.call.at || a.i - b.i)
   const reader = newReader(folder)
   return calls.flatMap(({ part, call }) => reader.eventsOf(part, call))

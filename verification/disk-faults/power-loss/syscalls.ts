@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 /** One successful system call from a strace log (`-ttt -yy -xx`). */
 export interface Syscall {
-  /** Start time, seconds since 1970 with microseconds. */
+  /** Time of the effect, seconds since 1970 with microseconds: see `readSyscalls`. */
   at: number
   name: string
   /** Path or socket of the first argument, if that is a descriptor. */
@@ -40,9 +40,10 @@ export function readSyscalls(log: string): Syscall[] {
     const start = rest === undefined ? undefined : begun.get(thread)
     if (rest !== undefined && !start) continue
     begun.delete(thread)
-    const call = parseCall(start ? start.text + rest : text, start?.at ?? Number(at))
+    const output = start && start.place >= 0 ? start : undefined
+    const call = parseCall(start ? start.text + rest : text, output?.at ?? Number(at))
     if (!call) continue
-    if (start && start.place >= 0) calls[start.place] = call
+    if (output) calls[output.place] = call
     else calls.push(call)
   }
   return calls.filter((call) => call.result >= 0)
