@@ -60,7 +60,9 @@ function coreOf(row: Row): number | undefined {
 
 function coreText(row: Row): string {
   const core = coreOf(row)
-  return core === undefined ? 'CPU time was not measured' : `core of the cloud ${percent(Math.min(core, 1))} busy`
+  return core === undefined
+    ? 'CPU time of one thread, see "Hot paths"'
+    : `core of the cloud ${percent(Math.min(core, 1))} busy`
 }
 
 function postgresRows(figures: Figures): ScaleRow[] {

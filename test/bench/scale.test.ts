@@ -33,13 +33,13 @@ describe('the table of npm run bench -- --scale', () => {
       ]),
     })
     expect(rows.map(({ measured, met, limit }) => [measured, met, limit])).toEqual([
-      ['67 % of the rate (500/s)', true, 'CPU time was not measured, 0 statements, 0 round trips'],
-      ['50 % of the rate (1,000/s)', false, 'CPU time was not measured, 0 statements, 0 round trips'],
+      ['67 % of the rate (500/s)', true, 'CPU time of one thread, see "Hot paths", 0 statements, 0 round trips'],
+      ['50 % of the rate (1,000/s)', false, 'CPU time of one thread, see "Hot paths", 0 statements, 0 round trips'],
       ['50 % of the rate (1,000/s)', false, 'core of the cloud 95 % busy, 12 statements, 4 round trips'],
       ['500/s, 1,000/s, 1,000/s', true, 'core of the cloud 95 % busy'],
       ['6.0 %', false, ''],
       ['0.5 %', true, ''],
-      ['63 % of the rate (6,250/s)', true, 'CPU time was not measured'],
+      ['63 % of the rate (6,250/s)', true, 'CPU time of one thread, see "Hot paths"'],
       ['1.60 × the cost (0.16 ms)', false, '5 products in the answer instead of 1'],
     ])
   })
