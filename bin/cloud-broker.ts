@@ -27,7 +27,10 @@ export interface Membership {
   hasEnded(processId: string): boolean
   /** The other workers on this machine, if there are any. */
   siblings?: Siblings
-  /** True if other processes may answer in place of this one, so that clients take time to move to them. */
+  /**
+   * True if other processes may take over the clients of this process. This process then drains before it stops, so
+   * that the clients have time to move.
+   */
   isReplaceable: boolean
 }
 

@@ -6,7 +6,7 @@ import { sellItems } from '../sold-items.ts'
 
 /** Amount of data to create. */
 export interface ShopsWanted {
-  /** Number of paid items that each account releases. */
+  /** For each account to create: the number of paid items whose tags the account releases. */
   readonly items: readonly number[]
   /** Number of products in each store. */
   readonly products: number

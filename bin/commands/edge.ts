@@ -250,7 +250,10 @@ function partsOf({ data, runtimeDir, config, mqttUrl }: EdgeSettings, log: Proce
   }
 }
 
-/** Opens device links: NFC readers in a separate process, posting readers through `pushes`, all others directly. */
+/**
+ * Opens device links. NFC readers run in a separate process. Readers that send their reads by HTTP POST use `pushes`.
+ * All other links are opened directly.
+ */
 function deviceLinks(
   { pcscdSocket, trace }: EdgeSettings,
   pushes: PushPort,
@@ -280,7 +283,8 @@ function ownCredential(data: string, platform: Platform, log: Log): () => string
   try {
     credential.ensure()
   } catch (error) {
-    // The agent starts even with a full disk, because paired browsers and named programs still work.
+    // If a full disk prevents a new credential, the agent starts without it. Paired browsers, and programs that
+    // `untag edge pair` has named, have their own credentials.
     log.error({ err: error }, 'the credential cannot be stored: free disk space and run untag edge credential')
   }
   return credential.read

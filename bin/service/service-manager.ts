@@ -26,7 +26,10 @@ export interface ServiceParts {
   warn: Log['warn']
   /** Sends the assignments, such as `READY=1`. Rejects if the manager did not receive them. */
   send(assignments: readonly string[]): Promise<void>
-  /** True if the process does its work. The event loop runs in any case while this function is called. */
+  /**
+   * True if the process does its work. This function need not check the event loop: a blocked event loop would not call
+   * the function.
+   */
   isAlive(): Promise<boolean>
 }
 

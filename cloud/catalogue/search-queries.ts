@@ -5,7 +5,7 @@ import type { ProductWordRow } from '../persistence/tables/stores.ts'
 
 /** Maximum number of index rows that one step of a search reads for one term. */
 export const ROWS_LIMIT = 2_000
-/** Character that sorts after all others. A prefix followed by it ends the range of the words with this prefix. */
+/** Character that sorts after all others. All words with a prefix sort before the text `prefix + LAST`. */
 const LAST = '\u{10FFFF}'
 
 /** A row of the search index. */
@@ -53,7 +53,7 @@ function windowOf(blocks: number) {
 const FIRST_WINDOW = windowOf(4)
 const LATER_WINDOW = windowOf(128)
 
-/** Reads texts of `TEXTS` by block. */
+/** Splits a text that the SQL expression `TEXTS` has joined into one text for each block number. */
 function byBlock(texts: string | null | undefined): Map<number, string> {
   const found = new Map<number, string>()
   for (const text of texts ? texts.split(';') : []) {

@@ -28,7 +28,8 @@ export interface AgentMessages {
   readonly hooks: BrokerHooks
   readonly channel: AgentChannel
   /**
-   * For every store with a connected agent, publishes the freshness and the `changed` documents, or `all` documents.
+   * For every store with a connected agent, publishes the freshness. Also publishes the changed documents (`changed`)
+   * or all documents (`all`).
    */
   refresh(what: AnnouncementScope): Promise<void>
   /** Disconnects agents that this or another process has revoked. */
@@ -74,8 +75,8 @@ export function agentMessages(
 
   async function refreshConnected(attached: AgentBroker): Promise<void> {
     const sinceMs = services().platform.clock.wall() - SEEN_MS
-    // Some brokers do not repeat the retained states of agents for a filter with wildcards. So agents that
-    // recently sent something to the cloud count as connected.
+    // Some brokers do not send the retained `state` messages of agents after a subscription with wildcards. So agents
+    // that recently sent something to the cloud count as connected.
     if (attached.assumeConnected) attached.assumeConnected(await agentsSeenSince(database.reads, sinceMs))
     await stores.refresh('changed')
   }

@@ -27,8 +27,8 @@ const PAGE_LIMIT = 100
 /** Retained documents are signed again after this time, ms. A document is valid for 80 h after signing. */
 const REPUBLISH_ALL_MS = 3_600_000
 /**
- * Minimum time between two publications of all documents because of a new connection, ms. After an outage all agents
- * of a store connect at once.
+ * When an agent connects, the cloud publishes all documents of the store, unless the cloud published all of them less
+ * than this time ago, ms. After an outage all agents of a store connect at once.
  */
 const STILL_CURRENT_MS = 60_000
 

@@ -109,7 +109,10 @@ export interface ProviderAnswer {
   readonly json: unknown
 }
 
-/** Sends a request within `ANSWER_WITHIN_MS`. Throws a `ProviderFault` if there is no response. */
+/**
+ * Sends a request and waits at most `ANSWER_WITHIN_MS` for the response. Throws a `ProviderFault` if there is no
+ * response.
+ */
 export type SendToProvider = (request: ProviderRequest) => Promise<ProviderAnswer>
 
 export interface PaymentProvider {

@@ -16,7 +16,10 @@ import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts
 const GUARD_MS = 60_000
 const READ_LIMIT = 100
 
-/** Releases the refunds of a cancelled purchase after all its tokens ended and all agents acknowledged its denial. */
+/**
+ * Releases the held refunds of a cancelled purchase after all its tokens ended and all agents acknowledged its entry in
+ * the deny list.
+ */
 export async function releaseRefunds(database: Database, services: Services): Promise<void> {
   const nowMs = services.platform.clock.wall()
   let after: string | undefined = ''

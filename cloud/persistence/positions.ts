@@ -9,7 +9,8 @@ import type { Db } from './database.ts'
  *
  * PostgreSQL numbers a transaction at its first write and makes its rows visible at its commit. If transaction 100 is
  * open and 101 is committed, readers list only rows below 100 (`finalBelow`). No transaction can still add a row below
- * 100, so readers miss no row. This order needs neither a shared row nor a lock in writing transactions.
+ * 100, so readers miss no row. Numbering by transaction id needs no shared counter row, and writing transactions need
+ * no lock.
  *
  * On SQLite one connection writes, and sqlite.ts numbers its transactions. Readers of SQLite need no bound.
  *

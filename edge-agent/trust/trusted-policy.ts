@@ -66,8 +66,8 @@ export class TrustedPolicy {
     if (known?.why === 'refused') return known
     // If the policy is the held policy, but signed with another key, stores the new copy: the former key may retire.
     if (known && claimedKeyId(jws, DOCUMENT_KINDS.policy) !== this.#storedKey) this.#store(jws, opened.claims)
-    // If `#claims` is undefined, the key of the stored policy is missing in the key set, so the agent uses the new
-    // copy.
+    // `#claims` is undefined if the key of the stored policy is missing in the key set or was revoked. The agent then
+    // uses the new copy.
     if (known && this.#claims) return known
     this.#replace(jws, opened.claims)
     return { taken: true, kind: 'policy' }

@@ -2,7 +2,7 @@ import { mqttCodec } from '../../device-drivers/protocols/mqtt/packet.ts'
 import type { MqttPacket } from '../../device-drivers/protocols/mqtt/packet.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 
-/** The publish and subscribe side of a simulated device. */
+/** The part of the broker that a simulated device uses. */
 export interface MessageBus {
   publish(topic: string, payload: string | Uint8Array): void
   subscribe(topic: string, listener: (payload: string) => void): void

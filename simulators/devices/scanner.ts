@@ -9,7 +9,7 @@ export interface ScannerSimulatorOptions {
   readonly suffix?: ScannerSuffix
   /** True if STX and ETX enclose each text; default false. */
   readonly stx?: boolean
-  /** Size of the chunks in which a text is sent, bytes, as on a slow serial line; default: one chunk. */
+  /** Maximum number of bytes per chunk of a text, to simulate a slow serial line; default: all bytes in one chunk. */
   readonly chunkBytes?: number
 }
 

@@ -99,7 +99,7 @@ interface RetryProgress {
   readonly seq: number
   /** Rows applied so far. */
   readonly applied: number
-  /** False if a row stayed unapplied and the key of its exception is the agent's id, as for an unreadable row. */
+  /** False if a row stayed unapplied whose exception is for the whole agent, such as an unreadable row. */
   readonly isAgentDone: boolean
   /** True after the last row. */
   readonly isAll: boolean

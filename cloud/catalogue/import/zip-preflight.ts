@@ -4,8 +4,8 @@ import { ROWS_LIMIT } from './sheet.ts'
 
 /**
  * Rejects unsafe workbooks before hucre unpacks them. First checks the sizes in the central directory of the zip
- * archive. Then unpacks the parts that hucre reads as a whole, and searches them for DTDs and for too many texts.
- * Layout: APPNOTE.TXT 6.3.10 §4.3.
+ * archive. Then unpacks the parts that hucre reads as a whole, and rejects a DTD or more than `TEXTS_LIMIT` shared
+ * strings. Layout: APPNOTE.TXT 6.3.10 §4.3.
  */
 
 /** Maximum unpacked size of all parts together, bytes. */

@@ -22,7 +22,10 @@ const Config = z.strictObject({
 
 /** Version of Stripe's API for these schemas. */
 const VERSION = '2024-06-20'
-/** Extra lifetime of the page, s. Stripe requires at least 30 minutes at each attempt. */
+/**
+ * Extra lifetime of the page, s. The cloud may repeat the request for a page later, and Stripe rejects each request
+ * whose page expires in less than 30 minutes.
+ */
 const LONGER_S = 300
 
 const StripeId = z.string().regex(/^[A-Za-z0-9_]{1,200}$/)

@@ -1,4 +1,4 @@
-/** Sessions, purchases, lines and units. Units of columns: ../schema.ts. */
+/** Sessions, purchases, lines and units. Units of measurement of the columns: ../schema.ts. */
 
 export interface ShoppingSessionRow {
   session_id: string

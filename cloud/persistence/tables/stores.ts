@@ -89,7 +89,7 @@ export interface StoreProductRow {
   listing_no: number
 }
 
-/** Listings of a store that have a search term, in one block of listing numbers. */
+/** For one store, one search term and one block of listing numbers: the listings whose product has the term. */
 export interface ProductWordRow {
   store_id: string
   word: string

@@ -77,7 +77,7 @@ export type PresentedReceipt =
 
 /**
  * Finds the purchase of a presented receipt in any supported format. `storeId`: store that must have issued the
- * receipt. `pastMs`: time at which the shopper presented the receipt; undefined for now.
+ * receipt. `pastMs`: time at which the shopper presented the receipt; if undefined, the present time.
  */
 export async function readReceipt(
   call: Pick<Call, 'db' | 'services'>,

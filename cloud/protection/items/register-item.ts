@@ -42,7 +42,7 @@ type NewItem = z.output<typeof NewItem>
  */
 const MAY_BE_OTHER_GOODS: ReadonlySet<string> = new Set<ItemStatus>(['sellable', 'exception_hold'])
 
-/** Registers the item of one row, or updates a known item. Throws the error of the row. */
+/** Registers the item of one row, or updates a known item. Throws if the row is invalid or contradicts that item. */
 export async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise<void> {
   const normal = normaliseIdentifiers({ epc: item.epc, tagUid: item.tagUid, tagId: item.tagId })
   if (!normal.ok) throw invalid(normal.field, normal.message)

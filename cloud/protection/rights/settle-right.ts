@@ -16,12 +16,12 @@ export async function unitOf(
 }
 
 /**
- * Updates a unit's right from all its redemptions. If all uses failed or the outcome is unknown, the right keeps its
- * lease, or gets back an unused lease that a use by receipt had replaced. With `leaseEnded`, the right has no lease
- * afterwards.
+ * Updates a unit's right from all its redemptions. If all uses failed or the outcome is unknown, a leased right stays
+ * leased. If a use by receipt had replaced the lease, and the lease is unused, the right then gets the lease back. With
+ * `leaseEnded`, the right has no lease afterwards.
  *
- * `isDouble` is true if the right was used twice. `returned` is set if the goods were returned: `used` if a use
- * remains, else `unused`.
+ * `isDouble` is true if the right was used twice. `returned` is set if the goods were returned: `unused` if the right
+ * has no use or all uses failed, else `used`.
  */
 export async function settleRight(
   redemptions: RedemptionBatch,

@@ -15,10 +15,10 @@ export interface ReaderClock {
 }
 
 /**
- * Rule by which late timestamps prove that the reader's clock is behind. If that clock is behind, all timestamps are
- * late by the same time. Other causes change the lateness by more than these bounds. While a reader replays old reads,
- * the lateness shrinks. While reads wait in the reader, the lateness grows. Some readers send in batches, so the rule
- * compares only the least late read of each window.
+ * Rule that decides from the lateness of reads (arrival minus timestamp) whether the reader's clock is behind. If that
+ * clock is behind, all reads are late by the same time. Other causes change the lateness by more than these bounds.
+ * While a reader replays old reads, the lateness shrinks. While reads wait in the reader, the lateness grows. Some
+ * readers send in batches, so the rule compares only the least late read of each window.
  */
 interface DriftRule {
   /** Minimum duration of a window, from its first read, ms. */

@@ -96,7 +96,8 @@ export async function setUpReader(
     await ask('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: ALL_SPECS }))
   await ask('SET_READER_CONFIG_RESPONSE', (id) => {
     const config = readerConfig(id, settings, reader, options.desiredOutputs())
-    // The reader executes messages in order, so it executes later writes of single outputs after this message.
+    // This call may come before the message is sent. The reader executes messages in order, so a later write of a
+    // single output takes effect after this message.
     options.onOutputsWritten()
     return config
   })

@@ -7,8 +7,8 @@ import type { FrameShape } from '../sliding-framer.ts'
  *
  *     [FF] 53 | address | length 2 | control | [security block] | code | data | [MAC 4] | CRC 2 or checksum 1
  *
- * The address of a reply has its highest bit set. The length counts all bytes from 53 on. Control: sequence number (2
- * bits), 04 CRC, 08 security block.
+ * The address of a reply has its highest bit set. The length counts all bytes from the start byte 53 to the end of the
+ * frame. Control: sequence number (2 bits), 04 CRC, 08 security block.
  */
 export interface OsdpFrame {
   /** 0…126; 127 is the broadcast address. */

@@ -19,7 +19,9 @@ function addressed(code: number, uid: string): Uint8Array {
   return Uint8Array.of(ADDRESSED, code, NXP, ...unhex(uid).toReversed())
 }
 
-/** The frame that switches the EAS bit of one tag on (`set`: gates alarm) or off. The bit is permanent. */
+/**
+ * The frame that switches the EAS bit of one tag on (`set`: gates alarm) or off. The tag keeps the bit without power.
+ */
 export function easFrame(what: 'set' | 'reset', uid: string): Uint8Array {
   return addressed(what === 'set' ? SET_EAS : RESET_EAS, uid)
 }

@@ -116,7 +116,7 @@ export class GateRequests {
 
   async #authorize(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const { receipt, identifiers } = request
-    // Reads the unused entries before the claim uses them up: the tags of these entries may pass next.
+    // Reads the unused units of the receipt before the claim uses them up: the tags of these units may pass next.
     const rights =
       receipt === undefined || hasItemIdentifier(identifiers) ? undefined : unusedRights(this.#parts, receipt, 'exit')
     return rights ? this.#leaveWithReceipt(request, rights) : this.#parts.authorize(request)
@@ -164,8 +164,8 @@ export class GateRequests {
   }
 
   /**
-   * Only a confirmed outcome may be repeated (P2). A failed outcome frees its right, and staff resolve an unknown
-   * outcome.
+   * Stores an answer, to give it again for the same receipt, only if its outcome is confirmed (P2). A failed outcome
+   * frees its right, and staff resolve an unknown outcome.
    */
   #remember(deviceId: string, receipt: string, answer: AuthorizeAnswer): void {
     const { platform, wiring } = this.#parts

@@ -32,7 +32,7 @@ const PASSES_LIMIT = 20
 interface Pass {
   cti: Uint8Array
   untilMs: number
-  /** Entry in hex → number of its unused units. */
+  /** Key: content of a receipt entry, hex. Value: number of unused units with this entry. */
   left: Map<string, number>
   tags: Set<string>
 }

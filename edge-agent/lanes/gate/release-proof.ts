@@ -28,8 +28,8 @@ const CLOCKS_DIFFER_S = 60
 const refuse = (why: string) => ({ ok: false as const, why })
 
 /**
- * Returns the unit that the release proves, or why the release is rejected. `senderId`: agent that announces the
- * release.
+ * Returns the unit for which the release has a valid proof, or why the release is rejected. `senderId`: agent that
+ * announces the release.
  */
 export function verifyRelease(parts: ReleaseProofParts, release: AnnouncedRelease, senderId: string): CheckedRelease {
   const fault = senderFault(parts, release, senderId) ?? ageFault(parts, release)

@@ -139,7 +139,7 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
     noteOutcome({ agentId, redemptionId, outcome, candidates, exp, nowMs, report, isOwnEpoch }) {
       const known = find.get(redemptionId)
       const back: Evidence = { kind: 'delegation_returned', redemptionId, outcome, report }
-      // If the request was lost or is still under way, the receipt home grants nothing under this id from now on.
+      // If a request with this redemption id arrives later, the receipt home grants nothing for it.
       if (!known) {
         store({ redemptionId, agentId, exp }, NO_RIGHTS, 'back')
         // If this ledger lost the grant in a restore, the cloud still has the grant and needs the report. The receipt

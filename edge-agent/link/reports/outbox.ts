@@ -116,7 +116,8 @@ class JournalOutbox implements Outbox {
   #rewindTo({ seq, head }: AckClaims): boolean {
     const { journal, cloudGeneration, claims: ledgerClaims } = this.#parts.ledger
     const before = journal.acked
-    // The journal lacks rows that the cloud needs. `resendAll` makes each batch name the oldest row that the agent has.
+    // If `rewindTo` returns false, the journal may lack rows that the cloud needs. `resendAll` makes each batch name
+    // the oldest row that the agent has.
     if (!journal.rewindTo(seq, head)) cloudGeneration.resendAll()
     if (journal.acked === before) return false
     ledgerClaims.resetAcknowledged(journal.acked)

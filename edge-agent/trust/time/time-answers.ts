@@ -42,8 +42,9 @@ export function timeRefusal(
 ): (Refusal & { needsConfirmation: true }) | undefined {
   if (verdict === 'unconfirmed')
     return { ...refused('its time is far ahead of the clock of this agent'), needsConfirmation: true }
-  // If the answer is older by more than OVERTAKEN_MS, the cloud's clock is wrong or was wrong before. This agent would
-  // reject the tokens of the cloud as expired.
+  // If the answer is more than OVERTAKEN_MS before an earlier signed time, the cloud's clock is slow now, or was fast
+  // then. If the agent kept its later time, it would reject new tokens of the cloud as expired. So the agent needs a
+  // confirmation.
   if (verdict === 'ignored' && behindMs > OVERTAKEN_MS)
     return {
       ...refused(`its time is ${Math.round(behindMs / 1_000)} s before an earlier signed time`),

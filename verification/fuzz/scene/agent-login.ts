@@ -37,7 +37,7 @@ export function publicKeyOf({ x }: Pick<OwnKey, 'x'>): Record<string, unknown> {
   return { ...publicJwk(x) }
 }
 
-/** Signs the agent's messages to the cloud. */
+/** Creates the signer of the agent's messages to the cloud. */
 export function messagesOfAgent(own: AgentIdentity): MessageSigner {
   return messageSigner({
     ...own,

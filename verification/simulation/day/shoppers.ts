@@ -186,7 +186,8 @@ class DayShoppers implements Shoppers {
         ...staff,
       })
       if (answer?.outcome === 'confirmed') left--
-      // If a power cut made the outcome unknown, staff check the tag and approve the next attempt.
+      // If the agent requires staff, for example because a power cut made the outcome unknown, staff check the tag and
+      // approve the next attempt.
       staff = answer?.reason === 'manual_assistance_required' ? { operatorId: this.#shop.operatorId } : {}
       await this.#core.scheduler.pause(answer?.authorized ? SECOND_MS : PATIENCE.pauseMs)
     }

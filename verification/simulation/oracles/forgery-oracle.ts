@@ -3,7 +3,7 @@ import type { Core } from '../virtual/core.ts'
 
 /** Ids in rows that the lying agent forged. None of these rows may have an effect. */
 export interface ForgedIds {
-  /** Delegations for an epoch in which another agent was the home, or to an unknown agent. */
+  /** Delegations that name an unknown agent, or an epoch in which the liar was not the home. */
   readonly delegations: Set<string>
   /**
    * Rights that the liar delegated when it was the home, and later reported as returned without a valid outcome report.

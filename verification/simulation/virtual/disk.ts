@@ -149,8 +149,8 @@ class SurvivingDisk implements Disk {
   }
 
   /**
-   * Number of the process that owns the connection's file, from the folder of this file. A process that died during its
-   * start may open a file late, so the connection may belong to an earlier process.
+   * Number of the process that owns the connection's file. The folder of that file has this number as its name. A
+   * process that died during its start may open a file late, so the connection may belong to an earlier process.
    */
   #lifeOf(connection: Connection): number {
     return Number(basename(dirname(connection.name)))
