@@ -8,7 +8,9 @@ import { makeMemoryFolder } from './test/support/memory-folder.ts'
 const folder = makeMemoryFolder()
 if (folder !== undefined) process.env['TMPDIR'] = folder
 
-/** What starts processes and browsers takes longest: begun first, nothing long is left at the end for one core alone. */
+/**
+ * What starts processes and browsers takes longest: begun first, nothing long is left at the end for one core alone.
+ */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const isLong = ({ moduleId }: TestSpecification) =>
@@ -28,9 +30,11 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    // Modules keep nothing but caches, so files may share them: loading them anew for each was a fifth of the whole run.
+    // Modules keep nothing but caches, so files may share them: loading them anew for each was a fifth of the whole
+    // run.
     isolate: false,
-    // Most files wait for processes, sockets and disks: one worker fewer than cores, as is usual, leaves a small machine half idle.
+    // Most files wait for processes, sockets and disks: one worker fewer than cores, as is usual, leaves a small
+    // machine half idle.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     sequence: { sequencer: LongFirst },
     testTimeout: 60_000,

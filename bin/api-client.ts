@@ -3,7 +3,9 @@ import { errorText } from './error-text.ts'
 
 /** Calls operations of the API for a command. */
 export interface ApiClient {
-  /** Returns the response body and the server's time, ms since 1970. Throws an `ApiRefusal` with the API's error text. */
+  /**
+   * Returns the response body and the server's time, ms since 1970. Throws an `ApiRefusal` with the API's error text.
+   */
   call(operation: string, body: object): Promise<{ body: Record<string, unknown>; serverMs: number }>
 }
 

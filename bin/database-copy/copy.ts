@@ -36,8 +36,8 @@ const fail = (error: Error) => {
 /**
  *   migrate SQLite ─▶ lock PostgreSQL ─▶ make tables, mark as incomplete ─▶ add rows ─▶ compare all rows ─▶ unmark
  *
- * Rows are added in the order of their keys. A copy that runs again continues after the last row of each table. Resolves
- * after the comparison.
+ * Rows are added in the order of their keys. A copy that runs again continues after the last row of each table.
+ * Resolves after the comparison.
  */
 export async function copyDatabase(request: CopyRequest): Promise<ComparedTable[]> {
   const { file, url } = request

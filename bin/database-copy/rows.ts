@@ -11,7 +11,9 @@ export interface Column {
 export interface Table {
   readonly name: string
   readonly columns: readonly Column[]
-  /** Positions of the primary key in `columns`; of all columns if the table has no key. Rows are copied in this order. */
+  /**
+   * Positions of the primary key in `columns`; of all columns if the table has no key. Rows are copied in this order.
+   */
   readonly key: readonly number[]
 }
 

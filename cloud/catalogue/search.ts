@@ -10,9 +10,8 @@ import { queryTermsOf } from './search-terms.ts'
  *
  * 1. products that have each term of the query as a whole word;
  * 2. the first word of the product that begins with the longest term of the query, in the order of bytes;
- * 3. the number of the listing. The numbers follow the order in which the store got the products, but on PostgreSQL
- * each
- *    connection numbers its own blocks.
+ * 3. the number of the listing. The numbers follow the order in which the store got the products, but each connection
+ *    to PostgreSQL numbers its own blocks.
  *
  * A search reads the index by blocks of listings, so frequent words cost little: their first blocks contain enough
  * results.
@@ -117,7 +116,9 @@ async function addFrom(
   return true
 }
 
-/** Divides candidates that are not found yet into lists of the same length. A query for few listings costs hardly less. */
+/**
+ * Divides candidates that are not found yet into lists of the same length. A query for few listings costs hardly less.
+ */
 async function* fewAtOnce(
   candidates: AsyncIterable<number[]> | Iterable<number[]>,
   found: ReadonlySet<number>,

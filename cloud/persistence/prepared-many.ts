@@ -19,8 +19,9 @@ interface Plan {
  * A query over a list of keys that is compiled once for each number in `SIZES`. `build` must use the list once and
  * unchanged. The keys may contain duplicates, so use the list with `in`.
  *
- *   const unitsOf = preparedForMany((db, ids) => db.selectFrom('purchase_unit').selectAll().where('purchase_id',
- * 'in', ids))
+ *   const unitsOf = preparedForMany((db, ids) =>
+ *     db.selectFrom('purchase_unit').selectAll().where('purchase_id', 'in', ids),
+ *   )
  *   const units = await unitsOf(db, purchaseIds)
  */
 export function preparedForMany<R>(

@@ -20,8 +20,9 @@ interface Plan {
  * A query that is compiled once and run with different parameters, because compiling takes longer than most look-ups.
  * `build` receives placeholders and must pass them to the query unchanged.
  *
- *   const keyByHash = prepared((db, p: { hash: string }) => db.selectFrom('api_key').selectAll().where('hash', '=',
- * p.hash))
+ *   const keyByHash = prepared((db, p: { hash: string }) =>
+ *     db.selectFrom('api_key').selectAll().where('hash', '=', p.hash),
+ *   )
  *   const [key] = await keyByHash(db, { hash })
  */
 export function prepared<P extends object, R>(

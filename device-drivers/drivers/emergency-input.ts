@@ -16,7 +16,10 @@ export const WIRINGS = ['normally_closed', 'normally_open'] as const
  */
 export type Wiring = (typeof WIRINGS)[number]
 
-/** The setting `emergency` of a driver that reads the level of its inputs. `input` is the schema of the driver's input numbers. */
+/**
+ * The setting `emergency` of a driver that reads the level of its inputs. `input` is the schema of the driver's input
+ * numbers.
+ */
 export function emergencySetting(input: z.ZodInt) {
   return z
     .strictObject(

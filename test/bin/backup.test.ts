@@ -47,7 +47,10 @@ describe('untag backup and restore, as processes', () => {
       ).json()
     }
 
-  /** Backs up a running cloud with an agent, continues working, restores, and checks that the agent follows the restored cloud. */
+  /**
+   * Backs up a running cloud with an agent, continues working, restores, and checks that the agent follows the restored
+   * cloud.
+   */
   async function throughARestore(database: readonly string[]): Promise<{ backup: Json; restored: Json }> {
     const place = ['--data', data(), ...database]
     const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--rate-limit', '0', ...place)

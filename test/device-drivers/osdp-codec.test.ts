@@ -39,7 +39,8 @@ const frameOf = (rest: Partial<OsdpFrame>): OsdpFrame => ({
   ...rest,
 })
 
-// SIA OSDP, Annex E, as the tests of libosdp give it (goToMain/libosdp, tests/unit-tests/test-sc-sia-vectors.c, Apache-2.0); the bytes are retyped.
+// SIA OSDP, Annex E, as the tests of libosdp give it (goToMain/libosdp, tests/unit-tests/test-sc-sia-vectors.c,
+// Apache-2.0); the bytes are retyped.
 describe('SIA OSDP Annex E', () => {
   test.each([
     ['53 7F 0D 00 04 6E 00 80 25 00 00', '6E 38'],

@@ -26,7 +26,8 @@ import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(/\s/g, ''), 'hex'))
 
-// Frames that an M6e Nano and its maker's program exchanged, as SparkFun's library publishes them ("Example Communication Logs", MIT), retyped.
+// Frames that an M6e Nano and its maker's program exchanged, as SparkFun's library publishes them ("Example
+// Communication Logs", MIT), retyped.
 describe('golden frames', () => {
   test.each<[string, ThingMagicFrame]>([
     ['FF 00 03 1D 0C', thingMagicCommand(THINGMAGIC.version)],

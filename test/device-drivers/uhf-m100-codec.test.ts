@@ -20,7 +20,8 @@ import { describeCodec } from './codec-conformance.ts'
 const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(' ', ''), 'hex'))
 const EPC = '30751FEB705C5904E3D50D70'
 
-// Frames of the M100 & QM100 firmware manual, as M5Stack's page of the UHF-RFID unit (U107) and its protocol paper print them.
+// Frames of the M100 & QM100 firmware manual, as M5Stack's page of the UHF-RFID unit (U107) and its protocol paper
+// print them.
 describe('golden commands', () => {
   test.each<[string, string, M100Frame]>([
     ['hardware version', 'BB 00 03 00 01 00 04 7E', m100Command(M100.information, [0])],

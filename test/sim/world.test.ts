@@ -142,7 +142,8 @@ describe('the mutation catalogue', () => {
 })
 
 describe('mutants that accept false reports about other agents', () => {
-  // Each mutant is found within the first sixteen runs with a lying agent. The sample has those that the first run finds.
+  // Each mutant is found within the first sixteen runs with a lying agent. The sample has those that the first run
+  // finds.
   it(`are found within 60 runs${IS_FULL_SIZE ? '' : ' (a sample)'}`, { timeout: 300_000 }, async () => {
     const file = join(folder, 'lies.json')
     const sample = new Set([

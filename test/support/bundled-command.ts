@@ -6,8 +6,8 @@ import { rolldown, type Plugin } from 'rolldown'
 import { ROOT } from './built.ts'
 
 /**
- * The command `untag` in few files instead of 1,400 modules. A cloud then needs 0.5 s of processor time to start instead
- * of 1.1 s. Tests start hundreds of processes, so this was a fifth of the whole run.
+ * The command `untag` in few files instead of 1,400 modules. A cloud then needs 0.5 s of processor time to start
+ * instead of 1.1 s. Tests start hundreds of processes, so this was a fifth of the whole run.
  */
 
 /** Packages with native parts, or with files that they find by their own path. */
@@ -17,7 +17,10 @@ const BUILD_INFO = join(ROOT, 'dist/.server.tsbuildinfo')
 
 let bundled: { command: Promise<string>; builtMs: number } | undefined
 
-/** Bundles the built command once per worker and build. Returns the path of a copy of `bin/untag.js` that loads the bundle. */
+/**
+ * Bundles the built command once per worker and build. Returns the path of a copy of `bin/untag.js` that loads the
+ * bundle.
+ */
 export function bundledCommand(): Promise<string> {
   const builtMs = existsSync(BUILD_INFO) ? statSync(BUILD_INFO).mtimeMs : 0
   if (bundled?.builtMs !== builtMs) bundled = { command: bundle(), builtMs }

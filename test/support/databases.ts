@@ -74,7 +74,10 @@ export async function asAdmin(server: string, statement: string): Promise<void> 
   await client.end()
 }
 
-/** Runs a suite on SQLite and on PostgreSQL. Without PostgreSQL the title of the skipped suite names the missing package. */
+/**
+ * Runs a suite on SQLite and on PostgreSQL. Without PostgreSQL the title of the skipped suite names the missing
+ * package.
+ */
 export function onEveryDatabase(name: string, suite: (kind: DatabaseKind) => void): void {
   describe(`${name} on SQLite`, () => suite('sqlite'))
   const has = inject('postgresUrl') !== ''

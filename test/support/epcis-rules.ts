@@ -1,8 +1,8 @@
 import type { Json } from './cloud.ts'
 
 /**
- * The rules of the public EPCIS 2.0 JSON schema (github.com/gs1/EPCIS, JSON-Schema/) for ObjectEvents, rewritten by hand. Its
- * licence does not allow a copy here.
+ * The rules of the public EPCIS 2.0 JSON schema (github.com/gs1/EPCIS, JSON-Schema/) for ObjectEvents, rewritten by
+ * hand. Its licence does not allow a copy here.
  */
 const BIZ_STEPS = new Set(
   (

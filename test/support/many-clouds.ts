@@ -32,7 +32,9 @@ export interface ManyClouds {
   stop(): Promise<void>
 }
 
-/** Starts the first cloud and its store. `brokerPort`: port of the outside broker, and before it of the embedded one. */
+/**
+ * Starts the first cloud and its store. `brokerPort`: port of the outside broker, and before it of the embedded one.
+ */
 export async function openManyClouds(brokerPort: number, drainSeconds: number): Promise<ManyClouds> {
   const database = await newPostgresDatabase()
   const keys = join(temporaryFolder('keys'), 'keys')

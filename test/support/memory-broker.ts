@@ -16,7 +16,9 @@ interface MemoryBroker extends Broker {
 
 const brokers = new WeakMap<Cloud, MemoryBroker>()
 
-/** An in-memory broker for one cloud and all its agents. It stores retained messages and forwards all others at once. */
+/**
+ * An in-memory broker for one cloud and all its agents. It stores retained messages and forwards all others at once.
+ */
 function brokerOf(cloud: Cloud): MemoryBroker {
   const known = brokers.get(cloud)
   if (known) return known

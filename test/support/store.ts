@@ -33,8 +33,8 @@ import { memoryBroker } from './memory-broker.ts'
 import { openShop, type Shop } from './shop.ts'
 
 /**
- * A whole store in one process on a virtual clock: the real cloud on SQLite and the real agent with its ledger on disk. Boards
- * and scanners are simulated, and the network can be cut.
+ * A whole store in one process on a virtual clock: the real cloud on SQLite and the real agent with its ledger on disk.
+ * Boards and scanners are simulated, and the network can be cut.
  */
 export interface TestStore {
   world: VirtualPlatform

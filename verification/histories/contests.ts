@@ -139,7 +139,9 @@ const CONTESTS: Readonly<Record<string, Contest>> = {
 /** Number of contests. Each contest uses one round number. */
 export const CONTEST_COUNT = Object.keys(CONTESTS).length
 
-/** Runs all contests, each with 64 claimants at the same time. Returns the contests that have not exactly one winner. */
+/**
+ * Runs all contests, each with 64 claimants at the same time. Returns the contests that have not exactly one winner.
+ */
 export async function runContests(parts: Omit<ContestParts, 'round'>, firstRound: number): Promise<string[]> {
   const wrong: string[] = []
   for (const [n, [name, contest]] of Object.entries(CONTESTS).entries()) {

@@ -3,8 +3,8 @@ import { withStatus } from './result-view.ts'
 import type { GateLight, LiveEvent, PageAnswer } from './wire.ts'
 
 /**
- * ready: no shopper · green: may leave · amber: see staff · alarm: an unpaid tag leaves · lost: no connection to the
- * agent
+ * ready: no shopper · green: may leave · amber: see staff · alarm: an unpaid tag leaves ·
+ * lost: no connection to the agent
  */
 export type GateTone = 'ready' | 'green' | 'amber' | 'alarm' | 'lost'
 

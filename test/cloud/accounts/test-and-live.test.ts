@@ -20,8 +20,7 @@ const EMPTY_HERE: Record<string, string> = {
 
 /**
  * Fills the test side of an account and then moves all rows of all tables to the live side. A test key must neither
- * see nor
- * change them.
+ * see nor change them.
  */
 onEveryDatabase('live data', (kind) => {
   let shop: Shop

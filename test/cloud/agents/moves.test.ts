@@ -252,7 +252,8 @@ onEveryDatabase('moves of devices, leases and receipt homes between agents', (ki
     await move(next)
     expect(await isWaiting()).toBe(true)
     const { ver } = await policyOf(first)
-    // First the agent has reported everything but has the former policy. Then it has the new policy but unreported rows.
+    // First the agent has reported everything but has the former policy. Then it has the new policy but unreported
+    // rows.
     await fetchDocuments(first, { have: { policy: [epoch, before] }, ledgerSeq: 0 })
     await fetchDocuments(first, { have: { policy: [epoch, ver] }, ledgerSeq: 1 })
     await fetchDocuments(first, { have: { policy: [epoch, ver] } })

@@ -8,7 +8,9 @@ import type { Json } from '../../support/cloud.ts'
 import { stopInVirtualTime } from '../../support/receiver.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
-/** A push arrives within this time, ms of virtual time. The agent polls every 15 s, and jobs of the cloud run every 2 s. */
+/**
+ * A push arrives within this time, ms of virtual time. The agent polls every 15 s, and jobs of the cloud run every 2 s.
+ */
 const AT_ONCE_MS = 200
 /** Time after which all polls and jobs of the start have run, ms. No poll or job is due in the next second. */
 const QUIET_MS = 5_000

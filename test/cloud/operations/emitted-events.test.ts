@@ -10,8 +10,7 @@ import { enrolTestAgent } from '../../support/test-agent.ts'
 
 /**
  * Compares every kind of event with its published schema. The events come from a sandbox and a live store whose
- * webhooks
- * subscribe to all events.
+ * webhooks subscribe to all events.
  */
 describe('events', () => {
   let shop: Shop

@@ -8,7 +8,9 @@ import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 const START = Date.parse('2026-11-20T09:00:00Z')
 const YEAR_MS = 365 * 86_400_000
 
-/** Corrected agents reject the tokens of a clock that was a year ahead, so the cloud must grant the paid goods again. */
+/**
+ * Corrected agents reject the tokens of a clock that was a year ahead, so the cloud must grant the paid goods again.
+ */
 onEveryDatabase('goods that the cloud granted while its clock was ahead', (kind) => {
   let platform: VirtualPlatform
   let shop: Shop
