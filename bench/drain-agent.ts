@@ -1,5 +1,5 @@
 import { openMqttLine } from '../bin/mqtt-line.ts'
-import { enrolAgent } from '../bin/commands/edge.ts'
+import { enrolAgent } from '../bin/commands/edge-enrol.ts'
 import { realPlatform } from '../bin/platform.ts'
 import { EMPTY_CONFIG } from '../edge-agent/config.ts'
 import { openLedger, type Ledger } from '../edge-agent/ledger/ledger.ts'

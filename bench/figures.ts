@@ -18,6 +18,8 @@ const FIGURES: Readonly<Record<string, () => Promise<Figure>>> = {
   gate: async () => (await import('./gate.ts')).gate,
   'tag-reads': async () => (await import('./tag-reads.ts')).tagReads,
   'grant-to-relay': async () => (await import('./grant-to-relay.ts')).grantToRelay,
+  'alarm-on-page': async () => (await import('./loopback/alarm-on-page.ts')).alarmOnPage,
+  footprint: async () => (await import('./loopback/footprint.ts')).footprint,
   recovery: async () => (await import('./recovery.ts')).recovery,
   drain: async () => (await import('./drain.ts')).drain,
   'store-day': async () => (await import('./store-day.ts')).storeDay,

@@ -71,6 +71,8 @@ const gates = openGates({
   sirenSecondsOf: () => 5,
   antennasOf: () => ({ inside: [1], outside: [2] }),
   onAlarm: (_gate, epc) => void alarms.set(epc, process.hrtime.bigint()),
+  ledger,
+  onHandled: () => undefined,
   log,
 })
 

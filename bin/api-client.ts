@@ -1,5 +1,6 @@
 import { WrongUsage } from './options.ts'
 import { errorText } from './error-text.ts'
+import { certificateFault, fetchTrustingFile } from './tls/private-ca.ts'
 
 /** Calls operations of the API for a command. */
 export interface ApiClient {
@@ -12,18 +13,30 @@ export interface ApiClient {
 const ANSWER_WITHIN_MS = 15_000
 
 /** Creates a client for this address and key. Throws `WrongUsage` without a key. */
-export function apiClient({ baseUrl, key }: { baseUrl: string; key: string | undefined }): ApiClient {
+export function apiClient({
+  baseUrl,
+  key,
+  ca,
+}: {
+  baseUrl: string
+  key: string | undefined
+  ca: string | undefined
+}): ApiClient {
   if (key === undefined) throw new WrongUsage(['--key KEY or UNTAG_KEY is needed: a secret key'])
+  const send = fetchTrustingFile(ca)
   return {
     async call(operation, body) {
-      const response = await fetch(`${baseUrl}/${operation}`, {
+      const response = await send(`${baseUrl}/${operation}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
         body: JSON.stringify(body),
         signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
         redirect: 'error',
       }).catch((error: unknown) => {
-        throw new Error(`${baseUrl} cannot be reached: ${errorText(error)}; check --base-url`, { cause: error })
+        throw new Error(
+          `${baseUrl} cannot be reached: ${certificateFault(error) ?? `${errorText(error)}; check --base-url`}`,
+          { cause: error },
+        )
       })
       const answer = await bodyOf(response)
       if (!answer)

@@ -1,6 +1,7 @@
 import type { Cloud } from '../cloud/cloud.ts'
 import type { CloudConfig } from '../cloud/foundation/config.ts'
 import type { Log } from '../cloud/foundation/log.ts'
+import type { ServerCertificate } from '../cloud/foundation/server-certificate.ts'
 import type { Siblings } from '../cloud/foundation/siblings.ts'
 import { ElectedBroker } from '../cloud/messaging/elected-broker.ts'
 import { startBroker, type AgentBroker, type Broker } from '../cloud/messaging/embedded-broker.ts'
@@ -47,6 +48,8 @@ interface BrokerContext {
   platform: Platform
   log: Log
   membership: Membership
+  /** The embedded broker serves MQTTS with this certificate. */
+  certificate?: ServerCertificate | undefined
 }
 
 type ManySettings = Pick<Values<typeof CLOUD_OPTIONS>, 'databaseUrl' | 'mqttUrl' | 'drainDelay'>
@@ -94,7 +97,7 @@ async function ownBroker(settings: BrokerSettings, context: BrokerContext): Prom
   let cloud: Cloud | undefined
   const broker = await openBroker(settings, settings.mqttPort, () => cloud, context)
   return {
-    config: { mqttUrl: mqttUrlOf(settings, broker.port) },
+    config: { mqttUrl: mqttUrlOf(settings, broker.port, context) },
     isElsewhere: () => false,
     wakeElection: () => undefined,
     async attach(made) {
@@ -129,7 +132,7 @@ async function electedBroker(
     onChange: (broker) => cloud?.attachBroker(broker),
   })
   return {
-    config: { mqttUrl: mqttUrlOf(settings, port) },
+    config: { mqttUrl: mqttUrlOf(settings, port, context) },
     isElsewhere: () => elected.isListening(),
     wakeElection: () => elected.wake(),
     async attach(made) {
@@ -147,10 +150,10 @@ function openBroker(
   { host }: BrokerSettings,
   port: number,
   cloud: () => Cloud | undefined,
-  { log, platform }: BrokerContext,
+  { log, platform, certificate }: BrokerContext,
 ): Promise<Broker> {
   return startBroker(
-    { host, port },
+    { host, port, certificate },
     {
       authenticate: (agentId, password) =>
         cloud()?.messages.hooks.authenticate(agentId, password) ?? Promise.resolve(undefined),
@@ -164,8 +167,8 @@ function openBroker(
   })
 }
 
-function mqttUrlOf({ host, publicMqttUrl }: BrokerSettings, port: number): string {
-  return publicMqttUrl ?? `mqtt://${shownHost(host)}:${port}`
+function mqttUrlOf({ host, publicMqttUrl }: BrokerSettings, port: number, { certificate }: BrokerContext): string {
+  return publicMqttUrl ?? `${certificate ? 'mqtts' : 'mqtt'}://${shownHost(host)}:${port}`
 }
 
 /** The host of addresses that the cloud prints. */

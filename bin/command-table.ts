@@ -13,6 +13,8 @@ import {
   EDGE_PAIR_OPTIONS,
   EDGE_PAIRINGS_OPTIONS,
   EDGE_ROTATE_KEY_OPTIONS,
+  KEYS_CHECK_OPTIONS,
+  EDGE_WALK_TEST_OPTIONS,
   KEYS_CREATE_OPTIONS,
   KEYS_LIST_OPTIONS,
   KEYS_REVOKE_OPTIONS,
@@ -33,6 +35,9 @@ import {
   SIMULATORS,
   START_OPTIONS,
   TRIGGER_OPTIONS,
+  USERS_INVITE_OPTIONS,
+  USERS_LIST_OPTIONS,
+  USERS_REMOVE_OPTIONS,
   VERIFY_AUDIT_OPTIONS,
 } from './settings.ts'
 
@@ -102,6 +107,12 @@ export const COMMANDS: readonly Command[] = [
     async (settings) => (await import('./commands/keys.ts')).runKeysCreate(settings),
   ),
   command(
+    ['keys', 'check'],
+    'Check that the key files belong to the database, and list the signing keys',
+    KEYS_CHECK_OPTIONS,
+    async (settings) => (await import('./commands/keys-check.ts')).runKeysCheck(settings),
+  ),
+  command(
     ['keys', 'list'],
     'List API keys with their state, without their secrets',
     KEYS_LIST_OPTIONS,
@@ -118,6 +129,21 @@ export const COMMANDS: readonly Command[] = [
   ),
   command(['keys', 'revoke'], 'Revoke an API key or a signing key at once', KEYS_REVOKE_OPTIONS, async (settings) =>
     (await import('./commands/keys.ts')).runKeysRevoke(settings),
+  ),
+  command(
+    ['users', 'invite'],
+    'Invite a person to the console and print the link',
+    USERS_INVITE_OPTIONS,
+    async (settings) => (await import('./commands/users.ts')).runUsersInvite(settings),
+  ),
+  command(['users', 'list'], 'List the users of an account', USERS_LIST_OPTIONS, async (settings) =>
+    (await import('./commands/users.ts')).runUsersList(settings),
+  ),
+  command(
+    ['users', 'remove'],
+    'Remove a user of the console and end all sessions of the user',
+    USERS_REMOVE_OPTIONS,
+    async (settings) => (await import('./commands/users.ts')).runUsersRemove(settings),
   ),
   command(['verify-audit'], 'Check that the audit log is unchanged', VERIFY_AUDIT_OPTIONS, async (settings) =>
     (await import('./commands/verify-audit.ts')).runVerifyAudit(settings),
@@ -144,7 +170,7 @@ export const COMMANDS: readonly Command[] = [
     (await import('./commands/restore.ts')).runRestore(settings),
   ),
   command(['edge', 'enrol'], 'Enrol the agent of this machine in a store', EDGE_ENROL_OPTIONS, async (settings) =>
-    (await import('./commands/edge.ts')).runEnrol(settings),
+    (await import('./commands/edge-enrol.ts')).runEnrol(settings),
   ),
   command(
     ['edge', 'credential'],
@@ -166,6 +192,12 @@ export const COMMANDS: readonly Command[] = [
   ),
   command(['edge', 'rotate-key'], 'Let the agent replace its key', EDGE_ROTATE_KEY_OPTIONS, async (settings) =>
     (await import('./commands/edge-access.ts')).runRotateKey(settings),
+  ),
+  command(
+    ['edge', 'walk-test'],
+    'Test a gate with test tags, and write its commissioning report',
+    EDGE_WALK_TEST_OPTIONS,
+    async (settings) => (await import('./commands/walk-test.ts')).runWalkTest(settings),
   ),
   command(['edge'], 'Run the agent', EDGE_OPTIONS, async (settings) =>
     (await import('./commands/edge.ts')).runEdge(settings),

@@ -7,14 +7,16 @@ const NEW_FILE_MODE = 0o600
 
 /** The configuration file at this path. `add` creates the file if it is missing. */
 export function configFile(path: string): ConfigFile {
+  const textWith = (entry: Readonly<Record<string, unknown>>) =>
+    withDevice(existsSync(path) ? readFileSync(path, 'utf8') : '', entry)
   return {
     name: path,
+    check: textWith,
     add(entry) {
-      const isThere = existsSync(path)
-      const added = withDevice(isThere ? readFileSync(path, 'utf8') : '', entry)
+      const added = textWith(entry)
       // Preserves the file mode.
-      if (added.ok) replaceFile(path, added.text, isThere ? statSync(path).mode & 0o777 : NEW_FILE_MODE)
-      return added.ok ? { ok: true } : added
+      if (added.ok) replaceFile(path, added.text, existsSync(path) ? statSync(path).mode & 0o777 : NEW_FILE_MODE)
+      return added
     },
   }
 }

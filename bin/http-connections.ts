@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { watchHandshakes } from '../cloud/foundation/tls-handshakes.ts'
 import { waitingConnections } from '../cloud/foundation/waiting-connections.ts'
 import { rateLimitedLog, type RateLimitedLog, type WriteLogLine } from '../policy/rate-limited-log.ts'
 import type { Cancel, Platform } from '../policy/platform.ts'
@@ -12,15 +13,16 @@ const FIRST_REQUEST_MS = 15_000
  *   connect ─▶ waiting ─▶ request complete ─▶ response sent ─▶ waiting …
  *                 └─ over the limit: cut the oldest waiting connection of the address that has most
  *
- * Cuts only waiting connections, never a connection with a complete request. When the server closes, call `stop` of the
- * returned object.
+ * Cuts only waiting connections, never a connection with a complete request. With TLS, a connection also waits during its
+ * handshake. When the server closes, call `stop` of the returned object.
  */
 export function limitConnections(
   server: Server,
   limits: HttpLimits,
   platform: Pick<Platform, 'clock' | 'timers'>,
   write: WriteLogLine,
-): Pick<RateLimitedLog, 'stop'> {
+  hasTls = false,
+): Pick<RateLimitedLog, 'stop'> & { cutHandshakes(): void } {
   const log = rateLimitedLog(write, platform)
   const waiting = waitingConnections({ most: limits.waiting, mostOfNetwork: limits.waiting })
   const leaving = new WeakMap<Socket, () => void>()
@@ -49,7 +51,10 @@ export function limitConnections(
       'an HTTP connection was refused',
     ),
   )
-  server.on('connection', (socket: Socket) => {
+  const cutHandshakes = hasTls
+    ? watchHandshakes(server, (socket) => waiting.add(socket.remoteAddress ?? '', () => cut(socket, tooMany)))
+    : () => undefined
+  server.on(hasTls ? 'secureConnection' : 'connection', (socket: Socket) => {
     // A `data` listener would slow down every request, because Node.js would copy each received buffer for it.
     const cancel = platform.timers.after(FIRST_REQUEST_MS, () => cut(socket, 'no request came'))
     silent.set(socket, cancel)
@@ -66,7 +71,7 @@ export function limitConnections(
     else leave(socket)
     response.once('close', () => wait(socket))
   })
-  return { stop: log.stop }
+  return { stop: log.stop, cutHandshakes }
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

@@ -1,8 +1,10 @@
 import type { Server } from 'node:http'
+import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https'
 import { Server as TcpServer, type AddressInfo } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { JSON_HEADERS } from '../cloud/http/json-headers.ts'
+import type { ServerCertificate } from '../cloud/foundation/server-certificate.ts'
 import { BACKLOG } from '../cloud/foundation/waiting-connections.ts'
 import type { WriteLogLine } from '../policy/rate-limited-log.ts'
 import type { Platform } from '../policy/platform.ts'
@@ -32,6 +34,8 @@ const SERVER_OPTIONS = {
   keepAliveTimeout: 5_000,
   maxHeaderSize: 16_384,
 }
+/** Maximum time of a TLS handshake, ms. */
+const HANDSHAKE_MS = 10_000
 const CLOSE_WITHIN_MS = 5_000
 /** Maximum time for running requests and idle connections, ms. Longer than `keepAliveTimeout`. */
 const DRAIN_WITHIN_MS = 20_000
@@ -44,11 +48,14 @@ export interface ListenOptions {
   platform?: Pick<Platform, 'clock' | 'timers'>
   /** Logs refused and cut connections. Default: no log. */
   warn?: WriteLogLine
+  /** Serves HTTPS with this certificate instead of HTTP. */
+  certificate?: ServerCertificate | undefined
 }
 
 /** Starts a server. If the server cannot listen, rejects with an error that names the port and the option. */
 export async function listen(options: ListenOptions): Promise<HttpServer> {
   const { host, port, limits = connectionLimits().http, platform = realPlatform(), warn = () => undefined } = options
+  const { certificate } = options
   renderPlainly()
   let app: Pick<Hono, 'fetch'> | undefined
   const starting = () =>
@@ -61,9 +68,15 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     )
   const server = createAdaptorServer({
     fetch: (request: Request, env: object) => (app ? app.fetch(request, env) : starting()),
-    serverOptions: SERVER_OPTIONS,
+    ...(certificate
+      ? {
+          createServer: createTlsServer,
+          serverOptions: { ...SERVER_OPTIONS, ...certificate.options(), handshakeTimeout: HANDSHAKE_MS },
+        }
+      : { serverOptions: SERVER_OPTIONS }),
   }) as Server
-  const connections = limitConnections(server, limits, platform, warn)
+  certificate?.attach(server as Server & HttpsServer)
+  const connections = limitConnections(server, limits, platform, warn, certificate !== undefined)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, options)))
     server.listen({ port, host, backlog: BACKLOG }, resolve)
@@ -73,7 +86,7 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
     serve: (made) => void (app = made),
     close: () => {
       connections.stop()
-      return ended(server, CLOSE_WITHIN_MS, (done) => server.close(done))
+      return ended(server, connections, CLOSE_WITHIN_MS, (done) => server.close(done))
     },
     drain: () => {
       connections.stop()
@@ -81,15 +94,25 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
       // When the listening socket closes, the kernel resets connections that are not accepted yet. So the close follows
       // directly after the event loop has accepted the waiting connections.
       // `close` of `http.Server` would also cut idle connections.
-      return ended(server, DRAIN_WITHIN_MS, (done) => setImmediate(() => TcpServer.prototype.close.call(server, done)))
+      return ended(server, connections, DRAIN_WITHIN_MS, (done) =>
+        setImmediate(() => TcpServer.prototype.close.call(server, done)),
+      )
     },
   }
 }
 
 /** Closes the server. Cuts the connections that are still open after `withinMs`. */
-function ended(server: Server, withinMs: number, close: (done: () => void) => void): Promise<void> {
+function ended(
+  server: Server,
+  connections: { cutHandshakes(): void },
+  withinMs: number,
+  close: (done: () => void) => void,
+): Promise<void> {
   return new Promise((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), withinMs)
+    const cut = setTimeout(() => {
+      server.closeAllConnections()
+      connections.cutHandshakes()
+    }, withinMs)
     close(() => {
       clearTimeout(cut)
       resolve()

@@ -1,5 +1,6 @@
-/** Host and port of an agent, its other host names (`hosts`), and the base URL of its cloud. */
+/** Scheme, host and port of an agent, its other host names (`hosts`), and the base URL of its cloud. */
 export interface Listening {
+  scheme: 'http' | 'https'
   host: string
   port: number
   hosts: readonly string[]
@@ -11,11 +12,11 @@ export interface Listening {
  * configured name. Empty also if the agent listens on loopback, because each machine has its own loopback. If the cloud
  * is on loopback too, all agents are on this machine and the loopback address works.
  */
-export function lanAddress({ host, port, hosts, cloud }: Listening): { address?: string } {
+export function lanAddress({ scheme, host, port, hosts, cloud }: Listening): { address?: string } {
   if (isLoopback(host) && !isLoopback(new URL(cloud).hostname)) return {}
   const isEverywhere = host === '0.0.0.0' || host === '::'
   const name = isEverywhere ? hosts[0] : `${host.includes(':') ? `[${host}]` : host}:${port}`
-  return name === undefined ? {} : { address: `http://${name}` }
+  return name === undefined ? {} : { address: `${scheme}://${name}` }
 }
 
 function isLoopback(host: string): boolean {

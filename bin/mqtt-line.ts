@@ -1,6 +1,7 @@
 import { connect as connectMqtt, type ErrorWithReasonCode, type MqttClient } from 'mqtt'
 import type { BrokerConnection, OpenBrokerConnection } from '../cloud/messaging/broker-connection.ts'
 import type { MqttLineOptions, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.ts'
+import { withPublicCas } from './tls/private-ca.ts'
 import { MAX_PACKET_BYTES, mqttFraming } from '../policy/mqtt-framing.ts'
 
 /** MQTT keepalive, s. The broker closes a connection that is silent for 1.5 times this time. */
@@ -18,7 +19,8 @@ const WRONG_VERSION: ReadonlySet<unknown> = new Set([1, 132])
 /** Versions of MQTT as in the CONNECT packet: 3.1.1 and 5. */
 type MqttVersion = 4 | 5
 
-interface ConnectionOptions extends Omit<MqttLineOptions, 'will' | 'username' | 'password'> {
+interface ConnectionOptions extends Omit<MqttLineOptions, 'will' | 'username' | 'password' | 'ca'> {
+  ca?: string | string[]
   username?: string
   password?: string
   will?: MqttLineOptions['will']
@@ -28,6 +30,13 @@ interface ConnectionOptions extends Omit<MqttLineOptions, 'will' | 'username' | 
 /** Opens the connection of an agent. Prefers MQTT 3.1.1. */
 export const openMqttLine: OpenMqttLine = (options, timeoutMs) =>
   openWithVersions({ ...options, unansweredLimit: AGENT_UNANSWERED_LIMIT }, timeoutMs, [4, 5])
+
+/** `openMqttLine` for an agent with a private CA. A CA in the cloud's document replaces all other CAs. */
+export function mqttLineTrusting(ca: string): OpenMqttLine {
+  const trusted = withPublicCas(ca)
+  return (options, timeoutMs) =>
+    openWithVersions({ ca: trusted, ...options, unansweredLimit: AGENT_UNANSWERED_LIMIT }, timeoutMs, [4, 5])
+}
 
 /** Opens the connection of the cloud. Prefers MQTT 5, in which the broker drops messages that are too long. */
 export const openBrokerConnection: OpenBrokerConnection = (options, timeoutMs) =>

@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs'
 import type { AgentBroker, BrokerHooks } from '../cloud/messaging/embedded-broker.ts'
 import { OutsideBroker, type OutsideBrokerOptions } from '../cloud/messaging/outside-broker.ts'
 import type { BrokerLogins } from '../cloud/foundation/config.ts'
 import type { Log } from '../cloud/foundation/log.ts'
-import { CA_LIMIT } from '../policy/documents/broker-document.ts'
 import type { Platform } from '../policy/platform.ts'
 import { openBrokerConnection } from './mqtt-line.ts'
 import { WrongUsage, type Values } from './options.ts'
+import { readCa } from './tls/private-ca.ts'
 import type { CLOUD_OPTIONS } from './settings.ts'
 
 type BrokerSettings = Pick<Values<typeof CLOUD_OPTIONS>, 'mqttUrl' | 'mqttCa' | 'publicMqttUrl' | 'brokerLoginSecret'>
@@ -30,7 +29,8 @@ export function outsideBrokerSettings({
   brokerLoginSecret,
 }: BrokerSettings): OutsideBrokerSettings | undefined {
   if (mqttUrl === undefined) {
-    if (mqttCa !== undefined) throw new WrongUsage(['--mqtt-ca needs --mqtt-url: the embedded broker has no TLS'])
+    if (mqttCa !== undefined)
+      throw new WrongUsage(['--mqtt-ca needs --mqtt-url: the certificate of the embedded broker is --tls-cert'])
     if (brokerLoginSecret !== undefined)
       throw new WrongUsage(['--broker-login-secret needs --mqtt-url: the embedded broker checks logins itself'])
     return undefined
@@ -45,7 +45,7 @@ export function outsideBrokerSettings({
     publicUrl: publicMqttUrl ?? url,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    ...(mqttCa !== undefined && { ca: readCertificates(mqttCa) }),
+    ...(mqttCa !== undefined && { ca: readCa('--mqtt-ca', mqttCa) }),
     ...(brokerLoginSecret !== undefined && { logins: loginsOf(brokerLoginSecret, username, password) }),
   }
 }
@@ -64,14 +64,6 @@ export function withoutCredentials(text: string): { url: string; username?: stri
     ...(username !== '' && { username: decodeURIComponent(username) }),
     ...(password !== '' && { password: decodeURIComponent(password) }),
   }
-}
-
-function readCertificates(file: string): string {
-  const text = readFileSync(file, 'utf8').trim()
-  if (!text.includes('-----BEGIN CERTIFICATE-----') || text.includes('PRIVATE KEY'))
-    throw new WrongUsage([`--mqtt-ca ${file} must hold certificates in PEM form and no private key`])
-  if (text.length > CA_LIMIT) throw new WrongUsage([`--mqtt-ca ${file} is longer than ${CA_LIMIT} characters`])
-  return text
 }
 
 /** Connects to the outside broker. Resolves after the first attempt, also if it failed. */

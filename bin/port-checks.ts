@@ -1,4 +1,5 @@
 import { createServer } from 'node:net'
+import { fetchFromThisMachine } from './tls/private-ca.ts'
 import { PROGRAM_HEADER, readProgramHeader, type RunningProgram } from '../policy/program-header.ts'
 
 /** Maximum wait, ms. An untag program responds at once; other servers may never respond. */
@@ -41,11 +42,7 @@ async function finding(port: number, flag: string, user: string | undefined): Pr
 export async function hasEmergency(port: number = DEFAULT_PORTS.agent): Promise<boolean> {
   if ((await programAt(port))?.program !== 'agent') return false
   try {
-    const answer = await fetch(`http://127.0.0.1:${port}/readyz`, {
-      redirect: 'manual',
-      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-    })
-    const body: unknown = await answer.json()
+    const body: unknown = await (await answerOf(port, '/readyz')).json()
     return typeof body === 'object' && body !== null && 'emergency' in body && body.emergency === true
   } catch {
     return false
@@ -54,15 +51,19 @@ export async function hasEmergency(port: number = DEFAULT_PORTS.agent): Promise<
 
 async function programAt(port: number): Promise<RunningProgram | undefined> {
   try {
-    const { headers, body } = await fetch(`http://127.0.0.1:${port}/healthz`, {
-      redirect: 'manual',
-      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-    })
+    const { headers, body } = await answerOf(port, '/healthz')
     await body?.cancel()
     return readProgramHeader(headers.get(PROGRAM_HEADER))
   } catch {
     return undefined
   }
+}
+
+/** Sends a request to this port over HTTP and, if that fails, over HTTPS. */
+async function answerOf(port: number, path: string): Promise<Response> {
+  const limit = () => ({ redirect: 'manual', signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }) as const
+  const address = `127.0.0.1:${port}${path}`
+  return fetch(`http://${address}`, limit()).catch(() => fetchFromThisMachine()(`https://${address}`, limit()))
 }
 
 function canListen(port: number): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { open, rm } from 'node:fs/promises'
+import { open, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** One page, the minimum that a write of the database needs. */
@@ -18,4 +18,10 @@ export async function probeDisk(folder: string): Promise<void> {
   } finally {
     await rm(file, { force: true })
   }
+}
+
+/** Free space of the disk with this folder, bytes. */
+export async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize
 }

@@ -14,7 +14,14 @@ const readJson = (file) => JSON.parse(readFileSync(join(root, file), 'utf8'))
 const { devDependencies: _dev, scripts: _scripts, ...own } = readJson('package.json')
 const lock = readJson('package-lock.json')
 const { devDependencies: _lockedDev, ...lockedRoot } = lock.packages['']
-const packages = Object.fromEntries(Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && !dev))
+// Licences that stand in the LICENSE file of a package, but not in its package.json.
+const stated = readJson('bin/stated-licences.json')
+const withLicence = ([path, entry]) => [path, { license: stated[path.replace(/^.*node_modules\//, '')], ...entry }]
+const packages = Object.fromEntries(
+  Object.entries(lock.packages)
+    .filter(([path, { dev }]) => path !== '' && !dev)
+    .map(withLicence),
+)
 
 const parent = mkdtempSync(join(tmpdir(), 'untag-sbom-'))
 try {

@@ -1,5 +1,6 @@
 import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
 import { PROTECTION_ACTIONS } from '../policy/vocabulary.ts'
+import { parseKeepDays, type KeepDays } from '../cloud/foundation/keep-days.ts'
 import type { Pooling } from '../cloud/persistence/pooling.ts'
 import {
   choice,
@@ -158,6 +159,32 @@ const drainDelay = wholeNumber(
   300,
 )
 
+const tlsFiles = {
+  tlsCert: text(
+    {
+      flag: 'tls-cert',
+      env: 'UNTAG_TLS_CERT',
+      help: 'Serve TLS with this certificate, PEM, intermediates after it. Read again every 5 s. See docs/guides/tls.md',
+    },
+    'FILE',
+    undefined,
+  ),
+  tlsKey: text(
+    { flag: 'tls-key', env: 'UNTAG_TLS_KEY', help: 'File with the private key of --tls-cert, PEM' },
+    'FILE',
+    undefined,
+  ),
+}
+const ca = text(
+  {
+    flag: 'ca',
+    env: 'UNTAG_CA',
+    help: 'File with the certificates of a private CA, PEM, to trust beside the public CAs',
+  },
+  'FILE',
+  undefined,
+)
+
 export const CLOUD_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'Port of the API. 0 chooses a free port' }, 8080),
   host,
@@ -184,6 +211,16 @@ export const CLOUD_OPTIONS = {
     { flag: 'public-mqtt-url', env: 'UNTAG_PUBLIC_MQTT_URL', help: 'Address of the MQTT broker for agents' },
     ['mqtt:', 'mqtts:'],
   ),
+  ...tlsFiles,
+  tlsOn: choice(
+    {
+      flag: 'tls-on',
+      env: 'UNTAG_TLS_ON',
+      help: 'Listeners with TLS. mqtt: only the MQTT broker, if a proxy serves HTTPS',
+    },
+    ['both', 'mqtt'],
+    'both',
+  ),
   mqttUrl: brokerUrl,
   mqttCa: text(
     { flag: 'mqtt-ca', env: 'UNTAG_MQTT_CA', help: 'File with the private CA of the outside broker, PEM' },
@@ -202,6 +239,25 @@ export const CLOUD_OPTIONS = {
     0,
     10_080,
   ),
+  minFreeMb: wholeNumber(
+    {
+      flag: 'min-free-mb',
+      env: 'UNTAG_MIN_FREE_MB',
+      help: 'Raise an exception if less is free on the disk of --data, MiB. 0: never',
+    },
+    'N',
+    1_024,
+    0,
+    1_000_000,
+  ),
+  keepDays: {
+    flag: 'keep-days',
+    env: 'UNTAG_KEEP_DAYS',
+    placeholder: 'KIND=DAYS,…',
+    help: 'Days for which data is kept, such as purchases=2922,chats=14. See docs/guides/data-protection.md',
+    fallback: undefined,
+    read: parseKeepDays,
+  } satisfies Option<KeepDays | undefined> as Option<KeepDays | undefined>,
   metricsPort: optionalPort({
     flag: 'metrics-port',
     env: 'UNTAG_METRICS_PORT',
@@ -314,6 +370,44 @@ export const KEYS_CREATE_OPTIONS = {
   json,
 }
 
+const account = text({ flag: 'account', env: 'UNTAG_ACCOUNT', help: 'Name of the account' }, 'NAME', undefined)
+const email = text({ flag: 'email', env: 'UNTAG_EMAIL', help: 'E-mail address of the person' }, 'ADDRESS', undefined)
+
+export const USERS_INVITE_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  databasePooling,
+  account,
+  email,
+  role: choice(
+    { flag: 'role', env: 'UNTAG_ROLE', help: 'Role of the user' },
+    ['owner', 'admin', 'manager', 'associate', 'viewer'],
+    'viewer',
+  ),
+  store: text(
+    {
+      flag: 'store',
+      env: 'UNTAG_STORE',
+      help: 'Store that the user is limited to. Several: separate the ids by commas',
+    },
+    'ID',
+    undefined,
+  ),
+  publicUrl: url(
+    {
+      flag: 'public-url',
+      env: 'UNTAG_PUBLIC_URL',
+      help: 'Origin of the link. Default: the origin of the cloud that uses this database',
+    },
+    ['http:', 'https:'],
+  ),
+  json,
+}
+
+export const USERS_LIST_OPTIONS = { data: dataDir('var/cloud'), databaseUrl, databasePooling, account, json }
+
+export const USERS_REMOVE_OPTIONS = { data: dataDir('var/cloud'), databaseUrl, databasePooling, account, email, json }
+
 export const VERIFY_AUDIT_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
@@ -347,6 +441,7 @@ export const DATABASE_COPY_OPTIONS = {
     'DIR',
     'var/cloud',
   ),
+  ...keyFiles,
   to: secret(
     url(
       { flag: 'to', env: 'UNTAG_COPY_TO', help: 'Empty PostgreSQL database that receives the copy' },
@@ -370,11 +465,45 @@ export const BACKUP_OPTIONS = {
     env: 'UNTAG_BACKUP_WITH_KEYS',
     help: 'Include the keys. Anyone who has such a backup can sign as this cloud',
   }),
+  every: wholeNumber(
+    {
+      flag: 'every',
+      env: 'UNTAG_BACKUP_EVERY',
+      help: 'Keep running, and make a backup each time these hours have passed. 0: make one backup',
+    },
+    'HOURS',
+    0,
+    0,
+    168,
+  ),
+  keep: wholeNumber(
+    {
+      flag: 'keep',
+      env: 'UNTAG_BACKUP_KEEP',
+      help: 'Keep this number of newest backups, and delete older ones after each backup. 0: see --keep-days',
+    },
+    'N',
+    0,
+    0,
+    10_000,
+  ),
+  keepDays: wholeNumber(
+    {
+      flag: 'keep-days',
+      env: 'UNTAG_BACKUP_KEEP_DAYS',
+      help: 'Keep backups of this number of days, beside those of --keep. Without both options all backups stay',
+    },
+    'DAYS',
+    0,
+    0,
+    36_500,
+  ),
   json,
 }
 
 export const RESTORE_OPTIONS = {
   data: dataDir('var/cloud'),
+  ...keyFiles,
   databaseUrl,
   from: text({ flag: 'from', env: 'UNTAG_RESTORE_FROM', help: 'Folder of the backup to restore' }, 'DIR', undefined),
   after: flag({
@@ -387,6 +516,14 @@ export const RESTORE_OPTIONS = {
     env: 'UNTAG_RESTORE_FORCE',
     help: 'Replace the existing data. SQLite files are renamed, PostgreSQL tables are dropped',
   }),
+  json,
+}
+
+export const KEYS_CHECK_OPTIONS = {
+  data: dataDir('var/cloud'),
+  ...keyFiles,
+  databaseUrl,
+  databasePooling,
   json,
 }
 
@@ -512,6 +649,8 @@ export const EDGE_OPTIONS = {
     'DIR',
     undefined,
   ),
+  ...tlsFiles,
+  ca,
   pcscdSocket,
   logLevel: logLevel('info'),
   json: jsonLines,
@@ -524,6 +663,7 @@ export const EDGE_ENROL_OPTIONS = {
   ]),
   code: text({ flag: 'code', env: 'UNTAG_ENROL_CODE', help: 'Code from createEnrolmentCode' }, 'CODE', undefined),
   data: dataDir('var/edge'),
+  ca,
   name: text({ flag: 'name', env: 'UNTAG_AGENT_NAME', help: 'Name of this agent' }, 'TEXT', undefined),
   replace: flag({
     flag: 'replace',
@@ -578,6 +718,71 @@ export const EDGE_PAIRINGS_OPTIONS = {
 }
 
 export const EDGE_ROTATE_KEY_OPTIONS = { data: dataDir('var/edge'), json }
+
+export const EDGE_WALK_TEST_OPTIONS = {
+  data: dataDir('var/edge'),
+  device: text({ flag: 'device', env: 'UNTAG_WALK_DEVICE', help: 'deviceId of the gate' }, 'ID', undefined),
+  unpaid: text(
+    { flag: 'unpaid', env: 'UNTAG_WALK_UNPAID', help: 'EPC or UID of a test tag that is registered and not paid' },
+    'TAG',
+    undefined,
+  ),
+  paid: text(
+    { flag: 'paid', env: 'UNTAG_WALK_PAID', help: 'EPC or UID of a test tag whose item is paid' },
+    'TAG',
+    undefined,
+  ),
+  operator: text(
+    { flag: 'operator', env: 'UNTAG_WALK_OPERATOR', help: 'Name of the person who tests the gate, for the report' },
+    'NAME',
+    undefined,
+  ),
+  positions: text(
+    { flag: 'positions', env: 'UNTAG_WALK_POSITIONS', help: 'How the tag is carried, separated by semicolons' },
+    'LIST',
+    'knee, upright; knee, flat; hip, upright; hip, flat; chest, upright; chest, flat; in a bag',
+  ),
+  repeats: wholeNumber(
+    { flag: 'repeats', env: 'UNTAG_WALK_REPEATS', help: 'Walks with the unpaid tag in each position' },
+    'NUMBER',
+    3,
+    1,
+    100,
+  ),
+  seconds: wholeNumber(
+    { flag: 'seconds', env: 'UNTAG_WALK_SECONDS', help: 'Maximum duration of one walk, s' },
+    'SECONDS',
+    10,
+    1,
+    120,
+  ),
+  minPercent: wholeNumber(
+    { flag: 'min-percent', env: 'UNTAG_WALK_MIN_PERCENT', help: 'Share of walks that the gate must detect, %' },
+    'PERCENT',
+    95,
+    1,
+    100,
+  ),
+  config: text(
+    {
+      flag: 'config',
+      env: 'UNTAG_EDGE_CONFIG',
+      help: 'Configuration file of the agent, whose reader settings the report shows without secrets',
+    },
+    'FILE',
+    undefined,
+  ),
+  agent: url({ flag: 'agent', env: 'UNTAG_AGENT', help: 'Address of the agent. Default: the address that it stored' }, [
+    'http:',
+    'https:',
+  ]),
+  out: text(
+    { flag: 'out', env: 'UNTAG_WALK_REPORT', help: 'Also write the report to this file: .html, .json or text' },
+    'FILE',
+    undefined,
+  ),
+  json,
+}
 
 export const START_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'Port of the API. 0 chooses a free port' }, 8080),
@@ -691,6 +896,7 @@ export const API_OPTIONS = {
     ...url({ flag: 'base-url', env: 'UNTAG_API', help: 'Address of the API' }, ['http:', 'https:']),
     fallback: DEFAULT_BASE_URL,
   } as Option<string>,
+  ca,
   idempotencyKey: text(
     {
       flag: 'idempotency-key',
@@ -726,6 +932,7 @@ export const SIMULATE_PSP_OPTIONS = {
 export const LISTEN_OPTIONS = {
   key: API_OPTIONS.key,
   baseUrl: API_OPTIONS.baseUrl,
+  ca,
   forwardTo: url(
     { flag: 'forward-to', env: 'UNTAG_FORWARD_TO', help: 'URL of your receiver. It may be on this machine' },
     ['http:', 'https:'],
@@ -751,6 +958,7 @@ export const LISTEN_OPTIONS = {
 export const TRIGGER_OPTIONS = {
   key: API_OPTIONS.key,
   baseUrl: API_OPTIONS.baseUrl,
+  ca,
   webhookId: text(
     {
       flag: 'webhook',
@@ -767,6 +975,7 @@ export const TRIGGER_OPTIONS = {
 export const POLICY_EXPLAIN_OPTIONS = {
   key: API_OPTIONS.key,
   baseUrl: API_OPTIONS.baseUrl,
+  ca,
   storeId: text(
     { flag: 'store', env: 'UNTAG_STORE', help: 'Store of the device. Default: search all stores' },
     'ID',
@@ -813,6 +1022,7 @@ const serviceOut = text(
 
 export const SERVICE_EDGE_OPTIONS = {
   out: serviceOut,
+  ...tlsFiles,
   print: flag({ flag: 'print', env: 'UNTAG_SERVICE_PRINT', help: 'Print the files and write nothing' }),
   json,
 }
@@ -835,6 +1045,7 @@ export const SERVICE_REMOVE_OPTIONS = { out: serviceOut, json }
 export const DOCTOR_OPTIONS = {
   data: dataDir('var/edge'),
   config: text({ flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'Configuration file to check' }, 'FILE', undefined),
+  ca,
   add: wholeNumber(
     {
       flag: 'add',

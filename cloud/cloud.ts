@@ -2,12 +2,19 @@ import type { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
 import { keyUsage } from './accounts/key-usage.ts'
 import { lastSeen } from './agent-identity/last-seen.ts'
+import type { DiskSpace } from './agents/watch/cloud-incidents.ts'
 import { openAuthority } from './authority/authority.ts'
 import type { KeyFiles } from './authority/key-files.ts'
 import { refreshDocuments } from './catalogue/refresh-documents.ts'
 import type { CloudConfig } from './foundation/config.ts'
+import { consoleRoutes } from './console/frame/console.tsx'
+import { completeErasures } from './customers/erasures.ts'
+import { consoleAccess } from './console/sign-in/access.ts'
+import { SignInPages } from './console/sign-in/routes.ts'
+import { OperationLimits } from './http/operation-limits.ts'
 import { createApp } from './http/app.ts'
 import { readiness, type Readiness } from './foundation/readiness.ts'
+import type { CertificateStatus } from './foundation/server-certificate.ts'
 import type { ImageStore } from './foundation/image-store.ts'
 import { startJobs } from './jobs.ts'
 import type { Log } from './foundation/log.ts'
@@ -16,10 +23,12 @@ import { agentMessages, type AgentMessages, type OtherProcesses } from './messag
 import type { AgentBroker } from './messaging/embedded-broker.ts'
 import type { Services } from './operations/operation.ts'
 import { releaseAbandonedRequests } from './operations/idempotency.ts'
+import { ChangeFeed } from './operations/change-feed.ts'
 import { notifier } from './operations/notifier.ts'
 import { OPERATION_TABLE } from './operation-table.ts'
 import type { OutgoingHttp } from './outgoing/outgoing-http.ts'
 import type { Database } from './persistence/database.ts'
+import { storeConsoleUrl } from './users/console-address.ts'
 import { startPushSender } from './push/sender.ts'
 import { openVapid } from './push/vapid.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
@@ -47,6 +56,10 @@ export interface CloudParts {
   outgoing: OutgoingHttp
   /** Rejects if the data folder cannot be written. Default: never. */
   probeDisk?: () => Promise<void>
+  /** Free space of the data folder. Default: not watched. */
+  disk?: DiskSpace
+  /** State of the certificate, if this process serves TLS. */
+  certificate?: () => CertificateStatus
   others?: OtherProcesses
   /** True to count requests for `/metrics`. Default: false. */
   hasMetrics?: boolean
@@ -62,10 +75,13 @@ export async function createCloud({
   images,
   outgoing,
   probeDisk = () => Promise.resolve(),
+  disk,
+  certificate,
   others = {},
   hasMetrics = false,
 }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
+  await storeConsoleUrl(database, config)
   // Only this process has the SQLite file open (data-dir-lock.ts). On PostgreSQL, other processes may run, and leases
   // expire.
   if (database.dialect === 'sqlite') await database.write(releaseAbandonedRequests)
@@ -78,6 +94,7 @@ export async function createCloud({
     authority,
     probeDisk,
     isBrokerListening: messages.isBrokerListening,
+    certificate,
   })
   const metrics = hasMetrics ? await openMetrics(database, platform, readinessOfProcess) : undefined
   const services: Services = {
@@ -89,6 +106,7 @@ export async function createCloud({
     siblings: others.siblings,
     images,
     push: { wake: () => pushSender.wake(), vapid: await openVapid(database, authority.sealer, platform.random) },
+    changes: new ChangeFeed(platform, others.siblings),
     keyUsage: keyUsage(),
     lastSeen: lastSeen(),
     readiness: readinessOfProcess,
@@ -99,11 +117,13 @@ export async function createCloud({
     outgoing,
     webhooks: { wake: () => dispatcher.wake(), assertEvent },
   }
+  // Erases the customers that a restored backup brought back, before anything about them leaves the cloud.
+  await completeErasures(database, services)
   const dispatcher = startDispatcher(database, () => services, platform)
   const pushSender = startPushSender(database, () => services, platform)
-  const jobs = startJobs(database, services, messages)
+  const jobs = startJobs(database, services, messages, disk)
   return {
-    app: createApp(OPERATION_TABLE, database, services),
+    app: appOf(database, services),
     services,
     messages,
     metrics,
@@ -121,6 +141,16 @@ export async function createCloud({
         .catch((error: unknown) => log.error({ err: error }, 'the last contact times of agents were not stored'))
     },
   }
+}
+
+/** The routes of the API and of the console, which share their rate limits. */
+function appOf(database: Database, services: Services): Hono {
+  const limits = new OperationLimits(services)
+  const app = createApp(OPERATION_TABLE, database, services, limits)
+  const signIn = new SignInPages(database, services, limits)
+  signIn.addTo(app)
+  consoleRoutes(app, { access: consoleAccess(database, services, limits, (c) => signIn.page(c)), services })
+  return app
 }
 
 /** Loads the metrics library only if metrics are read. */

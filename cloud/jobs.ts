@@ -3,14 +3,17 @@ import { sealAudit } from './accounts/seal-audit.ts'
 import { pruneFormerKeys } from './agent-identity/agent-keys.ts'
 import { LAST_SEEN_FLUSH_MS } from './agent-identity/last-seen.ts'
 import { pruneCodes } from './agents/enrolment/enrolment.ts'
+import type { DiskSpace } from './agents/watch/cloud-incidents.ts'
 import { AgentWatch } from './agents/watch/watch-agents.ts'
 import { startRetrying } from './agents/journal/retry-unapplied.ts'
 import { pruneLogins } from './agent-identity/sessions.ts'
+import { completeErasures } from './customers/erasures.ts'
 import { cancelOverdueOrders } from './click-and-collect/cancel-overdue-orders.ts'
 import { expireEarnings } from './loyalty/expire-earnings.ts'
 import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
 import { pruneStoredResponses } from './operations/idempotency.ts'
+import { deletedBeforeMs } from './foundation/keep-days.ts'
 import { logJobFailure } from './foundation/log.ts'
 import type { Services } from './operations/operation.ts'
 import { pruneApprovals } from './protection/authorize/approvals.ts'
@@ -25,7 +28,9 @@ import { startDuePayments } from './payments/due-payments.ts'
 import { releaseRefunds } from './payments/release-refunds.ts'
 import type { Database, Db } from './persistence/database.ts'
 import { oldestOpen } from './persistence/positions.ts'
+import { Retention } from './retention/apply-retention.ts'
 import { cancelOverduePurchases } from './scan-and-go/cancel-overdue-purchases.ts'
+import { pruneSessions } from './users/sessions.ts'
 import { lapseReservations } from './stock/lapse-reservations.ts'
 
 /** Periodic jobs. Each is safe to run twice, and in several processes. */
@@ -40,6 +45,7 @@ const REVOKED_MS = 2_000
 /** Interval of the check for long transactions, ms. A transaction that is open at two checks in a row is logged. */
 const HELD_BACK_MS = 30_000
 const WATCH_MS = 60_000
+const RETENTION_MS = 600_000
 
 export interface Jobs {
   stop(): Promise<void>
@@ -50,6 +56,7 @@ export function startJobs(
   database: Database,
   services: Services,
   messages: Pick<AgentMessages, 'refresh' | 'cutRevoked' | 'announceAgents'>,
+  disk?: DiskSpace,
 ): Jobs {
   const repeater = new Repeater(services)
   startSigning(repeater, database, services, messages)
@@ -65,8 +72,8 @@ export function startJobs(
   repeater.every(LAST_SEEN_FLUSH_MS, 'last contact times of agents', () => services.lastSeen.flush(database))
   const { silentAfterMs } = services.config
   if (silentAfterMs !== undefined) {
-    const watch = new AgentWatch(database, services, silentAfterMs)
-    repeater.everyByTheClock(WATCH_MS, 'silent agents', () => watch.check())
+    const watch = new AgentWatch(database, services, silentAfterMs, disk)
+    repeater.everyByTheClock(WATCH_MS, 'silent agents, disk and keys', () => watch.check())
   }
   if (services.siblings)
     repeater.every(CONNECTED_MS, 'connected agents', () => Promise.resolve(messages.announceAgents()))
@@ -150,8 +157,8 @@ function startSigning(
 const PRUNED: readonly ((db: Db, nowMs: number) => Promise<unknown>)[] = [
   pruneStoredResponses,
   pruneLogins,
+  pruneSessions,
   pruneCodes,
-  pruneRequests,
   pruneRemovedNames,
   pruneDecisions,
   pruneApprovals,
@@ -165,7 +172,13 @@ function startExpiry(repeater: Repeater, database: Database, services: Services)
   everyMinute('housekeeping', async () => {
     const nowMs = services.platform.clock.wall()
     for (const prune of PRUNED) await database.write((db) => prune(db, nowMs))
+    const chatsBeforeMs = deletedBeforeMs(services.config.keepDays, 'chats', nowMs)
+    await database.write((db) => pruneRequests(db, chatsBeforeMs))
   })
+  const { platform, log, config } = services
+  const retention = new Retention({ database, platform, log, keepDays: config.keepDays })
+  repeater.everyByTheClock(RETENTION_MS, 'retention', () => retention.apply())
+  repeater.every(RETENTION_MS, 'interrupted erasures', () => completeErasures(database, services))
   everyMinute('moving devices', () => endDueMoves(database, services))
   everyMinute('unpaid purchases', () => cancelOverduePurchases(database, services))
   everyMinute('overdue orders', () => cancelOverdueOrders(database, services))

@@ -58,6 +58,7 @@ import {
 } from './loyalty/program-operations.ts'
 import { verifyProtectedItem, verifySecurityTagDeactivation } from './protection/authorize/authorize-operations.ts'
 import { redeemProtectionAuthorization, revokeProtectionAuthorization } from './protection/redeem/redeem-operations.ts'
+import { fetchAlarms } from './protection/records/alarm-operations.ts'
 import { disposeAlarm } from './protection/records/dispose-alarm.ts'
 import { acknowledgeException, fetchExceptions } from './protection/records/exception-operations.ts'
 import { updateDevice } from './protection/devices/update-device.ts'
@@ -67,6 +68,7 @@ import {
   registerDevice,
   reportDeviceHeartbeat,
 } from './protection/devices/device-operations.ts'
+import { createSetupCode, registerDeviceWithCode } from './protection/devices/setup-codes.ts'
 import { moveReceiptHome } from './protection/receipt-home/move-receipt-home.ts'
 import { exportEpcisEvents } from './epcis/operations.ts'
 import { reportProtectionEvents } from './agents/journal/report-events.ts'
@@ -90,6 +92,7 @@ import { approveCheckout } from './scan-and-go/approval-operations.ts'
 import { generateCodes } from './scan-and-go/code-operations.ts'
 import { fetchPurchaseHistory } from './scan-and-go/history-operations.ts'
 import { fetchStock, setStock } from './stock/operations.ts'
+import { fetchOpenTasks } from './store-operations/open-tasks.ts'
 import { fetchStore, fetchStores } from './store-operations/read-stores.ts'
 import { setStorePackage } from './store-operations/set-store-package.ts'
 import { updateStore } from './store-operations/update-store.ts'
@@ -107,6 +110,23 @@ import {
   rollWebhookSecret,
   updateWebhook,
 } from './webhooks/operations.ts'
+import {
+  changePassword,
+  endSessions,
+  fetchProfile,
+  fetchSessions,
+  signOut,
+  switchMode,
+  updateProfile,
+} from './users/session-operations.ts'
+import {
+  beginSecondFactor,
+  confirmSecondFactor,
+  confirmSignIn,
+  removeSecondFactor,
+} from './users/second-factor-operations.ts'
+import { acceptInvitation, signIn } from './users/sign-in-operations.ts'
+import { fetchUsers, inviteUser, removeUser, updateUser } from './users/user-operations.ts'
 import { assert } from '../policy/assert.ts'
 import type { Operation } from './operations/operation.ts'
 
@@ -117,6 +137,7 @@ export const OPERATIONS = {
   insertStore,
   updateStore,
   setStorePackage,
+  fetchOpenTasks,
   rotateSigningKey,
   submitStoreRegistration,
   submitStoreRegistrationRequest,
@@ -129,6 +150,23 @@ export const OPERATIONS = {
   rollApiKey,
   revokeApiKey,
   fetchAuditLog,
+  inviteUser,
+  acceptInvitation,
+  fetchUsers,
+  updateUser,
+  removeUser,
+  signIn,
+  signOut,
+  fetchSessions,
+  endSessions,
+  fetchProfile,
+  updateProfile,
+  changePassword,
+  beginSecondFactor,
+  confirmSecondFactor,
+  removeSecondFactor,
+  confirmSignIn,
+  switchMode,
   fetchProducts,
   fetchProduct,
   searchProducts,
@@ -199,9 +237,12 @@ export const OPERATIONS = {
   fetchProtectionEvents,
   fetchExceptions,
   acknowledgeException,
+  fetchAlarms,
   disposeAlarm,
   exportEpcisEvents,
   createEnrolmentCode,
+  createSetupCode,
+  registerDeviceWithCode,
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,

@@ -1,3 +1,4 @@
+import { assert } from '../policy/assert.ts'
 import type { Platform } from '../policy/platform.ts'
 import { pause } from '../policy/platform.ts'
 import { result } from './drivers/device.ts'
@@ -31,6 +32,8 @@ export interface Supervisor {
   status(deviceId: string): DeviceStatus | null
   /** Never rejects. If the device is not ready, the result is `failed` and the device received no command. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
+  /** Starts to connect one more device, and returns at once. The other devices stay connected. */
+  add(entry: DeviceEntry): void
   /** Closes the device's connection and reconnects at once. Returns false if the id is unknown. */
   restart(deviceId: string): boolean
   /** Switches reachable outputs off and closes all links, within `limitMs` (default 3,000). Idempotent. */
@@ -61,7 +64,9 @@ export function supervise(options: SupervisorOptions): Supervisor {
     }
   }
 
-  for (const entry of options.devices) {
+  function add(entry: DeviceEntry): void {
+    assert(!connections.has(entry.deviceId), `the device ${entry.deviceId} is connected already`)
+    if (stopped) return
     const device = maintainConnection({
       deviceId: entry.deviceId,
       driver: entry.driver,
@@ -72,6 +77,8 @@ export function supervise(options: SupervisorOptions): Supervisor {
     })
     connections.set(entry.deviceId, device)
   }
+
+  for (const entry of options.devices) add(entry)
 
   async function stopAll(limitMs: number): Promise<void> {
     const timeUp = new AbortController()
@@ -91,6 +98,7 @@ export function supervise(options: SupervisorOptions): Supervisor {
       if (!device) return result('failed', false, 'not_ready', `no device ${deviceId} is configured here`)
       return device.execute(command, signal)
     },
+    add,
     restart(deviceId) {
       connections.get(deviceId)?.restart()
       return connections.has(deviceId)

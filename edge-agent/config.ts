@@ -15,6 +15,8 @@ export interface AgentConfig {
   readonly hosts: readonly string[]
   /** Language of the pages until a user chooses another. Undefined: language of the browser. */
   readonly language?: Language
+  /** False if the pages make no sounds and have no button for them. */
+  readonly sounds: boolean
 }
 
 const Settings = z.strictObject({
@@ -25,9 +27,10 @@ const Settings = z.strictObject({
     .max(20)
     .default([]),
   language: z.enum(['de', 'en']).optional(),
+  sounds: z.boolean().default(true),
 })
 
-export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: true, hosts: [] }
+export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: true, hosts: [], sounds: true }
 
 export type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
 
@@ -61,16 +64,18 @@ export function readConfig(text: string): CheckedConfig {
     ...(settings.success ? [] : settings.error.issues.flatMap(explain)),
   ]
   if (faults.length > 0 || !settings.success || !('devices' in checked)) return { ok: false, faults }
-  const { requirePairing, hosts, language } = settings.data
+  const { requirePairing, hosts, language, sounds } = settings.data
   const between = [...danglingFeeds(checked.devices), ...emergencyFaults(checked.devices)]
   return between.length > 0
     ? { ok: false, faults: between }
-    : { ok: true, config: { devices: checked.devices, requirePairing, hosts, ...(language && { language }) } }
+    : { ok: true, config: { devices: checked.devices, requirePairing, hosts, sounds, ...(language && { language }) } }
 }
 
 function explain(issue: z.core.$ZodIssue): string[] {
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => `${key}: no such setting; the settings are devices, requirePairing, hosts, language`)
+    return issue.keys.map(
+      (key) => `${key}: no such setting; the settings are devices, requirePairing, hosts, language, sounds`,
+    )
   return [`${issue.path.join('.')}: ${issue.message}`]
 }
 

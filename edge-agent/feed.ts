@@ -1,3 +1,4 @@
+import type { AlarmState } from './lanes/gate/handled-alarms.ts'
 import type { ScanResult } from './lanes/scan-result.ts'
 import type { AgentStatus } from './health/agent-status.ts'
 
@@ -6,6 +7,8 @@ export type FeedEvent =
   | { type: 'status'; status: AgentStatus }
   | { type: 'result'; deviceId: string; atMs: number; result: ScanResult }
   | { type: 'operator'; deviceId: string; name: string | null }
+  /** An operator handled an alarm of the gate. */
+  | ({ type: 'alarm'; deviceId: string; alarmId: string } & AlarmState)
   /** A person passed. `count`: people in this direction since the agent started. */
   | { type: 'person'; deviceId: string; direction: 'in' | 'out'; count: number }
 

@@ -1,3 +1,4 @@
+import { LEDGER_DAYS, type PolicyClaims } from '../policy/documents/store-documents.ts'
 import type { Cancel, Timers } from '../policy/platform.ts'
 import { LedgerFull } from './ledger/file/commit.ts'
 import type { Ledger } from './ledger/ledger.ts'
@@ -6,26 +7,25 @@ import type { AgentClock } from './trust/time/clock.ts'
 
 /** The agent deletes claims and denials this time after they expire, s. */
 const KEEP_AFTER_END = 3_600
-/**
- * The agent stores acknowledged rows for this time, ms, because a cloud that was restored from a backup may need them
- * again.
- */
-const KEEP_ACKED_MS = 14 * 86_400_000
+const DAY_MS = 86_400_000
 const HOUSEKEEPING_MS = 600_000
 
 /**
  * Prunes the ledger at regular intervals. Returns a function that stops the pruning. `onRun` receives trusted time at
- * each interval.
+ * each interval. The policy (`trust.policy`) can shorten the time for which the agent stores acknowledged rows: a cloud
+ * that was restored from a backup may need them again.
  */
 export function startHousekeeping({
   ledger,
   clock,
+  trust,
   timers,
   log,
   onRun,
 }: {
   ledger: Ledger
   clock: AgentClock
+  trust: { readonly policy: Pick<PolicyClaims, 'ledgerDays'> | undefined }
   timers: Timers
   log: Log
   onRun(nowMs: number): void
@@ -37,18 +37,18 @@ export function startHousekeeping({
   }
   const schedule = () => {
     cancel = timers.after(HOUSEKEEPING_MS, () => {
-      const { nowMs: now, trust } = clock.now()
+      const { nowMs: now, trust: timeTrust } = clock.now()
       const prune = () => {
         ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.homeGrants.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.homeRequests.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
-        ledger.journal.prune(now - KEEP_ACKED_MS)
+        ledger.journal.prune(now - (trust.policy?.ledgerDays ?? LEDGER_DAYS) * DAY_MS)
       }
-      if (trust !== 'none') onRun(now)
+      if (timeTrust !== 'none') onRun(now)
       // After pruning, the ledger refuses tokens and receipts that are as old as the deleted claims. If the agent
       // pruned by a wrong hardware clock, the ledger would block all releases. Therefore the agent prunes only by
       // signed time.
-      if (trust === 'signed') ledger.commits.durably(prune).catch(logError)
+      if (timeTrust === 'signed') ledger.commits.durably(prune).catch(logError)
       schedule()
     })
   }

@@ -21,9 +21,9 @@ import type { Ledger } from './ledger/ledger.ts'
 import type { CloudConnection } from './link/cloud-connection.ts'
 import { openHome, type Home } from './peers/home.ts'
 import { openReleaseNotices, type ReleaseNotices } from './peers/release-notices.ts'
-import { checkDevice } from './setup/check-device.ts'
 import type { ConfigFile } from './setup/config-file.ts'
 import type { DeviceDiscovery } from './setup/device-discovery.ts'
+import { openSetup, type Setup } from './setup/setup.ts'
 import { connectCloud, type Cloud, type CloudParts } from './startup/connect-cloud.ts'
 import { LiveStatus } from './startup/live-status.ts'
 import { openStorage, type Stored, type StoredParts } from './startup/stored.ts'
@@ -58,10 +58,12 @@ export interface AgentParts
  */
 export class Agent {
   readonly identity: Identity
+  /** The configuration, with the devices that were added since the start. */
   readonly config: AgentConfig
   readonly platform: Platform
   readonly deviceDiscovery: DeviceDiscovery | undefined
-  readonly configFile: ConfigFile | undefined
+  /** What the set-up page does. */
+  readonly setup: Setup
   readonly feed: Feed = openFeed()
   readonly counters: Counters = newCounters()
   readonly ledger: Ledger
@@ -84,13 +86,11 @@ export class Agent {
   #fault: string | null = null
 
   constructor(parts: AgentParts) {
-    const { platform, identity, config } = parts
+    const { platform, identity } = parts
     this.#parts = parts
     this.platform = platform
     this.identity = identity
-    this.config = config
     this.deviceDiscovery = parts.deviceDiscovery
-    this.configFile = parts.configFile
     this.#liveStatus = new LiveStatus(platform.timers, () =>
       this.feed.publish({ type: 'status', status: this.status() }),
     )
@@ -107,9 +107,11 @@ export class Agent {
     this.items = items
     this.operators = this.#openOperators()
     this.#devices = this.#openDevices()
+    this.config = Object.defineProperty({ ...parts.config }, 'devices', { get: () => this.#devices.entries })
     this.#cloud = this.#openCloud()
     this.link = this.#cloud.link
     sendJournal = this.link.kick
+    this.setup = openSetup({ ...this.#base, link: this.link, devices: this.#devices, configFile: parts.configFile })
     this.home = this.#openHome()
     this.notices = this.#openNotices()
     const authorizeParts = this.#authorizeParts()
@@ -134,9 +136,10 @@ export class Agent {
 
   /** Reconnects a device and returns its state. Undefined if the agent does not have this device. */
   async check(deviceId: string): Promise<ConfiguredDevice | undefined> {
-    const { supervisor, wiring } = this.#devices
-    const found = supervisor && (await checkDevice(supervisor, this.platform, deviceId))
-    return found && configuredDevice(found, { identity: this.identity, trust: this.trust, wiring })
+    const found = await this.setup.check(deviceId)
+    return (
+      found && configuredDevice(found, { identity: this.identity, trust: this.trust, wiring: this.#devices.wiring })
+    )
   }
 
   start(): void {
@@ -145,7 +148,7 @@ export class Agent {
     // Devices start last, because their events need all other parts.
     this.#devices.start((deviceId, event) => lanes.onEvent(deviceId, event))
     const onRun = watchKeySetExpiry({ platform, ledger, storeId: this.identity.storeId, trust, log })
-    this.#stopHousekeeping = startHousekeeping({ ledger, clock, timers: platform.timers, log, onRun })
+    this.#stopHousekeeping = startHousekeeping({ ledger, clock, trust, timers: platform.timers, log, onRun })
     link.start()
     home.start()
   }
@@ -181,7 +184,7 @@ export class Agent {
     return new Devices({
       ...this.#parts,
       ...this.#base,
-      devices: this.config.devices,
+      devices: this.#parts.config.devices,
       isOnline: () => this.link.isOnline,
       deviceTypeOf: (deviceId) => this.trust.policy?.devices.find((d) => d.deviceId === deviceId)?.deviceType,
       onAlarm: (deviceId, what) => this.#show(deviceId, { kind: 'alarm', what }),
@@ -194,7 +197,6 @@ export class Agent {
       ...this.#parts,
       ...this.#base,
       devices: this.#devices,
-      deviceIds: this.config.devices.map(({ deviceId }) => deviceId),
       onChange: () => this.#changed(),
     })
   }
@@ -247,7 +249,9 @@ export class Agent {
       isOnline: () => link.isOnline,
       syncItems: link.poll,
       claimExit: exitClaimer(authorizeParts),
-      onAlarm: (deviceId, tag, assessment) => this.#show(deviceId, alarmResult(tag, assessment, !link.isOnline)),
+      onAlarm: (deviceId, tag, assessment, eventId) =>
+        this.#show(deviceId, alarmResult(tag, assessment, { offline: !link.isOnline, eventId, items: this.items })),
+      onHandled: (deviceId, alarmId, state) => this.feed.publish({ type: 'alarm', deviceId, alarmId, ...state }),
     })
   }
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { DOCUMENT_KINDS } from './documents/kinds.ts'
 import { isStorableText, ProtectionEvent, UNSTORABLE_TEXT } from './protection-events.ts'
-import { OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
+import { ALARM_STEPS, OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
 
 /**
  * Rows that an agent sends to the cloud. The rows are numbered without gaps and chained by hash, so the cloud detects a
@@ -63,8 +63,17 @@ export const Evidence = z.discriminatedUnion('kind', [
       .refine(isStorableText, UNSTORABLE_TEXT)
       .optional(),
   }),
+  /** An operator acknowledged or disposed of an alarm at a gate of this agent. */
+  z.strictObject({
+    kind: z.literal('alarm_handled'),
+    /** Event of the alarm. */
+    eventId: name(128),
+    step: z.enum(ALARM_STEPS),
+    operatorId: name(128),
+  }),
 ])
 export type Evidence = z.infer<typeof Evidence>
+export type AlarmHandled = Extract<Evidence, { kind: 'alarm_handled' }>
 
 /** Content of a row. The row hash covers this content, the row number and the previous hash. */
 export const JournalBody = z.strictObject({

@@ -3,6 +3,9 @@ import { z } from 'zod'
 /** Release of untag, the same for cloud and agents (package.json). */
 export const UNTAG_VERSION = '0.1.0'
 
+/** Oldest release of agents that this cloud supports: the first release of the step before this one. */
+export const OLDEST_AGENT = '0.1.0'
+
 /** A release number such as 1.2.3. */
 export const VersionNumber = z
   .string()
@@ -13,4 +16,10 @@ export function isOlderVersion(a: string, b: string): boolean {
   const [ours, theirs] = [a.split('.').map(Number), b.split('.').map(Number)]
   for (const [i, n] of ours.entries()) if (n !== theirs[i]) return n < (theirs[i] ?? 0)
   return false
+}
+
+/** True if `a` has a lower major or minor number than `b`. Releases with the same two numbers form one step. */
+export function isOlderStep(a: string, b: string): boolean {
+  const step = (release: string) => `${release.split('.').slice(0, 2).join('.')}.0`
+  return isOlderVersion(step(a), step(b))
 }

@@ -62,6 +62,17 @@ export type SecurityTagMode = (typeof SECURITY_TAG_MODES)[number]
 export const AUTHORIZATION_STATES = ['issued', 'redeemed', 'expired', 'revoked'] as const
 export type AuthorizationState = (typeof AUTHORIZATION_STATES)[number]
 
+/**
+ * What a person found out about a gate alarm. `real`: theft. `unintentional`: the shopper forgot to pay. `tag_left_on`:
+ * the goods are paid, but the tag is still active. `staff_error`: staff carried goods out. `phantom`: no goods left.
+ */
+export const ALARM_DISPOSITIONS = ['real', 'unintentional', 'tag_left_on', 'staff_error', 'phantom'] as const
+export type AlarmDisposition = (typeof ALARM_DISPOSITIONS)[number]
+
+/** What an operator does about an alarm at a gate: take care of it, or end it with a disposition. */
+export const ALARM_STEPS = ['acknowledged', ...ALARM_DISPOSITIONS] as const
+export type AlarmStep = (typeof ALARM_STEPS)[number]
+
 /** Outcome of a command to a device. `unknown`: nothing shows whether the device moved. */
 export const OUTCOMES = ['confirmed', 'failed', 'unknown'] as const
 export type Outcome = (typeof OUTCOMES)[number]

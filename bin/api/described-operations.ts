@@ -10,6 +10,8 @@ export interface DescribedOperation {
   readonly description: string
   readonly minimumPackage: string
   readonly callers: readonly string[]
+  /** Roles of the users who may call it, highest first. */
+  readonly roles: readonly string[]
   readonly request: JsonSchema
   readonly example: Readonly<Record<string, unknown>>
   readonly answer: readonly Field[]
@@ -33,6 +35,7 @@ interface Form {
   description: string
   'x-minimum-package': string
   'x-callers': string[]
+  'x-roles': string[]
   parameters?: {
     name?: string
     in?: string
@@ -77,6 +80,7 @@ function describe(
     description: form.description,
     minimumPackage: form['x-minimum-package'],
     callers: form['x-callers'],
+    roles: form['x-roles'],
     request: body?.schema ?? queryOf(form),
     example:
       bodies?.['application/json']?.example ??

@@ -30,7 +30,7 @@ export function describeOperation(operation: DescribedOperation, { components }:
     `untag api ${operation.name}: ${operation.summary}`,
     ...(operation.description === operation.summary ? [] : ['', operation.description]),
     '',
-    `Package ${operation.minimumPackage}; called with ${operation.callers.map((caller) => CALLERS[caller] ?? caller).join(', ')}.`,
+    `Package ${operation.minimumPackage}; called with ${callersOf(operation)}.`,
     '',
     ...(rows.length > 0 ? rows : ['  (no fields)']),
     "  --json '{…}' or --json @FILE".padEnd(NAME_WIDTH + 4) + ' the whole request; single fields override it',
@@ -42,6 +42,12 @@ export function describeOperation(operation: DescribedOperation, { components }:
     '',
   ]
   return parts.join('\n')
+}
+
+function callersOf({ callers, roles }: DescribedOperation): string {
+  const lowest = roles.at(-1)
+  const users = lowest === undefined ? [] : [lowest === 'viewer' ? 'any user' : `a user (${lowest} or higher)`]
+  return [...callers.map((caller) => CALLERS[caller] ?? caller), ...users].join(', ')
 }
 
 const CALLERS: Readonly<Record<string, string>> = {

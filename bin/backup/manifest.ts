@@ -17,8 +17,8 @@ export const Manifest = z.strictObject({
   /** `included`: the backup contains the folder `keys`. `apart`: the backup does not contain this folder. */
   keys: z.enum(['included', 'apart']),
   /**
-   * Names of the keys that a cloud needs to use the PostgreSQL dump. The dump contains these names too, but only a
-   * restore can read them there.
+   * Names of the keys that a cloud needs to use the PostgreSQL dump. The dump contains these names too, but they
+   * cannot be read before the dump is restored.
    */
   needs: z.strictObject({ root: z.string().optional(), sealing: z.array(z.string()) }).optional(),
 })
@@ -32,6 +32,11 @@ export function writeManifest(folder: string, manifest: Manifest): void {
   writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 })
   flush(file)
   flush(folder)
+}
+
+/** True if the folder contains a manifest, and thus a complete backup. */
+export function hasManifest(folder: string): boolean {
+  return existsSync(join(folder, NAME))
 }
 
 /** Reads the manifest and verifies the checksum of the database. Throws if the backup is incomplete or damaged. */

@@ -7,6 +7,7 @@ import { requestOfArguments } from '../api/request-of-arguments.ts'
 import { describeOptions, readOptions, WrongUsage } from '../options.ts'
 import { writesJson } from '../output.ts'
 import { API_OPTIONS } from '../settings.ts'
+import { fetchTrustingFile } from '../tls/private-ca.ts'
 
 const OWN_FLAGS: ReadonlySet<string> = new Set(Object.values(API_OPTIONS).map((option) => `--${option.flag}`))
 
@@ -33,9 +34,9 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
     throw new WrongUsage(['OPERATION is missing: untag api --list shows all operations'])
   const operation = find(api, name)
   const { own, fields } = divide(rest)
-  const { key, baseUrl, idempotencyKey } = readOptions(API_OPTIONS, own, env)
+  const { key, baseUrl, ca, idempotencyKey } = readOptions(API_OPTIONS, own, env)
   const request = requestOfArguments(fields, operation.request, api.components)
-  const client = createClient({ baseUrl, key })
+  const client = createClient({ baseUrl, key, platform: { fetch: fetchTrustingFile(ca) } })
   try {
     const answer: unknown = await client.call(
       name as OperationName,

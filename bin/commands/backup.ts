@@ -1,26 +1,65 @@
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { keysOf, type KeyPlace } from '../../cloud/authority/key-files.ts'
+import { databaseErasures, writeErasures } from '../backup/erasures.ts'
 import { copyFlushed, copyFolder, flush, makeFolder, sha256Of } from '../backup/files.ts'
 import { writeManifest, type Manifest } from '../backup/manifest.ts'
 import { dumpPostgres, keyNamesOf } from '../backup/postgres-dump.ts'
 import { progressOf } from '../backup/progress.ts'
+import { backupName, deleteObsolete, storedBackups } from '../backup/retention.ts'
+import { startSchedule } from '../backup/schedule.ts'
 import { copyDatabase } from '../backup/sqlite-copy.ts'
 import { assertRestored } from '../backup/unfinished.ts'
+import { writeLastBackup } from '../../cloud/monitoring/last-backup.ts'
 import { assertNotCopied } from '../database-copy/copy-record.ts'
+import { errorText } from '../error-text.ts'
 import { keyPlaceOf } from '../key-place.ts'
 import type { Values } from '../options.ts'
+import { printNote, printReady } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import type { BACKUP_OPTIONS } from '../settings.ts'
-import { assertKnownDatabase, assertOwnKeyFiles } from './known-database.ts'
+import { stopOnSignals } from '../shutdown.ts'
+import { assertKnownDatabase, assertOwnKeyFiles, withDatabase } from './known-database.ts'
+
+const HOUR_MS = 3_600_000
+
+type Settings = Values<typeof BACKUP_OPTIONS>
+
+/** Makes one backup, or with `--every` one after the other until a signal arrives. */
+export async function runBackup(settings: Settings): Promise<void> {
+  const { to, every } = settings
+  if (every === 0) return backUp(settings)
+  const { clock, timers } = realPlatform()
+  const stop = startSchedule({
+    everyMs: every * HOUR_MS,
+    clock,
+    timers,
+    newest: () => storedBackups(to).find(({ isComplete }) => isComplete)?.madeMs,
+    backUp: () => backUp(settings),
+    onFailure: (error, retryMs) =>
+      printNote(`the backup failed: ${errorText(error)}. Next attempt in ${Math.round(retryMs / 60_000)} minutes`),
+  })
+  stopOnSignals(stop)
+  printReady({ backups: to, everyHours: every })
+}
+
+async function backUp(settings: Settings): Promise<void> {
+  const { to, every, json, keep, keepDays } = settings
+  const { folder, manifest } = await makeBackup(settings)
+  if (every === 0) process.stderr.write(`${aboutKeys(manifest, keyPlaceOf(settings))}\n`)
+  process.stdout.write(json ? `${JSON.stringify({ backup: folder, ...manifest })}\n` : `${folder}\n`)
+  await recordBackup(settings, manifest)
+  for (const name of deleteObsolete(to, { keep, keepDays }, realPlatform().clock.wall()))
+    printNote(`deleted ${join(to, name)}`)
+}
 
 /**
- *   snapshot of the database ─▶ check ─▶ pictures ─▶ keys (with --with-keys) ─▶ manifest ─▶ rename
+ *   snapshot of the database ─▶ check ─▶ pictures ─▶ erasures ─▶ keys (with --with-keys) ─▶ manifest ─▶ rename
  *
  * A backup also works while the cloud runs. The name of the folder ends in `.partial` until the backup is complete.
  */
-export async function runBackup(settings: Values<typeof BACKUP_OPTIONS>): Promise<void> {
-  const { data, databaseUrl, to, withKeys, json } = settings
+async function makeBackup(settings: Settings): Promise<{ folder: string; manifest: Manifest }> {
+  const { data, databaseUrl, to, withKeys } = settings
   assertRestored(data)
   assertNotCopied({ data, databaseUrl })
   const source = join(data, 'cloud.db')
@@ -28,7 +67,7 @@ export async function runBackup(settings: Values<typeof BACKUP_OPTIONS>): Promis
   const keys = keyPlaceOf(settings)
   if (withKeys) assertOwnKeyFiles(keys, data)
   const madeAt = new Date(realPlatform().clock.wall()).toISOString()
-  const folder = join(to, `untag-${madeAt.replaceAll(/[:.]/g, '-')}`)
+  const folder = join(to, backupName(madeAt))
   const partial = `${folder}.partial`
   makeFolder(partial)
   try {
@@ -37,6 +76,8 @@ export async function runBackup(settings: Values<typeof BACKUP_OPTIONS>): Promis
     if (databaseUrl === undefined) await copyDatabase(source, copy, progressOf('database'))
     else await dumpPostgres(databaseUrl, copy)
     const images = copyFolder(join(data, 'images'), join(partial, 'images'))
+    // Read after the copy, so that the list also contains erasures that the copy lacks.
+    writeErasures(partial, await databaseErasures({ data, databaseUrl }))
     if (withKeys) copyKeys(keys, keysOf(partial))
     const manifest: Manifest = {
       format: 1,
@@ -52,11 +93,21 @@ export async function runBackup(settings: Values<typeof BACKUP_OPTIONS>): Promis
     writeManifest(partial, manifest)
     renameSync(partial, folder)
     flush(to)
-    process.stderr.write(`${aboutKeys(manifest, keys)}\n`)
-    process.stdout.write(json ? `${JSON.stringify({ backup: folder, ...manifest })}\n` : `${folder}\n`)
+    return { folder, manifest }
   } catch (error) {
     rmSync(partial, { recursive: true, force: true })
     throw error
+  }
+}
+
+/** Stores the time of the backup in the database, for the metrics. The backup is complete without it. */
+async function recordBackup({ data, databaseUrl }: Settings, { madeAt }: Manifest): Promise<void> {
+  try {
+    await withDatabase({ data, databaseUrl, migrations: 'require' }, (database) =>
+      database.write((db) => writeLastBackup(db, Date.parse(madeAt))),
+    )
+  } catch (error) {
+    printNote(`The backup is complete, but /metrics of the cloud does not show it: ${errorText(error)}`)
   }
 }
 

@@ -19,12 +19,13 @@ import type { Values } from '../options.ts'
 import { outgoingHttp } from '../outgoing-http.ts'
 import { printReady } from '../output.ts'
 import { realPlatform } from '../platform.ts'
-import { probeDisk } from '../probe-disk.ts'
+import { freeBytes, probeDisk } from '../probe-disk.ts'
 import { secretFiles } from '../secret-files.ts'
 import { answersHealthz } from '../service/healthz.ts'
 import { ownServiceManager } from '../service/service-manager.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
+import { hasApiTls, openCloudTls, type CloudTls } from '../tls/cloud-tls.ts'
 import { runPrimary } from '../workers/primary.ts'
 import { startOfWorker } from '../workers/worker.ts'
 import { openCloudDatabase } from './cloud-database.ts'
@@ -59,7 +60,9 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
     await metrics?.close()
     await running.stop()
   }
-  const service = ownServiceManager(platform, log, () => answersHealthz(settings.host, running.port))
+  const service = ownServiceManager(platform, log, () =>
+    answersHealthz(settings.host, running.port, hasApiTls(settings)),
+  )
   const delayMs = drainDelayMs(settings)
   if (mayHaveOthers(settings)) {
     const stopLater = stopAfterDelay({ ...running, stop }, delayMs)
@@ -140,8 +143,11 @@ async function serveCloud(
     for (const each of stops.splice(0)) await each()
   }
   try {
+    const tls = openCloudTls(settings, { platform, log })
+    if (tls) stops.push(async () => tls.stop())
+    const listening = { host, port: settings.port, flag: 'port', platform, warn: log.warn, certificate: tls?.api }
     const open = async () => {
-      const opened = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn })
+      const opened = await listen(listening)
       stops.unshift(membership.isReplaceable ? opened.drain : opened.close)
       return opened
     }
@@ -149,9 +155,9 @@ async function serveCloud(
     const early = membership.isReplaceable ? undefined : await open()
     const database = await openCloudDatabase(settings, platform, log)
     stops.push(() => database.close())
-    const broker = await brokerOf(settings, database, { platform, log, membership })
+    const broker = await brokerOf(settings, database, { platform, log, membership, certificate: tls?.broker })
     stops.unshift(broker.stop)
-    const config = configOf(settings, early?.port ?? settings.port, broker.config)
+    const config = configOf(settings, early?.port ?? settings.port, broker.config, tls)
     const cloud = await createCloud({
       config,
       platform,
@@ -161,7 +167,11 @@ async function serveCloud(
       images: imagesOf(settings),
       outgoing: outgoingHttp(),
       probeDisk: () => probeDisk(data),
+      ...(settings.minFreeMb > 0 && {
+        disk: { freeBytes: () => freeBytes(data), minFreeBytes: settings.minFreeMb * 1_048_576 },
+      }),
       hasMetrics: settings.metricsPort !== undefined,
+      ...(tls && { certificate: () => tls.status() }),
       others: { siblings: membership.siblings, isBrokerElsewhere: broker.isElsewhere },
     })
     stops.splice(-1, 0, cloud.stop)
@@ -191,16 +201,23 @@ function imagesOf({
   return imageBucket({ url, region, accessKeyId, secretAccessKey })
 }
 
-function configOf(settings: CloudSettings, port: number, broker: CloudBroker['config']): CloudConfig {
-  const origin = settings.publicUrl ?? `http://${shownHost(settings.host)}:${port}`
+function configOf(
+  settings: CloudSettings,
+  port: number,
+  broker: CloudBroker['config'],
+  tls: CloudTls | undefined,
+): CloudConfig {
+  const origin = settings.publicUrl ?? `${tls?.api ? 'https' : 'http'}://${shownHost(settings.host)}:${port}`
   return {
     ...broker,
     baseUrl: `${new URL(origin).origin}/api/v1`,
+    servesTls: tls?.api !== undefined,
     rateLimit: settings.rateLimit,
     publishableRateLimit: 10,
     checkAnswers: false,
     allowPrivateTargets: settings.allowPrivateTargets,
     ...(settings.silentMinutes > 0 && { silentAfterMs: settings.silentMinutes * 60_000 }),
+    ...(settings.keepDays && { keepDays: settings.keepDays }),
     trustedProxies: settings.trustedProxies?.split(',').map((p) => p.trim()) ?? [],
   }
 }

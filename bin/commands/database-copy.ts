@@ -1,5 +1,5 @@
-import { join, resolve } from 'node:path'
-import { keysOf } from '../../cloud/authority/key-files.ts'
+import { dirname, join, resolve } from 'node:path'
+import type { KeyPlace } from '../../cloud/authority/key-files.ts'
 import { progressOf } from '../backup/progress.ts'
 import { assertRestored } from '../backup/unfinished.ts'
 import { counted } from '../counted.ts'
@@ -7,21 +7,24 @@ import { copyDatabase } from '../database-copy/copy.ts'
 import type { ComparedTable } from '../database-copy/compare.ts'
 import { readCopyRecord, writeCopyRecord } from '../database-copy/copy-record.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
+import { keyPlaceOf } from '../key-place.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { DATABASE_COPY_OPTIONS } from '../settings.ts'
 import { assertKnownDatabase, assertOwnKeyFiles } from './known-database.ts'
 
 /** Copies the SQLite database of a stopped cloud to PostgreSQL. Keys and pictures stay in the data folder. */
-export async function runDatabaseCopy({ from, to, json }: Values<typeof DATABASE_COPY_OPTIONS>): Promise<void> {
+export async function runDatabaseCopy(settings: Values<typeof DATABASE_COPY_OPTIONS>): Promise<void> {
+  const { from, to, json } = settings
   if (to === undefined)
     throw new WrongUsage(['--to is needed: the address of an empty PostgreSQL database, such as postgres://HOST/NAME'])
   await assertKnownDatabase({ data: from, databaseUrl: undefined })
-  assertOwnKeyFiles(keysOf(from), from)
+  const keys = keyPlaceOf({ ...settings, data: from })
+  assertOwnKeyFiles(keys, from)
   const lock = lockDataDir(join(from, 'cloud.lock'), `a cloud runs with the data in ${from}: stop it first`)
   try {
     assertRestored(from)
-    print(json, from, await copyFrom(from, to))
+    print(json, from, keys, await copyFrom(from, to))
   } finally {
     lock.release()
   }
@@ -58,13 +61,13 @@ function copyFrom(data: string, url: string): Promise<ComparedTable[]> {
   })
 }
 
-function print(json: boolean, data: string, tables: readonly ComparedTable[]): void {
+function print(json: boolean, data: string, { master }: KeyPlace, tables: readonly ComparedTable[]): void {
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const counts = tables.map(({ name, rows: n, sha256 }) => ({ table: name, rows: n, sha256 }))
   process.stderr.write(
     [
       `Copied and compared ${counted(rows, 'row')} of ${counted(tables.length, 'table')}. The SQLite database can no longer be used by accident.`,
-      `Keys and pictures stay in ${resolve(data)}. Start the cloud with this folder as --data and the new database as --database-url. For a cloud on another machine, copy keys/ and images/ into its data folder.`,
+      `Pictures stay in ${resolve(data)}, keys in ${resolve(dirname(master))}. Start the cloud with the same options and the new database as --database-url. For a cloud on another machine, copy the keys, and images/ into its data folder.`,
       '',
     ].join('\n'),
   )

@@ -15,6 +15,8 @@ export interface DemonstrationParts {
   key: string
   /** PIN of the operator. */
   pin: string
+  /** Password of the owner at the console. */
+  consolePassword: string
   /** Notes to print, one sentence each, for example that a port is already in use. */
   notes: readonly string[]
   api: Shopper

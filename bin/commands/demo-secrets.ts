@@ -3,6 +3,9 @@ import { z } from 'zod'
 import { randomFraction, type Platform, type SecretFiles } from '../../policy/platform.ts'
 import { ensureAccount } from '../../cloud/registrations/accounts.ts'
 import { createApiKey, hashOfKey } from '../../cloud/accounts/api-keys.ts'
+import { acceptAs, invite } from '../../cloud/users/invitations.ts'
+import { hashPassword, verifyPassword } from '../../cloud/users/passwords.ts'
+import { findUserOfAccount } from '../../cloud/users/user-queries.ts'
 import type { Shopper } from '../../simulators/services/shopper.ts'
 import type { RunningCloud } from './cloud.ts'
 
@@ -14,8 +17,12 @@ export const OPERATOR_NAME = 'Demo'
 /** Secrets that the demonstration prints at every start. The cloud stores only their hashes. */
 const DemoSecrets = z.strictObject({
   key: z.string().optional(),
+  /** Password of the owner who signs in to the console. */
+  password: z.string().optional(),
   /** PIN of the operator, and the operator's store. */
   operator: z.strictObject({ storeId: z.string(), pin: z.string() }).optional(),
+  /** True if the sandbox contains the week before its first start. */
+  hasWeek: z.boolean().optional(),
 })
 type DemoSecrets = z.infer<typeof DemoSecrets>
 
@@ -64,6 +71,31 @@ export async function demoKey({ database, cloud }: RunningCloud, file: DemoFile)
   })
   if (key !== known) file.write({ key })
   return key
+}
+
+/** E-mail address of the owner who signs in to the console. */
+export const OWNER_EMAIL = 'owner@demo.example'
+const OWNER_NAME = 'Demo'
+/** Random bytes of the password: 24 characters. */
+const PASSWORD_BYTES = 18
+
+/** Returns the password of the owner of the account. If the account has no owner with it, makes one. */
+export async function demoOwner({ database, cloud }: RunningCloud, file: DemoFile): Promise<string> {
+  const { platform } = cloud.services
+  const known = file.read().password
+  const { accountId } = await database.write((db) => ensureAccount(db, ACCOUNT, 'PRIME', platform))
+  const user = await findUserOfAccount(database.reads, accountId, OWNER_EMAIL)
+  if (known !== undefined && (await verifyPassword(known, user?.password_hash))) return known
+  const password = Buffer.from(platform.random.bytes(PASSWORD_BYTES)).toString('base64url')
+  const passwordHash = await hashPassword(password, platform.random)
+  await database.write(async (db) => {
+    const rights = { role: 'owner' as const, storeIds: null, sandboxOnly: false, mayReplace: true }
+    const person = { accountId, email: OWNER_EMAIL, name: OWNER_NAME, invitedBy: KEY_NAME }
+    const { userId } = await invite(db, { ...person, ...rights }, platform)
+    await acceptAs(db, userId, { name: OWNER_NAME, passwordHash }, platform.clock.wall())
+  })
+  file.write({ password })
+  return password
 }
 
 interface Named {

@@ -1,12 +1,13 @@
 import { printLine as say, printReady, writesJson } from '../output.ts'
 import { styleText } from 'node:util'
+import { consoleUrlAt } from '../../cloud/users/console-address.ts'
 import type { FeedEvent } from '../../edge-agent/feed.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import type { DemoDevices, DemoLane } from './demo-devices.ts'
 import { pressKeys, shopperKeys, storeKeys, type DemonstrationParts } from './demo-keys.ts'
 import { demoWalks } from './demo-walks.ts'
 import type { RunningEdge } from './edge.ts'
-import { OPERATOR_NAME } from './demo-secrets.ts'
+import { OPERATOR_NAME, OWNER_EMAIL } from './demo-secrets.ts'
 
 const soft = (text: string) => styleText('gray', text)
 
@@ -19,9 +20,10 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
   pressKeys({ ...shopperKeys(parts, walks), ...storeKeys(parts, walks) })
 }
 
-function printWelcome({ baseUrl, key, pin, notes, edge, store, edgeData }: DemonstrationParts): void {
+function printWelcome({ baseUrl, key, pin, consolePassword, notes, edge, store, edgeData }: DemonstrationParts): void {
   const pairingUrl = edge.newPairingUrl()
   const origin = new URL(baseUrl).origin
+  const consoleUrl = consoleUrlAt(origin)
   const [link = '', code = ''] = pairingUrl.split('#')
   say()
   say(`  ${styleText('bold', 'untag')} runs on this machine, with simulated devices and sandbox data.`)
@@ -41,6 +43,8 @@ function printWelcome({ baseUrl, key, pin, notes, edge, store, edgeData }: Demon
   )
   say(`  Exit gate       ${edge.url}/gate?device=${store.devices.gate}`)
   say(soft('                  Shows the page of the guards. Open the staff station first: it pairs the browser.'))
+  say(`  Console         ${consoleUrl}`)
+  say(soft(`                  Sign in as ${OWNER_EMAIL} with the password ${consolePassword}`))
   say(`  API reference   ${origin}/docs`)
   say(soft('                  Describes every operation, with examples.'))
   say()
@@ -53,7 +57,16 @@ function printWelcome({ baseUrl, key, pin, notes, edge, store, edgeData }: Demon
   say(`  ${styleText('bold', 'Open the staff station, then press s here.')}`)
   say()
   const isInteractive = process.stdin.isTTY && process.stdout.isTTY
-  if (!isInteractive || writesJson()) printReady({ baseUrl, key, agentUrl: edge.url, pairingUrl })
+  if (!isInteractive || writesJson())
+    printReady({
+      baseUrl,
+      key,
+      agentUrl: edge.url,
+      pairingUrl,
+      consoleUrl,
+      consoleUser: OWNER_EMAIL,
+      consolePassword,
+    })
 }
 
 /** Prints the decisions of the lanes and the actions of their devices. */

@@ -5,6 +5,7 @@ import type { AgentConfig } from '../../edge-agent/config.ts'
 import { assertKeyPairs, readIdentity } from '../../edge-agent/identity/identity.ts'
 import { configFile } from '../config-file.ts'
 import { checkRegistrations } from '../configured-devices.ts'
+import { checkCloud } from '../cloud-check.ts'
 import { counted } from '../counted.ts'
 import { findSerialPorts, type FoundSerial } from '../serial-ports.ts'
 import { installedSqlite, mayAbort } from '../native-sqlite.ts'
@@ -15,6 +16,7 @@ import { checkPorts, DEFAULT_PORTS, hasEmergency } from '../port-checks.ts'
 import { secretFiles } from '../secret-files.ts'
 import { readerEntry, titleOf } from '../device-discovery.ts'
 import type { DOCTOR_OPTIONS } from '../settings.ts'
+import { readCa } from '../tls/private-ca.ts'
 import { loadConfig } from './edge.ts'
 import { nearby } from './known-database.ts'
 
@@ -42,6 +44,7 @@ export async function runDoctor({
   json,
   add,
   device,
+  ca,
 }: Values<typeof DOCTOR_OPTIONS>): Promise<void> {
   const ports = findSerialPorts()
   const readers = await seeReaders(pcscdSocket)
@@ -50,6 +53,7 @@ export async function runDoctor({
     ...(await checkPorts()).map(({ port, ...found }) => ({ what: `port ${port}`, ...found })),
     checkFolder(data),
     await checkIdentity(data),
+    ...(await checkWayToCloud(data, ca === undefined ? undefined : readCa('--ca', ca))),
     checkClock(),
     ...checkSerial(ports),
     ...checkReaders(readers),
@@ -157,6 +161,18 @@ async function checkIdentity(data: string): Promise<Finding> {
     }
   } catch (error) {
     return { what: 'enrolment', state: 'wrong', detail: (error as Error).message }
+  }
+}
+
+/** Checks the cloud of an enrolled agent. Nothing to check before the enrolment. */
+async function checkWayToCloud(data: string, ca: string | undefined): Promise<Finding[]> {
+  try {
+    const identity = readIdentity(data, secretFiles)
+    if (!identity) return []
+    return [{ what: 'cloud', ...(await checkCloud(identity.cloud, ca ?? identity.ca)) }]
+  } catch {
+    // `checkIdentity` reports the fault.
+    return []
   }
 }
 

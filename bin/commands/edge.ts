@@ -1,5 +1,5 @@
 import { printReady } from '../output.ts'
-import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { pushPort, type PushPort } from '../../device-drivers/transports/push-port.ts'
@@ -7,122 +7,37 @@ import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
 import { tracedLinks } from '../../device-drivers/transports/traced-link.ts'
 import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
-import { LedgerDamaged, openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
 import { LOCAL_URLS } from '../../edge-agent/ledger/pairings.ts'
-import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
-import { adoptLedger } from '../../edge-agent/enrolment/adopt-ledger.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/identity/credentials.ts'
 import type { Log } from '../../edge-agent/log.ts'
-import {
-  assertKeyPairs,
-  findIdentity,
-  readIdentity,
-  writeIdentity,
-  type Identity,
-} from '../../edge-agent/identity/identity.ts'
+import { assertKeyPairs, readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { boundedFetch } from '../bounded-fetch.ts'
+import { agentFetch } from '../bounded-fetch.ts'
 import { configFile } from '../config-file.ts'
 import { credentialFile } from '../credential-file.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
-import { makeFolder } from '../durable-folder.ts'
 import { listen } from '../http-server.ts'
 import { lanAddress } from '../lan-address.ts'
 import { newLog, type ProcessLog } from '../log.ts'
-import { openMqttLine } from '../mqtt-line.ts'
-import { WrongUsage, type Values } from '../options.ts'
+import { mqttLineTrusting, openMqttLine } from '../mqtt-line.ts'
+import type { Values } from '../options.ts'
 import { openPcsc } from '../pcsc-process.ts'
 import { realPlatform } from '../platform.ts'
 import { hideFromOthers } from '../private-files.ts'
 import { runtimeFiles } from '../runtime-files.ts'
 import { secretFiles } from '../secret-files.ts'
 import { ownServiceManager } from '../service/service-manager.ts'
-import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS } from '../settings.ts'
+import type { EDGE_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
+import { readCa } from '../tls/private-ca.ts'
+import { openServerCertificate, tlsFilesOf } from '../tls/server-certificate.ts'
 import { deviceDiscovery } from '../device-discovery.ts'
 import { traceFiles } from '../trace-files.ts'
 import { nearby } from './known-database.ts'
 
 /** Maximum wait for the first contact with the cloud before the agent serves, ms (ADR 0042). */
 const FIRST_CONTACT_MS = 5_000
-
-export async function runEnrol(settings: Values<typeof EDGE_ENROL_OPTIONS>): Promise<void> {
-  const { cloud, code, data, name, replace, json } = settings
-  const missing = [
-    cloud === undefined && '--cloud BASE_URL is needed',
-    code === undefined && '--code CODE is needed: create one with createEnrolmentCode',
-  ].filter((m) => m !== false)
-  if (cloud === undefined || code === undefined) throw new WrongUsage(missing)
-  const identity = await enrolAgent({ cloud, code, data, replace, ...(name !== undefined && { name }) }, realPlatform())
-  const enrolled = JSON.stringify({ agentId: identity.agentId, storeId: identity.storeId })
-  process.stdout.write(json ? `${enrolled}\n` : `enrolled ${enrolled}\n`)
-}
-
-export async function enrolAgent(
-  settings: { cloud: string; code: string; data: string; name?: string; replace?: boolean },
-  platform: Platform,
-): Promise<Identity> {
-  const { data } = settings
-  makeFolder(data)
-  const lock = lockDataDir(join(data, 'agent.lock'), `an agent runs with the data in ${data}: stop it first`)
-  try {
-    const known = settings.replace ? predecessorIn(data) : readIdentity(data, secretFiles)
-    if (known && !settings.replace)
-      throw new Error(
-        `${data} already contains agent ${known.agentId}: choose another folder with --data, or replace that agent with --replace`,
-      )
-    const ledger = join(data, 'ledger.db')
-    const isReadable = existsSync(ledger) ? isSound(ledger, settings.replace === true) : undefined
-    // Runs before the enrolment, so that a full disk does not consume the enrolment code.
-    credentialFile(data, platform.random).ensure()
-    const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch: boundedFetch })
-    if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
-    if (isReadable === false) renameDamagedLedger(ledger, platform)
-    // The new agent continues the existing ledger, which contains the used release rights.
-    if (isReadable) adoptLedger(ledger, known, enrolled.identity, enrolled.documents)
-    if (isReadable !== undefined) {
-      // The replica belongs to the predecessor. The new agent fetches its own replica.
-      for (const suffix of ['', '-wal', '-shm']) rmSync(join(data, `items.db${suffix}`), { force: true })
-    }
-    storeFirstDocuments(ledger, enrolled.identity, enrolled.documents, platform)
-    writeIdentity(data, enrolled.identity, secretFiles)
-    return enrolled.identity
-  } finally {
-    lock.release()
-  }
-}
-
-/** The identity of the predecessor, if it is readable. */
-function predecessorIn(data: string): Identity | undefined {
-  const known = findIdentity(data, secretFiles)
-  if (known !== 'damaged') return known
-  process.stderr.write(
-    'The identity of the former agent is damaged, so the cloud cannot replace it. Find it with fetchAgents and revoke it with revokeAgent: this releases its devices and receipt home.\n',
-  )
-  return undefined
-}
-
-/** True if the ledger is readable. Throws if it is damaged and must not be renamed. */
-function isSound(ledger: string, mayRename: boolean): boolean {
-  try {
-    openLedgerFile(ledger).close()
-    return true
-  } catch (error) {
-    if (error instanceof LedgerDamaged && mayRename) return false
-    throw error
-  }
-}
-
-/** Renames a damaged ledger, after its write-ahead log: SQLite would apply that log to the next ledger. */
-function renameDamagedLedger(ledger: string, { clock }: Platform): void {
-  const aside = ledger.replace(/\.db$/, `-damaged-${new Date(clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}.db`)
-  for (const suffix of ['-wal', '-shm', ''])
-    if (existsSync(ledger + suffix)) renameSync(ledger + suffix, aside + suffix)
-  process.stderr.write(
-    `The ledger is damaged and was renamed to ${aside}. Rows that the cloud had not received are lost.\n`,
-  )
-}
 
 export type EdgeSettings = Values<typeof EDGE_OPTIONS>
 
@@ -190,15 +105,18 @@ export async function startEdge(
   }
   try {
     hideFromOthers(data, ['ledger.db', 'items.db'])
-    const server = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn })
+    const certificate = certificateOf(settings, config, platform, log)
+    if (certificate) stops.push(certificate.stop)
+    const server = await listen({ host, port: settings.port, flag: 'port', platform, warn: log.warn, certificate })
     stops.push(server.close)
+    const scheme = certificate ? 'https' : 'http'
     const pushes = pushPort()
     const agent = startAgent({
-      ...partsOf(settings, log),
+      ...partsOf(settings, identity, log),
       platform,
       identity,
       config,
-      ...lanAddress({ host, port: server.port, hosts: config.hosts, cloud: identity.cloud }),
+      ...lanAddress({ scheme, host, port: server.port, hosts: config.hosts, cloud: identity.cloud }),
       openLink: deviceLinks(settings, pushes, platform, log, stops),
       deviceDiscovery: deviceDiscovery(settings.pcscdSocket, platform),
       ...parts,
@@ -208,14 +126,24 @@ export async function startEdge(
     const credential = ownCredential(data, platform, log)
     const { lostLines: lostLogLines } = log
     server.serve(localApp(agent, { hosts: () => hosts, log, credential, dataDir: resolve(data), pushes, lostLogLines }))
-    const url = `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}`
-    const isFirstStart = storeUrls(agent, [url, ...hosts.map((name) => `http://${name}`)], log)
+    const url = `${scheme}://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}`
+    const isFirstStart = storeUrls(agent, [url, ...hosts.map((name) => `${scheme}://${name}`)], log)
     await agent.ready(FIRST_CONTACT_MS)
     return { url, agent, isFirstStart, newPairingUrl: () => newPairingUrl(agent, url), stop }
   } catch (error) {
     await stop()
     throw error
   }
+}
+
+/** The certificate of the agent's pages and API. Undefined without `--tls-cert`. */
+function certificateOf(settings: EdgeSettings, { hosts }: AgentConfig, platform: Platform, log: ProcessLog) {
+  const files = tlsFilesOf(settings)
+  if (!files) return undefined
+  const { host } = settings
+  const isEverywhere = host === '0.0.0.0' || host === '::'
+  const names = [...(isEverywhere ? [] : [host]), ...hosts.map((name) => name.replace(/:\d+$/, ''))]
+  return openServerCertificate(files, { platform, log, hosts: names })
 }
 
 type Stop = () => Promise<void> | void
@@ -232,13 +160,15 @@ async function enrolledIdentity(data: string): Promise<Identity> {
 }
 
 /** Files, network and log of this machine for the agent. */
-function partsOf({ data, runtimeDir, config, mqttUrl }: EdgeSettings, log: ProcessLog) {
+function partsOf({ data, runtimeDir, config, mqttUrl, ca: caFile }: EdgeSettings, identity: Identity, log: ProcessLog) {
+  // The option replaces the CA of the enrolment, so that a renewed CA needs no new enrolment.
+  const ca = caFile === undefined ? identity.ca : readCa('--ca', caFile)
   return {
     dataDir: data,
     keepIdentity: (changed: Identity) => writeIdentity(data, changed, secretFiles),
     secretFiles,
-    fetch: boundedFetch,
-    openLine: openMqttLine,
+    fetch: agentFetch(ca),
+    openLine: ca === undefined ? openMqttLine : mqttLineTrusting(ca),
     log,
     runtimeFiles: runtimeFiles(runtimeDir),
     ...(config !== undefined && { configFile: configFile(config) }),

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { KeyPlace } from '../../cloud/authority/key-files.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
+import type { MigrationMode } from '../../cloud/persistence/migrate.ts'
 import type { Pooling } from '../../cloud/persistence/pooling.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import { inspectPostgres } from '../backup/postgres-dump.ts'
@@ -14,6 +15,8 @@ export interface DatabaseLocation {
   data: string
   databaseUrl: string | undefined
   databasePooling?: Pooling
+  /** Default: `apply`. */
+  migrations?: MigrationMode
 }
 
 /**
@@ -21,14 +24,16 @@ export interface DatabaseLocation {
  * database was copied to PostgreSQL, unless `isForRestore`.
  */
 export async function withDatabase<T>(
-  { data, databaseUrl, databasePooling = 'session' }: DatabaseLocation,
+  { data, databaseUrl, databasePooling = 'session', migrations = 'apply' }: DatabaseLocation,
   work: (database: Database) => Promise<T>,
   isForRestore = false,
 ): Promise<T> {
   const file = join(data, 'cloud.db')
   if (!isForRestore) assertNotCopied({ data, databaseUrl })
   const database = await openDatabase(
-    databaseUrl === undefined ? { file } : { url: databaseUrl, ...realPlatform(), pooling: databasePooling },
+    databaseUrl === undefined
+      ? { file, migrations }
+      : { url: databaseUrl, ...realPlatform(), pooling: databasePooling, migrations },
     (failure) => {
       throw failure
     },

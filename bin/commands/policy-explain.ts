@@ -8,6 +8,7 @@ import {
 } from '../../policy/policy-explanation.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import type { POLICY_EXPLAIN_OPTIONS } from '../settings.ts'
+import { fetchTrustingFile } from '../tls/private-ca.ts'
 
 type Settings = Values<typeof POLICY_EXPLAIN_OPTIONS>
 type Client = ReturnType<typeof createClient>
@@ -26,7 +27,7 @@ export async function runPolicyExplain(settings: Settings): Promise<void> {
   ]
   if (deviceId === undefined || action === 'none' || key === undefined)
     throw new WrongUsage(missing.filter((fault) => fault !== false))
-  const client = createClient({ baseUrl, key })
+  const client = createClient({ baseUrl, key, platform: { fetch: fetchTrustingFile(settings.ca) } })
   const device = await findDevice(client, settings.storeId, deviceId)
   const { policy, version } = await client.fetchProtectionPolicy({ storeId: device.storeId })
   const question = { device: factsOf(device), action, category, brand, priceCent, hasOperator: operator }

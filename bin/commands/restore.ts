@@ -1,8 +1,11 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { keysOf, loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles, type KeyPlace } from '../../cloud/authority/key-files.ts'
 import { assertNamedKeys } from '../../cloud/authority/key-names.ts'
 import { markRestored, type RestoreSummary } from '../../cloud/restore/mark-restored.ts'
+import { sealer } from '../../cloud/authority/sealing.ts'
+import { addErasures, type ListedErasure } from '../../cloud/customers/erasures.ts'
+import { collectErasures, writeErasures } from '../backup/erasures.ts'
 import { copyFlushed, copyFolder, flush, makeFolder } from '../backup/files.ts'
 import { readBackup, type Manifest } from '../backup/manifest.ts'
 import { checkDump, dropTables, loadPostgres, inspectPostgres } from '../backup/postgres-dump.ts'
@@ -11,7 +14,9 @@ import { assertRestored, restoringFolder } from '../backup/unfinished.ts'
 import { counted } from '../counted.ts'
 import { removeCopyRecord } from '../database-copy/copy-record.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
+import { keyPlaceOf } from '../key-place.ts'
 import { WrongUsage, type Values } from '../options.ts'
+import { printNote } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { RESTORE_OPTIONS } from '../settings.ts'
@@ -20,10 +25,13 @@ import { assertKnownDatabase, assertNoCloudBelow, withDatabase, type DatabaseLoc
 /**
  *   check backup ─▶ copy to DATA/restoring ─▶ check keys ─▶ raise generation ─▶ rename old data ─▶ move new data in
  *
+ * Before the old data goes, the restore collects the erasures of customers, and adds them to the restored database.
+ *
  * The new generation is durable before a cloud can use the restored data: no cloud starts while the folder `restoring`
  * exists.
  */
 type Settings = Values<typeof RESTORE_OPTIONS>
+type Restored = RestoreSummary & { readonly erasures: { readonly added: number; readonly unreadable: number } }
 
 export async function runRestore(settings: Settings): Promise<void> {
   const { data, from, after } = settings
@@ -50,15 +58,15 @@ export async function runRestore(settings: Settings): Promise<void> {
 }
 
 /** Raises the generation of a database that was restored by other means. */
-async function raiseGenerationOnly(settings: Settings): Promise<RestoreSummary> {
+async function raiseGenerationOnly(settings: Settings): Promise<Restored> {
   assertRestored(settings.data)
   await assertNoOtherConnections(settings)
-  const restored = await raiseGeneration(settings, settings.data)
+  const restored = await raiseGeneration(settings, { keys: keyPlaceOf(settings), erasures: [] })
   if (settings.databaseUrl === undefined) removeCopyRecord(settings.data)
   return restored
 }
 
-async function fromBackup(settings: Settings, from: string, manifest: Manifest): Promise<RestoreSummary> {
+async function fromBackup(settings: Settings, from: string, manifest: Manifest): Promise<Restored> {
   const { data, databaseUrl } = settings
   const wanted = databaseUrl === undefined ? 'sqlite' : 'postgres'
   if (manifest.database !== wanted)
@@ -68,31 +76,39 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
   const staging = restoringFolder(data)
   const takesKeys = restoresBackupKeys(settings, manifest)
   await assertMayReplace(settings)
-  if (databaseUrl !== undefined) await assertRestorable(from, manifest, takesKeys ? from : data)
+  if (databaseUrl !== undefined) await assertRestorable(from, manifest, takesKeys ? keysOf(from) : keyPlaceOf(settings))
+  const erasures = await collectErasures(settings, { from, staging }, printNote)
   rmSync(staging, { recursive: true, force: true })
   makeFolder(staging)
+  writeErasures(staging, erasures)
   flush(data)
   if (takesKeys) copyFolder(join(from, 'keys'), join(staging, 'keys'))
-  const keyFolder = takesKeys ? staging : data
+  const keys = takesKeys ? keysOf(staging) : keyPlaceOf(settings)
   const restored =
     databaseUrl === undefined
-      ? await stageSqlite(from, staging, keyFolder)
-      : await fillPostgres(settings, databaseUrl, from, keyFolder)
+      ? await stageSqlite(from, staging, { keys, erasures })
+      : await fillPostgres(settings, databaseUrl, from, { keys, erasures })
   copyFolder(join(from, 'images'), join(data, 'images'))
   swap(settings, staging)
   return restored
 }
 
 /**
- * True to restore the keys of the backup. Existing keys are replaced only with --force. Throws if neither the backup
- * nor the data folder has keys.
+ * True to restore the keys of the backup into the data folder. Existing keys are replaced only with --force, and keys
+ * in another place never. Throws if neither the backup nor the place of the keys has keys.
  */
-function restoresBackupKeys({ data, force }: Settings, manifest: Manifest): boolean {
-  const own = join(data, 'keys')
-  const hasOwn = existsSync(join(own, 'master.key')) && existsSync(join(own, 'root.json'))
-  if (manifest.keys === 'included') return force || !hasOwn
-  if (hasOwn) return false
-  throw new Error(`this backup contains no keys: put master.key and root.json, which you keep apart, into ${own} first`)
+function restoresBackupKeys(settings: Settings, { keys }: Manifest): boolean {
+  const own = keyPlaceOf(settings)
+  const missing = [own.master, own.root].filter((file) => !existsSync(file))
+  const standard = keysOf(settings.data)
+  const isStandard = own.master === standard.master && own.root === standard.root
+  if (keys === 'included' && isStandard) return settings.force || missing.length > 0
+  if (missing.length === 0) return false
+  throw new Error(
+    keys === 'included'
+      ? `${missing.join(' and ')} is missing: copy it from the folder keys of the backup first`
+      : `this backup contains no keys: put ${missing.join(' and ')}, which you keep apart, in place first`,
+  )
 }
 
 async function assertMayReplace(settings: Settings): Promise<void> {
@@ -119,11 +135,17 @@ async function assertNoOtherConnections({ databaseUrl, force }: Settings): Promi
     )
 }
 
-async function stageSqlite(from: string, staging: string, keyFolder: string): Promise<RestoreSummary> {
+/** Keys of the restored database, and the erasures to add to it. */
+interface Additions {
+  readonly keys: KeyPlace
+  readonly erasures: readonly ListedErasure[]
+}
+
+async function stageSqlite(from: string, staging: string, additions: Additions): Promise<Restored> {
   const file = join(staging, 'cloud.db')
   copyFlushed(join(from, 'cloud.db'), file)
   checkCopy(file)
-  const restored = await raiseGeneration({ data: staging, databaseUrl: undefined }, keyFolder)
+  const restored = await raiseGeneration({ data: staging, databaseUrl: undefined }, additions)
   // Merges the write-ahead log into the file, so that the file can be moved.
   checkCopy(file)
   flush(file)
@@ -132,30 +154,32 @@ async function stageSqlite(from: string, staging: string, keyFolder: string): Pr
 }
 
 /** Checks the dump and the keys. Call it before tables are dropped, because dropped tables cannot be recovered. */
-async function assertRestorable(from: string, { needs }: Manifest, withKeys: string): Promise<void> {
+async function assertRestorable(from: string, { needs }: Manifest, keys: KeyPlace): Promise<void> {
   await checkDump(join(from, 'cloud.dump'))
-  const missing = ['master.key', 'root.json']
-    .map((name) => join(withKeys, 'keys', name))
-    .find((file) => !existsSync(file))
+  const missing = [keys.master, keys.root].find((file) => !existsSync(file))
   if (missing !== undefined)
     throw new Error(`${missing} is missing: put the keys that belong to this backup there first`)
-  if (needs) assertNamedKeys(needs, await loadKeyFiles(keysOf(withKeys), secretFiles, realPlatform().random))
+  if (needs) assertNamedKeys(needs, await loadKeyFiles(keys, secretFiles, realPlatform().random))
 }
 
-async function fillPostgres(settings: Settings, url: string, from: string, keyFolder: string): Promise<RestoreSummary> {
+async function fillPostgres(settings: Settings, url: string, from: string, additions: Additions): Promise<Restored> {
   await dropTables(url, (await inspectPostgres(url)).tables)
   await loadPostgres(url, join(from, 'cloud.dump'))
-  return raiseGeneration(settings, keyFolder)
+  return raiseGeneration(settings, additions)
 }
 
-/** Checks that the keys belong to the database, and raises the generation. */
-async function raiseGeneration(place: DatabaseLocation, keyFolder: string): Promise<RestoreSummary> {
+/** Checks that the keys belong to the database, raises the generation, and adds the erasures. */
+async function raiseGeneration(place: DatabaseLocation, { keys, erasures }: Additions): Promise<Restored> {
   const platform = realPlatform()
   return withDatabase(
     place,
     async (database) => {
-      const files = await loadKeyFiles(keysOf(keyFolder), secretFiles, platform.random)
-      return database.write((db) => markRestored(db, files, platform))
+      const files = await loadKeyFiles(keys, secretFiles, platform.random)
+      const seals = sealer(files.sealingKeys, platform.random)
+      return database.write(async (db) => {
+        const summary = await markRestored(db, files, platform)
+        return { ...summary, erasures: await addErasures(db, erasures, seals) }
+      })
     },
     true,
   )
@@ -181,19 +205,27 @@ function swap({ data, databaseUrl }: Settings, staging: string): void {
   flush(data)
 }
 
-function print({ json }: Settings, { generation, agents, revoked, lastSignedMs }: RestoreSummary): void {
+function print({ json, after }: Settings, { generation, agents, revoked, lastSignedMs, erasures }: Restored): void {
   const until = lastSignedMs === undefined ? undefined : new Date(lastSignedMs).toISOString()
   process.stderr.write(
     [
       `Restored as generation ${generation}.${until === undefined ? '' : ` The backup ends at about ${until}.`}`,
       `${counted(agents, 'agent sends its', 'agents send their')} journal rows again. Until all agents of a store have done so, for at most 11 minutes, the cloud grants nothing in that store.`,
       'Repeat your changes since the backup: revoked API keys, signing keys and agents, moved receipt homes, changed policies. Re-enrol agents that were enrolled since (untag edge enrol --replace).',
+      after
+        ? 'Also repeat erasures of customers since then (eraseCustomerData).'
+        : `${counted(erasures.added, 'erasure of a customer', 'erasures of customers')} will be repeated when the cloud starts.`,
+      ...(erasures.unreadable > 0
+        ? [
+            `${counted(erasures.unreadable, 'erasure was', 'erasures were')} sealed with another master key: repeat them with eraseCustomerData.`,
+          ]
+        : []),
       '',
     ].join('\n'),
   )
   process.stdout.write(
     json
-      ? `${JSON.stringify({ generation, agents, revoked, ...(until !== undefined && { backupEnds: until }) })}\n`
+      ? `${JSON.stringify({ generation, agents, revoked, erasures: erasures.added, ...(until !== undefined && { backupEnds: until }) })}\n`
       : `${generation}\n`,
   )
 }

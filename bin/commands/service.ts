@@ -9,6 +9,7 @@ import { realPlatform } from '../platform.ts'
 import { replaceFile } from '../replace-file.ts'
 import { secretFiles } from '../secret-files.ts'
 import { nextSteps, serviceFiles, type ServiceFile, type ServiceName, type UnitPlaces } from '../service/units.ts'
+import { tlsFilesOf } from '../tls/server-certificate.ts'
 import type { SERVICE_CLOUD_OPTIONS, SERVICE_EDGE_OPTIONS, SERVICE_REMOVE_OPTIONS } from '../settings.ts'
 
 /** Folders that the sandbox of a service hides. */
@@ -17,7 +18,7 @@ const HIDDEN = /^\/(?:home|root|run\/user|tmp|var\/tmp)\//
 /** Writes the unit of the cloud, and creates its keys. */
 export async function runServiceInstallCloud(settings: Values<typeof SERVICE_CLOUD_OPTIONS>): Promise<void> {
   const keysDir = resolve(settings.keysDir)
-  const files = serviceFiles('cloud', placesOf(keysDir))
+  const files = serviceFiles('cloud', { ...placesOf(keysDir), tls: tlsOf(settings) })
   if (settings.print) return print(files)
   writeAll(settings.out, files)
   mkdirSync(dirname(keysDir), { recursive: true, mode: 0o755 })
@@ -27,7 +28,7 @@ export async function runServiceInstallCloud(settings: Values<typeof SERVICE_CLO
 
 /** Writes the unit of the agent. */
 export function runServiceInstallEdge(settings: Values<typeof SERVICE_EDGE_OPTIONS>): void {
-  const files = serviceFiles('edge', placesOf(''))
+  const files = serviceFiles('edge', { ...placesOf(''), tls: tlsOf(settings) })
   if (settings.print) return print(files)
   writeAll(settings.out, files)
   report('edge', settings, files)
@@ -48,6 +49,12 @@ export function runServiceRemove(name: ServiceName, { out, json }: Values<typeof
   if (json) process.stdout.write(`${JSON.stringify({ removed })}\n`)
   else
     process.stdout.write(removed.map((file) => `removed ${file}\n`).join('') || `there is no unit of untag ${name}\n`)
+}
+
+/** Absolute paths of certificate and key. They need not exist yet. */
+function tlsOf(settings: Values<typeof SERVICE_EDGE_OPTIONS>): UnitPlaces['tls'] {
+  const files = tlsFilesOf(settings)
+  return files && { tlsCert: resolve(files.tlsCert), tlsKey: resolve(files.tlsKey) }
 }
 
 function placesOf(keysDir: string): UnitPlaces {

@@ -117,9 +117,13 @@ async function serveGate({ host, port, tags, walkers }: Settings) {
   const lines = createInterface({ input: process.stdin })
   lines.on('line', (line) => {
     const fault = faults[line.trim()]
+    const [, epcs = '', direction = 'out'] =
+      /^walk ((?:[0-9A-Fa-f]{4,64} )*[0-9A-Fa-f]{4,64})(?: (in|out))?$/.exec(line.trim()) ?? []
     if (fault) fault()
+    else if (epcs !== '')
+      void people.walk({ epcs: epcs.toUpperCase().split(' '), direction: direction === 'in' ? 'in' : 'out' })
     else if (!setInputBy(line, reader.setInput))
-      printNote(`type one of: ${Object.keys(faults).join(', ')}, input NUMBER on|off`)
+      printNote(`type one of: ${Object.keys(faults).join(', ')}, input NUMBER on|off, walk EPC… in|out`)
   })
   return {
     ...service,

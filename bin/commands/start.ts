@@ -12,12 +12,14 @@ import { readOptions } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import { stopOnSignals } from '../shutdown.ts'
-import { startCloud, type RunningCloud } from './cloud.ts'
+import { startCloud, type CloudSettings, type RunningCloud } from './cloud.ts'
 import { startDemoDevices } from './demo-devices.ts'
-import { demoFile, demoKey, demoOperator } from './demo-secrets.ts'
+import { demoFile, demoKey, demoOperator, demoOwner } from './demo-secrets.ts'
 import { rfidStore } from './demo-store.ts'
+import { fillDemoWeek } from './demo-week.ts'
 import { demonstration } from './demonstration.ts'
-import { enrolAgent, startEdge } from './edge.ts'
+import { startEdge } from './edge.ts'
+import { enrolAgent } from './edge-enrol.ts'
 
 /** Starts the demonstration: cloud, MQTT broker, one agent and three simulated lanes with sandbox data. */
 export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<void> {
@@ -30,11 +32,13 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
   stopOnSignals(stop)
   try {
     const notes: string[] = []
+    const file = demoFile(settings.data, secretFiles)
+    await fillDemoWeek(cloudSettings(settings), file, platform, log)
     const running = await startAnyPort(settings, log, notes)
     stops.push(running.stop)
     const { baseUrl } = running
-    const file = demoFile(settings.data, secretFiles)
     const key = await demoKey(running, file)
+    const consolePassword = await demoOwner(running, file)
     const api = shopper({ baseUrl, key, fetch })
     const store = await rfidStore(api)
 
@@ -57,6 +61,9 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       port: settings.edgePort,
       mqttUrl: running.mqttUrl,
       pcscdSocket: PCSCD_SOCKET,
+      tlsCert: undefined,
+      tlsKey: undefined,
+      ca: undefined,
       trace: undefined,
       runtimeDir: undefined,
       json: settings.json,
@@ -75,6 +82,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       baseUrl,
       key,
       pin,
+      consolePassword,
       notes,
       api,
       store,
@@ -95,14 +103,18 @@ function isTaken(error: unknown): error is Error {
   return error instanceof Error && error.message.includes('is taken')
 }
 
+function cloudSettings({ port, mqttPort, data, allowPrivateTargets }: Values<typeof START_OPTIONS>): CloudSettings {
+  const defaults = readOptions(CLOUD_OPTIONS, [], {})
+  return { ...defaults, port, mqttPort, allowPrivateTargets, data: join(data, 'cloud') }
+}
+
 async function startAnyPort(
   settings: Values<typeof START_OPTIONS>,
   log: ReturnType<typeof newLog>,
   notes: string[],
 ): Promise<RunningCloud> {
-  const { port, mqttPort, data, allowPrivateTargets } = settings
-  const defaults = readOptions(CLOUD_OPTIONS, [], {})
-  const wanted = { ...defaults, port, mqttPort, allowPrivateTargets, data: join(data, 'cloud') }
+  const wanted = cloudSettings(settings)
+  const { port, mqttPort } = wanted
   try {
     return await startCloud(wanted, realPlatform(), log)
   } catch (error) {

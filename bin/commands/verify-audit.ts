@@ -15,7 +15,10 @@ export async function runVerifyAudit(settings: Values<typeof VERIFY_AUDIT_OPTION
   if (settings.json) process.stdout.write(`${JSON.stringify({ ok: broken.length === 0, chains, unsealed })}\n`)
   if (broken.length > 0) throw new Error(`the audit log was changed:\n${broken.join('\n')}`)
   if (settings.json) return
-  const lines = chains.map(({ tenant, entries, hash }) => `${tenant}  ${counted(entries, 'entry', 'entries')}  ${hash}`)
+  const lines = chains.map(
+    ({ tenant, entries, pruned, hash }) =>
+      `${tenant}  ${counted(entries, 'entry', 'entries')}${pruned === 0 ? '' : `, the first ${pruned} deleted by retention`}  ${hash}`,
+  )
   process.stdout.write(
     [
       ...lines,

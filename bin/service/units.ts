@@ -9,6 +9,8 @@ export interface UnitPlaces {
   program: string
   /** Folder of the cloud's keys, which only root reads. */
   keysDir: string
+  /** Certificate and key of the service, which only root reads. Absent: no TLS, or the service reads its own files. */
+  tls?: { readonly tlsCert: string; readonly tlsKey: string } | undefined
 }
 
 /** A file of a service, below the folder for settings such as `/etc`. */
@@ -57,7 +59,7 @@ NotifyAccess=all
 ExecStart=${quoted(places.node)} --max-semi-space-size=4 ${quoted(places.program)} ${name}
 EnvironmentFile=-/etc/untag/${name}.env
 Environment=UNTAG_DATA_DIR=/var/lib/untag-${name}
-${name === 'cloud' ? cloudLines(places) : edgeLines()}
+${name === 'cloud' ? cloudLines(places) : edgeLines()}${tlsLines(places)}
 Restart=always
 RestartSec=5
 # Exit code 2: the settings are wrong, so a restart does not help.
@@ -95,7 +97,17 @@ LoadCredential=root.json:${plainPath(keysDir)}/root.json
 Environment=UNTAG_KEYS_DIR=%d
 # Migrations of a large database take minutes.
 TimeoutStartSec=15min
-TimeoutStopSec=60`
+# The program ends by itself: at most 35 s after the highest --drain-delay, 300 s.
+TimeoutStopSec=350`
+}
+
+function tlsLines({ tls }: UnitPlaces): string {
+  if (!tls) return ''
+  return `
+# systemd copies these files when the service starts: restart the service after each renewal.
+LoadCredential=tls.crt:${plainPath(tls.tlsCert)}
+LoadCredential=tls.key:${plainPath(tls.tlsKey)}
+Environment=UNTAG_TLS_CERT=%d/tls.crt UNTAG_TLS_KEY=%d/tls.key`
 }
 
 function edgeLines(): string {

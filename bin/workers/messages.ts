@@ -3,7 +3,7 @@ import type { SiblingMessage } from '../../cloud/foundation/siblings.ts'
 
 /** Messages between the primary process and its workers. */
 
-/** Fields of the ready line. */
+/** Fields of the line that begins with `ready`, which the program prints when it serves requests. */
 export interface ReadyFields {
   baseUrl: string
   mqttUrl: string
@@ -21,7 +21,7 @@ export type FromWorker =
 /** From the primary process to a worker. */
 export type ToWorker =
   | { kind: 'start'; processId: string; port: number; mqttPort: number; formerRun: string | undefined }
-  /** All workers will stop: load balancers must send no more requests. */
+  /** All workers will stop. The worker reports this at `/readyz`, so that load balancers send no more requests. */
   | { kind: 'leave' }
   /** Another worker has ended. */
   | { kind: 'ended'; processId: string }

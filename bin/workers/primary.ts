@@ -16,6 +16,7 @@ import { answersHealthz } from '../service/healthz.ts'
 import { ownServiceManager } from '../service/service-manager.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
+import { hasApiTls, openCloudTls } from '../tls/cloud-tls.ts'
 import { closeLostConnections } from './lost-connections.ts'
 import type { FromWorker, ReadyFields, ToWorker } from './messages.ts'
 import { restarts } from './restarts.ts'
@@ -36,6 +37,10 @@ export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platfor
   try {
     // Creates missing keys once, before the workers read them.
     await loadKeyFiles(keyPlaceOf(settings), secretFiles, platform.random)
+    // Checks the certificate once; each worker opens it again.
+    const silent = { info: () => undefined, warn: () => undefined }
+    const tls = openCloudTls(settings, { platform, log: silent })
+    tls?.stop()
     const { host } = settings
     const port = await reservePort({ host, port: settings.port, flag: 'port' })
     const hasBroker = settings.mqttUrl === undefined
@@ -43,7 +48,7 @@ export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platfor
     const primary = new Primary({ platform, log, folder, ports: { port, mqttPort } })
     const ready = await primary.start(settings.workers)
     const metrics = await metricsServer(settings, platform, log, () => primary.collectMetrics())
-    const service = ownServiceManager(platform, log, () => answersHealthz(host, port.port))
+    const service = ownServiceManager(platform, log, () => answersHealthz(host, port.port, hasApiTls(settings)))
     const drainMs = drainDelayMs(settings)
     const stop = async () => {
       primary.leave()

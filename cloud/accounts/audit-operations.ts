@@ -4,13 +4,14 @@ import { Id, iso, Limit, definedFields, Success, Timestamp } from '../operations
 import { operation } from '../operations/operation.ts'
 import { cursorField, toPage } from '../operations/paging.ts'
 import { listAuditEntries } from './audit-queries.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 100
 
 const AuditEntry = z.strictObject({
   entryId: z.string(),
   at: z.string(),
-  actor: z.string().describe('keyId, agentId, `anyone`, or `command line`.'),
+  actor: z.string().describe('keyId, agentId, `anyone`, `command line` or `retention`.'),
   operation: z.string(),
   entityId: z.string().optional().describe('What was changed.'),
   requestId: z.string(),
@@ -26,6 +27,7 @@ export const fetchAuditLog = operation({
   name: 'fetchAuditLog',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Lists who changed what, oldest first.',
   description:
     'Lists changes in the account, in the mode of the key. A key that is bound to stores sees changes of these stores, and changes that were made with the key.',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { keyCaller, type KeyCaller } from '../foundation/caller.ts'
+import { keyCaller, type AccountCaller } from '../foundation/caller.ts'
 import { invalid, notFound } from '../foundation/failure.ts'
 import { Id, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
@@ -8,6 +8,7 @@ import { ownStore } from '../stores/own-store.ts'
 import { findKey, listKeys } from './key-queries.ts'
 import { KeyRecord, toKeyRecord } from './key-schema.ts'
 import { addKey, earlier, OVERLAP_HOURS, revokeKey, rollKey, statusOfKey } from './keys.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 /** Maximum number of stores that a key can be bound to. */
 const BOUND_STORES_LIMIT = 100
@@ -18,7 +19,7 @@ const NewKeyAnswer = z.strictObject({ ...Success, keyId: z.string(), key: z.stri
  * True if the caller may see the key. The key must have the caller's account and mode, only stores of the caller, and
  * no admin rights.
  */
-function mayKnow(caller: KeyCaller, row: ApiKeyRow): boolean {
+function mayKnow(caller: AccountCaller, row: ApiKeyRow): boolean {
   if (row.account_id !== caller.accountId || row.mode !== caller.mode || row.kind === 'admin') return false
   const own = caller.storeIds
   if (own === null) return true
@@ -36,6 +37,7 @@ export const createApiKey = operation({
   name: 'createApiKey',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Creates a key in the mode of the calling key. The response is the only one that shows it.',
   description:
     '`storeIds` binds the key to some of your stores. A bound key creates keys for its own stores only, and a key with an expiry creates keys that expire no later. The command line creates admin keys.',
@@ -74,6 +76,7 @@ export const fetchApiKeys = operation({
   name: 'fetchApiKeys',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Lists the keys of the account in the mode of the calling key, without the keys themselves.',
   changes: false,
   request: z.strictObject({}),
@@ -93,6 +96,7 @@ export const rollApiKey = operation({
   name: 'rollApiKey',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Replaces a key by a new one. Both work until the overlap ends.',
   refusals: ['key_ended', 'too_many_keys'],
   changes: true,
@@ -126,6 +130,7 @@ export const revokeApiKey = operation({
   name: 'revokeApiKey',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Revokes a key at once.',
   description: 'A key may revoke itself. `warnings` reports that, and if no secret key is left.',
   changes: true,

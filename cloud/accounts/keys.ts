@@ -19,8 +19,8 @@ export const OVERLAP_HOURS = { default: 24, max: 168 }
 export type KeyStatus = 'active' | 'expired' | 'revoked'
 
 /**
- * Returns the status of a key at a time. A revocation counts at any time: it may be later than `nowMs` if another
- * process stored it while this call waited, or with a clock that is ahead.
+ * Returns the status of a key at a time. A revocation counts even if its time is after `nowMs`. This happens if another
+ * process stored it while this call waited, or if the clock of that process is ahead.
  */
 export function statusOfKey(
   { revoked_ms, expires_ms }: Pick<ApiKeyRow, 'revoked_ms' | 'expires_ms'>,

@@ -10,6 +10,7 @@ export const rotateSigningKey = operation({
   name: 'rotateSigningKey',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: [],
   summary: 'Rotates a signing key of the cloud, or revokes one at once. For administrators.',
   description:
     'The next key, which is already published, starts to sign. The previous key stays valid until everything that it signed has expired. With `revoke`, the cloud and all agents that receive the new key set reject everything that the key signed. Keys for policy and freshness serve all accounts. Keys for tokens and receipts belong to one account, in both modes unless `mode` names one.',

@@ -1,6 +1,7 @@
 import type { Db } from '../persistence/database.ts'
 import type { AuditEntryRow, SealRow } from '../persistence/tables/accounts.ts'
 import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
+import { PRUNE_OPERATION, pruneEntity } from './prune-audit.ts'
 
 /** Entries in memory at once. */
 const AT_ONCE = 1_000
@@ -8,7 +9,10 @@ const AT_ONCE = 1_000
 /** Result for one tenant's chain: intact, or the first broken entry. */
 export interface VerifiedChain {
   tenant: string
+  /** Number of the last entry. */
   entries: number
+  /** Number of the last entry that was deleted because of its age; 0 if none was. */
+  pruned: number
   /** Hash of the last entry. To detect a rebuilt chain, compare this hash with a copy that is stored elsewhere. */
   hash: string
   broken?: { number: number; entryId: string | undefined; why: string }
@@ -20,7 +24,7 @@ export interface Verification {
   unsealed: number
 }
 
-/** Verifies every chain from its first entry. */
+/** Verifies every chain from its first entry, or from the first entry that retention has kept. */
 export async function verifyAudit(db: Db): Promise<Verification> {
   const heads = await db.selectFrom('audit_head').select('tenant').execute()
   const sealed = await db.selectFrom('audit_entry').select('tenant').distinct().where('seq', 'is not', null).execute()
@@ -36,13 +40,18 @@ export async function verifyAudit(db: Db): Promise<Verification> {
 }
 
 async function follow(db: Db, tenant: string): Promise<VerifiedChain> {
-  let [entries, hash] = [0, BEFORE_FIRST]
+  const start = await db.selectFrom('audit_head').selectAll().where('tenant', '=', tenant).executeTakeFirst()
+  const pruned = start?.pruned_seq ?? 0
+  let [entries, hash] = [pruned, pruned === 0 ? BEFORE_FIRST : (start?.pruned_hash ?? BEFORE_FIRST)]
   const broken = (entryId: string | undefined, why: string): VerifiedChain => ({
     tenant,
     entries,
+    pruned,
     hash,
     broken: { number: entries + 1, entryId, why },
   })
+  if (pruned > 0 && !(await hasRecordOfPruning(db, tenant, pruneEntity(pruned, hash))))
+    return broken(undefined, `entries up to ${pruned} are missing, and no entry records that retention deleted them`)
   for (;;) {
     const rows = await db
       .selectFrom('audit_entry')
@@ -71,8 +80,19 @@ async function follow(db: Db, tenant: string): Promise<VerifiedChain> {
     if (more) continue
     if (!head || entries > head.seq || (entries === head.seq && hash !== head.hash))
       return broken(undefined, 'the chain and its head do not agree')
-    return entries < head.seq ? broken(undefined, 'the entry is missing') : { tenant, entries, hash }
+    return entries < head.seq ? broken(undefined, 'the entry is missing') : { tenant, entries, pruned, hash }
   }
+}
+
+async function hasRecordOfPruning(db: Db, tenant: string, entity: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('audit_entry')
+    .select('entry_id')
+    .where('tenant', '=', tenant)
+    .where('entity_id', '=', entity)
+    .where('operation', '=', PRUNE_OPERATION)
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 function faultOf(row: AuditEntryRow & SealRow, number: number, previous: string): string | undefined {

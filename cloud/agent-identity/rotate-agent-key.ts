@@ -13,6 +13,7 @@ export const rotateAgentKey = operation({
   name: 'rotateAgentKey',
   area: 'agents',
   minimumPackage: 'GROW',
+  roles: [],
   summary: 'Rotates an agent’s own key. The old key stays valid until the agent uses the new one.',
   description:
     'Repeating the same key returns the same response. A different key replaces a new key that the agent has not used yet.',

@@ -9,6 +9,7 @@ import { addDays, startOfDay } from './days.ts'
 import { asCsv, asJson } from './sales-files.ts'
 import { readSales } from './sales.ts'
 import { Day, Sale, SALE_COLUMNS } from './schema.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 /** Stores per export. */
 const STORES_LIMIT = 10_000
@@ -17,6 +18,7 @@ export const exportSalesData = operation({
   name: 'exportSalesData',
   area: 'analytics',
   minimumPackage: 'PRIME',
+  roles: rolesFrom('manager'),
   summary: 'Exports all paid purchases between two dates as JSON or CSV.',
   description:
     'Both dates are inclusive. The stores follow one another, and each store’s oldest purchase comes first. The ' +

@@ -11,6 +11,7 @@ import { offersWithin } from './store-offers.ts'
 import { makeReports } from './report.ts'
 import { AnalyticsReport, Closing, Day } from './schema.ts'
 import { followersBefore, readDays } from './store-days.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const REPORTS_LIMIT = 366
 const DAYS_OF = { daily: 1, weekly: 7, monthly: 28 }
@@ -20,6 +21,7 @@ export const fetchAnalytics = operation({
   name: 'fetchAnalytics',
   area: 'analytics',
   minimumPackage: 'PRIME',
+  roles: rolesFrom('viewer'),
   summary: 'Returns reports of a store by day, week or month.',
   description:
     'Returns a report for each period between two dates, both inclusive; at most 366 reports. Weeks start on ' +
@@ -58,6 +60,7 @@ export const recordEngagement = operation({
   name: 'recordEngagement',
   area: 'analytics',
   minimumPackage: 'DISCOVER',
+  roles: [],
   summary: 'Counts an engagement of a shopper with a store or an offer.',
   description:
     'With a `userId`, a follow or favourite counts once until it is removed; `follow` and `unfollow` require ' +
@@ -84,6 +87,7 @@ export const closeStoreDay = operation({
   name: 'closeStoreDay',
   area: 'analytics',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Closes the days of a store since its last closing, permanently.',
   description:
     'A closing contains sales and refunds by VAT rate, summed from the receipts. A day can be closed ten minutes ' +
@@ -108,6 +112,7 @@ export const fetchClosings = operation({
   name: 'fetchClosings',
   area: 'analytics',
   minimumPackage: 'GROW',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the closings of a store, newest first.',
   changes: false,
   request: z.strictObject({

@@ -12,6 +12,7 @@ import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { findRequest, findZone, listRequests, listZones, messagesOf } from './queries.ts'
 import { addMessage, newTicket, openRequest, setStatus, toRequest } from './requests.ts'
 import { AssistanceRequest, Message, REQUEST_STATUSES, Zone } from './schema.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const ZONES_LIMIT = 500
 const DEFAULT_PAGE = 50
@@ -27,6 +28,7 @@ export const createZone = operation({
   name: 'createZone',
   area: 'assistance',
   minimumPackage: 'ASSIST',
+  roles: rolesFrom('manager'),
   summary: 'Creates a zone of a store with a QR code to display there.',
   description:
     'The QR code opens a page on which shoppers ask for help and exchange messages with staff, in German or ' +
@@ -63,6 +65,7 @@ export const fetchZones = operation({
   name: 'fetchZones',
   area: 'assistance',
   minimumPackage: 'ASSIST',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the zones of a store.',
   changes: false,
   request: z.strictObject({ storeId: Id }),
@@ -98,6 +101,7 @@ export const requestAssistance = operation({
   name: 'requestAssistance',
   area: 'assistance',
   minimumPackage: 'ASSIST',
+  roles: rolesFrom('associate'),
   summary: 'Requests help in a zone.',
   description: '`url` is the page of this conversation: everyone who has the address can read and write there.',
   callers: ['secret', 'publishable'],
@@ -139,6 +143,7 @@ export const fetchAssistanceRequests = operation({
   name: 'fetchAssistanceRequests',
   area: 'assistance',
   minimumPackage: 'ASSIST',
+  roles: rolesFrom('viewer'),
   summary: 'Lists requests for help in a store with their messages, the newest first.',
   description:
     'Includes requests that a security tag caused; their `reason` is `manual_assistance_required`. Requests are ' +
@@ -169,6 +174,7 @@ export const answerAssistanceRequest = operation({
   name: 'answerAssistanceRequest',
   area: 'assistance',
   minimumPackage: 'ASSIST',
+  roles: rolesFrom('associate'),
   summary: 'Answers a request for help or changes its status.',
   description:
     'With a message the request becomes `answered`, unless you send a `status`. The shopper’s next message opens ' +

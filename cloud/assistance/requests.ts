@@ -13,8 +13,6 @@ import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
  * Each reason has its own limit, so that these requests do not displace requests for tags.
  */
 const OPEN_LIMIT = 500
-/** Time from the last message or status change of a request until its deletion, ms. */
-const RETENTION_MS = 30 * 86_400_000
 const REMOVED_AT_ONCE = 200
 
 export interface Scope {
@@ -161,12 +159,12 @@ export async function openRequestForDenial({ db, platform, nowMs }: Scope, denia
     .execute()
 }
 
-/** Deletes up to 200 requests that had no message and no status change in the last 30 days. */
-export async function pruneRequests(db: Db, nowMs: number): Promise<void> {
+/** Deletes up to 200 requests whose last message and status change are from before this time, ms. */
+export async function pruneRequests(db: Db, beforeMs: number): Promise<void> {
   const old = await db
     .selectFrom('assistance_request')
     .select('request_id')
-    .where('updated_ms', '<', nowMs - RETENTION_MS)
+    .where('updated_ms', '<', beforeMs)
     .orderBy('updated_ms')
     .limit(REMOVED_AT_ONCE)
     .execute()

@@ -24,7 +24,7 @@ export interface TenantKeys {
   /** Every receipt key that is not revoked. Receipts stay readable after their key has retired. */
   readonly reading: KeyRing
   readonly records: readonly KeyRecord[]
-  /** Time epoch of the key set. */
+  /** Current time epoch. Agents ignore signed times of earlier epochs. */
   readonly timeEpoch: number
   readonly keySet: SignedKeySet
   /** Secret that derives receipt identities from purchases. */

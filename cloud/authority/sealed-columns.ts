@@ -22,10 +22,13 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
     column: 'sealed',
     contextOf: (id) => `integration_connection/${id}`,
   },
+  { table: 'erasure', id: 'erasure_id', column: 'sealed', contextOf: (id) => `erasure/${id}` },
   { table: 'store_key', id: 'store_id', column: 'sealed', contextOf: (id) => `store_key/${id}` },
   { table: 'operator', id: 'operator_id', column: 'sealed', contextOf: (id) => `operator/${id}` },
   { table: 'webhook', id: 'webhook_id', column: 'secret', contextOf: (id) => `webhook/${id}` },
   { table: 'webhook', id: 'webhook_id', column: 'old_secret', contextOf: (id) => `webhook/${id}` },
+  { table: 'console_user', id: 'user_id', column: 'totp_secret', contextOf: (id) => `console_user/${id}` },
+  { table: 'console_user', id: 'user_id', column: 'totp_next', contextOf: (id) => `console_user/${id}` },
   {
     table: 'push_subscription',
     id: 'subscription_id',

@@ -6,6 +6,7 @@ import { eanWarning } from './ean.ts'
 import { checkRow, RowError, rowErrors } from './row-errors.ts'
 import { ProductInput } from './schema.ts'
 import { BATCH_LIMIT, upsertProducts, type Upsert } from './upsert-products.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const BULK_BODY_LIMIT = 2 * 1024 * 1024
 const WARNINGS_LIMIT = 100
@@ -35,6 +36,7 @@ export const bulkImportProducts = operation({
   name: 'bulkImportProducts',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('manager'),
   summary: 'Adds up to 500 products to a store, or changes those that it already sells.',
   description:
     'Valid rows are imported even if others are invalid; `errors[]` names the invalid ones. Fields that a row ' +

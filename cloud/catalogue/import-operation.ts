@@ -8,6 +8,7 @@ import { ImportAnswer, recordImport, warningsOf } from './bulk-operations.ts'
 import { readProducts, type ReadProducts } from './import/read-products.ts'
 import { findByEans, listListings } from './queries.ts'
 import { BATCH_LIMIT, upsertProducts, type Upserted } from './upsert-products.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 /** Maximum size of the form, bytes: a file of 20 MB and 64 KB for the other fields. */
 const FORM_LIMIT = 20 * 1024 * 1024 + 64 * 1024
@@ -67,6 +68,7 @@ export const importProducts = operation({
   name: 'importProducts',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('manager'),
   summary: 'Imports products from a spreadsheet: .xlsx or .csv, up to 10,000 rows.',
   description:
     'Send a multipart form with the file as `file`; templates are at `/templates/products.xlsx` and ' +

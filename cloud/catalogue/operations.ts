@@ -12,6 +12,7 @@ import { countProducts, findDocument, findDocumentByEan, listDocuments } from '.
 import { toProduct } from './render.ts'
 import { Product, PRODUCT_NAMES } from './schema.ts'
 import { searchDocuments } from './search.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 50
 const OLDER_DEFAULT_PAGE = 100
@@ -34,6 +35,7 @@ export const fetchProducts = operation({
   name: 'fetchProducts',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the products of a store.',
   description: 'Sorted by creation time. `total` is exact.',
   callers: ['secret', 'publishable'],
@@ -119,6 +121,7 @@ export const fetchProduct = operation({
   name: 'fetchProduct',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('viewer'),
   summary: 'Returns one product by id or barcode.',
   description:
     'With `storeId` the price is that of the store, else the global price. With `storeId` the operation also ' +
@@ -137,6 +140,7 @@ export const searchProducts = operation({
   name: 'searchProducts',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('viewer'),
   summary: 'Finds products of a store by the beginnings of words.',
   description:
     'Each word of `q` must begin a word of the name or brand, or begin the EAN. A code that a scale printed ' +

@@ -14,6 +14,7 @@ import { toProduct } from './render.ts'
 import { BARCODE_FIELDS, Product, PRODUCT_CHANGES, PRODUCT_FIELDS, PRODUCT_NAMES } from './schema.ts'
 import { SYSTEM_FIELDS, settableFields } from './system-fields.ts'
 import { removeListing, writeProducts } from './write-products.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const EXAMPLE_STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 const EXAMPLE_PRODUCT = 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
@@ -44,6 +45,7 @@ export const insertProduct = operation({
   together: 'catalogue',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('manager'),
   summary: 'Adds one product to a store.',
   description:
     'The EAN identifies a product. If another store of the account sells it, the product keeps its `productId` ' +
@@ -87,6 +89,7 @@ export const updateProduct = operation({
   name: 'updateProduct',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('manager'),
   summary: 'Changes a product.',
   description:
     '`price` and `oldPrice` apply to this store, all other fields to the product in every store. Omitted fields ' +
@@ -112,6 +115,7 @@ export const registerProductToStore = operation({
   name: 'registerProductToStore',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('manager'),
   summary: 'Adds a product of the account to another store, or sets the price at which a store sells it.',
   description:
     'Without `price` a new store gets the global price, and a store that already sells the product keeps its ' +
@@ -141,6 +145,7 @@ export const removeProductFromStore = operation({
   name: 'removeProductFromStore',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('manager'),
   summary: 'Removes a product from a store.',
   description:
     'Other stores and past purchases keep the product. If you insert it again, it gets the same `productId`. ' +

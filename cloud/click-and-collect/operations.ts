@@ -14,6 +14,7 @@ import { countOrders, findOrder, listOrders } from '../pickup-orders/queries.ts'
 import { Order, OrderRequest } from '../pickup-orders/schema.ts'
 import { reservedUntil, submitOrder } from './submit-order.ts'
 import { orderOfCode } from './verify-code.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 50
 const PICKED_LIMIT = 1_000
@@ -30,6 +31,7 @@ export const submitClickCollectOrder = operation({
   name: 'submitClickCollectOrder',
   area: 'click and collect',
   minimumPackage: 'GO',
+  roles: rolesFrom('associate'),
   summary: 'Orders products for pick-up in a store.',
   description:
     'Uses the prices of the store. Counted stock and tagged items are reserved until 7 days after the estimated ' +
@@ -64,6 +66,7 @@ export const updateClickCollectStatus = operation({
   name: 'updateClickCollectStatus',
   area: 'click and collect',
   minimumPackage: 'GO',
+  roles: rolesFrom('associate'),
   summary: 'Moves an order to its next status.',
   description:
     'pending → confirmed (or `accepted`) → preparing (optional) → ready → picked_up; all but picked_up can move ' +
@@ -104,6 +107,7 @@ export const verifyPickupCode = operation({
   name: 'verifyPickupCode',
   area: 'click and collect',
   minimumPackage: 'GO',
+  roles: rolesFrom('associate'),
   summary: 'Finds the order of a pick-up code and lists the goods to hand over.',
   description:
     'Does not change the order: use `updateClickCollectStatus` with the same code. Returns 404 if no open or ' +
@@ -126,6 +130,7 @@ export const fetchClickCollectOrders = operation({
   name: 'fetchClickCollectOrders',
   area: 'click and collect',
   minimumPackage: 'GO',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the orders of a store, the newest first.',
   changes: false,
   request: z.strictObject({

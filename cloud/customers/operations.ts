@@ -3,8 +3,10 @@ import { keyCaller, type Caller } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import { Success, text } from '../operations/fields.ts'
 import { operation, type ReadContext } from '../operations/operation.ts'
+import { finishErasure, recordErasure } from './erasures.ts'
 import type { Customer } from './personal-table.ts'
 import { PERSONAL_TABLES } from './personal-tables.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const UserId = text(128).describe('The customer id that you sent at check-in, at checkout or with engagements.')
 
@@ -27,6 +29,7 @@ export const exportCustomerData = operation({
   name: 'exportCustomerData',
   area: 'customers',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Exports all stored data of one customer.',
   description:
     'Grouped by kind: purchases, orders, sessions, loyalty, follows, favourites, requests for help. The ' +
@@ -72,6 +75,7 @@ export const eraseCustomerData = operation({
   name: 'eraseCustomerData',
   area: 'customers',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Erases the data of one customer.',
   description:
     'Purchases and their receipts stay under a random pseudonym that cannot be mapped back; all other data is ' +
@@ -82,6 +86,7 @@ export const eraseCustomerData = operation({
   example: { userId: 'shopper-17' },
   async steps(work, { userId }) {
     const who = customerOf(work.caller, userId)
+    const erasureId = await work.step((call) => recordErasure(call, who))
     const records: Record<string, number> = {}
     for (const { table, name = table, erase } of PERSONAL_TABLES) {
       records[name] = 0
@@ -90,6 +95,7 @@ export const eraseCustomerData = operation({
         work.progress({ records })
       }
     }
+    await work.step((call) => finishErasure(call, erasureId))
     return { success: true as const, erased: true as const, records }
   },
 })

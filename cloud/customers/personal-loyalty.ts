@@ -108,22 +108,46 @@ export const loyaltyMemberships: PersonalTable = {
   },
   async erase({ db }, who) {
     const rows = await membershipsOf(db, who, '')
-    for (const { program_id } of rows) {
-      // Erases entries that were written since the ledger was erased.
-      const since = await db
-        .deleteFrom('loyalty_entry')
-        .where('program_id', '=', program_id)
-        .where('user_id', '=', who.userId)
-        .returning(ENTRY)
-        .execute()
-      const members = await db
-        .deleteFrom('loyalty_member')
-        .where('program_id', '=', program_id)
-        .where('user_id', '=', who.userId)
-        .returning(['program_id', 'month'])
-        .execute()
-      await subtractFromMonths(db, [...since, ...members.map((member) => ({ ...member, kind: 'join', amount: 0 }))])
-    }
+    // Erases entries that were written since the ledger was erased.
+    for (const { program_id } of rows)
+      while ((await eraseMembership(db, { program_id, user_id: who.userId }, ROWS_AT_ONCE)) === ROWS_AT_ONCE);
     return rows.length
   },
+}
+
+/**
+ * Erases at most `limit` entries of a member, oldest first, and after the last entry the member. Returns the number of
+ * erased rows; `limit` if entries may be left.
+ */
+export async function eraseMembership(
+  db: Db,
+  { program_id, user_id }: { program_id: string; user_id: string },
+  limit: number,
+): Promise<number> {
+  const entries = await db
+    .selectFrom('loyalty_entry')
+    .select('entry_id')
+    .where('program_id', '=', program_id)
+    .where('user_id', '=', user_id)
+    .orderBy('entry_id')
+    .limit(limit)
+    .execute()
+  const ids = entries.map((row) => row.entry_id)
+  if (ids.length > 0)
+    await subtractFromMonths(
+      db,
+      await db.deleteFrom('loyalty_entry').where('entry_id', 'in', ids).returning(ENTRY).execute(),
+    )
+  if (ids.length === limit) return limit
+  const members = await db
+    .deleteFrom('loyalty_member')
+    .where('program_id', '=', program_id)
+    .where('user_id', '=', user_id)
+    .returning(['program_id', 'month'])
+    .execute()
+  await subtractFromMonths(
+    db,
+    members.map((member) => ({ ...member, kind: 'join', amount: 0 })),
+  )
+  return ids.length + members.length
 }

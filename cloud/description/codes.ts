@@ -22,14 +22,14 @@ export const REASON_TEXTS = codes({
   already_redeemed: 'This step of the authorization is used up.',
   already_refunded: 'These lines, or all that was paid, were refunded before.',
   answer_not_understood:
-    'The till or ERP system answered outside its API. Read `error`, and check the address of the system.',
+    'The answer of the till or ERP system does not match its API. Read `error`, and check the address of the system.',
   awaiting_approval: 'Staff must check the basket first: call `approveCheckout`.',
   balance_too_low: 'The customer has too few points. Nothing was deducted.',
   batches_only: 'Agents report events in signed rows of their journal (`batch`), not in `events`.',
   checkout_ended: 'The checkout has ended. Start a new one.',
   claimed_by_agent: 'The device belongs to an agent. Present the token there: `POST /v1/authorize`.',
   clock_untrusted:
-    'The clock of the cloud jumped or was set back. The cloud signs again after 60 s, or when its clock is right.',
+    'The cloud’s clock jumped. The cloud signs again after 60 s without a jump; after a step back, when the lost time has passed.',
   code_blocked: 'The enrolment code was tried too often. Create a new one.',
   code_used: 'Another agent has used the enrolment code. Create a new one.',
   database_unavailable:
@@ -50,7 +50,7 @@ export const REASON_TEXTS = codes({
   item_in_another_store:
     'The item is registered in another of your stores. Set it to `transfer_in_transit` there, then call `registerProtectedItems` here.',
   item_mismatch:
-    'The item is not of the line’s product, or items of one line differ. `details` names the tag and the cause.',
+    'The item is not of the line’s product, or the items of one line differ in product or price. See `details`.',
   item_not_sellable:
     'The item is paid, returned or on hold; `details` names the tag. A tag may be used again once `updateItemStatus` made it `sellable`.',
   item_status_differs:
@@ -58,6 +58,7 @@ export const REASON_TEXTS = codes({
   key_bound_to_stores: 'This key is bound to stores. Use a key of the whole account.',
   key_ended: 'The key is revoked or expired. Create a new one.',
   key_taken: 'Another agent is enrolled with this key.',
+  last_owner: 'This is the last owner of the account. Make another user an owner first.',
   ledger_fork: 'Two copies of the ledger of this agent exist. Decide with `resolveAgentFork`.',
   ledger_generation: 'The agent must report with the ledger generation that `error` names.',
   ledger_taken: 'Another agent uses this ledger. Start with a new ledger.',
@@ -93,14 +94,25 @@ export const REASON_TEXTS = codes({
   registration_decided: 'The registration was approved or rejected before.',
   registration_pending: 'The registration waits for its review.',
   registration_rejected: 'The registration was rejected; `error` has the reason. Register again.',
+  release_not_supported:
+    'The release of the agent does not fit the cloud. Upgrade the cloud first, then its agents, one step at a time.',
   request_closed: 'A closed request for help stays closed. Open another one.',
   resyncing:
     'The cloud was restored from a backup and waits for the reports of the agents, 11 minutes at most. Repeat after `Retry-After`.',
+  role_too_low: 'The role of the user is too low for this operation. An owner or admin can change it.',
   scan_and_go_off: 'Scan and go is switched off. Switch it on in the settings of the store.',
+  second_factor_exists: 'The user has a second factor. Remove it first with `removeSecondFactor`.',
+  second_factor_missing: 'The user has no second factor.',
+  second_factor_not_begun: 'Call `beginSecondFactor` first, then confirm a code of the app.',
+  second_factor_needed: 'The session may use sandbox data only. Add a second factor, then sign in with it.',
   secret_keys_only: 'Call this from your server, with a secret key.',
   secret_not_allowed: 'Secret keys may not call this operation.',
   session_without_customer:
     'The session names no customer that the cloud can trust. Call `checkIn` with a secret key and `userId`.',
+  setup_code_expired: 'The set-up code is over 15 minutes old. Create a new one.',
+  setup_code_used: 'The set-up code was used already. Each code registers one device. Create a new one.',
+  sign_in_failed:
+    'The e-mail address, the password or the code is wrong. The answer is the same for unknown addresses.',
   several_items: 'Several items belong to this `itemLineId`. Name one by `epc`, `tagUid` or `tagId`.',
   store_position_unknown: 'The store has no coordinates. Set them with `updateStore`.',
   sync_in_progress: 'Another synchronisation of this system and store is running. Repeat after `Retry-After`.',
@@ -118,11 +130,15 @@ export const REASON_TEXTS = codes({
     'A customer or store has at most 20 push subscriptions, an account 100,000. Remove one with `removePushSubscription`.',
   too_many_registrations: 'Too many registrations wait for review. Try again later.',
   too_many_requests_open: 'Too many requests for help are open. Close those that are done.',
+  too_many_sign_ins: 'Too many sign-ins failed. Wait until `Retry-After`.',
   too_many_stores: 'The account has the maximum number of stores.',
+  too_many_users: 'The account has the maximum number of users. Remove one.',
   too_many_webhooks: 'An account has at most 100 webhooks for test data and 100 for live data. Delete one.',
   too_many_zones: 'A store has at most 500 zones.',
   too_soon: 'This is not allowed yet. Try again at `retryAt`.',
   transaction_used: 'Another customer has earned points with this transaction.',
+  user_exists: 'This address belongs to a user of the account. Change it with `updateUser`.',
+  user_not_allowed: 'Users may not call this operation. It is for keys, agents or callers without a key.',
   version_moved: 'The policy changed meanwhile. Read it again.',
   webhook_disabled: 'The webhook is disabled. `disabledReason` in `fetchWebhooks` has the cause.',
 })
@@ -183,7 +199,7 @@ export const ROW_TEXTS = codes({
   dtd: 'The workbook contains a document type definition. Save it again without one.',
   refused: 'The till or ERP system refused the record; `message` has the cause.',
   deposit_article_missing: 'The sale has a deposit. Set `depositArticle` in the credentials.',
-  refund_article_missing: 'The refund is an amount. Set `refundArticle` in the credentials.',
+  refund_article_missing: 'The refund is for an amount, not for goods. Set `refundArticle` in the credentials.',
   refund_not_supported: 'The system does not accept such a refund; `message` has the cause.',
   unknown_tax: 'The system has no tax of this rate. Add it there.',
   too_old: 'The system does not accept records of this age; `message` has the limit.',
@@ -211,14 +227,14 @@ export const DENIAL_TEXTS = codes({
   item_not_paid: 'The item is not paid. Pay first.',
   already_redeemed: 'The right of this unit is used up. If the tag is still on, call staff.',
   authorization_outstanding:
-    'Another device holds the right, or this one changes its agent. Wait `retryAfter` seconds. If the other agent is offline, staff may use their `operatorId`.',
+    'Another device holds the right, or this device is moving to another agent. Wait `retryAfter` seconds. Staff may use their `operatorId` instead.',
   action_not_allowed: 'The policy of the store forbids this action. Call staff.',
   workflow_not_allowed:
     'The policy allows this only in another workflow. `untag policy explain` shows which rule applies.',
   manual_assistance_required:
     'The policy requires staff, or the agent is offline and only an item was named. Call staff, or show the receipt.',
   limit_exceeded:
-    'Too many approvals of this operator, receipts while isolated, or requests to the receipt home. Ask another operator, or connect the agent.',
+    'A limit is reached: approvals of this operator, receipts while isolated, or requests to the receipt home. Ask another operator, or connect the agent.',
 })
 
 /** `reason` of `protection.exception.raised`. Each reason means that a person must look at the matter. */
@@ -234,6 +250,8 @@ export const EXCEPTION_TEXTS = codes({
   door_left_open: 'The door of a cabinet stayed open too long.',
   emergency_started: 'An emergency input became active. One event for each device that opened, and one for the input.',
   emergency_ended: 'The emergency input cleared. One event for each device that opened, and one for the input.',
+  device_tested:
+    'A technician tested the release of a new device on the set-up page. Nothing was sold. Check who was at the device.',
   release_jammed: 'The contact was closed before the release, or did not move after it. Check the lock.',
   event_incomplete: 'A device reported more than its event can hold. `detail` names what is missing. Check the device.',
   gate_events_dropped: 'A gate reported more than 600 events in a minute. Its alarms still worked.',
@@ -258,7 +276,7 @@ export const EXCEPTION_TEXTS = codes({
     'An agent reported something that only another agent may report. It has no effect. Find out what runs with its key, and revoke the agent.',
   unapplied: 'An agent reported something that the cloud does not know. The row is stored. An upgrade may apply it.',
   ledger_rollback:
-    'The ledger of an agent was restored from a copy. It repairs itself and releases nothing alone for 11 minutes. Ask who restored it.',
+    'The ledger of an agent was restored from a copy. It repairs itself, and releases nothing alone for 11 minutes. Ask who did it.',
   ledger_gap:
     'The cloud lacks rows that the agent has already deleted. The cloud does not know which releases they contain.',
   agent_fork: 'Two copies of one agent are running. Each claim needs the cloud until `resolveAgentFork`.',
@@ -271,6 +289,12 @@ export const EXCEPTION_TEXTS = codes({
   device_not_ready:
     'A device has not worked for some minutes. Read its state in `detail`, and check its power and cable.',
   policy_not_arrived: 'An agent still uses an old policy. Check its log for a refused policy.',
+  disk_low:
+    'The disk of the cloud is almost full. Free space, or enlarge the disk: a cloud with a full disk answers 503.',
+  key_set_not_renewed:
+    'The key set of the agents ends in less than 30 days. Check the clock of the cloud and `root.json`.',
+  api_key_ending:
+    'A program still uses an API key that ends within 12 hours. Give the program the new key of `rollApiKey`.',
   agent_too_old:
     'An agent is too old for the policy (`minAgent`) and keeps the former one. Upgrade the agent, or lower `minAgent`.',
 })

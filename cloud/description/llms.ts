@@ -57,9 +57,9 @@ function operationText(
   { operation, request, response, answer, errors }: DescribedOperation,
   { components, baseUrl }: Description,
 ): string {
-  const { name, summary, minimumPackage, callers, emits } = operation
+  const { name, summary, minimumPackage, emits } = operation
   const about = [
-    `Package ${minimumPackage}; called with ${callersInWords(callers)}.`,
+    `Package ${minimumPackage}; called with ${callersInWords(operation)}.`,
     ...(operation.changes ? ['Takes an Idempotency-Key.'] : []),
     ...(operation.get ? ['GET answers the older listing form.'] : []),
     ...(emits.length > 0 ? [`Emits ${emits.join(', ')}.`] : []),

@@ -4,7 +4,8 @@ import type { JsonSchema } from '../../policy/json-schema.ts'
 import type { SchemaWriter } from '../../policy/schema-writer.ts'
 import { apiSchemaWriter } from './schema-writer.ts'
 import { describeEvents } from '../webhooks/describe-events.ts'
-import type { Multipart, LegacyForm, Operation } from '../operations/operation.ts'
+import type { Multipart } from '../operations/body-formats.ts'
+import type { LegacyForm, Operation } from '../operations/operation.ts'
 
 /** OpenAPI 3.0.3 description, generated from the table of operations. */
 
@@ -122,6 +123,7 @@ function common({ operation }: DescribedOperation): Json {
     description: operation.description,
     'x-minimum-package': operation.minimumPackage,
     'x-callers': operation.callers,
+    'x-roles': operation.roles,
     ...(operation.emits.length > 0 && { 'x-emits': operation.emits }),
     ...(operation.callers.includes('anyone') && { security: [] }),
   }

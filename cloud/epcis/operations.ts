@@ -7,11 +7,13 @@ import { ownStore } from '../stores/own-store.ts'
 import { asDocument, asLines } from './document.ts'
 import { EpcisEvent } from './event.ts'
 import { readCursor, readEvents, SOURCE_TYPES } from './read-events.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 export const exportEpcisEvents = operation({
   name: 'exportEpcisEvents',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Exports the history of the goods in a store as EPCIS 2.0 events.',
   description:
     'Includes paid purchases, status changes of items and protection events, in the order in which they were ' +

@@ -1,5 +1,6 @@
-import { Failure } from './failure.ts'
+import { Failure, invalid } from './failure.ts'
 import type { Package } from './packages.ts'
+import type { Role } from './roles.ts'
 
 export type Mode = 'test' | 'live'
 
@@ -11,13 +12,14 @@ export function tenantOf(accountId: string, mode: Mode): Tenant {
   return `${accountId}.${mode}`
 }
 
-export interface KeyCaller {
-  readonly kind: 'secret' | 'publishable' | 'admin'
+/** A caller with rights in an account. */
+export interface AccountCaller {
+  /** Id of the key or of the user, for the audit log. */
   readonly keyId: string
   readonly accountId: string
   readonly mode: Mode
   readonly tenant: Tenant
-  /** Stores that the key may access; null: all stores of the tenant. */
+  /** Stores that the caller may access; null: all stores of the tenant. */
   readonly storeIds: readonly string[] | null
   /** The highest package of the account. */
   readonly package: Package
@@ -25,6 +27,21 @@ export interface KeyCaller {
   readonly expiresMs: number | null
   /** Number of the last change of the cloud's signing keys, read together with the caller; undefined for jobs. */
   readonly keyGeneration?: number
+}
+
+export interface KeyCaller extends AccountCaller {
+  readonly kind: 'secret' | 'publishable' | 'admin'
+}
+
+/** A person who has signed in. `keyId` is the id of the user. */
+export interface UserCaller extends AccountCaller {
+  readonly kind: 'user'
+  readonly role: Role
+  readonly sessionId: string
+  /** True if the user confirmed the sign-in with a passkey or a code. */
+  readonly hasSecondFactor: boolean
+  /** False if the user may see sandbox data only. */
+  readonly mayUseLive: boolean
 }
 
 /** Caller for jobs and for pages of the cloud. The audit log shows `name`. */
@@ -64,24 +81,30 @@ export interface AnonymousCaller {
   readonly address: string
 }
 
-export type Caller = KeyCaller | AgentCaller | AnonymousCaller
+export type Caller = KeyCaller | UserCaller | AgentCaller | AnonymousCaller
 
 /** A caller with an account. */
-export type KnownCaller = KeyCaller | AgentCaller
+export type KnownCaller = KeyCaller | UserCaller | AgentCaller
 
-/** Narrows to a caller with a key or an agent. Throws 401 if the caller is anonymous. */
+/** Narrows to a caller with an account. Throws 401 if the caller is anonymous. */
 export function knownCaller(caller: Caller): KnownCaller {
   if (caller.kind === 'anyone')
     throw new Failure('unauthenticated', 'send an API key in the header Authorization: Bearer untag_…')
   return caller
 }
 
-/** Narrows to a caller with a key. Throws 401 for other callers. */
-export function keyCaller(caller: Caller): KeyCaller {
+/** Narrows to a key or a user. Throws 401 for other callers. */
+export function keyCaller(caller: Caller): KeyCaller | UserCaller {
   const known = knownCaller(caller)
   if (known.kind === 'agent')
     throw new Failure('unauthenticated', 'send an API key in the header Authorization: Bearer untag_…')
   return known
+}
+
+/** Narrows to a user. Throws 401 for other callers. */
+export function userCaller(caller: Caller): UserCaller {
+  if (caller.kind !== 'user') throw new Failure('unauthenticated', 'sign in first: signIn returns a session token')
+  return caller
 }
 
 /** True if the caller may know that the store exists. */
@@ -95,4 +118,11 @@ export function maySee(caller: KnownCaller, store: { store_id: string; tenant: s
 export function actorOf(caller: Caller): string {
   if (caller.kind === 'anyone') return 'anyone'
   return caller.kind === 'agent' ? caller.agentId : caller.keyId
+}
+
+/** Who acted: the person whom the request names, else the user who calls. Throws 400 if a key names nobody. */
+export function staffOf(caller: Caller, operatorId: string | undefined): string {
+  if (operatorId !== undefined) return operatorId
+  if (caller.kind === 'user') return caller.keyId
+  throw invalid('operatorId', 'is required: name who decided; only signed-in users may omit it', 'missing')
 }

@@ -1,7 +1,11 @@
+import type { KeepDays } from './keep-days.ts'
+
 /** Settings of a cloud. bin/ reads and validates options and environment; see docs/reference/configuration.md. */
 export interface CloudConfig {
   /** Address of the API root as clients and QR codes use it, such as `https://shop.example/api/v1`. */
   readonly baseUrl: string
+  /** True if this process serves HTTPS itself, without a proxy. Default: false. */
+  readonly servesTls?: boolean
   /** Address of the MQTT broker as agents reach it. */
   readonly mqttUrl: string
   /** Set if `mqttUrl` is an outside broker, where agents log in with passwords. `ca`: certificates of a private CA. */
@@ -16,6 +20,8 @@ export interface CloudConfig {
   readonly allowPrivateTargets: boolean
   /** The cloud raises an exception about an agent or device that does not work for this time; absent: never. */
   readonly silentAfterMs?: number
+  /** How long each kind of data is kept; absent: the defaults of keep-days.ts. */
+  readonly keepDays?: KeepDays
   /** Addresses of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
 }

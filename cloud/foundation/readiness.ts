@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { pause, type Platform } from '../../policy/platform.ts'
+import type { CertificateStatus } from './server-certificate.ts'
 import type { Db, Replica, ReplicaStatus } from '../persistence/database.ts'
 
 /** Limit for each check, ms: load balancers poll every few seconds. */
@@ -24,6 +25,8 @@ export interface ReadinessParts {
   /** Rejects if the data folder cannot be written. */
   probeDisk(): Promise<void>
   isBrokerListening(): boolean
+  /** Undefined if this process serves no TLS. */
+  certificate?: (() => CertificateStatus) | undefined
 }
 
 /** Reports whether this process can serve callers. */
@@ -37,6 +40,8 @@ export interface Readiness {
    * ready.
    */
   replica(): ReplicaStatus | undefined
+  /** State of the TLS certificate, if there is one. A bad or expired certificate does not make the cloud unready. */
+  certificate(): CertificateStatus | undefined
 }
 
 /** Checks everything that each call needs. Use `/healthz`, not this check, to decide about a restart. */
@@ -84,5 +89,6 @@ export function readiness(parts: ReadinessParts): Readiness {
       return latest.result
     },
     replica: () => replica?.status(),
+    certificate: () => parts.certificate?.(),
   }
 }

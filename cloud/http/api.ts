@@ -1,6 +1,5 @@
 import type { Context } from 'hono'
 import { newId } from '../../policy/ids.ts'
-import type { AgentCaller, Caller, KeyCaller } from '../foundation/caller.ts'
 import { spellingHint } from '../../policy/spelling-hint.ts'
 import { errorBody } from '../operations/error-body.ts'
 import { ERROR_STATUS, Failure } from '../foundation/failure.ts'
@@ -19,7 +18,8 @@ import { clientAddress } from './client-address.ts'
 import { streamProgress } from './event-stream.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import { isMultipart, readMultipart } from './multipart.ts'
-import { OperationLimits } from './operation-limits.ts'
+import type { OperationLimits } from './operation-limits.ts'
+import { pickCaller, type AuthenticatedCaller } from './pick-caller.ts'
 import type { PageRenderer } from './page-renderer.ts'
 import { streamResponse } from './stream-response.ts'
 
@@ -57,8 +57,9 @@ export function apiHandler(
   database: Database,
   services: Services,
   readers: Pick<PageRenderer, 'problemForBrowser'>,
+  limits: OperationLimits,
 ): ApiHandler {
-  const handler = new OperationHandler(operations, database, services, readers)
+  const handler = new OperationHandler(operations, database, services, readers, limits)
   return (c, name) => handler.answer(c, name)
 }
 
@@ -74,12 +75,13 @@ class OperationHandler {
     database: Database,
     services: Services,
     readers: Pick<PageRenderer, 'problemForBrowser'>,
+    limits: OperationLimits,
   ) {
     this.#operations = operations
     this.#database = database
     this.#services = services
     this.#readers = readers
-    this.#limits = new OperationLimits(services)
+    this.#limits = limits
   }
 
   async answer(c: Context, name: string): Promise<Response> {
@@ -127,12 +129,12 @@ class OperationHandler {
     }
   }
 
-  async #authenticate(c: Context): Promise<KeyCaller | AgentCaller | undefined> {
+  async #authenticate(c: Context): Promise<AuthenticatedCaller | undefined> {
     const { platform, lastSeen, keyUsage } = this.#services
     const nowMs = platform.clock.wall()
-    const caller = await authenticate(this.#database.reads, c.req.header('authorization'), nowMs)
+    const caller = await authenticate(this.#database, c.req.header('authorization'), nowMs)
     if (caller?.kind === 'agent') lastSeen.note(caller.agentId, nowMs)
-    else if (caller) keyUsage.note(caller.keyId, nowMs)
+    else if (caller && caller.kind !== 'user') keyUsage.note(caller.keyId, nowMs)
     return caller
   }
 
@@ -177,7 +179,7 @@ function findOperation(
   operations: ReadonlyMap<string, Operation>,
   method: string,
   name: string,
-  caller: KeyCaller | AgentCaller | undefined,
+  caller: AuthenticatedCaller | undefined,
 ): Called {
   const operation = operations.get(name)
   const form = FORMS[method]
@@ -204,18 +206,4 @@ function readBody(c: Context, { multipart, bodyLimit, name }: Operation): Promis
       `send ${name} as multipart/form-data with the file in "${multipart.fileField}"`,
     )
   return readJsonBody(c, bodyLimit)
-}
-
-/** Returns the caller to pass to the operation. Throws 403 if this kind of caller may not call the operation. */
-function pickCaller(caller: KeyCaller | AgentCaller | undefined, operation: Operation, address: string): Caller {
-  if (operation.callers.includes('anyone') && !operation.callers.includes(caller?.kind ?? 'anyone'))
-    return { kind: 'anyone', address }
-  if (!caller) return { kind: 'anyone', address }
-  if (operation.callers.includes(caller.kind)) return caller
-  const reason = `${caller.kind}_not_allowed`
-  throw new Failure(
-    'permission-denied',
-    `${operation.name} cannot be called with ${caller.kind === 'agent' ? "an agent's login" : `a ${caller.kind} key`}`,
-    { reason },
-  )
 }

@@ -3,6 +3,7 @@ import { PROGRAM_HEADER, programHeader } from '../../policy/program-header.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Operation, Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
+import { OperationLimits } from './operation-limits.ts'
 import { apiHandler, type ApiHandler } from './api.ts'
 import { asFailure } from './as-failure.ts'
 import { assistanceRoutes } from './assistance.ts'
@@ -27,13 +28,20 @@ const IMAGE_ALLOWANCE: Allowance = { perSecond: 100, burst: 500 }
 const NOTIFICATION_ALLOWANCE: Allowance = { perSecond: 100, burst: 500 }
 
 /** Makes the HTTP routes of the cloud. */
-export function createApp(operations: ReadonlyMap<string, Operation>, database: Database, services: Services): Hono {
+export function createApp(
+  operations: ReadonlyMap<string, Operation>,
+  database: Database,
+  services: Services,
+  limits = new OperationLimits(services),
+): Hono {
   const { config } = services
   const app = new Hono()
   const base = new URL(config.baseUrl).pathname.replace(/\/$/, '')
   const readers = pageRenderer(config.baseUrl.startsWith('https:'))
   const access = new PublicAccess(services, readers)
   const receipts = new ReceiptRoutes(database, services, readers, access)
+
+  if (config.servesTls === true) demandTls(app)
 
   // Hono takes the first matching route, so specific routes below `base` come before the operations.
   signedTimeRoute(app, base, services, access)
@@ -42,7 +50,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     isTooFast: (c) => access.isTooFast(c, 'notify ', NOTIFICATION_ALLOWANCE),
     refuse: (c, failure) => access.refuse(c, failure),
   })
-  operationRoutes(app, base, operations, apiHandler(operations, database, services, readers))
+  operationRoutes(app, base, operations, apiHandler(operations, database, services, readers, limits))
   for (const [path, document] of Object.entries(apiDocuments(operations, config)))
     app.get(path, (c) => document.answer(c))
   app.get('/', (c) => c.redirect('/docs'))
@@ -56,6 +64,14 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   assistanceRoutes(app, database, services, readers)
   failureRoutes(app, services, access)
   return app
+}
+
+/** Browsers then use only HTTPS for this host. They ignore the header for addresses and bad certificates. */
+function demandTls(app: Hono): void {
+  app.use('*', async (c, next) => {
+    await next()
+    c.res.headers.set('strict-transport-security', 'max-age=31536000')
+  })
 }
 
 function operationRoutes(
@@ -83,8 +99,13 @@ function healthRoutes(app: Hono, { config, readiness }: Services): void {
   app.get('/readyz', async (c) => {
     const unready = await readiness.check()
     const replica = readiness.replica()
+    const status = readiness.certificate()
+    const certificate = status && {
+      expires: new Date(status.expiresMs).toISOString(),
+      ...(status.fault !== undefined && { fault: status.fault }),
+    }
     return c.json(
-      { ready: unready.length === 0, unready, ...(replica && { replica }) },
+      { ready: unready.length === 0, unready, ...(replica && { replica }), ...(certificate && { certificate }) },
       unready.length === 0 ? 200 : 503,
       JSON_HEADERS,
     )

@@ -12,9 +12,16 @@ export interface ZoneView {
   zoneName: string
 }
 
-function Frame({ view, title, children }: { view: ZoneView; title: string; children?: Child }) {
+interface FrameParts {
+  view: ZoneView
+  title: string
+  head?: Child
+  children?: Child
+}
+
+function Frame({ view, title, head, children }: FrameParts) {
   return (
-    <Page title={title} reader={view.reader} sandbox={view.sandbox}>
+    <Page title={title} reader={view.reader} sandbox={view.sandbox} head={head}>
       <p class="soft">
         {view.storeName} · {view.zoneName}
       </p>
@@ -60,24 +67,57 @@ export function ZonePage({ view, ticket }: { view: ZoneView; ticket: string }) {
   )
 }
 
-/** One conversation. The page does not reload itself, because a reload would discard typed text. */
+/** Interval at which an open conversation asks for new messages, s. */
+const POLL_S = 4
+/** Settings of htmx: no `eval`, no inline styles, only requests to this origin. */
+const HTMX_CONFIG = JSON.stringify({ allowEval: false, allowScriptTags: false, includeIndicatorStyles: false })
+
+/** What a browser has of a conversation. It changes with each message and each status. */
+export function versionOf({ status, messages }: AssistanceRequest): string {
+  return `${messages.length}-${status}`
+}
+
+/**
+ * One conversation. With scripts, the list of messages updates by itself, and typed text stays; without scripts, the
+ * reader follows the link.
+ */
 export function ConversationPage({
   view,
   request,
   zonePath,
+  script,
 }: {
   view: ZoneView
   request: AssistanceRequest
   zonePath: string
+  /** Address of htmx. */
+  script: string
 }) {
   const t = view.reader.texts.zone
   const isOver = request.status === 'closed'
   const isFull = request.messages.length >= MESSAGES_LIMIT
+  const poll = isOver
+    ? {}
+    : {
+        'hx-get': `${view.path}?seen=${versionOf(request)}`,
+        'hx-trigger': `every ${POLL_S}s`,
+        'hx-select': '#talk',
+        'hx-select-oob': '#state:innerHTML',
+        'hx-swap': 'outerHTML',
+      }
+  const head = (
+    <>
+      <meta name="htmx-config" content={HTMX_CONFIG} />
+      <script src={script} defer></script>
+    </>
+  )
   return (
-    <Frame view={view} title={t.chat}>
+    <Frame view={view} title={t.chat} head={head}>
       <h1>{t.chat}</h1>
-      <p role="status">{t[request.status]}</p>
-      <ol class="talk">
+      <p id="state" role="status">
+        {t[request.status]}
+      </p>
+      <ol id="talk" class="talk" {...poll}>
         {request.messages.map((message) => (
           <li class={message.author}>
             <strong>{t[message.author]}</strong>

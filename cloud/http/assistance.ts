@@ -12,11 +12,14 @@ import type { Database } from '../persistence/database.ts'
 import type { AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'
 import { isTest } from '../purchases/present.ts'
 import { findStore } from '../stores/queries.ts'
-import { ConversationPage, NoZonePage, ZonePage, type ZoneView } from './assistance-page.tsx'
+import { ConversationPage, NoZonePage, versionOf, ZonePage, type ZoneView } from './assistance-page.tsx'
 import { readBytes } from './body.ts'
+import type { PageContext } from './page.tsx'
 import { clientAddress } from './client-address.ts'
 import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
-import type { PageRenderer } from './page-renderer.ts'
+import { packageFile } from './package-file.ts'
+import { LIVE_PAGE_HEADERS, type PageRenderer } from './page-renderer.ts'
+import { staticDocument } from './static-document.ts'
 
 const FORM_LIMIT = 8 * 1024
 /**
@@ -25,6 +28,9 @@ const FORM_LIMIT = 8 * 1024
  */
 const READ_ALLOWANCE = { perSecond: 10, burst: 30 }
 const WRITE_ALLOWANCE = { perSecond: 0.5, burst: 20 }
+
+/** Address of htmx, which updates open conversations. */
+const SCRIPT_PATH = '/assets/htmx.js'
 
 const STATUS = { unknown: 404, tooFast: 429, tooLong: 400, busy: 503, full: 409, closed: 409 } as const
 const REFUSALS: Record<string, keyof typeof STATUS> = {
@@ -42,6 +48,10 @@ type View = Omit<ZoneView, 'path' | 'reader'>
  */
 export function assistanceRoutes(app: Hono, database: Database, services: Services, readers: PageRenderer): void {
   const pages = new AssistancePages(database, services, readers)
+  const script = staticDocument(packageFile('htmx.org', 'htmx.min.js'), 'text/javascript; charset=utf-8', {
+    'cache-control': 'public, max-age=3600',
+  })
+  app.get(SCRIPT_PATH, (c) => script.answer(c))
   app.get('/z/:zoneId', (c) => pages.answer(c, READ_ALLOWANCE, () => pages.showZone(c)))
   app.post('/z/:zoneId', (c) => pages.answer(c, WRITE_ALLOWANCE, () => pages.openConversation(c)))
   app.get('/z/:zoneId/:ticket', (c) => pages.answer(c, READ_ALLOWANCE, () => pages.showConversation(c)))
@@ -97,13 +107,17 @@ class AssistancePages {
     const { zone, view, request } = await this.#conversationOf(c)
     const messages = await messagesOf(this.#database.reads, [request.request_id])
     const zonePath = `/z/${zone.zone_id}`
-    return this.#readers.show(c, (reader) =>
+    const conversation = toRequest(request, zone.name, messages.get(request.request_id) ?? [])
+    // The browser's page asks for news. 204 leaves it as it is.
+    if (c.req.query('seen') === versionOf(conversation)) return c.body(null, 204, LIVE_PAGE_HEADERS)
+    const page = (reader: PageContext) =>
       ConversationPage({
         view: { ...view, reader, path: `${zonePath}/${ticketOf(c)}` },
-        request: toRequest(request, zone.name, messages.get(request.request_id) ?? []),
+        request: conversation,
         zonePath,
-      }),
-    )
+        script: SCRIPT_PATH,
+      })
+    return this.#readers.show(c, page, 200, LIVE_PAGE_HEADERS)
   }
 
   async continueConversation(c: Context): Promise<Response> {

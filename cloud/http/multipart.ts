@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { Failure, invalid } from '../foundation/failure.ts'
-import type { Multipart } from '../operations/operation.ts'
+import type { Multipart } from '../operations/body-formats.ts'
 import { UploadedFile } from '../operations/uploaded-file.ts'
 import { readBytes } from './body.ts'
 

@@ -1,6 +1,6 @@
-import type { AgentCaller, KeyCaller } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Operation, Services } from '../operations/operation.ts'
+import type { AuthenticatedCaller } from './pick-caller.ts'
 import { sharedRateLimiter, type Allowance, type RateLimiter, type Verdict } from './rate-limit.ts'
 
 /** Limit by address for operations that anyone may call. */
@@ -11,7 +11,7 @@ const PUBLISHABLE_CEILING: Allowance = { perSecond: 2_000, burst: 4_000 }
 type NamedVerdict = Verdict & { name: string; allowance: Allowance }
 
 /**
- * Rate limits of operations. Each agent and each key has its own limit. A publishable key also has a limit for each
+ * Rate limits of operations. Each agent, each user and each key has its own limit. A publishable key also has a limit for each
  * address. For calls without a key, and for operations that anyone may call, each address has its own limit.
  */
 export class OperationLimits {
@@ -28,7 +28,7 @@ export class OperationLimits {
    * bucket is empty.
    */
   take(
-    caller: KeyCaller | AgentCaller | undefined,
+    caller: AuthenticatedCaller | undefined,
     operation: Operation,
     address: string,
     headers: Record<string, string>,
@@ -40,12 +40,13 @@ export class OperationLimits {
     if (!allowed) throw new Failure('resource-exhausted', 'too many requests', { retryAfter: resetSeconds })
   }
 
-  #takeFor(caller: KeyCaller | AgentCaller | undefined, operation: Operation, address: string): NamedVerdict {
+  #takeFor(caller: AuthenticatedCaller | undefined, operation: Operation, address: string): NamedVerdict {
     const { rateLimit } = this.#config
     const perKey = { perSecond: rateLimit, burst: rateLimit * 2 }
     if (!caller || operation.callers.includes('anyone'))
       return this.#takeFrom('address', `address ${address}`, PUBLIC_ALLOWANCE)
     if (caller.kind === 'agent') return this.#takeFrom('agent', caller.agentId, perKey)
+    if (caller.kind === 'user') return this.#takeFrom('user', caller.keyId, perKey)
     if (caller.kind !== 'publishable') return this.#takeFrom('key', caller.keyId, perKey)
     return this.#takePublishable(caller.keyId, address)
   }

@@ -14,7 +14,12 @@ type PageStatus = 200 | 400 | 404 | 409 | 429 | 503
 
 /** Renders pages in the reader's language (`policy/page-language.ts`). */
 export interface PageRenderer {
-  show(c: Context, page: (reader: PageContext) => JSX.Element, status?: PageStatus): Response | Promise<Response>
+  show(
+    c: Context,
+    page: (reader: PageContext) => JSX.Element,
+    status?: PageStatus,
+    headers?: Readonly<Record<string, string>>,
+  ): Response | Promise<Response>
   /** Renders a page about the failure. `requestId` also appears in the log. */
   problem(c: Context, failure: Failure, requestId?: string, about?: Problem): Response
   /**
@@ -31,6 +36,13 @@ export const PAGE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
   vary: 'Accept, Accept-Language, Cookie',
+}
+
+/** Headers of a page that asks its own address for news with htmx. */
+export const LIVE_PAGE_HEADERS = {
+  ...PAGE_HEADERS,
+  'content-security-policy': `${PAGE_HEADERS['content-security-policy']}; script-src 'self'; connect-src 'self'`,
+  vary: `${PAGE_HEADERS.vary}, HX-Request`,
 }
 
 const PROBLEMS: Readonly<Record<ErrorCode, Problem>> = {
@@ -74,7 +86,8 @@ export function pageRenderer(isSecure: boolean): PageRenderer {
   }
 
   return {
-    show: (c, page, status = 200) => c.html(`<!doctype html>${String(page(readerOf(c)))}`, status, PAGE_HEADERS),
+    show: (c, page, status = 200, headers = PAGE_HEADERS) =>
+      c.html(`<!doctype html>${String(page(readerOf(c)))}`, status, headers),
     problem,
     problemForBrowser(c, failure, requestId) {
       const isBrowser = prefersHtml(c.req.header('accept')) && c.req.header('authorization') === undefined

@@ -38,11 +38,14 @@ export function Page({
   title,
   reader: { texts, other, otherHref },
   sandbox = false,
+  head,
   children,
 }: {
   title: string
   reader: PageContext
   sandbox?: boolean
+  /** More elements for the head of the page. */
+  head?: Child
   children?: Child
 }) {
   return (
@@ -53,6 +56,7 @@ export function Page({
         <meta name="robots" content="noindex" />
         <title>{title}</title>
         <style>{raw(STYLE)}</style>
+        {head}
       </head>
       <body>
         {sandbox ? <div class="ribbon">Sandbox</div> : null}

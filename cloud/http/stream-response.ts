@@ -1,4 +1,4 @@
-import type { StreamedResponse } from '../operations/operation.ts'
+import type { StreamedResponse } from '../operations/body-formats.ts'
 
 /** Sends a response part by part. Produces the next part only when the client has received the previous parts. */
 export function streamResponse(

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { findProduct } from '../catalogue/queries.ts'
 import { isSoldIn } from '../catalogue/is-sold-in.ts'
+import { storePicture } from '../catalogue/product-pictures.ts'
 import { setProductImage } from '../catalogue/set-product-image.ts'
 import { originOf } from '../foundation/config.ts'
 import { knownCaller } from '../foundation/caller.ts'
@@ -11,7 +12,8 @@ import { operation, type Call, type Services } from '../operations/operation.ts'
 import { FileField, type UploadedFile } from '../operations/uploaded-file.ts'
 import { imageQueue } from './image-queue.ts'
 import { IMAGE_TYPES } from '../foundation/image-store.ts'
-import { IMAGE_BYTES_LIMIT, reencode, type EncodedImage } from './reencode.ts'
+import { IMAGE_BYTES_LIMIT, reencode, smallPicture, type EncodedImage } from './reencode.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const MULTIPART_LIMIT = IMAGE_BYTES_LIMIT + 64 * 1024
 const JSON_LIMIT = 11 * 1024 * 1024
@@ -63,6 +65,7 @@ export const uploadImageToProduct = operation({
   name: 'uploadImageToProduct',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('manager'),
   summary: 'Sets the picture of a product.',
   description:
     'JPEG, PNG or WebP, detected by content; at most 8 MiB and 40 megapixels. As Base64 in JSON, or as the file `snapshot` of multipart/form-data, also at `{base_url}/upload`. ' +
@@ -93,13 +96,17 @@ export const uploadImageToProduct = operation({
     const { services } = work
     const { bytes, field } = bytesOf(sent)
     await work.read((call) => assertOwn(call, productId))
-    const image = await queue(() => reencode(bytes, field))
+    const { image, small } = await queue(async () => {
+      const image = await reencode(bytes, field)
+      return { image, small: await smallPicture(image) }
+    })
     const name = `${hashOfBytes(image.bytes)}.${image.extension}`
     // The image is stored before the database references it, because an unreferenced image is harmless.
     await store(services, name, image)
     const imageUrl = `${originOf(services.config)}/images/${name}`
     await work.step(async (call) => {
       const tenant = await assertOwn(call, productId)
+      if (small) await storePicture(call.db, imageUrl, small)
       await setProductImage(call.db, tenant, productId, imageUrl, call.nowMs)
       call.changed(productId)
     })

@@ -1,3 +1,4 @@
+import { PICTURE_BYTES_LIMIT } from '../../policy/documents/item-documents.ts'
 import { Failure, invalid } from '../foundation/failure.ts'
 
 /** A re-encoded image: upright, limited in size, without metadata. */
@@ -74,6 +75,29 @@ export async function reencode(bytes: Uint8Array, field: string): Promise<Encode
       throw invalid(field, `an image has at most ${PIXEL_LIMIT / 1_000_000} megapixels`, 'too_many_pixels')
     throw invalid(field, `is damaged: it starts like a ${found.format} file but cannot be decoded`, 'damaged_image')
   }
+}
+
+/** Side length and WebP quality of the small picture. The next pair is for pictures that compress badly. */
+const SMALL_SIZES = [
+  { side: 96, quality: 70 },
+  { side: 96, quality: 40 },
+  { side: 64, quality: 40 },
+  { side: 48, quality: 20 },
+]
+
+/**
+ * Makes the small picture that agents show: WebP, at most `PICTURE_BYTES_LIMIT`. Undefined if no size is small enough.
+ */
+export async function smallPicture(image: EncodedImage): Promise<Uint8Array | undefined> {
+  const sharp = await loadSharp()
+  for (const { side, quality } of SMALL_SIZES) {
+    const { data } = await sharp(image.bytes, { limitInputPixels: PIXEL_LIMIT, failOn: 'error', sequentialRead: true })
+      .resize({ width: side, height: side, fit: 'inside', withoutEnlargement: true })
+      .toFormat('webp', { quality })
+      .toBuffer({ resolveWithObject: true })
+    if (data.length <= PICTURE_BYTES_LIMIT) return data
+  }
+  return undefined
 }
 
 async function loadSharp(): Promise<MakeSharp> {

@@ -5,6 +5,7 @@ import { toPage, pageLimits, invalidCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { listErpRecords } from './queries.ts'
 import { canonical, ERP_SYSTEMS } from './systems.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 50
 
@@ -14,6 +15,7 @@ export const fetchERPRecords = operation({
   name: 'fetchERPRecords',
   area: 'integrations',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Lists purchase orders or suppliers that syncERP has stored.',
   changes: false,
   request: z.strictObject({

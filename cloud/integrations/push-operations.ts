@@ -5,6 +5,7 @@ import { Credentials } from './connection.ts'
 import { push, type EmitPushed, type Pushed } from './push.ts'
 import { SyncError } from './sync-error.ts'
 import { ERP_SYSTEMS, POS_SYSTEMS } from './systems.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const RECORDS_LIMIT = 500
 const BODY_LIMIT = 2 * 1024 * 1024
@@ -61,6 +62,7 @@ export const pushToPOS = operation({
   name: 'pushToPOS',
   area: 'integrations',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Writes records, such as transactions, to a till system.',
   description: HOW,
   refusals: ['system_not_connected'],
@@ -87,6 +89,7 @@ export const pushToERP = operation({
   name: 'pushToERP',
   area: 'integrations',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Writes records, such as transactions, to an ERP system.',
   description: HOW,
   refusals: ['system_not_connected'],

@@ -7,6 +7,7 @@ import type { Counts } from './pull-state.ts'
 import { SyncError } from './sync-error.ts'
 import { sync, type Synced } from './sync.ts'
 import { ERP_SYSTEMS, POS_SYSTEMS, type DataType } from './systems.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const RECORDS_LIMIT = 500
 const BODY_LIMIT = 2 * 1024 * 1024
@@ -77,6 +78,7 @@ export const syncPOS = operation({
   name: 'syncPOS',
   area: 'integrations',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Reads the products of a till system into a store.',
   description: `${HOW} \`credentials\` of ${describeSystems('pos')}. All connectors were tested against simulators only.`,
   changes: true,
@@ -121,6 +123,7 @@ export const syncERP = operation({
   name: 'syncERP',
   area: 'integrations',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Reads stock, purchase orders and suppliers of an ERP system into a store.',
   description:
     `${HOW} Stock records set the counted stock (\`setStock\`); orders and suppliers are stored unchanged, and \`fetchERPRecords\` returns them. ` +

@@ -9,6 +9,7 @@ import { analyseLoyalty } from './analytics.ts'
 import { programOfCaller } from './program-of-caller.ts'
 import { listPrograms, programsOfStore } from './queries.ts'
 import { PROGRAM_TYPES } from './schema.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const REVERSED =
   'Amount reversed after cancellations and refunds. Negative in a month in which failed refunds returned more than ' +
@@ -35,6 +36,7 @@ export const getLoyaltyAnalytics = operation({
   name: 'getLoyaltyAnalytics',
   area: 'loyalty',
   minimumPackage: 'GO',
+  roles: rolesFrom('viewer'),
   summary: 'Returns members, points and redemptions: in total, by month and by program.',
   description:
     'Contains one program, the programs of one store, or those of all own stores. Months are in UTC. Points, ' +

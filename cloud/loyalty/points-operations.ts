@@ -11,6 +11,7 @@ import { assertActive, programOfCaller } from './program-of-caller.ts'
 import { amountOf, earnedByPurchase, tierOf, unitsOf, type Program } from './program.ts'
 import { findEarned } from './queries.ts'
 import { Amount, EARNING_SOURCES, UserId } from './schema.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const Movement = {
   ...Success,
@@ -36,6 +37,7 @@ export const addLoyaltyPoints = operation({
   name: 'addLoyaltyPoints',
   area: 'loyalty',
   minimumPackage: 'GO',
+  roles: rolesFrom('associate'),
   summary: 'Credits points, stamps or cashback to a customer.',
   description:
     'Credits an `amount`, or the amount that a paid purchase (`purchaseId`) earns by the rules of the program. ' +
@@ -121,6 +123,7 @@ export const redeemLoyaltyPoints = operation({
   name: 'redeemLoyaltyPoints',
   area: 'loyalty',
   minimumPackage: 'GO',
+  roles: rolesFrom('associate'),
   summary: 'Redeems points, stamps or cashback of a customer, for a reward or as an amount.',
   description: 'The balance never falls below 0: the operation fails with 409 `balance_too_low`.',
   changes: true,
@@ -158,6 +161,7 @@ export const loyaltyCheckIn = operation({
   name: 'loyaltyCheckIn',
   area: 'loyalty',
   minimumPackage: 'GO',
+  roles: rolesFrom('associate'),
   summary: 'Checks a customer in by the QR code at the counter or by the position.',
   description:
     'A customer can check in by QR code once per hour, and by position (within 200 m of the store) once in 24 ' +

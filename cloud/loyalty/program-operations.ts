@@ -13,6 +13,7 @@ import { amountOf, checkInCode, openProgram, tierOf, toLoyaltyProgram, type Prog
 import { assertUnchanged, blankProgram, withSettings } from './program-changes.ts'
 import { countPrograms, findMember, listPrograms, programsOfStore, saveProgram } from './queries.ts'
 import { LoyaltyProgram, Membership, PROGRAM_SETTINGS, PROGRAM_TYPES, SYSTEM_FIELDS, UserId } from './schema.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 /** Maximum number of active programs per store; each check-in and checkout reads them all. */
 const ACTIVE_PER_STORE = 50
@@ -47,6 +48,7 @@ export const createLoyaltyProgram = operation({
   name: 'createLoyaltyProgram',
   area: 'loyalty',
   minimumPackage: 'GO',
+  roles: rolesFrom('manager'),
   summary: 'Creates a loyalty program for a store.',
   description:
     'Stamps count visits, points and tier programs count euros, cashback is a share of the payment. Customers ' +
@@ -77,6 +79,7 @@ export const updateLoyaltyProgram = operation({
   name: 'updateLoyaltyProgram',
   area: 'loyalty',
   minimumPackage: 'GO',
+  roles: rolesFrom('manager'),
   summary: 'Changes a loyalty program.',
   description:
     'Omitted fields keep their values. `rewards` and `tiers` replace the whole list; rewards that you send with ' +
@@ -113,6 +116,7 @@ export const getLoyaltyProgram = operation({
   name: 'getLoyaltyProgram',
   area: 'loyalty',
   minimumPackage: 'GO',
+  roles: rolesFrom('viewer'),
   summary: 'Returns one loyalty program with its QR code to print.',
   description: 'With `userId` (secret keys only) the response contains the membership of this customer.',
   callers: ['secret', 'publishable'],
@@ -149,6 +153,7 @@ export const getStoreLoyaltyPrograms = operation({
   name: 'getStoreLoyaltyPrograms',
   area: 'loyalty',
   minimumPackage: 'GO',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the loyalty programs of one store.',
   changes: false,
   request: z.strictObject({ storeId: Id }),
@@ -165,6 +170,7 @@ export const getLoyaltyPrograms = operation({
   name: 'getLoyaltyPrograms',
   area: 'loyalty',
   minimumPackage: 'GO',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the loyalty programs of all own stores.',
   changes: false,
   request: z.strictObject({

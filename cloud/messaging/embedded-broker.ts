@@ -1,8 +1,11 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { Aedes, type AuthenticateError, type Client } from 'aedes'
 import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { mayPublish, maySubscribe, type AgentAddress } from '../../policy/mqtt-topics.ts'
+import type { ServerCertificate } from '../foundation/server-certificate.ts'
+import { watchHandshakes } from '../foundation/tls-handshakes.ts'
 import { BACKLOG, waitingConnections, type WaitingConnections } from '../foundation/waiting-connections.ts'
 import type { Log } from '../foundation/log.ts'
 import { agentSlots, type AgentSlots } from './agent-slots.ts'
@@ -71,7 +74,7 @@ export interface BrokerParts {
  * agent.
  */
 export async function startBroker(
-  listen: { host: string; port: number },
+  listen: { host: string; port: number; certificate?: ServerCertificate | undefined },
   hooks: BrokerHooks,
   parts: BrokerParts,
 ): Promise<Broker> {
@@ -79,11 +82,15 @@ export async function startBroker(
   const { aedes, refusals } = await mqttOf(clients, hooks, parts)
   const { unauthenticated, unauthenticatedPerNetwork } = parts.limits ?? BROKER_LIMITS
   const waiting = waitingConnections({ most: unauthenticated, mostOfNetwork: unauthenticatedPerNetwork })
-  const server = createServer((socket) => {
+  const onCutOf = (socket: Socket) => {
     const from = socket.remoteAddress ?? ''
-    const onCut = (why: string) => refusals.write({ from, why }, 'a broker connection was cut')
-    aedes.handle(clients.admit(socket, waiting, onCut))
-  })
+    return (why: string) => refusals.write({ from, why }, 'a broker connection was cut')
+  }
+  const server = serverOf(
+    listen.certificate,
+    (socket) => aedes.handle(clients.admit(socket, waiting, onCutOf(socket))),
+    (socket) => clients.wait(socket, waiting, onCutOf(socket)),
+  )
   const port = await listening(server, listen).catch((error: unknown) => {
     aedes.close()
     throw error
@@ -175,18 +182,7 @@ class AgentClients {
    * login.
    */
   admit(socket: Socket, waiting: WaitingConnections, onCut: (why: string) => void): PacketGuard {
-    const cut = (why: string) => {
-      onCut(why)
-      socket.destroy()
-    }
-    const leave = waiting.add(socket.remoteAddress ?? '', () => cut('too many connections wait for their login'))
-    const cancel = this.#parts.platform.timers.after(LOGIN_WITHIN_MS, () =>
-      cut(`no login within ${LOGIN_WITHIN_MS / 1_000} s`),
-    )
-    const endWait = () => {
-      cancel()
-      leave()
-    }
+    const endWait = this.wait(socket, waiting, onCut)
     socket.setNoDelay(true)
     const guard = packetGuard(socket, onCut)
     socket.once('close', endWait)
@@ -198,6 +194,22 @@ class AgentClients {
       },
     })
     return guard
+  }
+
+  /** Cuts the connection after 5 s, or if too many connections wait. The returned function ends the wait. */
+  wait(socket: Socket, waiting: WaitingConnections, onCut: (why: string) => void): () => void {
+    const cut = (why: string) => {
+      onCut(why)
+      socket.destroy()
+    }
+    const leave = waiting.add(socket.remoteAddress ?? '', () => cut('too many connections wait for their login'))
+    const cancel = this.#parts.platform.timers.after(LOGIN_WITHIN_MS, () =>
+      cut(`no login within ${LOGIN_WITHIN_MS / 1_000} s`),
+    )
+    return () => {
+      cancel()
+      leave()
+    }
   }
 
   authenticate(
@@ -252,6 +264,19 @@ class AgentClients {
 
 function refusal(message: string, returnCode: number): AuthenticateError {
   return Object.assign(new Error(message), { returnCode }) as AuthenticateError
+}
+
+/** A TCP server, or a TLS server if there is a certificate. `onHandshake`: see `watchHandshakes`. */
+function serverOf(
+  certificate: ServerCertificate | undefined,
+  onConnected: (socket: Socket) => void,
+  onHandshake: (socket: Socket) => () => void,
+): Server {
+  if (!certificate) return createServer(onConnected)
+  const server = createTlsServer({ ...certificate.options(), handshakeTimeout: LOGIN_WITHIN_MS }, onConnected)
+  certificate.attach(server)
+  watchHandshakes(server, onHandshake)
+  return server
 }
 
 function listening(server: Server, { host, port }: { host: string; port: number }): Promise<number> {

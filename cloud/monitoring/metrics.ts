@@ -1,6 +1,7 @@
 import { AggregatorRegistry, Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 import type { MetricObjectWithValues, MetricValue } from 'prom-client'
 import type { RequestMetrics } from '../foundation/ports.ts'
+import type { CertificateStatus } from '../foundation/server-certificate.ts'
 
 /** Metrics of one process, in the form that the primary process adds up over its workers. */
 export type MetricsOfProcess = MetricObjectWithValues<MetricValue<string>>[]
@@ -28,6 +29,8 @@ export interface SharedValues {
   readonly noticesWaiting: number
   /** Open exceptions of all stores. */
   readonly openExceptions: number
+  /** Time since the last complete backup, s; undefined if there is none. */
+  readonly backupAgeSeconds: number | undefined
 }
 
 /** Values of this process at the time of a request for metrics. */
@@ -38,6 +41,8 @@ export interface PresentValues {
   readonly shared: SharedValues | undefined
   /** Time that the database took for these values, s; undefined if it does not answer. */
   readonly databaseSeconds: number | undefined
+  /** Undefined if this process serves no TLS. */
+  readonly certificate: CertificateStatus | undefined
 }
 
 /** Counts requests, and makes the metrics of this process. */
@@ -50,7 +55,7 @@ export interface Metrics extends RequestMetrics {
 const PARTS = ['database', 'disk', 'clock', 'keys', 'broker'] as const
 
 /** Names and help texts of the values that all processes share. All are gauges. */
-const SHARED: Record<string, readonly [help: string, valueOf: (values: SharedValues) => number]> = {
+const SHARED: Record<string, readonly [help: string, valueOf: (values: SharedValues) => number | undefined]> = {
   agents_online: ['Agents with a connection to the broker.', (v) => v.agents.online],
   agents_offline: ['Agents without a connection to the broker. Revoked agents do not count.', (v) => v.agents.offline],
   agents_longest_silence_seconds: [
@@ -63,6 +68,10 @@ const SHARED: Record<string, readonly [help: string, valueOf: (values: SharedVal
   webhook_oldest_seconds: ['Age of the oldest webhook delivery that is not finished.', (v) => v.oldestWebhookSeconds],
   push_notices_waiting: ['Push notices that wait, up to 10,000.', (v) => v.noticesWaiting],
   exceptions_open: ['Exceptions that nobody has acknowledged, up to 10,000.', (v) => v.openExceptions],
+  backup_age_seconds: [
+    'Time since the last complete backup. Missing if untag backup never made one.',
+    (v) => v.backupAgeSeconds,
+  ],
 }
 
 /** Creates the metrics of this process. `readValues` runs once for each call of `collect`. */
@@ -95,6 +104,7 @@ export function createMetrics(readValues: () => Promise<PresentValues>): Metrics
     aggregator: 'max',
     registers: [registry],
   })
+  const setCertificate = certificateGauges(registry)
   new Gauge({
     name: 'untag_cloud_processes',
     help: 'Processes of the cloud that answered this request for metrics.',
@@ -116,8 +126,29 @@ export function createMetrics(readValues: () => Promise<PresentValues>): Metrics
       // Without an answer of the database, no value is better than an old value.
       for (const { gauge, valueOf } of shared) setOrRemove(gauge, values.shared && valueOf(values.shared))
       setOrRemove(database, values.databaseSeconds)
+      setCertificate(values.certificate)
       return (await registry.getMetricsAsJSON()) as MetricsOfProcess
     },
+  }
+}
+
+/** Gauges of the TLS certificate. Without TLS they have no value. */
+function certificateGauges(registry: Registry): (status: CertificateStatus | undefined) => void {
+  const expiry = new Gauge({
+    name: 'untag_cloud_certificate_expiry_timestamp_seconds',
+    help: 'End of the validity of the TLS certificate in use, s since 1970.',
+    aggregator: 'min',
+    registers: [registry],
+  })
+  const current = new Gauge({
+    name: 'untag_cloud_certificate_current',
+    help: '0 if the latest files of the TLS certificate are not usable, so that the former certificate stays in use.',
+    aggregator: 'min',
+    registers: [registry],
+  })
+  return (status) => {
+    setOrRemove(expiry, status && status.expiresMs / 1_000)
+    setOrRemove(current, status && (status.fault === undefined ? 1 : 0))
   }
 }
 

@@ -8,12 +8,17 @@ import { readSharedValues } from './shared-values.ts'
 export async function readPresentValues(
   db: Db,
   { clock }: Pick<Platform, 'clock'>,
-  readiness: Pick<Readiness, 'check'>,
+  readiness: Pick<Readiness, 'check' | 'certificate'>,
 ): Promise<PresentValues> {
   const unready = (await readiness.check()).map(({ check }) => check)
   const beganMs = clock.elapsed()
   const shared = unready.includes('database')
     ? undefined
     : await readSharedValues(db, clock.wall()).catch(() => undefined)
-  return { unready, shared, databaseSeconds: shared && (clock.elapsed() - beganMs) / 1_000 }
+  return {
+    unready,
+    shared,
+    databaseSeconds: shared && (clock.elapsed() - beganMs) / 1_000,
+    certificate: readiness.certificate(),
+  }
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { stateOf } from '../agents/documents/agent-state.ts'
 import type { Db } from '../persistence/database.ts'
+import { readLastBackup } from './last-backup.ts'
 import type { SharedValues } from './metrics.ts'
 
 /** Maximum number of rows of a kind that one request for metrics reads. */
@@ -8,7 +9,7 @@ const ROWS_LIMIT = 10_000
 
 /** Reads the values that all processes share. Reads a limited number of rows. */
 export async function readSharedValues(db: Db, nowMs: number): Promise<SharedValues> {
-  const [agents, webhooks, notices, exceptions] = await Promise.all([
+  const [agents, webhooks, notices, exceptions, lastBackupMs] = await Promise.all([
     agentRows(db),
     waiting(
       db,
@@ -21,6 +22,7 @@ export async function readSharedValues(db: Db, nowMs: number): Promise<SharedVal
       nowMs,
       sql`select raised_ms as since_ms from protection_exception where acknowledged_ms is null limit ${ROWS_LIMIT}`,
     ),
+    readLastBackup(db),
   ])
   return {
     ...agentValues(agents, nowMs),
@@ -28,6 +30,7 @@ export async function readSharedValues(db: Db, nowMs: number): Promise<SharedVal
     oldestWebhookSeconds: webhooks.oldestSeconds,
     noticesWaiting: notices.count,
     openExceptions: exceptions.count,
+    backupAgeSeconds: lastBackupMs === undefined ? undefined : Math.max(0, (nowMs - lastBackupMs) / 1_000),
   }
 }
 

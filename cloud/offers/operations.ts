@@ -28,6 +28,7 @@ import {
 } from './schema.ts'
 import { assertUnchanged, hasSystemFields } from './system-fields.ts'
 import { newValidity, storeChanges, updatedFieldsOf, updateOffer as change } from './update-offer.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 50
 const OFFER = 'off_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
@@ -61,6 +62,7 @@ export const createOffer = operation({
   name: 'createOffer',
   area: 'offers',
   minimumPackage: 'GO',
+  roles: rolesFrom('manager'),
   summary: 'Publishes an offer to one or many stores.',
   description:
     'Creates one document for each store; `groupId` links them. The offer is active from `validFrom`, or at ' +
@@ -99,10 +101,11 @@ export const updateOffer = operation({
   name: 'updateOffer',
   area: 'offers',
   minimumPackage: 'GO',
+  roles: rolesFrom('manager'),
   summary: 'Changes an offer in all its branches. Omitted fields keep their values.',
   description:
     '`products` and `storeIds` replace the whole list. Added stores get new documents, documents of removed ' +
-    'stores are deactivated. New dates determine the status again.',
+    'stores are deactivated. If the dates change, the status is computed from them again.',
   changes: true,
   emits: ['offer.published'],
   request: UpdateOffer,
@@ -154,6 +157,7 @@ export const deleteOffer = operation({
   name: 'deleteOffer',
   area: 'offers',
   minimumPackage: 'GO',
+  roles: rolesFrom('manager'),
   summary: 'Deletes an offer and all its branch documents immediately.',
   changes: true,
   request: DeleteOffer,
@@ -186,6 +190,7 @@ export const getManagerOffers = operation({
   name: 'getManagerOffers',
   area: 'offers',
   minimumPackage: 'GO',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the offers of the account, the newest first, one entry for all branches of an offer.',
   description: '`scheduled` and `draft` are offers that start later. `expired` includes archived offers.',
   changes: false,
@@ -258,6 +263,7 @@ export const cloneOffer = operation({
   name: 'cloneOffer',
   area: 'offers',
   minimumPackage: 'GO',
+  roles: rolesFrom('manager'),
   summary: 'Copies an offer to other stores, optionally with adjusted prices.',
   description:
     'Takes the prices of the named branch. `priceAdjustments` changes them by a percentage (−100 … 1000) or a ' +

@@ -12,6 +12,7 @@ import { findGroup, listGroups } from './queries.ts'
 import { isSandboxOfferId } from './sandbox-id.ts'
 import { isSandbox, mockDetail, mockOffer, mockOffers } from './sandbox-offers.ts'
 import { Sandbox } from './schema.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 20
 /** Maximum number of offers per page. The limit keeps a page below 10 MB, because an offer has up to 500 products. */
@@ -26,6 +27,7 @@ export const fetchOffer = operation({
   name: 'fetchOffer',
   area: 'offers',
   minimumPackage: 'GO',
+  roles: rolesFrom('viewer'),
   summary: 'Returns an offer with its products and their prices in each store.',
   description:
     '`prices` has one entry for each store in `storeIds`, with `priceAdjustments` applied. `originalPrice` and ' +
@@ -67,6 +69,7 @@ export const fetchActiveOffers = operation({
   name: 'fetchActiveOffers',
   area: 'offers',
   minimumPackage: 'GO',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the active offers of a store with their products, the newest first.',
   description:
     'Prices are those of this store. An offer is listed from `validFrom` until `validTo`, or until it is deleted.',

@@ -1,6 +1,7 @@
 /** Groups of operations in the description of the API. */
 export const AREAS = [
   'accounts',
+  'users',
   'stores',
   'catalogue',
   'offers',

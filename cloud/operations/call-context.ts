@@ -59,11 +59,12 @@ export function identityOf({
 
 /**
  * Callers with the same scope share stored responses. Keys of one kind and the same stores have equal rights, so a
- * rolled key or a second server may repeat a call. Each agent has its own scope, because a stored response may contain
- * a token.
+ * rolled key or a second server may repeat a call. Each agent and each user has its own scope, because a stored
+ * response may contain a secret.
  */
 function callerScope(caller: KnownCaller): string {
   if (caller.kind === 'agent') return caller.agentId
+  if (caller.kind === 'user') return `user ${caller.keyId}`
   return caller.storeIds === null ? caller.kind : [caller.kind, ...new Set([...caller.storeIds].sort())].join(' ')
 }
 
@@ -102,7 +103,8 @@ export function openCall(
   { mayRetry = false, isTogether = false }: { mayRetry?: boolean; isTogether?: boolean } = {},
 ): CallContext {
   const events: OutgoingEvent[] = []
-  const afterCommit: (() => void | Promise<void>)[] = []
+  const area = operation.refreshesPages ? operation.area : undefined
+  const afterCommit: (() => void | Promise<void>)[] = [() => services.changes.publish(caller, area, events)]
   let entity: ChangedEntity | undefined
   const call: Call = {
     operation,

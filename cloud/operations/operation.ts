@@ -10,15 +10,15 @@ import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import type { Db, Gate } from '../persistence/database.ts'
 import type { Caller, Tenant } from '../foundation/caller.ts'
 import type { Package } from '../foundation/packages.ts'
+import type { Role } from '../foundation/roles.ts'
 import type { Serializable } from './raw-json.ts'
 import type { WaitForRelease } from './lease-recall.ts'
+import type { ChangeFeed } from './change-feed.ts'
+import type { Multipart, ResponseFormat, StreamedResponse } from './body-formats.ts'
 import type { Notifier } from './notifier.ts'
 import type { KeyUsage, LastSeen, VapidKeys, RequestMetrics } from '../foundation/ports.ts'
 import type { Readiness } from '../foundation/readiness.ts'
 import type { Area } from './areas.ts'
-
-/** Areas that test keys may use whatever package the merchant has (ADR 0004). */
-const FREE_IN_SANDBOX: ReadonlySet<Area> = new Set(['scan and go', 'receipts', 'protection', 'agents'])
 
 /** Kinds of callers; `anyone` has no key. */
 export type CallerKind = 'secret' | 'publishable' | 'admin' | 'agent' | 'anyone'
@@ -31,6 +31,8 @@ export interface Services {
   readonly authority: Authority
   readonly agents: AgentChannel
   readonly siblings: Siblings | undefined
+  /** Tells open pages of the console about commits. */
+  readonly changes: ChangeFeed
   readonly keyUsage: KeyUsage
   readonly lastSeen: LastSeen
   readonly readiness: Readiness
@@ -125,32 +127,8 @@ export interface StepContext {
   progress(report: Readonly<Record<string, unknown>>): void
 }
 
-/** A response whose chunks are produced during sending. */
-export interface StreamedResponse {
-  readonly contentType: string
-  /** File name for browsers. */
-  readonly fileName?: string
-  readonly chunks: AsyncIterable<string>
-}
-
-/** Content type of a streamed response for requests with this `format`. */
-export interface ResponseFormat {
-  readonly format: string
-  readonly contentType: string
-  readonly description: string
-}
-
 /** Context of a streamed response. Each read sees the data that is committed at that time. */
 export type ReadContext = Pick<StepContext, 'operation' | 'caller' | 'services' | 'read'>
-
-/** Limits of multipart/form-data: text fields become strings, the file an `UploadedFile`. */
-export interface Multipart {
-  readonly fileField: string
-  /** Maximum size of the whole body, bytes. */
-  readonly limit: number
-  /** True if the operation accepts JSON, too. */
-  readonly alsoJson: boolean
-}
 
 export interface LegacyForm {
   readonly request: z.ZodType
@@ -166,10 +144,17 @@ export interface Operation {
   readonly summary: string
   readonly description: string
   readonly callers: readonly CallerKind[]
+  /** Roles of the users who may call the operation. Empty: no user may. */
+  readonly roles: readonly Role[]
   /** True if the operation changes data. The operation then accepts an Idempotency-Key. */
   readonly changes: boolean
   /** True if a change writes an audit row. False for calls that agents make every few seconds. */
   readonly audited: boolean
+  /**
+   * True if a change refreshes the open pages of the console that show its area. False for polls: a refresh by a poll
+   * would delay the next one, which may be an alarm, by a second.
+   */
+  readonly refreshesPages: boolean
   readonly request: z.ZodType
   readonly response: z.ZodType
   /** An example request for the documentation. */
@@ -234,11 +219,13 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   name: N
   area: Area
   minimumPackage: Package
+  roles: readonly Role[]
   summary: string
   description?: string
   callers?: readonly CallerKind[]
   changes: boolean
   audited?: boolean
+  refreshesPages?: boolean
   request: I
   response: O
   example: z.input<I> & Record<string, unknown>
@@ -275,6 +262,7 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     callers: ['secret'],
     emits: [],
     audited: declaration.changes,
+    refreshesPages: true,
     secretResponse: false,
     together: undefined,
     mayBeStale: false,
@@ -311,9 +299,4 @@ export function legacyForm<I extends z.ZodType, O extends z.ZodType>(form: {
   run(call: Call, input: z.output<I>): Promise<Serializable<z.input<O>>>
 }): LegacyForm {
   return form as unknown as LegacyForm
-}
-
-/** True if calls in this mode need the operation's package. */
-export function needsPackage(operation: Operation, mode: 'test' | 'live'): boolean {
-  return !(mode === 'test' && FREE_IN_SANDBOX.has(operation.area))
 }

@@ -1,7 +1,8 @@
 import { assert } from '../../policy/assert.ts'
 import type { Database } from '../persistence/database.ts'
 import { openCall, type OperationRequest } from './call-context.ts'
-import type { Services, StreamedResponse } from './operation.ts'
+import type { StreamedResponse } from './body-formats.ts'
+import type { Services } from './operation.ts'
 import { readSourceOf } from './read-source.ts'
 import { validateRequest } from './perform.ts'
 

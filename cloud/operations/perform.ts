@@ -12,7 +12,8 @@ import {
   type OperationResult,
   type OperationRequest,
 } from './call-context.ts'
-import { needsPackage, type Call, type Operation, type Services } from './operation.ts'
+import { needsPackage } from './needs-package.ts'
+import type { Call, Operation, Services } from './operation.ts'
 import { isAtLeast, type Package } from '../foundation/packages.ts'
 import { storeErrorResponse } from './store-error-response.ts'
 import { performSteps, type ReportProgress } from './perform-steps.ts'

@@ -12,11 +12,13 @@ import { notificationUrlOf } from './open-payment.ts'
 import type { PaymentProvider } from './provider.ts'
 import { PROVIDER_NAMES, PROVIDERS } from './providers.ts'
 import { replaceConfig } from './queries.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 export const configurePSP = operation({
   name: 'configurePSP',
   area: 'payments',
   minimumPackage: 'GROW',
+  roles: rolesFrom('admin'),
   summary: 'Sets the payment service provider of a store.',
   description:
     'Credentials are stored encrypted and never returned. Open payments continue at the previous provider, and ' +

@@ -12,6 +12,7 @@ import { PURCHASE_STATUSES, type PurchaseStatus } from '../purchases/schema.ts'
 import { beginPayment, checkoutPageOf, canStillBeOpened, openPayment } from './open-payment.ts'
 import { openPaymentOf } from './queries.ts'
 import { runnerOf } from './runner.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const PaymentAnswer = z.strictObject({
   ...Success,
@@ -28,6 +29,7 @@ export const processPayment = operation({
   name: 'processPayment',
   area: 'payments',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Opens the payment of a purchase, or returns the open one.',
   description:
     'A purchase has at most one open payment; repeated calls return it. In the sandbox the response contains ' +

@@ -28,6 +28,7 @@ import { runnerOf } from './runner.ts'
 import { sendRefund } from './send-refund.ts'
 import { bookRefund } from '../purchase-lifecycle/book-refund.ts'
 import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const LINES_LIMIT = 500
 
@@ -52,6 +53,7 @@ export const refundPayment = operation({
   name: 'refundPayment',
   area: 'payments',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Refunds a payment, in whole or in part.',
   description:
     'A request with neither `amount` nor `itemLineIds` refunds the whole payment, like `markPurchaseCancelled`. ' +

@@ -12,6 +12,7 @@ import type {
   ProcessLeaseRow,
   RegistrationRow,
   SealRow,
+  ErasureRow,
 } from './tables/accounts.ts'
 import type {
   AgentChallengeRow,
@@ -24,6 +25,7 @@ import type {
   HomeMoveRow,
   HomeMoveWaitRow,
   OperatorRow,
+  SetupCodeRow,
   StoreKeyRow,
 } from './tables/agents.ts'
 import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, StoreDayVatRow } from './tables/analytics.ts'
@@ -55,7 +57,15 @@ import type {
 import type { PushDeliveryRow, PushSubscriptionRow } from './tables/push.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
 import type { StockLevelRow, StockReservationRow } from './tables/stock.ts'
-import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, StoreRow } from './tables/stores.ts'
+import type {
+  ProductCountRow,
+  ProductPictureRow,
+  ProductRow,
+  ProductWordRow,
+  StoreProductRow,
+  StoreRow,
+} from './tables/stores.ts'
+import type { SignInFailureRow, UserRow, UserSessionRow } from './tables/users.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscriptionRow } from './tables/webhooks.ts'
 
 /** A counter with one row for each connection: the database sets `slot`, and readers add the rows up. */
@@ -71,12 +81,16 @@ export interface Schema {
   account: AccountRow
   api_key: ApiKeyRow
   registration: RegistrationRow
+  console_user: UserRow
+  user_session: UserSessionRow
+  sign_in_failure: SignInFailureRow
   /** Inserts omit the columns of `SealRow`; sealing sets these columns later. */
   audit_entry: AuditEntryRow & { [K in keyof SealRow]: ColumnType<SealRow[K], never, SealRow[K]> }
   audit_head: AuditHeadRow
   idempotency: IdempotencyRow
   store: StoreRow
   product: ProductRow
+  product_picture: ProductPictureRow
   store_product: StoreProductRow
   product_word: ProductWordRow
   product_count: ProductCountRow & Slotted
@@ -100,6 +114,7 @@ export interface Schema {
   item_move: ItemMoveRow
   agent: AgentRow
   enrolment_code: EnrolmentCodeRow
+  setup_code: SetupCodeRow
   agent_challenge: AgentChallengeRow
   agent_session: AgentSessionRow
   device: DeviceRow
@@ -124,6 +139,7 @@ export interface Schema {
   home_move_wait: HomeMoveWaitRow
   signing_key: SigningKeyRow
   sealed_secret: SealedSecretRow
+  erasure: ErasureRow
   signed_document: SignedDocumentRow
   installation: InstallationRow
   outbox_event: OutboxEventRow

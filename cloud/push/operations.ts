@@ -4,6 +4,7 @@ import { Id, iso, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { checkKeys, endpointOf, ownSubscription, registerEndpoint, noticeTarget } from './register.ts'
 import { deleteSubscription } from './subscriptions.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const ENDPOINT_MAX = 2_048
 const Kind = z.enum(['web', 'https'])
@@ -14,6 +15,7 @@ export const fetchPushKey = operation({
   name: 'fetchPushKey',
   area: 'click and collect',
   minimumPackage: 'GO',
+  roles: rolesFrom('associate'),
   summary: 'Returns the public key with which a browser subscribes to push notifications.',
   description: 'It is the `applicationServerKey` of `pushManager.subscribe` (VAPID, RFC 8292), and never changes.',
   callers: ['secret', 'publishable'],
@@ -34,6 +36,7 @@ export const registerPushSubscription = operation({
   name: 'registerPushSubscription',
   area: 'click and collect',
   minimumPackage: 'GO',
+  roles: rolesFrom('associate'),
   summary: 'Sends push notifications about orders to a browser, or to an HTTPS endpoint of your own.',
   description:
     '`kind: "web"` takes `endpoint` and `keys` of the browser’s PushSubscription; `kind: "https"` an endpoint of yours, whose `secret` appears in this answer only. ' +
@@ -94,6 +97,7 @@ export const removePushSubscription = operation({
   name: 'removePushSubscription',
   area: 'click and collect',
   minimumPackage: 'GO',
+  roles: rolesFrom('associate'),
   summary: 'Ends a push subscription and discards its queued notices.',
   callers: ['secret', 'publishable'],
   refusals: ['session_without_customer'],

@@ -10,6 +10,7 @@ import { isReceiptExpired, toTransactionData } from '../purchases/present.ts'
 import { findPurchaseOfReceipt } from '../purchases/queries.ts'
 import { TransactionData } from '../purchases/schema.ts'
 import { qrPngBase64 } from '../foundation/qr-code.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 /**
  * Time after the purchase for which anyone with the receipt token may read the receipt, ms. Devices accept the receipt
@@ -29,6 +30,7 @@ export const generateReceiptQR = operation({
   name: 'generateReceiptQR',
   area: 'receipts',
   minimumPackage: 'GROW',
+  roles: rolesFrom('associate'),
   summary: 'Returns the QR code of a receipt.',
   description:
     'Every call returns the same receipt. Agents record each used unit, so a reprint releases nothing twice. ' +
@@ -89,6 +91,7 @@ export const getReceiptFromToken = operation({
   name: 'getReceiptFromToken',
   area: 'receipts',
   minimumPackage: 'DISCOVER',
+  roles: [],
   summary: 'Returns a receipt by its token. No authentication.',
   description: 'GET only. Accepts the token or the whole text of the QR code.',
   callers: ['anyone'],

@@ -21,6 +21,7 @@ export const claimRegistration = operation({
   name: 'claimRegistration',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: [],
   summary:
     'Returns the keys of an approved request: the test keys once, and the first live secret key after the first live store is approved.',
   description:

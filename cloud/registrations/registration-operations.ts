@@ -22,6 +22,7 @@ import {
   toRegistration,
 } from './registration-schema.ts'
 import { registerStore, requestAccount } from './registrations.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 100
 
@@ -29,6 +30,7 @@ export const submitStoreRegistration = operation({
   name: 'submitStoreRegistration',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Submits a live store of the account for review.',
   description:
     'Works with test and live keys: an approved registration becomes a live store. `package` is a request; the reviewer decides.',
@@ -52,6 +54,7 @@ export const submitStoreRegistrationRequest = operation({
   name: 'submitStoreRegistrationRequest',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Requests an account, without a key.',
   description:
     'After approval, `claimRegistration` returns the keys for the `claimSecret`. Only this response contains the ' +
@@ -83,6 +86,7 @@ export const fetchRegistrations = operation({
   name: 'fetchRegistrations',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Lists registrations, oldest first: with an admin key all of them, otherwise those of the account.',
   callers: ['secret', 'admin'],
   changes: false,

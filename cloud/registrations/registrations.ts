@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import type { Call } from '../operations/operation.ts'
 import { Failure, precondition } from '../foundation/failure.ts'
-import type { KeyCaller } from '../foundation/caller.ts'
+import type { AccountCaller } from '../foundation/caller.ts'
 import type { Package } from '../foundation/packages.ts'
 import type { RegistrationRow } from '../persistence/tables/accounts.ts'
 import type { StoreFields } from '../stores/store-input.ts'
@@ -24,7 +24,7 @@ const PENDING_REQUESTS = 10_000
 /** Registers a store of the caller for review. Throws 403 or 409. */
 export async function registerStore(
   call: Call,
-  caller: KeyCaller,
+  caller: AccountCaller,
   details: RegistrationDetails,
 ): Promise<RegistrationRow> {
   assertUnbound(caller)
@@ -84,7 +84,7 @@ async function register(
 }
 
 /** Throws 403 for a key that is bound to stores, because such a key could not see the new store. */
-export function assertUnbound(caller: KeyCaller): void {
+export function assertUnbound(caller: AccountCaller): void {
   if (caller.storeIds !== null)
     throw new Failure(
       'permission-denied',

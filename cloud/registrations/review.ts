@@ -40,6 +40,7 @@ export const approveStoreRegistration = operation({
   name: 'approveStoreRegistration',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: [],
   summary: 'Approves a registration: creates its store, and its account if the request had no key. For administrators.',
   description:
     'Returns the store. A registration without an address becomes a demo store, any other a live store. Devices ' +
@@ -79,6 +80,7 @@ export const rejectStoreRegistration = operation({
   name: 'rejectStoreRegistration',
   area: 'accounts',
   minimumPackage: 'DISCOVER',
+  roles: [],
   summary: 'Rejects a registration with a reason for the merchant. For administrators.',
   callers: ['admin'],
   refusals: ['registration_decided'],

@@ -107,6 +107,7 @@ async function discardLogins(db: Db): Promise<void> {
   await db.deleteFrom('agent_session').execute()
   await db.deleteFrom('agent_challenge').execute()
   await db.deleteFrom('enrolment_code').where('agent_id', 'is', null).execute()
+  await db.deleteFrom('setup_code').execute()
 }
 
 async function awaitAgents(db: Db, seenSinceMs: number): Promise<number> {

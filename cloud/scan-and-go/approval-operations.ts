@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { staffOf } from '../foundation/caller.ts'
 import { Id, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { decideApproval } from '../purchase-lifecycle/approval.ts'
@@ -8,11 +9,13 @@ import { COMPLETION_EVENTS, completePurchase } from '../purchase-lifecycle/compl
 import { purchaseOfCaller, purchaseIdOf } from '../purchases/purchase-of-caller.ts'
 import { isTest, toPurchase } from '../purchases/present.ts'
 import { Purchase } from '../purchases/schema.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 export const approveCheckout = operation({
   name: 'approveCheckout',
   area: 'scan and go',
   minimumPackage: 'GROW',
+  roles: rolesFrom('associate'),
   summary: 'Records that staff checked a basket that awaits approval, and whether it may be paid.',
   description:
     'Baskets with age-restricted goods, and baskets that a spot check selects (`spotCheckRate` of the ' +
@@ -26,18 +29,21 @@ export const approveCheckout = operation({
     transactionId: Id.optional(),
     purchaseId: Id.optional(),
     id: Id.optional(),
-    operatorId: text(128).describe(
-      'Who checked the basket, as stated by the caller. Returns 404 for an operator who was removed or belongs to ' +
-        'another store.',
-    ),
+    operatorId: text(128)
+      .optional()
+      .describe(
+        'Who checked the basket, as stated by the caller; a signed-in user may omit it and is then recorded. Returns ' +
+          '404 for an operator who was removed or belongs to another store.',
+      ),
     approved: z.boolean().optional().describe('Default true; false cancels the purchase.'),
   }),
   response: Purchase.extend(Success),
   example: { transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async steps(work, input) {
     const { purchaseId, paymentId } = await work.once(async (call) => {
+      const staff = staffOf(call.caller, input.operatorId)
       const { purchase, store } = await purchaseOfCaller(call, purchaseIdOf(input))
-      const approved = await decideApproval(call, purchase, input.operatorId, input.approved ?? true)
+      const approved = await decideApproval(call, purchase, staff, input.approved ?? true)
       call.changed(purchase.purchase_id)
       if (isTest(approved.tenant)) emitTestPayment(call, approved)
       const isToPay = approved.status === 'CREATED' && !isTest(approved.tenant)

@@ -3,6 +3,7 @@ import { Id, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { qrPng } from '../foundation/qr-code.ts'
 import { ownStore } from '../stores/own-store.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const CODE_TYPES = ['checkin', 'payment', 'profile'] as const
 
@@ -10,6 +11,7 @@ export const generateCodes = operation({
   name: 'generateCodes',
   area: 'scan and go',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Draws QR codes to display in a store.',
   description: 'A code contains `untag://{type}/{storeId}`, which the shopper’s app opens.',
   changes: false,

@@ -5,6 +5,7 @@ import { cursorField } from '../operations/paging.ts'
 import { readHistory } from './history.ts'
 import { toPurchase, toTransactionData } from '../purchases/present.ts'
 import { Purchase, TransactionData } from '../purchases/schema.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 20
 const OLDER_DEFAULT_PAGE = 50
@@ -14,6 +15,7 @@ export const fetchPurchaseHistory = operation({
   name: 'fetchPurchaseHistory',
   area: 'scan and go',
   minimumPackage: 'GROW',
+  roles: rolesFrom('viewer'),
   summary: 'Lists purchases, the newest first.',
   description:
     'All purchases, or only those of one store or one shopper. Omits QR codes of receipts; `fetchPurchase` ' +
@@ -22,6 +24,7 @@ export const fetchPurchaseHistory = operation({
   request: z.strictObject({
     storeId: Id.optional(),
     userId: text(128).optional(),
+    awaitingApproval: z.literal(true).optional().describe('Only baskets that await `approveCheckout`.'),
     limit: Limit.optional(),
     offset: Offset.optional(),
     cursor: cursorField('pur').optional(),

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { knownCaller } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
 import { toPage, pageLimits, type PageRequest } from '../operations/paging.ts'
@@ -9,10 +10,13 @@ import { refundsOfMany } from '../purchases/present-refunds.ts'
 
 /** Maximum exact total. Larger totals are estimates, because counting would cost more than reading the page. */
 const EXACT_TOTAL = 10_000
+/** A literal, because SQLite would not use the partial index with a parameter. */
+const IS_AWAITING = sql<boolean>`approval = 'awaiting'`
 
 export interface HistoryFilter extends PageRequest {
   storeId?: string | undefined
   userId?: string | undefined
+  awaitingApproval?: true | undefined
 }
 
 export interface HistoryPage {
@@ -52,10 +56,11 @@ export async function readHistory(call: Call, filter: HistoryFilter, defaultLimi
 }
 
 /** Selects purchases. Without `storeId`, selects the purchases of all stores that the caller may see (ADR 0002). */
-async function purchasesOf(call: Call, { storeId, userId }: HistoryFilter) {
+async function purchasesOf(call: Call, { storeId, userId, awaitingApproval }: HistoryFilter) {
   const caller = knownCaller(call.caller)
   let query = call.db.selectFrom('purchase').where('tenant', '=', caller.tenant)
   if (userId !== undefined) query = query.where('user_id', '=', userId)
+  if (awaitingApproval) query = query.where(IS_AWAITING).where('status', '=', 'CREATED')
   if (storeId !== undefined) return query.where('store_id', '=', (await ownStore(call, storeId)).store_id)
   const own = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
   return own === null ? query : query.where('store_id', 'in', own.length > 0 ? [...own] : ['-'])

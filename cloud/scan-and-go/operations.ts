@@ -23,12 +23,14 @@ import { CheckoutRequest, Purchase, TransactionData } from '../purchases/schema.
 import { sessionOfCaller } from '../purchases/session-of-caller.ts'
 import { openSession } from './sessions.ts'
 import { startPurchase } from './start-checkout.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 export const checkIn = operation({
   name: 'checkIn',
   together: 'sales',
   area: 'scan and go',
   minimumPackage: 'GROW',
+  roles: [],
   summary: 'Opens a shopping session in a store.',
   callers: ['secret', 'publishable'],
   refusals: ['scan_and_go_off'],
@@ -51,6 +53,7 @@ export const startCheckout = operation({
   together: 'sales',
   area: 'scan and go',
   minimumPackage: 'GROW',
+  roles: [],
   summary: 'Creates a purchase from a basket and opens its payment.',
   description:
     'The server prices lines with `ean`, `productId` or a named item; a different `priceUnit` fails with 409 ' +
@@ -120,6 +123,7 @@ export const fetchPurchase = operation({
   name: 'fetchPurchase',
   area: 'scan and go',
   minimumPackage: 'GROW',
+  roles: rolesFrom('viewer'),
   summary: 'Returns one purchase with its receipt data.',
   description:
     'POST returns the API form (EUR) with the transaction data form (cents) as `receipt`; GET returns only the ' +
@@ -145,6 +149,7 @@ export const markPurchaseCancelled = operation({
   name: 'markPurchaseCancelled',
   area: 'scan and go',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Cancels a purchase and refunds it if it was paid.',
   description:
     'Only PENDING_PAYMENT and SUCCESS can be cancelled. Authorizations are revoked first; the refund is sent ' +
@@ -206,6 +211,7 @@ export const completeTestCheckout = operation({
   together: 'sales',
   area: 'scan and go',
   minimumPackage: 'GROW',
+  roles: [],
   summary: 'Ends a test checkout without its test page. Test keys only.',
   refusals: ['checkout_ended', 'awaiting_approval'],
   changes: true,

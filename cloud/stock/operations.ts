@@ -7,6 +7,7 @@ import { cursorField, toPage, pageLimits } from '../operations/paging.ts'
 import type { StockLevelRow } from '../persistence/tables/stock.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { countStock, findStock, listStock, writeStock } from './queries.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const QUANTITY_LIMIT = 1_000_000_000
 
@@ -23,6 +24,7 @@ export const setStock = operation({
   name: 'setStock',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('associate'),
   summary: 'Sets how many pieces of a product a store has.',
   description:
     'Stock is optional: before the first call, the pieces of a product are not counted. After it, orders and open ' +
@@ -65,6 +67,7 @@ export const fetchStock = operation({
   name: 'fetchStock',
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the counted products of a store: pieces, reserved pieces and available pieces.',
   description: 'Products without counted stock are not listed.',
   changes: false,

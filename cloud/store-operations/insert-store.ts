@@ -7,11 +7,13 @@ import { operation } from '../operations/operation.ts'
 import { makeStore } from '../stores/make-store.ts'
 import { Store, toStore } from '../stores/schema.ts'
 import { AnyCasePackage, newStoreFields, STORE_INPUT_SHAPE } from '../stores/store-input.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 export const insertStore = operation({
   name: 'insertStore',
   area: 'stores',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Adds a store: a demo store at once with a test key, a registration for review with a live key.',
   description:
     'Required: both names (`name` or `companyName` and `tradingName`), the whole address (either spelling) and ' +

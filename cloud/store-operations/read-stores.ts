@@ -9,6 +9,7 @@ import { findStores } from '../stores/find-stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { countReceipts } from '../stores/queries.ts'
 import { Store, StoreMasterData, toMasterData, toStore } from '../stores/schema.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 100
 /** Maximum number of products in the response of fetchStore. */
@@ -23,6 +24,7 @@ export const fetchStores = operation({
   name: 'fetchStores',
   area: 'stores',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the stores of the account, in a city or within a radius.',
   description:
     '`city` ignores case. The centre of `radius` (km) is `lat` and `lng`, or the middle of the stores in `city`.',
@@ -90,6 +92,7 @@ export const fetchStore = operation({
   name: 'fetchStore',
   area: 'stores',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('viewer'),
   summary: 'Returns one store.',
   description: 'With `includeProducts` the response contains the first 100 products of the store.',
   callers: ['secret', 'publishable'],

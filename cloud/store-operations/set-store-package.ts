@@ -14,6 +14,7 @@ export const setStorePackage = operation({
   name: 'setStorePackage',
   area: 'stores',
   minimumPackage: 'DISCOVER',
+  roles: [],
   summary: 'Sets the package of any store immediately. Administrators only.',
   description:
     'The package of the account is the highest package of its live stores. Switches on features that the new ' +

@@ -11,6 +11,7 @@ import { ownStore } from '../stores/own-store.ts'
 import { countReceipts, updateStoreRow } from '../stores/queries.ts'
 import { Store, toMasterData, toStore } from '../stores/schema.ts'
 import { STORE_INPUT_SHAPE, storeFieldsOf, type StoreFields } from '../stores/store-input.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 /** Fields that the system sets. The operation ignores them if they are unchanged. */
 const SYSTEM_SET_SHAPE = {
@@ -36,6 +37,7 @@ export const updateStore = operation({
   name: 'updateStore',
   area: 'stores',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('manager'),
   summary: 'Changes a store.',
   description:
     'Accepts the fields of both forms, as fetchStore returns them. Omitted fields keep their values; `null` ' +

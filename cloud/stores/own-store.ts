@@ -1,6 +1,7 @@
 import { knownCaller, maySee } from '../foundation/caller.ts'
 import { Failure, invalid, notFound } from '../foundation/failure.ts'
-import { needsPackage, type Call } from '../operations/operation.ts'
+import { needsPackage } from '../operations/needs-package.ts'
+import type { Call } from '../operations/operation.ts'
 import { isAtLeast, type Package } from '../foundation/packages.ts'
 import { packageTooLow } from '../operations/perform.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'

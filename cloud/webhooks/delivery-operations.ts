@@ -11,6 +11,7 @@ import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
 import { findDelivery, findEvent, listDeliveries, listEvents, readAttempts } from './queries.ts'
 import { eventNames, ownWebhook, ownWebhooks } from './register.ts'
 import { Delivery, DELIVERY_STATUSES, Envelope, Events, toDelivery, toEnvelope } from './schema.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 50
 const EventName = z.enum([...EVENT_TYPES.keys()])
@@ -19,6 +20,7 @@ export const fetchWebhookDeliveries = operation({
   name: 'fetchWebhookDeliveries',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Lists deliveries of the last 30 days with their attempts, newest first.',
   changes: false,
   request: z.strictObject({
@@ -60,6 +62,7 @@ export const redeliverWebhook = operation({
   name: 'redeliverWebhook',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Sends an event to its webhook again, with the same id.',
   refusals: ['webhook_disabled', 'delivery_pending', 'event_gone'],
   changes: true,
@@ -113,6 +116,7 @@ export const sendTestWebhook = operation({
   name: 'sendTestWebhook',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Sends a test event to one webhook, or to all that are subscribed to it.',
   description: `Sends \`${TEST_EVENT}\`, or the event that \`event\` names. Other events need a test key, because their data is invented.`,
   refusals: ['test_keys_only', 'webhook_disabled'],
@@ -163,6 +167,7 @@ export const fetchWebhookEvents = operation({
   name: 'fetchWebhookEvents',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Lists the events of the last 30 days in order, even if no webhook was registered.',
   description:
     'Use it to catch up after an outage; `untag listen` uses it, too. `cursor` is the `id` of the last known event. The cloud stores protection events only while a webhook is subscribed to them.',

@@ -1,4 +1,5 @@
 import { newId } from '../../policy/ids.ts'
+import { deletedBeforeMs } from '../foundation/keep-days.ts'
 import type { Services } from '../operations/operation.ts'
 import { POLL_MS, startSendLoop, type Attempts, type SendLoop } from '../operations/send-loop.ts'
 import type { Database } from '../persistence/database.ts'
@@ -71,7 +72,7 @@ export function startDispatcher(
       return
     prunedMs = platform.clock.elapsed()
     const nowMs = platform.clock.wall()
-    await pruneDeliveries(database, nowMs)
+    await pruneDeliveries(database, deletedBeforeMs(getServices().config.keepDays, 'events', nowMs))
     await database.write((db) => bringForward(db, nowMs))
   }
 

@@ -20,6 +20,7 @@ import {
 } from './register.ts'
 import { Events, Secret, TargetUrl, toWebhook, Webhook, CreatedWebhook } from './schema.ts'
 import { newSecret, sealSecret, secretWarnings } from './secret.ts'
+import { rolesFrom } from '../foundation/roles.ts'
 
 const OVERLAP_HOURS_MAX = 168
 const EXAMPLE_ID = 'whk_01KANX78K0V2X4Z6B8D0F2H4K6'
@@ -57,6 +58,7 @@ export const registerWebhook = operation({
   name: 'registerWebhook',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Registers a URL that receives events.',
   description:
     'With `storeId` it receives events of that store, otherwise of the account. If the URL is already registered, the events are added and the id stays. Only this response shows the secret.',
@@ -80,6 +82,7 @@ export const getLoyaltyWebhookEvents = operation({
   name: 'getLoyaltyWebhookEvents',
   area: 'webhooks',
   minimumPackage: 'GO',
+  roles: rolesFrom('admin'),
   summary: 'Registers a webhook for events of a store; with GET, lists webhooks.',
   description:
     'Like `registerWebhook`: if the URL is already registered for the store, the events are added and the id stays.',
@@ -120,6 +123,7 @@ export const fetchWebhooks = operation({
   name: 'fetchWebhooks',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Lists the webhooks, all or those of one store.',
   changes: false,
   request: z.strictObject({ storeId: Id.optional() }),
@@ -135,6 +139,7 @@ export const updateWebhook = operation({
   name: 'updateWebhook',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Changes the URL, the events or the secret of a webhook, or disables or enables it.',
   description:
     'Disabling a webhook fails its pending deliveries; `redeliverWebhook` sends them later. `rollWebhookSecret` changes the secret without interruption.',
@@ -185,6 +190,7 @@ export const deleteWebhook = operation({
   name: 'deleteWebhook',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Deletes a webhook. The cloud sends nothing more to it.',
   changes: true,
   request: z.strictObject({ webhookId: Id }),
@@ -204,6 +210,7 @@ export const rollWebhookSecret = operation({
   name: 'rollWebhookSecret',
   area: 'webhooks',
   minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
   summary: 'Replaces the secret of a webhook. The previous one also signs until the overlap ends.',
   description: `The overlap lasts ${DEFAULT_OVERLAP_HOURS} hours or \`overlapHours\` (0: no overlap). During it, \`webhook-signature\` contains a signature with each secret, and \`X-Untag-Signature\` uses the old secret.`,
   changes: true,

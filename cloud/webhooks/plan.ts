@@ -162,13 +162,10 @@ function deliveryOf(event: OutboxEventRow, webhookId: string, nowMs: number, pla
   }
 }
 
-/** Retention of events and deliveries, ms. */
-export const RETENTION_MS = 30 * 86_400_000
 const PRUNE_BATCH = 1_000
 
-/** Deletes events and deliveries older than 30 days, in batches. */
-export async function pruneDeliveries(database: Database, nowMs: number): Promise<void> {
-  const before = nowMs - RETENTION_MS
+/** Deletes events and deliveries from before this time, ms, in batches. */
+export async function pruneDeliveries(database: Database, before: number): Promise<void> {
   for (;;) {
     const cleared = await database.write(async (db) => {
       const old = db

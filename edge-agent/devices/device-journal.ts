@@ -9,7 +9,8 @@ import type { Log } from '../log.ts'
  * Collects device events and writes many of them in one commit. Signals and outputs never wait for these writes (P2).
  */
 export interface DeviceJournal {
-  add(event: DeviceRecord): void
+  /** Returns the id of the event. Undefined if a limit drops the event. */
+  add(event: DeviceRecord): string | undefined
   /**
    * Writes the collected events now. Resolves when the events are durable. If the disk is full, the events stay in
    * memory.
@@ -75,20 +76,19 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
     timer ??= platform.timers.after(RETRY_MS, () => void flush())
   }
 
-  function enqueue(event: DeviceRecord): void {
+  function enqueue(event: DeviceRecord): string {
     const atMs = nowMs()
     const { type, ...fields } = event
-    waiting.push({
-      atMs,
-      event: { type, eventId: newId('evt', platform), occurredAt: new Date(atMs).toISOString(), storeId, ...fields },
-    })
+    const eventId = newId('evt', platform)
+    waiting.push({ atMs, event: { type, eventId, occurredAt: new Date(atMs).toISOString(), storeId, ...fields } })
     timer ??= platform.timers.after(FLUSH_MS, () => void flush())
+    return eventId
   }
 
   return {
     add(event) {
       const count = countOf(event.deviceId)
-      if (count > EVENTS_PER_MINUTE + 1 || waiting.length >= WAITING_LIMIT) return
+      if (count > EVENTS_PER_MINUTE + 1 || waiting.length >= WAITING_LIMIT) return undefined
       if (count <= EVENTS_PER_MINUTE) return enqueue(event)
       enqueue({
         type: 'protection.exception.raised',
@@ -96,6 +96,7 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
         reason: 'gate_events_dropped',
         detail: `over ${EVENTS_PER_MINUTE} events in a minute: the other events of this minute are signalled but not stored`,
       })
+      return undefined
     },
     write: () => flush(),
     flush: () => flush(true),

@@ -1,4 +1,5 @@
 import { result, type DeviceCommand, type DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import type { DeviceEntry } from '../../device-drivers/drivers/registry.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../../device-drivers/supervisor.ts'
 import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'
@@ -63,11 +64,13 @@ export class Devices {
   // The rate of these logs is limited, because a loose plug or a wrong baud rate can cause an event every second.
   readonly #stateLog: RateLimitedLog
   readonly #faultLog: RateLimitedLog
+  #entries: readonly DeviceEntry[]
   #supervisor: Supervisor | undefined
 
   constructor(parts: DevicesParts) {
     const { platform, log, isOnline, onAlarm, onChange, deviceTypeOf } = parts
     this.#parts = parts
+    this.#entries = parts.devices
     this.wiring = wiringOf(parts.devices)
     this.journal = openDeviceJournal(parts)
     this.#releases = watchReleases({
@@ -94,6 +97,11 @@ export class Devices {
     this.#faultLog = rateLimitedLog((fields, message) => log.warn(fields, message), platform)
   }
 
+  /** Configuration of the present devices. */
+  get entries(): readonly DeviceEntry[] {
+    return this.#entries
+  }
+
   get statuses(): readonly DeviceStatus[] {
     return this.#supervisor?.statuses ?? []
   }
@@ -118,9 +126,9 @@ export class Devices {
 
   /** Connects the devices. `onEvent` receives all events except levels of emergency inputs. */
   start(onEvent: (deviceId: string, event: DeviceEvent) => void): void {
-    const { platform, devices, openLink, openDevice, log } = this.#parts
+    const { platform, openLink, openDevice, log } = this.#parts
     this.#supervisor = (this.#parts.supervise ?? supervise)({
-      devices,
+      devices: this.#entries,
       platform,
       ...(openLink && { openLink }),
       ...(openDevice && { openDevice }),
@@ -131,6 +139,22 @@ export class Devices {
       onListenerError: (error) => log.error({ err: error }, 'a listener failed'),
     })
     this.emergency.start()
+  }
+
+  /**
+   * Starts the devices that a new configuration appends; the present devices stay connected. Returns false, and changes
+   * nothing, if the new configuration differs in a present device.
+   */
+  extend(entries: readonly DeviceEntry[]): boolean {
+    const count = this.#entries.length
+    if (JSON.stringify(entries.slice(0, count)) !== JSON.stringify(this.#entries)) return false
+    this.#entries = entries
+    for (const entry of entries.slice(count)) {
+      this.wiring.add(entry)
+      this.#supervisor?.add(entry)
+      this.emergency.add(entry.deviceId)
+    }
+    return true
   }
 
   /** Switches outputs off and disconnects the devices. */

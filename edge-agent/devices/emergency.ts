@@ -48,6 +48,9 @@ interface Input extends EmergencyInput {
   cancel: Cancel | undefined
 }
 
+/** State of an input before its device connects. */
+const UNREAD = { level: undefined, isConnected: false, isFresh: false, isLost: false, cancel: undefined }
+
 /**
  * An unreadable input keeps its last level. If an unreadable input is normally closed, the input counts as active, as
  * after a cut of its wire.
@@ -70,18 +73,15 @@ export function openEmergency(parts: EmergencyParts): Emergency {
  */
 export class Emergency {
   readonly #parts: EmergencyParts
-  readonly #inputs: ReadonlyMap<string, Input>
+  readonly #inputs: Map<string, Input>
   /** The last command to each device. */
   readonly #lastCommands = new Map<string, string>()
   #state: EmergencyState | null = null
   #isStopped = false
 
   constructor(parts: EmergencyParts) {
-    const initial = { level: undefined, isConnected: false, isFresh: false, isLost: false, cancel: undefined }
     this.#parts = parts
-    this.#inputs = new Map(
-      [...parts.wiring.emergencyInputs].map(([deviceId, emergency]) => [deviceId, { ...emergency, ...initial }]),
-    )
+    this.#inputs = new Map([...parts.wiring.emergencyInputs].map(([id, wired]) => [id, { ...wired, ...UNREAD }]))
   }
 
   /** Null while there is no emergency. */
@@ -101,6 +101,15 @@ export class Emergency {
   start(): void {
     for (const input of this.#inputs.values()) this.#updateInput(input)
     if (this.#inputs.size === 0) this.refresh()
+  }
+
+  /** Includes a device that was added to the wiring after the start. */
+  add(deviceId: string): void {
+    const wired = this.#parts.wiring.emergencyInputs.get(deviceId)
+    if (!wired) return this.refresh()
+    const input: Input = { ...wired, ...UNREAD }
+    this.#inputs.set(deviceId, input)
+    this.#updateInput(input)
   }
 
   /** Handles the level of a wired input. Ignores devices without an emergency input in the configuration. */

@@ -3,6 +3,8 @@ import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/drivers/r
 
 /** Assignment of hardware to lanes, from the configuration. */
 export interface Wiring {
+  /** Adds a device. The functions and lists of this wiring then include it. */
+  add(device: DeviceEntry): void
   /** `deviceId` of the lane that a device serves: the `feeds` of its configuration, or else the device itself. */
   laneOf(sourceId: string): string
   /** True if the lane has a passage sensor or a people counter. */
@@ -51,6 +53,7 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
     [...byId].flatMap(([sourceId, can]) => (laneOf(sourceId) === laneId ? [{ ...can, sourceId }] : []))
 
   return {
+    add: (device) => void byId.set(device.deviceId, capabilitiesOf(device)),
     laneOf,
     hasPassageSensor: (deviceId) => serving(deviceId).some(({ passage }) => passage),
     looksLikeGate: (deviceId) =>
@@ -71,8 +74,14 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
     },
     sirenSecondsOf: (deviceId) => byId.get(deviceId)?.siren?.seconds ?? SIREN_SECONDS,
     confirmInputOf: (deviceId) => byId.get(deviceId)?.confirmInput,
-    emergencyInputs: new Map([...byId].flatMap(([id, { emergency }]) => (emergency ? [[id, emergency] as const] : []))),
-    openInEmergency: [...byId].flatMap(([id, can]) => (can.opensInEmergency === true ? [id] : [])),
-    sirens: [...byId].flatMap(([id, { siren }]) => (siren ? [id] : [])),
+    get emergencyInputs() {
+      return new Map([...byId].flatMap(([id, { emergency }]) => (emergency ? [[id, emergency] as const] : [])))
+    },
+    get openInEmergency() {
+      return [...byId].flatMap(([id, can]) => (can.opensInEmergency === true ? [id] : []))
+    },
+    get sirens() {
+      return [...byId].flatMap(([id, { siren }]) => (siren ? [id] : []))
+    },
   }
 }

@@ -6,7 +6,7 @@ import { BROWSER_LIFE_MS, type Pairing } from '../ledger/pairings.ts'
 import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
 import { hashSecret, newSecret } from '../identity/credentials.ts'
-import { isLoopback } from './connection.ts'
+import { isLoopback, isTls } from './connection.ts'
 import { AGENT_OPERATIONS, type AgentOperation } from './operations.ts'
 
 /**
@@ -73,7 +73,7 @@ export function openAccess({ agent, log, credential }: AccessParts): Access {
 
   function sendCookie(c: Context, secret: string): void {
     const maxAge = BROWSER_LIFE_MS / 1_000
-    setCookie(c, cookieName, secret, { path: '/', httpOnly: true, sameSite: 'Strict', maxAge })
+    setCookie(c, cookieName, secret, { path: '/', httpOnly: true, sameSite: 'Strict', maxAge, secure: isTls(c) })
   }
 
   return {

@@ -23,6 +23,11 @@ export function isLoopback(c: Context): boolean {
   return address === '::1' || /^(::ffff:)?127\./.test(address)
 }
 
+/** True if the request came over TLS. */
+export function isTls(c: Context): boolean {
+  return new URL(c.req.url).protocol === 'https:'
+}
+
 /** Node's response object, which can close the connection. Undefined for a call within the process. */
 export function connectionOf(c: Context): { destroy(): void } | undefined {
   return nodeOf(c)?.outgoing

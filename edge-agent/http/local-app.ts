@@ -12,6 +12,7 @@ import { fail, failUnpaired, refuseAddress } from './fail.ts'
 import { readBody } from './read-request.ts'
 import { reply } from './reply.ts'
 import { PairRequest } from './request-schemas.ts'
+import { alarmRoutes } from './routes/alarm-routes.ts'
 import { decisionRoutes } from './routes/decision-routes.ts'
 import { ingestRoutes } from './routes/ingest-routes.ts'
 import { operatorRoutes } from './routes/operator-routes.ts'
@@ -54,8 +55,10 @@ export function localApp(
   peerRoutes(app, agent, refusals)
   pairRoute(app, access)
   operatorRoutes(app, agent, access)
+  alarmRoutes(app, agent, access)
   statusRoutes(app, agent, access, { log, lostLogLines })
-  if (pushes) ingestRoutes(app, { devices: agent.config.devices, port: pushes, platform: agent.platform, refusals })
+  if (pushes)
+    ingestRoutes(app, { devices: () => agent.config.devices, port: pushes, platform: agent.platform, refusals })
   setupRoutes(app, agent)
   pageRoutes(
     app,

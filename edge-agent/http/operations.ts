@@ -2,6 +2,7 @@ import { z } from 'zod'
 import * as answers from './response-schemas.ts'
 import type { AgentErrorCode } from './error-codes.ts'
 import * as requests from './request-schemas.ts'
+import { LEDGER_ERRORS, SETUP_OPERATIONS } from './setup-operations.ts'
 
 /**
  * An operation of the agent's HTTP API. The table below is the source of validation, of the OpenAPI document and of the
@@ -33,7 +34,6 @@ export interface AgentOperation {
   readonly example?: Readonly<Record<string, unknown>>
 }
 
-const LEDGER_ERRORS = ['ledger_full', 'ledger_unavailable'] as const
 const DEVICE_ID = 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 
 export const AGENT_OPERATIONS = {
@@ -115,6 +115,20 @@ export const AGENT_OPERATIONS = {
     response: answers.OperatorList,
     errors: [],
   },
+  handleAlarm: {
+    method: 'POST',
+    path: '/v1/alarms',
+    callers: 'programs',
+    summary: 'Acknowledges or disposes of an alarm at a gate, in the name of the signed-in operator.',
+    description:
+      'Works offline: the agent stores it and sends it to the cloud. The agent accepts only alarms of this gate since its start, at most the last 200. A later disposition replaces an earlier one, and an acknowledgement never replaces a disposition. In the cloud, the latest disposition counts.',
+    needsCredential: true,
+    takesSession: true,
+    request: requests.HandleAlarmRequest,
+    response: answers.HandledAlarm,
+    errors: ['operator_required', 'not-found', ...LEDGER_ERRORS],
+    example: { deviceId: DEVICE_ID, alarmId: 'evt_01KANX6Y7C3V9Q2M8R5T4W6Z1B', step: 'tag_left_on' },
+  },
   status: {
     method: 'GET',
     path: '/v1/status',
@@ -186,36 +200,7 @@ export const AGENT_OPERATIONS = {
     response: answers.Done,
     errors: ['pairing_link_invalid', ...LEDGER_ERRORS],
   },
-  findLlrp: {
-    method: 'POST',
-    path: '/v1/setup/llrp',
-    callers: 'pages',
-    summary: 'Searches for an LLRP reader at an address.',
-    needsCredential: true,
-    request: requests.LlrpRequest,
-    response: answers.LlrpAnswer,
-    errors: ['busy'],
-  },
-  addDevice: {
-    method: 'POST',
-    path: '/v1/setup/devices',
-    callers: 'pages',
-    summary: 'Writes a device into the configuration file.',
-    needsCredential: true,
-    request: requests.AddDeviceRequest,
-    response: answers.AddedDevice,
-    errors: ['no_config_file'],
-  },
-  checkDevice: {
-    method: 'POST',
-    path: '/v1/setup/check',
-    callers: 'pages',
-    summary: 'Connects a device again and describes it.',
-    needsCredential: true,
-    request: requests.CheckDeviceRequest,
-    response: answers.DeviceStatus,
-    errors: ['busy', 'not-found'],
-  },
+  ...SETUP_OPERATIONS,
   redeemAtHome: {
     method: 'POST',
     path: '/v1/home/redeem',

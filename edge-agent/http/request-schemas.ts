@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
+import { TESTED_OUTPUTS } from '../setup/setup.ts'
+import { ALARM_STEPS, DEVICE_TYPES, PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
 
 /** Schemas of requests, for validation and for the OpenAPI document. */
 
@@ -41,6 +42,16 @@ export const SignInRequest = z.union([
   }),
 ])
 
+export const HandleAlarmRequest = z.strictObject({
+  deviceId: DeviceId,
+  alarmId: z.string().min(1).max(128).describe('`alarmId` of a result of the gate.'),
+  step: z
+    .enum(ALARM_STEPS)
+    .describe(
+      'acknowledged: the operator takes care of the alarm. Otherwise its disposition. real: theft. unintentional: the shopper forgot to pay. tag_left_on: the goods are paid, but the tag is still active. staff_error: staff carried goods out. phantom: no goods left.',
+    ),
+})
+
 export const DeviceQuery = z.strictObject({ deviceId: DeviceId.optional() })
 
 /** The code of a one-time link. */
@@ -56,6 +67,21 @@ const Address = z
   .regex(/^[A-Za-z0-9.-]{1,200}(:\d{1,5})?$/, 'give a host name or an IPv4 address, with a port if not 5084')
   .refine((address) => Number(address.split(':')[1] ?? 1) <= 65_535, 'the port is above 65535')
 export const LlrpRequest = z.strictObject({ address: Address })
-/** Configuration entry of a device. `readConfig` validates it. */
-export const AddDeviceRequest = z.strictObject({ entry: z.record(z.string().max(100), z.unknown()) })
+/** Configuration entry of a device, which `readConfig` validates, and its registration with a set-up code. */
+export const AddDeviceRequest = z.strictObject({
+  entry: z.record(z.string().max(100), z.unknown()),
+  registration: z
+    .strictObject({
+      code: z.string().trim().min(1).max(60),
+      deviceType: z.enum(DEVICE_TYPES),
+      name: z.string().trim().min(1).max(120).optional(),
+    })
+    .optional(),
+})
+export const TestDeviceRequest = z.strictObject({ deviceId: DeviceId, output: z.enum(TESTED_OUTPUTS) })
 export const CheckDeviceRequest = z.strictObject({ deviceId: DeviceId })
+export const StartWalkTestRequest = z.strictObject({
+  deviceId: DeviceId,
+  seconds: z.int().min(1).max(120).describe('Duration of the recording, s.'),
+})
+export const WalkTestQuery = z.strictObject({ deviceId: DeviceId })

@@ -1,6 +1,13 @@
 import { z } from 'zod'
 import { REGISTRATION_FAULTS } from '../health/registration.ts'
-import { DENY_REASONS, ITEM_FACT_NAMES, ITEM_STATUSES, OUTCOMES, PROTECTION_ACTIONS } from '../../policy/vocabulary.ts'
+import {
+  ALARM_STEPS,
+  DENY_REASONS,
+  ITEM_FACT_NAMES,
+  ITEM_STATUSES,
+  OUTCOMES,
+  PROTECTION_ACTIONS,
+} from '../../policy/vocabulary.ts'
 
 /**
  * Schemas of the answers, for the OpenAPI document. The schemas are strict, so that tests find fields that no schema
@@ -50,6 +57,12 @@ export const ScanResult = z
       kind: z.literal('decision'),
       answer: Decision,
       item: z.string().optional().describe('The named tag or line.'),
+      product: z.string().optional().describe('Name of its product, if the agent knows it.'),
+      picture: z
+        .string()
+        .optional()
+        .describe('SHA-256 of its small picture, base64url; the agent serves it at /pictures/{picture}.webp.'),
+      alarmId: z.string().optional().describe('Id of a gate alarm, for handleAlarm.'),
     }),
     z.strictObject({ kind: z.literal('operator'), name: z.string() }).describe('An operator signed in.'),
     z
@@ -140,6 +153,12 @@ export const AgentStatus = z
   })
   .meta({ id: 'AgentStatus' })
 
+const AlarmState = {
+  step: z.enum(ALARM_STEPS).describe('What the operator did last.'),
+  by: z.string().describe('Name of the operator.'),
+}
+export const HandledAlarm = z.strictObject({ alarmId: z.string(), ...AlarmState })
+
 export const AgentEvent = z
   .union([
     z
@@ -167,6 +186,9 @@ export const AgentEvent = z
         count: Count.describe('Persons in this direction since the start.'),
       })
       .describe('A person passed the gate.'),
+    z
+      .strictObject({ type: z.literal('alarm'), deviceId: z.string(), alarmId: z.string(), ...AlarmState })
+      .describe('An operator handled an alarm of the gate.'),
   ])
   .meta({ id: 'AgentEvent' })
 
@@ -199,6 +221,23 @@ export const Readiness = z.strictObject({
   devices: z.array(DeviceStatus.pick({ deviceId: true, state: true, detail: true })),
 })
 
+export const WalkRecording = z.strictObject({
+  deviceId: z.string(),
+  isOver: z.boolean().describe('True if the time of the recording has passed.'),
+  tags: z.array(
+    z.strictObject({
+      epc: z.string().optional(),
+      tagUid: z.string().optional(),
+      reads: Count,
+      antennas: z.array(Count),
+      left: z
+        .strictObject({ reason: z.string(), severity: z.enum(['pass', 'silent', 'notify', 'siren']) })
+        .nullable()
+        .describe('How the gate assessed the tag when it left. null if the gate did not see it leave.'),
+    }),
+  ),
+})
+
 export const SignedAnswer = z.strictObject({ answer: z.string() })
 
 export const LlrpAnswer = z.union([
@@ -213,7 +252,12 @@ export const LlrpAnswer = z.union([
   }),
   z.strictObject({ fault: z.string() }),
 ])
-export const AddedDevice = z.strictObject({ file: z.string() })
+export const AddedDevice = z.strictObject({
+  file: z.string(),
+  deviceId: z.string(),
+  isInUse: z.boolean().describe('False if the agent must be restarted, because the file has other changes too.'),
+})
+export const TestedDevice = z.strictObject({ outcome: z.enum(OUTCOMES), detail: z.string() })
 
 export const AgentFault = z
   .strictObject({

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { exportJWK, importPKCS8 } from 'jose'
 import { z } from 'zod'
+import { CA_LIMIT } from '../../policy/documents/broker-document.ts'
 import type { SecretFiles } from '../../policy/platform.ts'
 
 /**
@@ -32,6 +33,8 @@ export const Identity = z.strictObject({
   /** Base URL of the cloud's API. */
   cloud: z.string(),
   mqttUrl: z.string(),
+  /** Certificates of a private CA of the cloud and its broker, PEM. Absent: only the public CAs. */
+  ca: z.string().max(CA_LIMIT).optional(),
   /** Public root key. The root key verifies the key sets, and the keys in them verify all other documents. */
   rootX: z.string().length(43),
   /** Current key of the agent. */

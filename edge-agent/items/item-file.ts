@@ -14,6 +14,11 @@ export interface ItemFile {
    * row.
    */
   write(rows: readonly StoredRow[], progress: ItemProgress, labels: readonly ItemLabel[]): void
+  /** Name of the product of an item; undefined if the file has none. */
+  productOf(name: string): string | undefined
+  /** Hash of the small picture of an item's product; undefined if the file does not have the picture. */
+  pictureOf(name: string): string | undefined
+  pictures: PictureFile
   /** Deletes all items. */
   clear(progress: ItemProgress): void
   /** Stationary tags of a gate; undefined if the gate is new. */
@@ -31,7 +36,27 @@ export interface ItemFile {
 
 export interface StoredRow extends PackedItem {
   readonly name: string
+  /** Name of the product, for people. */
+  readonly product?: string | undefined
+  /** Hash of its small picture. */
+  readonly picture?: string | undefined
 }
+
+/** The small pictures of products. */
+export interface PictureFile {
+  /** Hashes that items name and whose pictures are missing. Empty if the file has its maximum of pictures. */
+  missing(limit: number): string[]
+  store(hash: string, bytes: Uint8Array): void
+  read(hash: string): Uint8Array | undefined
+  /** Deletes pictures that no item names. */
+  evict(): void
+}
+
+/** Maximum pictures in the file. With `PICTURE_BYTES_LIMIT` they need at most 20 MB. */
+export const PICTURES_LIMIT = 5_000
+
+/** Maximum names of products in the file. Items of further products are stored without the name. */
+export const PRODUCTS_LIMIT = 100_000
 
 /** A stationary tag near a gate (lanes/gate/tags/presence.ts). */
 export interface StoredStationaryTag {
@@ -72,10 +97,16 @@ interface StoredLabel {
 }
 
 /** Increase this version when the tables or the packing of items (item-slots.ts) change. */
-const SCHEMA_VERSION = 1
+const SCHEMA_VERSION = 3
 const ITEMS =
-  'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, label INTEGER NOT NULL) WITHOUT ROWID, STRICT'
-const SCHEMA = `${ITEMS};
+  'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, label INTEGER NOT NULL, product INTEGER) WITHOUT ROWID, STRICT'
+const ITEMS_BY_PRODUCT = 'CREATE INDEX item_by_product ON item (product) WHERE product IS NOT NULL'
+/** `picture`: hash of the small picture, '' without one. */
+const PRODUCTS = `CREATE TABLE product (id INTEGER PRIMARY KEY, name TEXT NOT NULL, picture TEXT NOT NULL, UNIQUE (name, picture)) STRICT;
+  CREATE INDEX product_by_picture ON product (picture) WHERE picture <> ''`
+const SCHEMA = `${ITEMS}; ${ITEMS_BY_PRODUCT};
+  ${PRODUCTS};
+  CREATE TABLE picture (hash TEXT PRIMARY KEY, bytes BLOB NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE label (number INTEGER PRIMARY KEY, category TEXT NOT NULL, brand TEXT NOT NULL, technology TEXT) STRICT;
   CREATE TABLE gate (gate TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
   CREATE TABLE tag (gate TEXT NOT NULL, tag TEXT NOT NULL, longest_gap_ms INTEGER, was_outside INTEGER NOT NULL, PRIMARY KEY (gate, tag)) WITHOUT ROWID, STRICT;
@@ -106,7 +137,7 @@ function connect(file: string): Connection {
     if (version === SCHEMA_VERSION) return db
     // Another version wrote the file. The agent keeps the released units, because it cannot fetch these units again.
     db.exec(
-      `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS label; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS tag; ${SCHEMA}`,
+      `DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS product; DROP TABLE IF EXISTS picture; DROP TABLE IF EXISTS label; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS tag; ${SCHEMA}`,
     )
     db.pragma(`user_version = ${SCHEMA_VERSION}`)
     return db
@@ -119,10 +150,11 @@ function connect(file: string): Connection {
 function itemFile(db: Connection): ItemFile {
   const set = () =>
     db.prepare(
-      'INSERT INTO item (name, info, label) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET info = excluded.info, label = excluded.label',
+      'INSERT INTO item (name, info, label, product) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET info = excluded.info, label = excluded.label, product = excluded.product',
     )
   const remove = () => db.prepare('DELETE FROM item WHERE name = ?')
   let [setItem, removeItem] = [set(), remove()]
+  let products = productNames(db)
   const setLabel = db.prepare(
     'INSERT INTO label (number, category, brand, technology) VALUES (?, ?, ?, ?) ON CONFLICT (number) DO NOTHING',
   )
@@ -143,14 +175,14 @@ function itemFile(db: Connection): ItemFile {
   const write = db.transaction((rows: readonly StoredRow[], progress: ItemProgress, labels: readonly ItemLabel[]) => {
     for (const [i, { category, brand, technology }] of labels.slice(stored).entries())
       setLabel.run(stored + i + 1, category, brand, technology ?? null)
-    for (const { name, info, label } of rows) {
+    for (const { name, info, label, product, picture } of rows) {
       if (info === 0) removeItem.run(name)
-      else setItem.run(name, info, label)
+      else setItem.run(name, info, label, products.idOf(product, picture))
     }
     writeProgress(progress)
   })
   const clear = db.transaction((progress: ItemProgress) => {
-    db.exec(`DROP TABLE item; ${ITEMS}`)
+    db.exec(`DROP TABLE item; ${ITEMS}; ${ITEMS_BY_PRODUCT}; DROP TABLE product; ${PRODUCTS}`)
     writeProgress(progress)
   })
 
@@ -169,18 +201,12 @@ function itemFile(db: Connection): ItemFile {
     clear(progress) {
       clear.immediate(progress)
       ;[setItem, removeItem] = [set(), remove()]
+      products = productNames(db)
     },
-    stationaryTags(gate) {
-      const isKnown = db.prepare('SELECT gate FROM gate WHERE gate = ?').get(gate) !== undefined
-      const rows = db
-        .prepare<[string], { tag: string; gap: number | null; outside: number }>(
-          'SELECT tag, longest_gap_ms AS gap, was_outside AS outside FROM tag WHERE gate = ?',
-        )
-        .all(gate)
-      return isKnown
-        ? rows.map(({ tag, gap, outside }) => ({ tag, longestGapMs: gap ?? undefined, wasOutside: outside === 1 }))
-        : undefined
-    },
+    productOf: (name) => products.of(name),
+    pictureOf: (name) => products.pictureOf(name),
+    pictures: pictureFile(db),
+    stationaryTags: (gate) => readStationaryTags(db, gate),
     saveStationaryTags: db.transaction((gate: string, tags: readonly StoredStationaryTag[]) => {
       db.prepare('INSERT INTO gate (gate) VALUES (?) ON CONFLICT DO NOTHING').run(gate)
       db.prepare('DELETE FROM tag WHERE gate = ?').run(gate)
@@ -197,9 +223,69 @@ function itemFile(db: Connection): ItemFile {
   }
 }
 
+function readStationaryTags(db: Connection, gate: string): StoredStationaryTag[] | undefined {
+  const isKnown = db.prepare('SELECT gate FROM gate WHERE gate = ?').get(gate) !== undefined
+  const rows = db
+    .prepare<[string], { tag: string; gap: number | null; outside: number }>(
+      'SELECT tag, longest_gap_ms AS gap, was_outside AS outside FROM tag WHERE gate = ?',
+    )
+    .all(gate)
+  return isKnown
+    ? rows.map(({ tag, gap, outside }) => ({ tag, longestGapMs: gap ?? undefined, wasOutside: outside === 1 }))
+    : undefined
+}
+
 function readLabels(db: Connection): ItemLabel[] {
   return db
     .prepare<[], StoredLabel>('SELECT category, brand, technology FROM label ORDER BY number')
     .all()
     .map(({ technology, ...label }) => ({ ...label, ...(technology !== null && { technology }) }))
+}
+
+/** Products of the items: each pair of name and picture is stored once. */
+function productNames(db: Connection) {
+  const find = db.prepare<[string, string], { id: number }>('SELECT id FROM product WHERE name = ? AND picture = ?')
+  const add = db.prepare<[string, string, number], { id: number }>(
+    'INSERT INTO product (name, picture) SELECT ?, ? WHERE (SELECT COALESCE(MAX(id), 0) FROM product) < ? RETURNING id',
+  )
+  const ofItem = db.prepare<[string], { name: string }>(
+    'SELECT p.name FROM item i JOIN product p ON p.id = i.product WHERE i.name = ?',
+  )
+  const pictureOfItem = db.prepare<[string], { hash: string }>(
+    'SELECT f.hash FROM item i JOIN product p ON p.id = i.product JOIN picture f ON f.hash = p.picture WHERE i.name = ?',
+  )
+  return {
+    idOf(name: string | undefined, picture = ''): number | null {
+      if (name === undefined) return null
+      return find.get(name, picture)?.id ?? add.get(name, picture, PRODUCTS_LIMIT)?.id ?? null
+    },
+    of: (item: string) => ofItem.get(item)?.name,
+    pictureOf: (item: string) => pictureOfItem.get(item)?.hash,
+  }
+}
+
+const IS_NAMED = 'EXISTS (SELECT 1 FROM item i WHERE i.product = p.id)'
+
+function pictureFile(db: Connection): PictureFile {
+  const count = db.prepare<[], { n: number }>('SELECT COUNT(*) AS n FROM picture')
+  // The statements are prepared at each call, because `clear` replaces the tables of items and products.
+  return {
+    missing(limit) {
+      const room = PICTURES_LIMIT - (count.get()?.n ?? 0)
+      return db
+        .prepare<[number], { picture: string }>(
+          `SELECT DISTINCT picture FROM product p WHERE picture <> '' AND NOT EXISTS (SELECT 1 FROM picture f WHERE f.hash = p.picture) AND ${IS_NAMED} LIMIT ?`,
+        )
+        .all(Math.max(0, Math.min(limit, room)))
+        .map(({ picture }) => picture)
+    },
+    store: (hash, bytes) =>
+      void db.prepare('INSERT INTO picture (hash, bytes) VALUES (?, ?) ON CONFLICT DO NOTHING').run(hash, bytes),
+    read: (hash) =>
+      db.prepare<[string], { bytes: Uint8Array }>('SELECT bytes FROM picture WHERE hash = ?').get(hash)?.bytes,
+    evict: () =>
+      void db.exec(
+        `DELETE FROM picture WHERE NOT EXISTS (SELECT 1 FROM product p WHERE p.picture = picture.hash AND p.picture <> '' AND ${IS_NAMED})`,
+      ),
+  }
 }

@@ -4,6 +4,11 @@ import type { ItemFile, ItemProgress, StoredRow } from './item-file.ts'
 import type { ItemLabels } from './item-labels.ts'
 
 const FLUSH_MS = 50
+/**
+ * Delay before a new `confirmedMs` alone is written, ms. The cloud confirms the items every 15 s, and each write wears
+ * an SD card. After a crash the items count as at most this much older.
+ */
+const CONFIRMED_MS = 60_000
 /** Delay before a failed write is retried, ms. */
 const RETRY_MS = 60_000
 /**
@@ -40,6 +45,7 @@ export class ItemWriter {
   readonly #parts: ItemWriterParts
   #waiting: Waiting[] = []
   #timer: Cancel | undefined
+  #confirmedTimer: Cancel | undefined
   /** True if the last write failed. */
   #isFailing = false
   /** True after too many entries waited for a failing disk. Then the writer writes nothing until `clear`. */
@@ -62,10 +68,13 @@ export class ItemWriter {
     this.#flushLater()
   }
 
-  /** Call it after `confirmedMs` has changed. Writes the progress soon. */
+  /** Call it after `confirmedMs` has changed. Writes the progress with the next rows, or within a minute. */
   noteConfirmed(): void {
     this.#isProgressDirty = true
-    this.#flushLater()
+    this.#confirmedTimer ??= this.#parts.timers.after(CONFIRMED_MS, () => {
+      this.#confirmedTimer = undefined
+      if (this.#isProgressDirty) this.#flushLater()
+    })
   }
 
   /** Deletes all items from the file, because a new sequence starts. */
@@ -78,6 +87,7 @@ export class ItemWriter {
 
   close(): void {
     this.#timer?.()
+    this.#confirmedTimer?.()
     const isDue = () => !this.#isGivenUp && (this.#waiting.length > 0 || this.#isProgressDirty || this.#isClearDue)
     while (isDue() && this.#flushSome());
     this.#parts.disk.close()

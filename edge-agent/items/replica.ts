@@ -4,6 +4,7 @@ import type { Log } from '../log.ts'
 import type { ItemFile, ItemProgress, StoredRow } from './item-file.ts'
 import { ItemLabels } from './item-labels.ts'
 import { itemTable, packItem, unpackItem, type ItemLabel, type KnownItem } from './item-table.ts'
+import { Pictures } from './pictures.ts'
 import { ItemWriter } from './item-writer.ts'
 
 export type ItemListener = (entries: readonly ItemEntry[]) => void
@@ -34,7 +35,10 @@ export function openReplica(parts: ReplicaParts): Replica {
  * once and the disk later. After a crash the agent fetches again the pages that are not on the disk.
  */
 export class Replica {
+  readonly pictures: Pictures
   readonly #table = itemTable()
+  readonly #disk: ItemFile
+  readonly #log: Log
   readonly #labels: ItemLabels
   readonly #writer: ItemWriter
   readonly #listeners = new Set<ItemListener>()
@@ -46,6 +50,9 @@ export class Replica {
   #restartFloor: number | undefined
 
   constructor({ disk, platform: { timers }, log }: ReplicaParts) {
+    this.#disk = disk
+    this.#log = log
+    this.pictures = new Pictures({ file: disk.pictures, log })
     const stored = disk.read()
     this.#at = stored.progress ?? { epoch: 0, ver: 0, base: 0, confirmedMs: 0 }
     this.#head = { epoch: this.#at.epoch, ver: this.#at.ver }
@@ -57,6 +64,29 @@ export class Replica {
   find(kind: 'epc' | 'tagUid' | 'tagId', name: string): KnownItem | undefined {
     const packed = this.#table.get(LETTERS[kind] + name)
     return packed && unpackItem(packed, this.#labels.at(packed.label))
+  }
+
+  /**
+   * Name of an item's product, for people. Undefined if it is unknown, or not on the disk yet. The names are only on the
+   * disk, because no decision needs them.
+   */
+  productOf(kind: 'epc' | 'tagUid' | 'tagId', name: string): string | undefined {
+    try {
+      return this.#disk.productOf(LETTERS[kind] + name)
+    } catch (error) {
+      this.#log.warn({ err: error }, 'the name of a product could not be read')
+      return undefined
+    }
+  }
+
+  /** Hash of the small picture of an item's product. Undefined if the agent does not have the picture. */
+  pictureOf(kind: 'epc' | 'tagUid' | 'tagId', name: string): string | undefined {
+    try {
+      return this.#disk.pictureOf(LETTERS[kind] + name)
+    } catch (error) {
+      this.#log.warn({ err: error }, 'the picture of a product could not be read')
+      return undefined
+    }
   }
 
   /** Applies a page. The caller has verified the signature of the page. */
@@ -162,6 +192,8 @@ export class Replica {
     const packed = status
       ? packItem({ status, priceCent, paying }, this.#labels.numberOf(labelOf(entry, page)))
       : { info: 0, label: 0 }
+    const product = entry.name === undefined ? undefined : page.names?.[entry.name]
+    const picture = entry.picture === undefined ? undefined : page.pictures?.[entry.picture]
     const rows: StoredRow[] = []
     for (const kind of KINDS) {
       const identifier = entry[kind]
@@ -169,7 +201,7 @@ export class Replica {
       const name = LETTERS[kind] + identifier
       if (packed.info === 0) this.#table.delete(name)
       else this.#table.set(name, packed)
-      rows.push({ name, ...packed })
+      rows.push({ name, ...packed, product, picture })
     }
     this.#writer.add(entry.seq, rows)
   }

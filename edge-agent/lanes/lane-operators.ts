@@ -40,6 +40,12 @@ export class LaneOperators {
     return { kind: 'operator', name: opened.name }
   }
 
+  /** The operator at a device. Restarts the idle time, because the operator pressed a button. */
+  actingAt(deviceId: string): { operatorId: string; name: string } | undefined {
+    const { operators, states } = this.#parts
+    return operators.find(states.find(deviceId)?.operatorSession)
+  }
+
   nameAt(deviceId: string): string | undefined {
     const { operators, states } = this.#parts
     return operators.peek(states.find(deviceId)?.operatorSession)?.name

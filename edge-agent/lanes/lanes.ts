@@ -18,7 +18,7 @@ import { openStaffCards, type StaffCards } from './staff-cards.ts'
 
 export interface LaneParts extends GateRequestsParts {
   operators: Operators
-  items: Pick<Replica, 'find' | 'onChange'>
+  items: Pick<Replica, 'find' | 'onChange' | 'productOf' | 'pictureOf'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
   log: Log
   /** Shows the result of a request on the pages of the device. */
@@ -105,7 +105,11 @@ export class Lanes {
     const result =
       'result' in read
         ? read.result
-        : decisionResult(read.request, await this.#decisions.decideWithOrWithoutReceipt(read.request))
+        : decisionResult(
+            this.#parts.items,
+            read.request,
+            await this.#decisions.decideWithOrWithoutReceipt(read.request),
+          )
     this.#parts.onResult(deviceId, result)
     return result
   }
@@ -113,13 +117,18 @@ export class Lanes {
   /** Decides a request of a page or program. At a gate, also switches the lights and the siren. */
   async request(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const answer = await this.#decisions.decide(request)
-    this.#parts.onResult(request.deviceId, decisionResult(request, answer))
+    this.#parts.onResult(request.deviceId, decisionResult(this.#parts.items, request, answer))
     return answer
   }
 
   /** Name of the operator who is signed in at a device. */
   operatorAt(deviceId: string): string | undefined {
     return this.#operators.nameAt(deviceId)
+  }
+
+  /** The operator who is signed in at a device and pressed a button there, which restarts the idle time. */
+  actingOperatorAt(deviceId: string): { operatorId: string; name: string } | undefined {
+    return this.#operators.actingAt(deviceId)
   }
 
   /**
@@ -157,7 +166,7 @@ export class Lanes {
     try {
       const request = this.#reader.readTag(deviceId, tag, tagTechnology)
       const answer = await this.#decisions.decideWithOrWithoutReceipt(request)
-      this.#parts.onResult(deviceId, decisionResult(request, answer))
+      this.#parts.onResult(deviceId, decisionResult(this.#parts.items, request, answer))
       return answer.authorized
     } catch (error) {
       this.#onFailure(deviceId, error, 'the decision about a tag failed')

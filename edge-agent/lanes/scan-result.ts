@@ -1,5 +1,6 @@
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import type { PickupOrder } from '../decisions/pickup-code.ts'
+import type { Replica } from '../items/replica.ts'
 import type { DeviceAlarm } from '../devices/devices.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
 import type { Caller } from './lane-state.ts'
@@ -18,8 +19,12 @@ export interface ScanOrigin {
 }
 
 export type ScanResult =
-  /** `item`: the tag or purchase line that the request named. */
-  | { kind: 'decision'; answer: AuthorizeAnswer; item?: string }
+  /**
+   * `item`: the tag or purchase line that the request named. `product`: name of its product. `picture`: hash of the product's
+   * small picture. `alarmId`: event of the
+   * gate alarm, which an operator may handle.
+   */
+  | { kind: 'decision'; answer: AuthorizeAnswer; item?: string; product?: string; picture?: string; alarmId?: string }
   | { kind: 'operator'; name: string }
   /** A receipt that covers the tags that follow. `left`: units that are not released yet. */
   | { kind: 'receipt'; left: number }
@@ -39,9 +44,22 @@ export type ScanResult =
         | 'out_of_order'
     }
 
-/** Makes the result of a decision, with the tag or purchase line that the request names. */
-export function decisionResult({ identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): ScanResult {
+/** Makes the result of a decision, with the tag or purchase line that the request names, and its product. */
+export function decisionResult(
+  items: Pick<Replica, 'productOf' | 'pictureOf'>,
+  { identifiers }: AuthorizeRequest,
+  answer: AuthorizeAnswer,
+): ScanResult {
   const named = ITEM_IDENTIFIER_KINDS.find((kind) => identifiers[kind] !== undefined)
   const item = named && identifiers[named]
-  return { kind: 'decision', answer, ...(item !== undefined && { item }) }
+  const isTag = named === 'epc' || named === 'tagUid' || named === 'tagId'
+  const product = isTag && item !== undefined ? items.productOf(named, item) : undefined
+  const picture = isTag && item !== undefined ? items.pictureOf(named, item) : undefined
+  return {
+    kind: 'decision',
+    answer,
+    ...(item !== undefined && { item }),
+    ...(product !== undefined && { product }),
+    ...(picture !== undefined && { picture }),
+  }
 }

@@ -2,6 +2,7 @@ import { pause, type Platform } from '../../policy/platform.ts'
 import type { AgentKey } from '../identity/agent-key.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { StoreKeys } from '../identity/store-keys.ts'
+import type { Pictures } from '../items/pictures.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 import type { Trust } from '../trust/trust.ts'
@@ -47,6 +48,7 @@ export interface CloudConnectionParts {
   messages: MessageSigner
   outbox: Outbox
   trust: Trust
+  pictures: Pick<Pictures, 'request' | 'receive'>
   key: AgentKey
   ledger: Pick<Ledger, 'metadata' | 'commits' | 'journal' | 'cloudGeneration'>
   log: Log
@@ -131,7 +133,7 @@ export class CloudConnection implements CloudLink {
       sender: this.#sender,
       polls: this.#polls,
       password: (challenge) => messages.assertion(challenge, nowMs()),
-      bindDevices: () => bindDevices(session, parts.deviceIds(), parts.onRefused),
+      bindDevices: () => this.bind(parts.deviceIds()),
       onSettled: () => this.#readyWaiters.checkAll(),
     })
   }
@@ -164,6 +166,10 @@ export class CloudConnection implements CloudLink {
 
   /** Call it after a row was added to the journal. */
   readonly kick = (): void => this.#sender.kick()
+
+  /** Reports these devices to the cloud, which binds devices without an agent to this agent. Never rejects. */
+  readonly bind = (deviceIds: readonly string[]): Promise<void> =>
+    bindDevices(this.#session, deviceIds, this.#parts.onRefused)
 
   call(operation: string, body: object): Promise<CloudAnswer> {
     return this.#session.call(operation, body)

@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import type { JSX } from 'hono/jsx/jsx-runtime'
+import { isTls } from '../http/connection.ts'
 import { prefersHtml } from '../../policy/accept-header.ts'
 import { isLanguage, LANGUAGE_COOKIE, otherLanguage, pageLanguage } from '../../policy/page-language.ts'
 import type { Platform } from '../../policy/platform.ts'
@@ -33,7 +34,7 @@ export function pageRenderer({ config, platform }: PageRendererParts): PageRende
       const accepted = c.req.header('accept-language')
       const language = pageLanguage({ requested, remembered, configured: config.language, accepted })
       if (isLanguage(requested) && requested !== remembered)
-        setCookie(c, LANGUAGE_COOKIE, requested, { path: '/', httpOnly: true, sameSite: 'Lax' })
+        setCookie(c, LANGUAGE_COOKIE, requested, { path: '/', httpOnly: true, sameSite: 'Lax', secure: isTls(c) })
       const { language: lang, languageName } = textsOf(otherLanguage(language))
       const href = `?${new URLSearchParams({ ...c.req.query(), lang })}`
       return { texts: textsOf(language), other: { language: lang, languageName, href } }

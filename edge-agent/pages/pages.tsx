@@ -3,8 +3,11 @@ import type { JSX } from 'hono/jsx/jsx-runtime'
 import { capabilitiesOf } from '../../device-drivers/drivers/registry.ts'
 import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
 import type { Platform } from '../../policy/platform.ts'
+import type { HandledAlarms } from '../lanes/gate/handled-alarms.ts'
+import type { Pictures } from '../items/pictures.ts'
 import type { Lanes } from '../lanes/lanes.ts'
 import type { Agent } from '../runtime.ts'
+import type { Setup } from '../setup/setup.ts'
 import { readAssets } from './assets.ts'
 import { DeviceList, NotHere } from './components/device-list.tsx'
 import type { Localization } from './components/frame.tsx'
@@ -12,6 +15,7 @@ import { GatePage } from './components/gate-page.tsx'
 import { PairPage } from './components/pair-page.tsx'
 import { SetupPage } from './components/setup-page.tsx'
 import { StationPage } from './components/station-page.tsx'
+import { ICON, manifestOf } from './manifest.ts'
 import { clockTime } from './model/clock-time.ts'
 import { gateLine, gateReady } from './model/gate-view.ts'
 import { resultView } from './model/result-view.ts'
@@ -23,10 +27,13 @@ import { recentResults } from './recent-results.ts'
  * What the pages need of an agent. The server renders the pages of station, gate and set-up. These pages work without
  * the cloud.
  */
-export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery' | 'configFile'> {
+export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
+  setup: Pick<Setup, 'fileName' | 'mayTest'>
+  gates: { alarms: Pick<HandledAlarms, 'stateOf'> }
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
   lanes: Pick<Lanes, 'operatorAt'>
+  items: { readonly pictures: Pick<Pictures, 'read'> }
 }
 
 /** Access checks of the pages. */
@@ -51,6 +58,13 @@ const FOR_EVER = {
   'cache-control': 'public, max-age=31536000, immutable',
 }
 
+const PICTURE_HEADERS = {
+  'content-type': 'image/webp',
+  'cache-control': 'private, max-age=31536000, immutable',
+  'content-security-policy': "default-src 'none'; sandbox",
+  'cross-origin-resource-policy': 'same-origin',
+}
+
 /**
  * Adds the pages and their files to the local app. The pages show `dataDir` only to browsers on the agent's machine.
  */
@@ -62,6 +76,20 @@ export function pageRoutes(app: Hono, agent: PagesAgent, access: PageAccess, dat
   app.get('/station', (c) => pages.showDevice(c, 'station', (at) => pages.station(at)))
   app.get('/gate', (c) => pages.showDevice(c, 'gate', (at) => pages.gate(at)))
   app.get('/setup', (c) => pages.showSetup(c))
+  app.get('/icon.svg', (c) => c.body(ICON, 200, { 'content-type': 'image/svg+xml', 'cache-control': 'max-age=86400' }))
+  app.get('/manifest.webmanifest', (c) => {
+    const { page, device = '' } = c.req.query()
+    const isPage = page === 'gate' || page === 'station'
+    if (!isPage || device.length === 0 || device.length > 128) return c.notFound()
+    const manifest = manifestOf(page, device, pages.localize(c).texts)
+    return c.body(JSON.stringify(manifest), 200, { 'content-type': 'application/manifest+json' })
+  })
+  app.get('/pictures/:name', (c) => {
+    const hash = /^([A-Za-z0-9_-]{43})\.webp$/.exec(c.req.param('name'))?.[1]
+    const bytes = hash !== undefined && access.isPaired(c) ? agent.items.pictures.read(hash) : undefined
+    if (bytes === undefined) return c.body('', 404, { 'cache-control': 'no-store' })
+    return c.body(new Uint8Array(bytes), 200, PICTURE_HEADERS)
+  })
   app.get('/assets/:build/:folder/:file', (c) => {
     const { build, folder, file } = c.req.param()
     return pages.sendAsset(c, build, `${folder}/${file}`)
@@ -75,24 +103,24 @@ class Pages {
   readonly #assets = readAssets()
   readonly #recent: ReturnType<typeof recentResults>
   readonly #renderer: ReturnType<typeof pageRenderer>
-  /** Devices that only send their reads or scans to another device (`feeds`). These devices have no page. */
-  readonly #feeding: ReadonlySet<string>
 
   constructor(agent: PagesAgent, access: PageAccess, dataDir: string) {
-    const { devices } = agent.config
-    const ours = new Set(devices.map(({ deviceId }) => deviceId))
     this.#agent = agent
     this.#access = access
     this.#dataDir = dataDir
     this.#recent = recentResults({
       feed: agent.feed,
-      isOurs: (id) => ours.has(id),
+      isOurs: (id) => agent.config.devices.some(({ deviceId }) => deviceId === id),
       policy: () => agent.trust.policy,
     })
     this.#renderer = pageRenderer(agent)
-    this.#feeding = new Set(
-      devices.filter((device) => capabilitiesOf(device).feeds !== undefined).map(({ deviceId }) => deviceId),
-    )
+  }
+
+  /** The devices that only send their reads or scans to another device (`feeds`). These devices have no page. */
+  get #feeding(): ReadonlySet<string> {
+    const { devices } = this.#agent.config
+    const feeding = devices.filter((device) => capabilitiesOf(device).feeds !== undefined)
+    return new Set(feeding.map(({ deviceId }) => deviceId))
   }
 
   localize(c: Context): Localization {
@@ -121,7 +149,8 @@ class Pages {
     const status: PageStatus = this.#agent.status()
     const requestedId = c.req.query('device')
     const nowMs = this.#agent.platform.clock.wall()
-    const devices: PageDevice[] = status.devices.filter(({ deviceId }) => !this.#feeding.has(deviceId))
+    const feeding = this.#feeding
+    const devices: PageDevice[] = status.devices.filter(({ deviceId }) => !feeding.has(deviceId))
     const device = devices.find(({ deviceId }) => deviceId === requestedId)
     const missing = requestedId !== undefined
     if (!device)
@@ -146,6 +175,7 @@ class Pages {
         device={device}
         localization={localization}
         operator={operator}
+        hasSounds={this.#agent.config.sounds}
         view={{ kind: 'idle', last: lastText }}
       />
     )
@@ -154,7 +184,19 @@ class Pages {
   gate({ device, localization, ...rest }: PageAt): JSX.Element {
     const { texts } = localization
     const lines = this.#recent.of(device.deviceId).flatMap((result) => gateLine(result, texts) ?? [])
-    return <GatePage {...rest} device={device} localization={localization} view={gateReady(texts)} lines={lines} />
+    const operator = this.#agent.lanes.operatorAt(device.deviceId) ?? null
+    return (
+      <GatePage
+        {...rest}
+        device={device}
+        localization={localization}
+        operator={operator}
+        hasSounds={this.#agent.config.sounds}
+        view={gateReady(texts)}
+        lines={lines}
+        stateOf={(alarmId) => this.#agent.gates.alarms.stateOf(alarmId)}
+      />
+    )
   }
 
   async showSetup(c: Context): Promise<Response> {
@@ -163,7 +205,7 @@ class Pages {
     if (!this.#access.isPaired(c)) return this.showPairing(c, localization)
     if (!this.#access.isLoopback(c)) return show(c, () => <NotHere localization={localization} />, 401)
     this.#access.renewCookie(c)
-    const { deviceDiscovery, configFile } = this.#agent
+    const { deviceDiscovery, setup } = this.#agent
     const { attached, notes } = (await deviceDiscovery?.findAttached()) ?? { attached: [], notes: [] }
     const src = this.#programOf('setup')
     const { devices, ledgerDoubt } = this.#agent.status()
@@ -172,7 +214,9 @@ class Pages {
       <SetupPage
         localization={localization}
         devices={devices}
-        configFile={configFile?.name}
+        configFile={setup.fileName}
+        mayTest={(deviceId) => setup.mayTest(deviceId)}
+        addedId={c.req.query('added')}
         attached={attached}
         warning={warning}
         notes={notes}

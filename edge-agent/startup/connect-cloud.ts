@@ -26,8 +26,7 @@ export interface CloudParts extends Stored {
   mqttUrl?: string
   /** Address at which other agents of the store reach this agent, `http://host:port`. */
   address?: string
-  devices: Pick<Devices, 'statuses'>
-  deviceIds: readonly string[]
+  devices: Pick<Devices, 'statuses' | 'entries'>
   nowMs(): number
   onChange(): void
 }
@@ -55,7 +54,7 @@ export function connectCloud(parts: CloudParts): Cloud {
     messages,
     key,
     outbox: outbox(ledger, messages, trust, agentId),
-    deviceIds: () => parts.deviceIds,
+    deviceIds: () => parts.devices.entries.map(({ deviceId }) => deviceId),
     describe: () => describe(parts),
     onRefused: refusalReporter({ platform, ledger, storeId, nowMs, log }),
     onHandshake: handshake.onAnswer,

@@ -3,6 +3,7 @@ import { openOutcomes, type Outcomes } from '../decisions/outcomes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { openStoreKeys, type StoreKeys } from '../identity/store-keys.ts'
 import { openItemFile, type ItemFile } from '../items/item-file.ts'
+import type { Pictures } from '../items/pictures.ts'
 import { openReplica, type Replica } from '../items/replica.ts'
 import type { RuntimeFiles } from '../ledger/file/watermark.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from '../ledger/ledger.ts'
@@ -33,6 +34,7 @@ export interface Stored {
   readonly outcomes: Outcomes
   readonly itemFile: ItemFile
   readonly items: Replica
+  readonly pictures: Pictures
   readonly trust: Trust
   readonly storeKeys: StoreKeys
 }
@@ -69,5 +71,5 @@ export function openStorage(
   const items = openReplica({ disk: itemFile, platform, log })
   const trust = openTrust(identity, ledger, clock, items)
   const storeKeys = openStoreKeys({ dataDir, files: secretFiles, log })
-  return { ledger, clock, outcomes, itemFile, items, trust, storeKeys }
+  return { ledger, clock, outcomes, itemFile, items, pictures: items.pictures, trust, storeKeys }
 }

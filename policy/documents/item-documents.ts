@@ -11,6 +11,17 @@ import { ITEM_STATUSES, PROTECTION_TECHNOLOGIES } from '../vocabulary.ts'
 /** Maximum entries of a page. `DOCUMENT_KINDS.items` also limits the length of the page. */
 export const ITEM_PAGE_LIMIT = 2_000
 
+/** Maximum length of a product name in the replica, characters. The cloud shortens longer names. */
+export const PRODUCT_NAME_LIMIT = 80
+
+/** Maximum size of a product's small picture, bytes. */
+export const PICTURE_BYTES_LIMIT = 4_096
+/** Maximum pictures that an agent requests at once. */
+export const PICTURES_AT_ONCE = 20
+
+/** Name of a small picture: the SHA-256 of its bytes, base64url. */
+export const PictureHash = z.string().regex(/^[A-Za-z0-9_-]{43}$/)
+
 const Name = z.string().min(1).max(128)
 
 export const ItemEntry = z.strictObject({
@@ -26,6 +37,10 @@ export const ItemEntry = z.strictObject({
   category: z.int().min(0).optional(),
   /** Index into the page's `brands`; absent if the item has no brand. */
   brand: z.int().min(0).optional(),
+  /** Index into the page's `names`; absent if the item has no product. */
+  name: z.int().min(0).optional(),
+  /** Index into the page's `pictures`; absent if the product has no small picture. */
+  picture: z.int().min(0).optional(),
   technology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
   /** True if the item is in a checkout that is not paid yet. */
   paying: z.literal(true).optional(),
@@ -46,6 +61,10 @@ export const ItemsClaims = z.strictObject({
   floor: z.int().min(0),
   categories: z.array(z.string().max(120)).max(ITEM_PAGE_LIMIT),
   brands: z.array(z.string().max(120)).max(ITEM_PAGE_LIMIT),
+  /** Names of products, for people at the lanes. No decision depends on them. */
+  names: z.array(z.string().max(PRODUCT_NAME_LIMIT)).max(ITEM_PAGE_LIMIT).optional(),
+  /** Hashes of small pictures of products. The agent fetches the pictures and compares them with these hashes. */
+  pictures: z.array(PictureHash).max(ITEM_PAGE_LIMIT).optional(),
   entries: z.array(ItemEntry).max(ITEM_PAGE_LIMIT),
 })
 export type ItemsClaims = z.infer<typeof ItemsClaims>

@@ -61,6 +61,9 @@ export const OperatorRecord = z.strictObject({
 })
 export type OperatorRecord = z.infer<typeof OperatorRecord>
 
+/** Default and maximum number of days for which an agent keeps acknowledged rows. */
+export const LEDGER_DAYS = 14
+
 /** `policy+jwt`: all that an agent needs to decide offline. */
 export const PolicyClaims = z.strictObject({
   ...Common,
@@ -84,6 +87,8 @@ export const PolicyClaims = z.strictObject({
    * the deny list up to `denySeq`.
    */
   homeMove: z.strictObject({ atS: Seconds, denySeq: z.int().min(0) }).optional(),
+  /** Days for which the agent keeps acknowledged rows of its ledger. Absent: 14. */
+  ledgerDays: z.int().min(1).max(LEDGER_DAYS).optional(),
   /** Agents of the store with their public keys and their address in the store's network. */
   agents: z
     .array(

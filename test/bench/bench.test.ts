@@ -10,6 +10,7 @@ import { benchProduct } from '../../bench/catalogue/products.ts'
 import { isEan } from '../../cloud/catalogue/ean.ts'
 import { hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
+import { NO_CHROMIUM } from '../support/chromium.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))
 /** Uses execFile instead of spawnSync, because a worker that blocks for a minute loses its connection to vitest. */
@@ -49,7 +50,10 @@ describe('npm run bench', () => {
     expect(status).toBe(0)
     expect(mode).toBe('smoke')
     const missing = whyNoPostgres()
-    expect(skipped).toEqual(missing === undefined ? {} : { postgres: missing })
+    expect(skipped).toEqual({
+      ...(NO_CHROMIUM !== undefined && { 'alarm-on-page': NO_CHROMIUM }),
+      ...(missing !== undefined && { postgres: missing }),
+    })
     expect(Object.keys({ ...figures, ...skipped })).toEqual(FIGURE_NAMES)
     for (const name of Object.keys(figures)) expect(stdout).toContain(`ran     ${name}\n`)
     // The bare route returns the same product. Only the headers differ.

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readBackup } from '../../bin/backup/manifest.ts'
+import { storedBackups } from '../../bin/backup/retention.ts'
 import { withDatabase } from '../../bin/commands/known-database.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
@@ -47,13 +49,30 @@ describe('untag backup and restore, as processes', () => {
       ).json()
     }
 
+  /** The first backup of `untag backup --every`. */
+  async function scheduledBackup(place: readonly string[]): Promise<Json> {
+    const to = join(folder, 'backups')
+    const schedule = await start('backup', '--every', '24', '--keep', '7', '--to', to, ...place)
+    const isMade = async () => storedBackups(to).find(({ isComplete }) => isComplete)
+    const { name } = await eventually('a backup', isMade, LIMIT_MS)
+    expect(await schedule.stop()).toBe(0)
+    return { backup: join(to, name), ...(await readBackup(join(to, name))) }
+  }
+
+  /** Age of the last backup that the metrics of the cloud show, s. */
+  async function backupAge(metricsUrl: string): Promise<number | undefined> {
+    const metrics = await (await fetch(metricsUrl)).text()
+    const found = /^untag_cloud_backup_age_seconds (\S+)$/m.exec(metrics)
+    return found ? Number(found[1]) : undefined
+  }
+
   /**
    * Backs up a running cloud with an agent, continues working, restores, and checks that the agent follows the restored
    * cloud.
    */
   async function throughARestore(database: readonly string[]): Promise<{ backup: Json; restored: Json }> {
     const place = ['--data', data(), ...database]
-    const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--rate-limit', '0', ...place)
+    const cloud = await start('cloud', '--port=0', '--mqtt-port=0', '--metrics-port=0', '--rate-limit=0', ...place)
     const port = new URL(String(cloud.ready['baseUrl'])).port
     const mqttPort = new URL(String(cloud.ready['mqttUrl'])).port
     const { key } = await run('keys', 'create', '--account', 'Shop', ...place)
@@ -74,6 +93,8 @@ describe('untag backup and restore, as processes', () => {
     ).toMatchObject({ code: 0 })
     await start('edge', '--port', '0', '--data', join(folder, 'edge'))
 
+    await call('recordEngagement', { type: 'follow', storeId, userId: 'shopper-17' })
+    expect((await call('exportCustomerData', { userId: 'shopper-17' })).records.follows).toHaveLength(1)
     // The database changes during the backup.
     let written = 0
     let isOver = false
@@ -82,8 +103,11 @@ describe('untag backup and restore, as processes', () => {
         if ((await call('updateStore', { storeId, tradingName: `Shop ${written + 1}` })).success) written++
     })()
     await eventually('a first change', async () => written > 3, LIMIT_MS)
-    const backup = await run('backup', '--to', join(folder, 'backups'), ...place)
+    const backup = await scheduledBackup(place)
     const atBackup = written
+    expect((await call('eraseCustomerData', { userId: 'shopper-17' })).erased).toBe(true)
+    const age = await eventually('the age of the backup', () => backupAge(String(cloud.ready['metricsUrl'])), LIMIT_MS)
+    expect(age).toBeLessThan(LIMIT_MS / 1_000)
     await eventually('more changes', async () => written > atBackup + 3, LIMIT_MS)
     isOver = true
     await writing
@@ -99,10 +123,16 @@ describe('untag backup and restore, as processes', () => {
       stderr: expect.stringContaining('--force'),
     })
     const restored = await run('restore', '--from', backup.backup, '--force', ...place)
-    expect(restored).toMatchObject({ agents: 1, revoked: 0 })
+    expect(restored).toMatchObject({ agents: 1, revoked: 0, erasures: 1 })
     expect(restored.generation).toBeGreaterThan(Date.parse('2026-01-01'))
 
     const again = await start('cloud', '--port', port, '--mqtt-port', mqttPort, '--rate-limit', '0', ...place)
+    // The erasure after the backup was repeated, and the audit log shows it.
+    const { records } = await client(again, key)('exportCustomerData', { userId: 'shopper-17' })
+    expect(records.follows).toEqual([])
+    const { entries } = await client(again, key)('fetchAuditLog', {})
+    expect(entries).toContainEqual(expect.objectContaining({ operation: 'eraseCustomerData', actor: 'restore' }))
+    expect(await runProcess(['verify-audit', ...place])).toMatchObject({ code: 0 })
     const { tradingName } = await client(again, key)('fetchStore', { storeId })
     const restoredNumber = Number(/^Shop (\d+)$/.exec(tradingName)?.[1])
     expect(restoredNumber).toBeGreaterThan(3)
@@ -129,7 +159,7 @@ describe('untag backup and restore, as processes', () => {
   it('back up a SQLite database while the cloud writes, and agents follow the restored cloud', async () => {
     const { backup, restored } = await throughARestore([])
     expect(backup).toMatchObject({ format: 1, database: 'sqlite', keys: 'apart' })
-    expect(readdirSync(backup.backup).sort()).toEqual(['backup.json', 'cloud.db'])
+    expect(readdirSync(backup.backup).sort()).toEqual(['backup.json', 'cloud.db', 'erasures.json'])
     expect(statSync(join(backup.backup, 'cloud.db')).mode & 0o777).toBe(0o600)
     const aside = readdirSync(data()).find((name) => name.startsWith('replaced-'))
     expect(readdirSync(join(data(), String(aside)))).toContain('cloud.db')
@@ -140,8 +170,13 @@ describe('untag backup and restore, as processes', () => {
     const put = (...more: string[]) => runProcess(['restore', '--from', backup.backup, '--data', other, ...more])
     expect(await put()).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/put master\.key and root\.json, which you keep apart, into/),
+      stderr: expect.stringMatching(/put .*master\.key and .*root\.json, which you keep apart, in place first/),
     })
+    const [keysElsewhere, withoutKeys] = [['--keys-dir', join(data(), 'keys')], join(folder, 'without-keys')]
+    expect(await run('restore', '--from', backup.backup, '--data', withoutKeys, ...keysElsewhere)).toMatchObject({
+      agents: 1,
+    })
+    expect(readdirSync(withoutKeys).sort()).toEqual(['cloud.db', 'cloud.lock'])
     await loadKeyFiles(keysOf(join(folder, 'stranger')), secretFiles, realPlatform().random)
     const withForeignKeys = await runProcess(['restore', '--from', backup.backup, '--data', join(folder, 'stranger')])
     expect(withForeignKeys).toMatchObject({
@@ -283,6 +318,17 @@ describe('untag backup and restore, as processes', () => {
             env,
           )
         const stranger = join(folder, 'stranger')
+        expect(
+          await run(
+            'restore',
+            '--from',
+            backup.backup,
+            '--force',
+            `--data=${join(folder, 'without-keys')}`,
+            `--keys-dir=${join(data(), 'keys')}`,
+            `--database-url=${url}`,
+          ),
+        ).toMatchObject({ agents: 1 })
         await loadKeyFiles(keysOf(stranger), secretFiles, realPlatform().random)
         expect(await force(stranger)).toMatchObject({
           code: 1,

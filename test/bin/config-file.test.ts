@@ -16,7 +16,7 @@ it('creates a file that only its owner may read, because it contains passwords o
   const file = join(folder, 'new.json')
   // A file left by a crash.
   writeFileSync(`${file}.new`, '', { mode: 0o644 })
-  expect(configFile(file).add(READER)).toEqual({ ok: true })
+  expect(configFile(file).add(READER)).toMatchObject({ ok: true })
   expect(modeOf(file)).toBe('600')
 })
 
@@ -24,6 +24,6 @@ it.each([0o600, 0o640, 0o644])('preserves the mode %o of an existing file', (mod
   const file = join(folder, `${mode}.json`)
   writeFileSync(file, JSON.stringify({ devices: [] }))
   chmodSync(file, mode)
-  expect(configFile(file).add(READER)).toEqual({ ok: true })
+  expect(configFile(file).add(READER)).toMatchObject({ ok: true })
   expect(modeOf(file)).toBe(mode.toString(8))
 })

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
@@ -71,6 +71,15 @@ describe('untag migrate and untag database copy, as processes', () => {
           stderr: expect.stringContaining(`a cloud runs with the data in ${data}: stop it first`),
         })
         await cloud.stop()
+        // The keys of this cloud are in another folder.
+        const keysDir = join(folder, 'keys')
+        renameSync(join(data, 'keys'), keysDir)
+        expect(await runProcess(copy)).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('master.key does not exist'),
+        })
+        const keys = ['--keys-dir', keysDir]
+        copy.push(...keys)
 
         // Kills the copy after its first transaction.
         const killed = spawn(process.execPath, [COMMAND, ...copy], { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -96,20 +105,20 @@ describe('untag migrate and untag database copy, as processes', () => {
         const { rows, tables } = JSON.parse(stdout) as { rows: number; tables: Json[] }
         expect(rows).toBeGreaterThan(1_000)
         expect(tables).toContainEqual({ table: 'account', rows: 1, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
-        expect(stderr).toContain(`Keys and pictures stay in ${data}`)
+        expect(stderr).toContain(`Pictures stay in ${data}, keys in ${keysDir}`)
 
         expect(await cloudFails('--data', data)).toMatchObject({
           code: 1,
           stderr: expect.stringContaining('use that one with --database-url'),
         })
-        const moved = await startCloud('--database-url', url, '--require-migrated')
+        const moved = await startCloud(...keys, '--database-url', url, '--require-migrated')
         expect(await fetchStores(moved, key)).toEqual(before)
         await moved.stop()
 
         // Back to SQLite: as a restored cloud, because the other one may have released goods since.
-        expect(await runProcess(['restore', '--after', '--data', data])).toMatchObject({ code: 0 })
+        expect(await runProcess(['restore', '--after', '--data', data, ...keys])).toMatchObject({ code: 0 })
         expect(existsSync(join(data, 'copied.json'))).toBe(false)
-        expect(await fetchStores(await startCloud(), key)).toEqual(before)
+        expect(await fetchStores(await startCloud(...keys), key)).toEqual(before)
       } finally {
         for (const cloud of clouds) await cloud.kill()
         await remove()

@@ -14,5 +14,7 @@ it.each([
   ['127.0.0.1', [], 'http://127.0.0.1:8080/api/v1', 'http://127.0.0.1:8090'],
   ['127.0.0.1', [], 'http://[::1]:8080/api/v1', 'http://127.0.0.1:8090'],
 ])('other agents reach an agent on %s with the names %j and the cloud %s at %s', (host, hosts, cloud, address) => {
-  expect(lanAddress({ host, port: 8090, hosts, cloud })).toEqual(address === undefined ? {} : { address })
+  expect(lanAddress({ scheme: 'http', host, port: 8090, hosts, cloud })).toEqual(
+    address === undefined ? {} : { address },
+  )
 })

@@ -54,6 +54,18 @@ describe('untag service', () => {
     expect(existsSync(join(out, 'systemd'))).toBe(false)
   })
 
+  it('install passes the TLS key of --tls-key as credential', async () => {
+    const printed = await install(
+      'edge',
+      temporaryFolder('service'),
+      '--print',
+      '--tls-cert=/a.crt',
+      '--tls-key=/a.key',
+    )
+    expect(printed).toMatch(/^LoadCredential=tls\.key:\/a\.key$/m)
+    expect(printed).toContain('Environment=UNTAG_TLS_CERT=%d/tls.crt UNTAG_TLS_KEY=%d/tls.key\n')
+  })
+
   it('escapes paths with spaces, quotes and percent signs', () => {
     const places = { node: '/opt/my node/bin/node', program: '/opt/a%b/"x"/untag.js', keysDir: '/etc/$keys' }
     const [unit] = serviceFiles('cloud', places)
@@ -69,7 +81,7 @@ describe('untag service', () => {
       ['edge', 17],
     ] as const)('of %s are valid, have an exposure of at most %i tenths, and a user', async (name, tenths) => {
       const out = temporaryFolder('service')
-      await install(name, out)
+      await install(name, out, '--tls-cert', join(out, 'tls.crt'), '--tls-key', join(out, 'tls.key'))
       const unit = join(out, `systemd/system/untag-${name}.service`)
       const analyze = (...args: string[]) => spawnSync('systemd-analyze', [...args, unit], { encoding: 'utf8' })
       const { status, stderr } = analyze('verify')

@@ -4,6 +4,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { shopper } from '../../simulators/services/shopper.ts'
 import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { COMMAND } from '../support/processes.ts'
@@ -82,11 +83,31 @@ describe('untag start', () => {
       }
       // Without a terminal, the last line is the ready line, which programs read.
       const ready = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
-      expect(Object.keys(ready)).toEqual(['baseUrl', 'key', 'agentUrl', 'pairingUrl'])
+      expect(Object.keys(ready)).toEqual([
+        'baseUrl',
+        'key',
+        'agentUrl',
+        'pairingUrl',
+        'consoleUrl',
+        'consoleUser',
+        'consolePassword',
+      ])
       expect(lines.at(-1)).toMatch(/^ready /)
       expect(lines.join('\n')).toContain(`Cloud API       ${ready['baseUrl']}`)
       expect(lines.join('\n')).toContain(`Sandbox key     ${ready['key']}`)
       expect(ready['pairingUrl']).toContain(`${ready['agentUrl']}/pair#untag_link_`)
+      const api = shopper({ baseUrl: ready['baseUrl'] ?? '', key: ready['key'] ?? '', fetch })
+      const storeId = answer.stores.find(({ securityTagMode }: Json) => securityTagMode === 'rfid').storeId
+      const { tasks } = (await api.call('fetchOpenTasks', { storeId })) as Json
+      const waiting = tasks.filter(({ count }: Json) => count > 0).map(({ kind, count }: Json) => [kind, count])
+      expect(waiting).toEqual([
+        ['alarm', 2],
+        ['ageCheck', 1],
+        ['help', 1],
+        ['exception', 1],
+      ])
+      expect(((await api.call('fetchPurchaseHistory', { storeId, limit: 1 })) as Json).total).toBeGreaterThan(80)
+      expect(((await api.call('fetchClosings', { storeId })) as Json).closings).toHaveLength(7)
       const code = ready['pairingUrl']?.split('#')[1] ?? ''
       expect(await line(/Staff station/)).toContain(code)
       const session = await signIn(ready, code)

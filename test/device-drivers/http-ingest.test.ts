@@ -63,7 +63,7 @@ function bench(settings: Record<string, unknown> = {}) {
   const app = new Hono()
   const log = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })
   const refusals = rateLimitedLog((fields, message) => log.warn(fields, message), world)
-  ingestRoutes(app, { devices, port, platform: world, refusals })
+  ingestRoutes(app, { devices: () => devices, port, platform: world, refusals })
   const post = (body: string, headers: Record<string, string> = {}, method = 'POST') =>
     app.request('/ingest/gate-1', {
       method,
@@ -207,7 +207,7 @@ describe('http-ingest', () => {
   test('answers 404 without a device of this driver, and supports no commands', async () => {
     const app = new Hono()
     ingestRoutes(app, {
-      devices: entries({ deviceId: 's', driver: 'scanner', link: { tcp: '10.0.0.7:502' }, feeds: 'x' }),
+      devices: () => entries({ deviceId: 's', driver: 'scanner', link: { tcp: '10.0.0.7:502' }, feeds: 'x' }),
       port: pushPort(),
       platform: virtualPlatform(),
       refusals: { write: () => undefined },

@@ -1,98 +1,165 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
-import { freePort } from '../support/ports.ts'
-import { startProcess, type RunningProcess } from '../support/processes.ts'
 import { pagesIn, ROOT } from './markdown-page.ts'
+import { codeBlocksOf, faultsOfCall, inlineCodeOf, untagCallsIn, type CodeBlock } from './page-commands.ts'
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'verification/README.md', ...pagesIn('docs')]
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
 
-/** The code blocks of a page in one language. */
-function blocksOf(page: string, language: 'sh' | 'ts'): string[] {
-  const blocks = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm')
-  return [...readFileSync(join(ROOT, page), 'utf8').matchAll(blocks)].map((m) => m[1] ?? '')
-}
+const blocks = PAGES.flatMap(codeBlocksOf)
+const shellBlocks = blocks.filter(({ info }) => ['sh', 'sh untried', 'sh rehearsed'].includes(info))
+const untried = shellBlocks.filter(({ info }) => info === 'sh untried')
+const place = ({ page, line }: CodeBlock) => `${page}:${line}`
 
-const blocks = PAGES.flatMap((page) => blocksOf(page, 'sh').map((text) => ({ page, text })))
 /** True for lines with an npm command. CI and test/bin run these commands; this file checks only that they exist. */
 const isNpm = (line: string) => /^npm\b/.test(line) || line.trim() === ''
-const runnable = blocks.filter(({ text }) => !text.split('\n').every((line) => isNpm(line)))
+/** The `sh` blocks of each page, which are one session: a later block may use what an earlier one set. */
+const sessions = PAGES.map((page) => ({
+  page,
+  text: shellBlocks
+    .filter((block) => block.page === page && block.info === 'sh')
+    .filter(({ text }) => !text.split('\n').every((line) => isNpm(line)))
+    .map(({ text }) => text)
+    .join(''),
+})).filter(({ text }) => text !== '')
+
+/** Each session has a network of its own, so its ports are those of the page, and all are free. */
+const NETWORK = ['--map-root-user', '--net']
+const canRun = spawnSync('unshare', [...NETWORK, 'ip', 'link', 'set', 'lo', 'up']).status === 0
+
+/** Starts what a page expects its reader to have already: with a sandbox key in the page, a cloud that knows it. */
+const PRELUDE = `
+ip link set lo up
+if grep -q untag_test_sk_… page.sh; then
+  node bin/untag.js cloud > cloud.log &
+  KEY=$(node bin/untag.js keys create --account reader)
+  sed -i "s/untag_test_sk_…/$KEY/" page.sh
+  until curl -sf -o /dev/null http://127.0.0.1:8080/healthz; do sleep 0.2; done
+fi
+bash -euo pipefail page.sh
+`
+
+/** A folder like a built checkout, in which \`npm run build\` and the build of \`npm start\` take no time. */
+function checkoutFor(page: string, text: string): string {
+  const folder = temporaryFolder('pages')
+  for (const name of ['bin', 'deploy', 'dist', 'node_modules', 'package.json'])
+    symlinkSync(join(ROOT, name), join(folder, name))
+  writeFileSync(join(folder, 'page.sh'), text)
+  if (text.includes('till.mjs')) {
+    const program = codeBlocksOf(page).filter(({ info }) => info === 'ts')
+    writeFileSync(join(folder, 'till.mjs'), program.map((block) => block.text).join('\n'))
+  }
+  const npm = '#!/bin/sh\ncase "$1" in start) exec node bin/untag.js start ;; run) [ "$2" = build ] ;; esac\n'
+  mkdirSync(join(folder, 'tools'))
+  writeFileSync(join(folder, 'tools/npm'), npm)
+  chmodSync(join(folder, 'tools/npm'), 0o755)
+  return folder
+}
+
+const running = new Set<ChildProcess>()
+
+/** Ends the whole process group, because a page may leave servers running in the background. */
+function endGroup(shell: ChildProcess): void {
+  running.delete(shell)
+  try {
+    if (shell.pid !== undefined) process.kill(-shell.pid, 'SIGKILL')
+  } catch {
+    // All processes have ended.
+  }
+}
+
+async function runPage(page: string, text: string): Promise<{ code: number | null; said: string }> {
+  const folder = checkoutFor(page, text)
+  const shell = spawn('unshare', [...NETWORK, 'bash', '-euo', 'pipefail', '-c', PRELUDE], {
+    cwd: folder,
+    env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', PATH: `${folder}/tools:${process.env['PATH']}` },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  running.add(shell)
+  let said = ''
+  for (const stream of [shell.stdout, shell.stderr])
+    stream.on('data', (chunk: Buffer) => void (said += chunk.toString()))
+  const [code] = (await once(shell, 'exit')) as [number | null]
+  endGroup(shell)
+  return { code, said }
+}
 
 describe('commands of the pages', () => {
-  let shell: ChildProcess | undefined
-  let cloud: RunningProcess | undefined
-  afterEach(async () => {
-    // Ends the whole process group, because a block may leave servers running in the background.
-    if (shell?.pid !== undefined) {
-      try {
-        process.kill(-shell.pid, 'SIGKILL')
-      } catch {
-        // All processes have ended.
-      }
-    }
-    await cloud?.stop()
-    shell = undefined
-    cloud = undefined
+  afterAll(() => {
+    for (const shell of running) endGroup(shell)
   })
 
   it('are there', () => {
-    expect(blocks.length).toBeGreaterThan(4)
-    expect(runnable.length).toBeGreaterThan(1)
+    expect(shellBlocks.length).toBeGreaterThan(20)
+    expect(sessions.length).toBeGreaterThan(5)
   })
 
   it('call npm scripts and tests that exist', () => {
-    for (const { page, text } of blocks) {
-      for (const line of text.split('\n').filter((l) => /^npm\b/.test(l))) {
+    for (const block of shellBlocks) {
+      for (const line of block.text.split('\n').filter((l) => /^npm (?!install\b|pack\b)/.test(l))) {
         const [, verb = '', rest = ''] = /^npm (?:run )?(\S+)(.*)/.exec(line) ?? []
-        expect(Object.keys(scripts), `${page}: ${line}`).toContain(verb)
+        expect(Object.keys(scripts), `${place(block)}: ${line}`).toContain(verb)
         const path = /(?:^|\s)(test\/\S+)/.exec(rest)?.[1]
-        if (path !== undefined) expect(existsSync(join(ROOT, path)), `${page}: ${line}`).toBe(true)
+        if (path !== undefined) expect(existsSync(join(ROOT, path)), `${place(block)}: ${line}`).toBe(true)
       }
     }
   })
 
-  it.each(runnable)('of $page run: $text', async ({ page, text }) => {
-    const folder = temporaryFolder('pages')
-    for (const name of ['bin', 'dist', 'node_modules', 'package.json'])
-      symlinkSync(join(ROOT, name), join(folder, name))
-    const port = String(await freePort())
-    const env: NodeJS.ProcessEnv = { ...process.env, UNTAG_LOG_LEVEL: 'warn' }
-    let script = text
-    if (text.includes('untag_test_sk_…')) {
-      cloud = await startProcess(['cloud', '--port', port, '--mqtt-port', '0', '--data', join(folder, 'var/cloud')])
-      const made = spawn(
-        process.execPath,
-        ['bin/untag.js', 'keys', 'create', '--account', 'reader', '--data', 'var/cloud'],
-        { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] },
-      )
-      let key = ''
-      made.stdout.on('data', (chunk: Buffer) => void (key += chunk.toString()))
-      await once(made, 'close')
-      script = script.replace('untag_test_sk_…', key.trim())
-    }
-    if (text.includes('till.mjs')) writeFileSync(join(folder, 'till.mjs'), blocksOf(page, 'ts').join('\n'))
-    // Uses free ports, because other tests may use the ports of the page.
-    const [mqttPort, edgePort] = [String(await freePort()), String(await freePort())]
-    script = script
-      .replaceAll('npm run build', 'true')
-      .replaceAll(':8080', `:${port}`)
-      .replaceAll('untag.js cloud', `untag.js cloud --port ${port} --mqtt-port ${mqttPort}`)
-      .replace('npm start', `node bin/untag.js start --port ${port} --mqtt-port ${mqttPort} --edge-port ${edgePort}`)
-      .replace(/untag\.js edge &/, `untag.js edge --port ${edgePort} &`)
-    shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
-      cwd: folder,
-      env,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    let said = ''
-    for (const stream of [shell.stdout, shell.stderr])
-      stream?.on('data', (chunk: Buffer) => void (said += chunk.toString()))
-    const [code] = (await once(shell, 'exit')) as [number | null]
+  it('call commands of untag, with options that these have', () => {
+    const calls = [
+      ...shellBlocks.flatMap((block) => untagCallsIn(block.text).map((call) => ({ at: place(block), call }))),
+      ...PAGES.filter((page) => page.startsWith('docs/guides/')).flatMap((page) =>
+        inlineCodeOf(page).flatMap((code) => untagCallsIn(code).map((call) => ({ at: page, call }))),
+      ),
+    ]
+    expect(calls.length).toBeGreaterThan(50)
+    expect(calls.flatMap(({ at, call }) => faultsOfCall(call).map((fault) => `${at}: ${fault}`))).toEqual([])
+  })
+
+  it('would be reported with a command or an option that does not exist', () => {
+    const [call = ''] = untagCallsIn('KEY=$(node bin/untag.js keys create --acount shop)')
+    expect(faultsOfCall(call)[0]).toMatch('untag keys create has no option --acount')
+    expect(faultsOfCall('keys make')[0]).toMatch('there is no command: untag keys make')
+  })
+
+  it('have a language, so that no command of a guide stays unchecked', () => {
+    const bare = blocks.filter(({ page, info }) => page.startsWith('docs/guides/') && info === '')
+    expect(
+      bare.map(place),
+      'write ```sh for commands that the test runs, ```sh untried for commands that it parses, or another language such as ```text',
+    ).toEqual([])
+  })
+
+  it('that are not run say why, in their section', () => {
+    const silent = untried.filter(({ introduction }) => !introduction.includes('Untried here:'))
+    expect(silent.map(place), 'write “Untried here: …” before the block').toEqual([])
+  })
+
+  it('that another test runs name a page that a test in test/docs reads', () => {
+    const tests = readdirSync(import.meta.dirname).filter((file) => file.endsWith('.test.ts'))
+    const read = tests.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('')
+    const pages = new Set(shellBlocks.filter(({ info }) => info === 'sh rehearsed').map(({ page }) => page))
+    expect([...pages].filter((page) => !read.includes(basename(page)))).toEqual([])
+  })
+
+  it('that are not run are correct shell', () => {
+    const faults = shellBlocks
+      .filter(({ info }) => info !== 'sh')
+      .flatMap((block) => {
+        const { status, stderr } = spawnSync('bash', ['-n'], { input: block.text, encoding: 'utf8' })
+        return status === 0 ? [] : [`${place(block)}: ${stderr}`]
+      })
+    expect(faults).toEqual([])
+  })
+
+  const itRuns = canRun ? it.concurrent : it.skip
+  itRuns.each(sessions)('of $page run from the first to the last', async ({ page, text }) => {
+    const { code, said } = await runPage(page, text)
     expect(code, said).toBe(0)
     expect(said, said).not.toMatch(/"error"|"success":false/)
     if (text.includes('till.mjs')) expect(said).toMatch(/"outcome":"confirmed"[^]*already_redeemed\nonline/)

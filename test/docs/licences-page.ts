@@ -17,19 +17,21 @@ interface LockEntry {
   optional?: boolean
 }
 
+function readJson<T>(file: string): T {
+  return JSON.parse(readFileSync(join(ROOT, file), 'utf8')) as T
+}
+
 /** The distinct production packages of package-lock.json, sorted by name and version. */
 export function lockedPackages(): LockedPackage[] {
-  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, LockEntry>
-  }
+  const { packages } = readJson<{ packages: Record<string, LockEntry> }>('package-lock.json')
+  // Licences that stand in the LICENSE file of a package, but not in its package.json.
+  const stated = readJson<Record<string, string>>('bin/stated-licences.json')
   const found = Object.entries(packages)
     .filter(([path, { dev }]) => path !== '' && dev !== true)
-    .map(([path, { version, license, optional }]) => ({
-      name: path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
-      version,
-      licence: license,
-      isOptional: optional === true,
-    }))
+    .map(([path, { version, license, optional }]) => {
+      const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+      return { name, version, licence: license ?? stated[name], isOptional: optional === true }
+    })
   const byId = new Map(found.map((each) => [`${each.name}@${each.version}`, each]))
   return [...byId.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each)
 }

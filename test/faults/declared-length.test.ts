@@ -66,7 +66,7 @@ describe('a declared length that is too large', () => {
       mapping: 'keonn',
     })
     ingestRoutes(app, {
-      devices,
+      devices: () => devices,
       port: pushPort(),
       platform: bench.agent.platform,
       refusals: { write: () => undefined },

@@ -113,5 +113,24 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await reads(gate, 'aside', /Diese Ware ist nicht bezahlt.[^]*Ausgang frei/)
     const again = await open(`${demo.gateUrl}&lang=en`)
     await reads(again, 'aside', /This item is not paid.[^]*You may leave/)
+    // Staff read the name of the goods, and say what the alarm was.
+    const line = gate.locator('[data-alarm]').first()
+    const goods = await line.locator('code').innerText()
+    expect(goods).not.toMatch(/^[0-9A-F]{24}$/)
+    expect(await gate.locator('.stage').innerText()).toContain(goods)
+    await line.getByRole('button', { name: 'Bearbeiten' }).click()
+    await gate.getByRole('button', { name: 'Frau Petersen' }).click()
+    await gate.keyboard.type('471108')
+    await gate.keyboard.press('Enter')
+    await gate.getByRole('button', { name: 'Fehlalarm, keine Ware' }).click()
+    await reads(gate, 'aside', 'Fehlalarm · Frau Petersen')
+    await reads(again, 'aside', 'False alarm · Frau Petersen')
+    const eventId = await line.getAttribute('data-alarm')
+    const disposed = async () => {
+      const answer = await demo.api.call('fetchProtectionEvents', { storeId: demo.storeId, limit: 500 })
+      const events = answer['events'] as { eventId: string; alarm?: { disposition: string } }[]
+      return events.find((event) => event.eventId === eventId)?.alarm?.disposition
+    }
+    await expect.poll(disposed, { timeout: 10_000 }).toBe('phantom')
   })
 })

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
 import { readQr } from '../support/qr.ts'
@@ -96,6 +98,27 @@ onEveryDatabase('a store with real processes', (kind) => {
     const { receipt } = await buyOne()
     const { body } = await journey.local('/v1/scan', { deviceId: journey.devices.pos_deactivator, text: receipt })
     expect(body).toMatchObject({ kind: 'decision', answer: { authorized: true, outcome: 'confirmed' } })
+  })
+
+  it('2c. keeps nothing about the customer at the agent', async () => {
+    const customer = 'erika.mustermann@example.org'
+    const { sessionId } = await journey.api.call('checkIn', { storeId: journey.storeId, userId: customer })
+    const items = [{ ean: journey.products[0].ean, quantity: 1 }]
+    const { transactionId } = (await journey.api.call('startCheckout', { sessionId, items })) as Json
+    await journey.api.call('completeTestCheckout', { transactionId })
+    const { url } = (await journey.api.call('generateReceiptQR', { purchaseId: transactionId })) as Json
+    expect(await release(url)).toMatchObject({ authorized: true })
+    await synced()
+    expect(JSON.stringify(await purchase(transactionId))).toContain(customer)
+    const edge = join(journey.folder, 'edge')
+    const files = readdirSync(edge, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    const holding = (text: string) =>
+      files.map(({ name, parentPath }) => join(parentPath, name)).filter((file) => readFileSync(file).includes(text))
+    expect(files.map(({ name }) => name)).toEqual(expect.arrayContaining(['ledger.db']))
+    // The agent stores these ids, so the search reads the right files.
+    expect(holding(journey.storeId)).not.toEqual([])
+    expect(holding(journey.devices.pos_deactivator)).not.toEqual([])
+    for (const text of [customer, 'mustermann', String(sessionId)]) expect(holding(text)).toEqual([])
   })
 
   it('3. detaches hard tags by EPC, tagUid, tagId and line; denies unpaid ones', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { isOlderVersion, VersionNumber, UNTAG_VERSION } from '../../policy/version.ts'
+import { isOlderStep, isOlderVersion, OLDEST_AGENT, VersionNumber, UNTAG_VERSION } from '../../policy/version.ts'
 
 it('equals the version of the package', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
@@ -21,3 +21,15 @@ it.each(['1', '1.2', 'v1.2.3', '1.2.3-rc.1', '01.2.3', '1.2.3 ', ' 1.2.3', '1.2.
   'rejects %j as a release number',
   (text) => expect(VersionNumber.safeParse(text).success).toBe(false),
 )
+
+it.each([
+  ['0.1.9', '0.2.0', true],
+  ['0.9.9', '1.0.0', true],
+  ['0.1.0', '0.1.9', false],
+  ['0.2.0', '0.1.9', false],
+])('step of %s before that of %s: %s', (a, b, isOlder) => expect(isOlderStep(a, b)).toBe(isOlder))
+
+it('supports agents from the first release of a step on', () => {
+  expect(OLDEST_AGENT).toMatch(/\.0$/)
+  expect(isOlderVersion(UNTAG_VERSION, OLDEST_AGENT)).toBe(false)
+})

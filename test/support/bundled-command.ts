@@ -11,7 +11,7 @@ import { ROOT } from './built.ts'
  */
 
 /** Packages with native parts, or with files that they find by their own path. */
-const NOT_BUNDLED = /^(?:better-sqlite3|serialport|@serialport\/.*|pino|sharp|nfc-pcsc|pcsc-mini)$/
+const NOT_BUNDLED = /^(?:better-sqlite3|serialport|@serialport\/.*|pino|sharp|nfc-pcsc|pcsc-mini|@node-rs\/.*)$/
 /** The compiler writes this file at every build. */
 const BUILD_INFO = join(ROOT, 'dist/.server.tsbuildinfo')
 
@@ -27,7 +27,8 @@ export function bundledCommand(): Promise<string> {
   return bundled.command
 }
 
-async function bundle(): Promise<string> {
+/** Bundles the built command, changed by `plugins`. */
+export async function bundle(plugins: Plugin[] = []): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'untag-bundle-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
@@ -38,7 +39,7 @@ async function bundle(): Promise<string> {
     input: join(ROOT, 'dist/bin/main.js'),
     platform: 'node',
     external: NOT_BUNDLED,
-    plugins: [ORIGINAL_PATHS],
+    plugins: [...plugins, ORIGINAL_PATHS],
     logLevel: 'warn',
   })
   await build.write({ dir: join(folder, 'dist/bin'), entryFileNames: 'main.js', keepNames: true })

@@ -13,6 +13,11 @@ import type { OutgoingHttp } from '../../cloud/outgoing/outgoing-http.ts'
 import type { Mode } from '../../cloud/foundation/caller.ts'
 import type { Package } from '../../cloud/foundation/packages.ts'
 import type { Log } from '../../cloud/foundation/log.ts'
+import type { Role } from '../../cloud/foundation/roles.ts'
+import { invite } from '../../cloud/users/invitations.ts'
+import { startSession } from '../../cloud/users/sessions.ts'
+import { updateUserRow } from '../../cloud/users/user-queries.ts'
+import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { newDatabase, temporaryFolder, type DatabaseKind, type TestDatabase } from './databases.ts'
 import { formBody } from './form-body.ts'
@@ -41,6 +46,8 @@ export interface TestCloud {
     mode?: Mode,
     options?: { account?: string; package?: Package; storeIds?: string[] },
   ): Promise<string>
+  /** Session token of a new user, who signed in with a second factor. */
+  user(role: Role, options?: { account?: string; package?: Package; mode?: Mode; storeIds?: string[] }): Promise<string>
   /** Calls an operation without a socket. */
   call(key: string | null, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Sends fields as multipart/form-data; `file` and `snapshot` as files. */
@@ -156,6 +163,32 @@ export async function startTestCloud(
             platform,
           )
         ).key
+      })
+    },
+    async user(role, { account = 'Hafenkante', package: wanted = 'GROW', mode = 'test', storeIds } = {}) {
+      return db.database.write(async (tx) => {
+        const { accountId } = await ensureAccount(tx, account, wanted, platform)
+        const email = `${newId('x', platform)}@shop.example`.toLowerCase()
+        const rights = { role, storeIds: storeIds ?? null, sandboxOnly: false, invitedBy: 'test', mayReplace: false }
+        const { userId } = await invite(tx, { accountId, email, name: role, ...rights }, platform)
+        const accepted = {
+          accepted_ms: platform.clock.wall(),
+          invitation_hash: null,
+          invitation_expires_ms: null,
+          totp_secret: null,
+          totp_next: null,
+          totp_step: 0,
+          recovery_codes: '[]',
+          mode,
+        }
+        await updateUserRow(tx, userId, accepted)
+        const row = await tx
+          .selectFrom('console_user')
+          .selectAll()
+          .where('user_id', '=', userId)
+          .executeTakeFirstOrThrow()
+        const session = { state: 'active' as const, hasSecondFactor: true, userAgent: 'test' }
+        return (await startSession(tx, row, session, platform)).sessionToken
       })
     },
     async ok(key, operation, body, headers) {

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { unusedPort } from '../../verification/kills/tcp-wire.ts'
+import { newTestCa } from './certificates.ts'
 import { temporaryFolder } from './databases.ts'
 
 /** A broker of another project that runs as its own process. */
@@ -124,16 +125,9 @@ export async function mosquittoWithTls(): Promise<ManagedBroker & { ca: string }
     `certfile ${join(folder, 'broker.pem')}`,
     `keyfile ${join(folder, 'broker.key')}`,
   ])
-  const openssl = (command: string) => {
-    const { status, stderr } = spawnSync('openssl', command.split(' '), { cwd: broker.folder, encoding: 'utf8' })
-    if (status !== 0) throw new Error(stderr)
-  }
-  const fresh = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'
-  openssl(`${fresh} -subj /CN=store-ca -keyout ca.key -out ca.pem`)
-  openssl(
-    `${fresh} -subj /CN=broker -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE -CA ca.pem -CAkey ca.key -keyout broker.key -out broker.pem`,
-  )
-  return { ...broker, ca: join(broker.folder, 'ca.pem') }
+  const ca = newTestCa(broker.folder)
+  ca.issue('broker', 'IP:127.0.0.1')
+  return { ...broker, ca: ca.file }
 }
 
 async function nats(): Promise<ManagedBroker> {

@@ -13,7 +13,8 @@ import { carryOut, type Plan } from './requests/plans.ts'
 import { goodRequest } from './requests/recipes.ts'
 import type { KeyKind, Scene } from './scene/scene.ts'
 import type { Json, HttpReply, HttpRequest, ServedCloud } from './scene/served-cloud.ts'
-import type { Step } from './steps.ts'
+import { signInOwner } from './scene/party-users.ts'
+import { mayCall, type Step } from './steps.ts'
 
 /** A fault and the request that shows it. */
 export type FaultWithRequest = Fault & { readonly request: string }
@@ -90,8 +91,7 @@ class FuzzDriver implements Driver {
     const page = operation ? undefined : pageRequest(scene)
     const base = operation ? await this.#baseOf(operation, scene, step) : {}
     const genuine = await this.#authorizationOf(party, as)
-    const isWrong =
-      style === 'key' && genuine !== undefined && operation?.callers.includes(as === 'bound' ? 'secret' : as)
+    const isWrong = style === 'key' && genuine !== undefined && operation !== undefined && mayCall(operation, as)
     const authorization = isWrong ? wrongAuthorization(own, genuine) : genuine
     return { base, authorization, isGenuine: !isWrong, page, chance: own, fault: this.#journeyFault }
   }
@@ -167,6 +167,7 @@ class FuzzDriver implements Driver {
   async #authorizationOf(party: Party, as: KeyKind): Promise<string | undefined> {
     if (as === 'anyone') return undefined
     if (as === 'admin') return `Bearer ${this.#accounts.adminKey}`
+    if (as === 'user') return `Bearer ${party.owner ? await signInOwner(this.#served, party.owner) : 'none'}`
     if (as !== 'agent') return `Bearer ${party.keys[as]}`
     const token = this.#tokens.get(party.name) ?? (await this.#logIn(party))
     return `Bearer ${token}`
@@ -263,6 +264,8 @@ class FuzzDriver implements Driver {
     const again = await plain(base, header)
     if (again.fault || step.operation?.changes !== true || step.as === 'anyone') return again.fault
     if (again.reply.status === 200 && again.reply.text === first.reply.text) return undefined
+    // The first request ended its own session.
+    if (again.reply.status === 401 && step.as === 'user') return undefined
     const detail = `${first.reply.text.slice(0, 300)}\n  again: ${again.reply.status} ${again.reply.text.slice(0, 300)}`
     return { rule: 'idempotency', detail, request: JSON.stringify(base) }
   }

@@ -89,9 +89,9 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     rules: ['key-kind'],
     changes: [
       change(
-        'cloud/http/api.js',
-        'if (operation.callers.includes(caller.kind))',
-        "if (operation.callers.includes(caller.kind) || caller.kind === 'publishable')",
+        'cloud/http/pick-caller.js',
+        'operation.callers.includes(caller.kind);',
+        "(operation.callers.includes(caller.kind) || caller.kind === 'publishable');",
       ),
     ],
   },

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import { FUZZED_OPERATIONS } from './steps.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { chanceOf } from '../simulation/virtual/chance.ts'
 import type { TestAccounts } from './scene/test-accounts.ts'
@@ -113,5 +113,7 @@ function plansOf({ operation, style, isOlderForm }: Step): fc.Arbitrary<Plan> {
 
 /** Operations without a success in these runs. */
 export function neverSucceeded(results: readonly RunResult[]): string[] {
-  return [...OPERATION_TABLE.keys()].filter((name) => !results.some(({ succeeded }) => succeeded.has(name)))
+  return FUZZED_OPERATIONS.map(({ name }) => name).filter(
+    (name) => !results.some(({ succeeded }) => succeeded.has(name)),
+  )
 }

@@ -1,4 +1,4 @@
-import type { CallerKind, Operation } from '../../cloud/operations/operation.ts'
+import type { Operation } from '../../cloud/operations/operation.ts'
 import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import type { Chance } from '../simulation/virtual/chance.ts'
 import type { TestAccounts, Party } from './scene/test-accounts.ts'
@@ -35,7 +35,11 @@ const STYLES: readonly [Style, number][] = [
   ['repeat', 0.04],
   ['page', 0.04],
 ]
-const KINDS: readonly KeyKind[] = ['secret', 'bound', 'publishable', 'admin', 'agent', 'anyone']
+/** All operations but those of the second factor, which need codes of an authenticator app. */
+export const FUZZED_OPERATIONS: readonly Operation[] = [...OPERATION_TABLE.values()].filter(
+  ({ name }) => !/SecondFactor$|^confirmSignIn$/.test(name),
+)
+const KINDS: readonly KeyKind[] = ['secret', 'bound', 'publishable', 'admin', 'agent', 'user', 'anyone']
 /** Probability that a step picks an operation that has not succeeded so far. */
 const UNTRIED = 0.4
 /** Probability that the step then uses a party with the highest package. */
@@ -45,7 +49,7 @@ const ABLE = 0.8
 export function pickStep(chance: Chance, accounts: TestAccounts, succeeded: ReadonlyMap<string, number>): Step {
   const style = pickStyle(chance)
   const seed = chance.between(0, 2 ** 31 - 1)
-  const all = [...OPERATION_TABLE.values()]
+  const all = FUZZED_OPERATIONS
   const untried = all.filter(({ name }) => !succeeded.has(name))
   const isUntried = untried.length > 0 && chance.happens(UNTRIED)
   const operation = chance.one(isUntried ? untried : all)
@@ -56,7 +60,8 @@ export function pickStep(chance: Chance, accounts: TestAccounts, succeeded: Read
   const as = pickKind(chance, operation, party, style)
   const isOlderForm = operation.getOnly || (operation.get !== undefined && chance.happens(0.3))
   const isGood = isUntried && chance.happens(0.5) && style === 'fuzzed'
-  const who = as === 'admin' || as === 'anyone' ? as : `${party.name}, ${as === 'agent' ? 'agent' : `${as} key`}`
+  const isKey = as !== 'agent' && as !== 'user'
+  const who = as === 'admin' || as === 'anyone' ? as : `${party.name}, ${isKey ? `${as} key` : as}`
   return { style: isGood ? 'good' : style, operation, isOlderForm, as, party, seed, who }
 }
 
@@ -66,16 +71,19 @@ function pickStyle(chance: Chance): Style {
   return 'fuzzed'
 }
 
-function pickKind(chance: Chance, { callers }: Operation, { agent }: Party, style: Style): KeyKind {
-  const isPossible = (kind: KeyKind) => kind !== 'agent' || agent !== undefined
-  const may = KINDS.filter((kind) => isPossible(kind) && callers.includes(callerKind(kind)))
-  const mayNot = KINDS.filter((kind) => isPossible(kind) && !callers.includes(callerKind(kind)))
+function pickKind(chance: Chance, operation: Operation, { agent, owner }: Party, style: Style): KeyKind {
+  const possible = KINDS.filter(
+    (kind) => (kind !== 'agent' || agent !== undefined) && (kind !== 'user' || owner !== undefined),
+  )
+  const may = possible.filter((kind) => mayCall(operation, kind))
+  const mayNot = possible.filter((kind) => !mayCall(operation, kind))
   if (style === 'key' && mayNot.length > 0 && chance.happens(0.6)) return chance.one(mayNot)
   if (may.includes('secret') && chance.happens(0.5)) return 'secret'
   return may.length > 0 ? chance.one(may) : 'secret'
 }
 
-/** Kind of caller that the cloud recognises by this key. */
-export function callerKind(as: KeyKind): CallerKind {
-  return as === 'bound' ? 'secret' : as
+/** True if callers with this kind of key may call the operation. */
+export function mayCall({ callers, roles }: Operation, as: KeyKind): boolean {
+  if (as === 'user') return roles.includes('owner')
+  return callers.includes(as === 'bound' ? 'secret' : as)
 }

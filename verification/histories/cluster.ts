@@ -35,7 +35,7 @@ export interface ClusterOptions {
   readonly size: number
   /** Environment of the clouds. With this environment, a test can load a mutant. */
   readonly cloudIn?: ProcessEnvironment
-  /** Path of the same command in fewer files, which starts faster. */
+  /** Bundles the command `untag` into fewer files, so that it starts faster. Returns its path. */
   readonly bundle?: () => Promise<string>
 }
 

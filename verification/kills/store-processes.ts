@@ -46,8 +46,12 @@ export type Fields = Record<string, unknown>
 
 export interface StoreOptions {
   processes: Processes
-  /** Addresses of the relay boards of station, detacher and gate. */
-  boards: Record<'station' | 'detacher' | 'gate', string>
+  /** Addresses of the relay boards of station, detacher and gate. With `gateReader`, the gate has no board. */
+  boards: Record<'station' | 'detacher', string> & { gate?: string }
+  /** Address of an LLRP reader that is the exit gate, with antenna 1 inside, antenna 2 outside and a siren at GPO 1. */
+  gateReader?: string
+  /** Folder in which the folder of the store is created. Default: the system's folder of temporary files. */
+  parentFolder?: string
   databaseUrl?: string
   /** Port of an external broker. If it is set, the proxy connects the agent to this broker. */
   brokerPort?: number
@@ -63,8 +67,8 @@ export interface StoreOptions {
 
 /** Starts a store in a new folder. Takes a few seconds. */
 export async function openStoreProcesses(options: StoreOptions): Promise<StoreProcesses> {
-  const { processes, cloudHost = '127.0.0.1', agentIn = {} } = options
-  const folder = mkdtempSync(join(tmpdir(), 'untag-journey-'))
+  const { processes, cloudHost = '127.0.0.1', agentIn = {}, parentFolder = tmpdir() } = options
+  const folder = mkdtempSync(join(parentFolder, 'untag-journey-'))
   const edge = join(folder, 'edge')
   // The ports are fixed so that a restarted cloud keeps them. The public URLs of the cloud name the proxy, so agents
   // connect through the proxy.
@@ -82,7 +86,7 @@ export async function openStoreProcesses(options: StoreOptions): Promise<StorePr
   await enrol(options, api, shop.storeId, wire, edge)
   const { scanners, services } = await openScanners()
   mkdirSync(edge, { recursive: true })
-  writeFileSync(join(folder, 'edge.json'), JSON.stringify(configOf(shop.devices, options.boards, services)))
+  writeFileSync(join(folder, 'edge.json'), JSON.stringify(configOf(shop.devices, options, services)))
   const agent = await processes.start(agentArgs, agentIn)
 
   const store: StoreProcesses = {
@@ -197,10 +201,10 @@ async function openScanners() {
   return { scanners, services }
 }
 
-/** Configuration with three boards and two scanners. */
+/** Configuration with boards, two scanners, and the gate as board or LLRP reader. */
 function configOf(
   devices: StoreProcesses['devices'],
-  boards: StoreOptions['boards'],
+  { boards, gateReader }: StoreOptions,
   [station, gate]: readonly TcpService[],
 ) {
   const board = (deviceId: string, tcp: string, extra: object = {}) => ({
@@ -213,6 +217,16 @@ function configOf(
     ...extra,
   })
   const signals = { siren: { output: 1, seconds: 1 }, amber: { output: 2 }, green: { output: 3 } }
+  const gateOf = () =>
+    gateReader === undefined
+      ? board(devices.exit_gate, boards.gate ?? '', signals)
+      : {
+          deviceId: devices.exit_gate,
+          driver: 'llrp',
+          link: { tcp: gateReader },
+          antennas: { inside: [1], outside: [2] },
+          siren: { gpo: 1, seconds: 1 },
+        }
   const scanner = (deviceId: string, service: TcpService | undefined, feeds: string, extra: object = {}) => ({
     deviceId,
     driver: 'scanner',
@@ -224,7 +238,7 @@ function configOf(
     devices: [
       board(devices.pos_deactivator, boards.station),
       board(devices.self_checkout_detacher, boards.detacher),
-      board(devices.exit_gate, boards.gate, signals),
+      gateOf(),
       scanner('scanner-station', station, devices.pos_deactivator),
       scanner('scanner-gate', gate, devices.exit_gate, { duplicateMs: 0 }),
     ],

@@ -15,6 +15,7 @@ import { stateOf } from '../documents/agent-state.ts'
 import { trustLedger } from '../login/ledger-handshake.ts'
 import { acknowledgeFork, endAgent } from '../enrolment/end-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 /**
  *   active ─ its ledger exists twice (login/ledger-handshake.ts) ─▶ forked ─ resolveAgentFork: trust ──▶ active
@@ -90,6 +91,7 @@ export const fetchAgents = operation({
   name: 'fetchAgents',
   area: 'agents',
   minimumPackage: 'GROW',
+  roles: rolesFrom('viewer'),
   summary:
     'Lists the edge agents of a store or of the whole account, with connection, document versions and unsent rows.',
   description: ALL_STORES,
@@ -125,6 +127,7 @@ export const revokeAgent = operation({
   name: 'revokeAgent',
   area: 'agents',
   minimumPackage: 'GROW',
+  roles: rolesFrom('admin'),
   summary: 'Revokes an edge agent for good, for example a stolen or replaced machine.',
   description:
     'The cloud rejects its next call and its broker connection. It also sends the agent a signed command. After this command the agent releases nothing, even offline. ' +
@@ -147,6 +150,7 @@ export const resolveAgentFork = operation({
   name: 'resolveAgentFork',
   area: 'agents',
   minimumPackage: 'GROW',
+  roles: rolesFrom('admin'),
   summary: 'Resolves a forked agent, whose ledger exists twice: the remaining copy continues, or both are revoked.',
   description:
     'Choose `trust` only after you removed one of the two machines. The remaining machine sends its unsent rows. For 11 more minutes it needs the cloud for each claim. ' +

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { EARLIER_KEY_SETS_LIMIT } from '../../../policy/documents/store-documents.ts'
+import { PictureHash, PICTURES_AT_ONCE } from '../../../policy/documents/item-documents.ts'
 import { VersionNumber } from '../../../policy/version.ts'
+import { picturesByHash } from '../../catalogue/product-pictures.ts'
 import { notFound } from '../../foundation/failure.ts'
 import { Success } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
@@ -37,10 +39,12 @@ export const fetchSignedDocuments = operation({
   name: 'fetchSignedDocuments',
   area: 'agents',
   minimumPackage: 'GROW',
+  roles: [],
   summary: 'Returns the signed documents that an agent does not have yet, and always the freshness document.',
   callers: ['agent'],
   changes: true,
   audited: false,
+  refreshesPages: false,
   request: z.strictObject({
     have: z
       .strictObject({
@@ -78,6 +82,11 @@ export const fetchSignedDocuments = operation({
       .describe(
         'keys+jwt: earlier key sets with revocations or a time epoch that the current one lacks. A restored cloud applies them again.',
       ),
+    pictures: z
+      .array(PictureHash)
+      .max(PICTURES_AT_ONCE)
+      .optional()
+      .describe('Small pictures of products that the agent lacks: their SHA-256 from the item pages.'),
     release: VersionNumber.optional().describe('Release that the agent runs; fetchAgents returns it.'),
     ledgerSeq: z
       .int()
@@ -92,6 +101,10 @@ export const fetchSignedDocuments = operation({
     documents: z.array(z.string()),
     broker: z.string().optional().describe('broker+jwt: address and credentials of the MQTT broker for this agent.'),
     nextCursor: z.string().optional(),
+    pictures: z
+      .array(z.string())
+      .optional()
+      .describe('Requested small pictures: WebP, at most 4 KiB, base64url. Unknown ones are left out.'),
     commands: z.array(z.string()).optional().describe('cmd+jwt: commands that the agent has not answered yet.'),
     forked: z
       .literal(true)
@@ -99,7 +112,7 @@ export const fetchSignedDocuments = operation({
       .describe('Its ledger exists twice: each claim needs the cloud until resolveAgentFork.'),
   }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
-  async run(call, { have, broker, cursor, address, ledgerSeq, release, resynced, revocations }) {
+  async run(call, { have, broker, cursor, address, ledgerSeq, release, resynced, revocations, pictures }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
     const agent = await findAgent(call.db, caller.agentId)
@@ -142,9 +155,11 @@ export const fetchSignedDocuments = operation({
     const reached = page?.ver ?? from.deny
     const commands = await pendingCommands(call, caller.agentId)
     const newBroker = broker === undefined ? undefined : brokerDocument(caller.agentId, broker, call.services)
+    const found = await picturesByHash(call.db, pictures ?? [])
     return {
       success: true as const,
       documents,
+      ...(found.length > 0 && { pictures: found }),
       ...(newBroker !== undefined && { broker: newBroker }),
       ...(more && { nextCursor: items ? `${reached}.${items.reached}` : String(reached) }),
       ...(commands.length > 0 && { commands }),

@@ -1,6 +1,7 @@
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import {
   ITEM_PAGE_LIMIT,
+  PRODUCT_NAME_LIMIT,
   type ItemEntry,
   type ItemsClaims,
   type ItemsHead,
@@ -45,7 +46,7 @@ export async function itemPage(
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   // Reads the head before the entries, so that later changes go into the next page.
   const head = await itemHead(db, store.store_id)
-  const { entries, categories, brands, ver } = fill(
+  const { entries, categories, brands, names, pictures, ver } = fill(
     await entriesAfter(db, store.store_id, after, head.seq),
     Math.max(after, head.seq),
   )
@@ -59,12 +60,15 @@ export async function itemPage(
     floor: head.floor,
     categories,
     brands,
+    names,
+    ...(pictures.length > 0 && { pictures }),
     entries,
   }
   return { jws: signDocument(DOCUMENT_KINDS.items, claims, authority.freshnessSigner), ver }
 }
 
-type FullEntry = Omit<ItemEntry, 'category' | 'brand'> & { category: string | null; brand: string | null }
+type Text = 'category' | 'brand' | 'name' | 'picture'
+type FullEntry = Omit<ItemEntry, Text> & Record<Text, string | null>
 
 /** Reads the entries with after < seq ≤ head in order: enough for one page and at least one further entry, if any. */
 async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
@@ -84,6 +88,8 @@ async function entriesAfter(db: Db, storeId: string, after: number, head: number
     }),
     category: row.category ?? row.product_category,
     brand: row.brand ?? row.product_brand,
+    name: row.product_name?.slice(0, PRODUCT_NAME_LIMIT).toWellFormed() ?? null,
+    picture: row.product_picture,
     ...(row.paying && { paying: true as const }),
   }))
   const removedEntries = removed.map((row): FullEntry => ({
@@ -91,6 +97,8 @@ async function entriesAfter(db: Db, storeId: string, after: number, head: number
     [NAMES[row.kind] ?? 'epc']: row.name,
     category: null,
     brand: null,
+    name: null,
+    picture: null,
   }))
   return [...itemEntries, ...removedEntries].sort((a, b) => a.seq - b.seq)
 }
@@ -105,6 +113,7 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
     .leftJoin('store_product as s', (join) =>
       join.onRef('s.product_id', '=', 'i.product_id').onRef('s.store_id', '=', 'i.store_id'),
     )
+    .leftJoin('product_picture as t', 't.image_url', 'p.image_url')
     // Price that decisions use for a sold item (protection/authorize/item-facts.ts).
     .leftJoin('purchase_line as l', 'l.line_id', 'i.line_id')
     .select([
@@ -120,6 +129,8 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
       'l.price_cent as paid_price',
       'p.category as product_category',
       'p.brand as product_brand',
+      'p.name as product_name',
+      't.hash as product_picture',
     ])
     .select((eb) => eb.fn.coalesce('s.price_cent', 'p.price_cent').as('product_price'))
     .select((eb) =>
@@ -155,25 +166,36 @@ const goneWithin = prepared((db, p: { storeId: string; after: number; head: numb
 
 const NAMES: Record<string, 'epc' | 'tagUid' | 'tagId'> = { epc: 'epc', tag_uid: 'tagUid', tag_id: 'tagId' }
 
+type FilledPage = Pick<ItemsClaims, 'entries' | 'categories' | 'brands' | 'names' | 'ver'> & { pictures: string[] }
+
 /** Fills one page. `ver` is the version of the page's last entry, or `head` on the last page. */
-function fill(
-  entries: readonly FullEntry[],
-  head: number,
-): Pick<ItemsClaims, 'entries' | 'categories' | 'brands' | 'ver'> {
-  const [categories, brands] = [textTable(), textTable()]
+function fill(entries: readonly FullEntry[], head: number): FilledPage {
+  const [categories, brands, names, pictures] = [textTable(), textTable(), textTable(), textTable()]
   const accepted: ItemEntry[] = []
-  const page = (ver: number) => ({ entries: accepted, categories: categories.texts(), brands: brands.texts(), ver })
+  const page = (ver: number) => ({
+    entries: accepted,
+    categories: categories.texts(),
+    brands: brands.texts(),
+    names: names.texts(),
+    pictures: pictures.texts(),
+    ver,
+  })
   let characters = 0
-  for (const { category, brand, ...entry } of entries) {
+  for (const { category, brand, name, picture, ...entry } of entries) {
     const pageEntry: ItemEntry = {
       ...entry,
       ...(category !== null && { category: categories.indexOf(category) }),
       ...(brand !== null && { brand: brands.indexOf(brand) }),
+      ...(name !== null && { name: names.indexOf(name) }),
+      ...(picture !== null && { picture: pictures.indexOf(picture) }),
     }
     characters += JSON.stringify(pageEntry).length + 1 + categories.costOf(category) + brands.costOf(brand)
+    characters += names.costOf(name) + pictures.costOf(picture)
     if (accepted.length === ITEM_PAGE_LIMIT || characters > PAGE_CHARACTERS) return page(accepted.at(-1)?.seq ?? 0)
     categories.add(category)
     brands.add(brand)
+    names.add(name)
+    pictures.add(picture)
     accepted.push(pageEntry)
   }
   return page(head)

@@ -10,6 +10,7 @@ import { findStore } from '../../stores/queries.ts'
 import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
 import { freshnessDocument } from '../documents/freshness-and-denials.ts'
 import { createCode, enrol } from './enrolment.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 /**
  *   merchant ─ createEnrolmentCode ─▶ code ─▶ agent ─ enrolEdgeAgent (code, own key, proof) ─▶ agent row, first documents
@@ -23,6 +24,7 @@ export const createEnrolmentCode = operation({
   name: 'createEnrolmentCode',
   area: 'agents',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Creates a code with which one edge agent enrols in a store.',
   description:
     'Valid for 15 minutes and one agent. It contains the thumbprint of the root key, which the agent checks.',
@@ -50,6 +52,7 @@ export const enrolEdgeAgent = operation({
   name: 'enrolEdgeAgent',
   area: 'agents',
   minimumPackage: 'GROW',
+  roles: [],
   summary: 'Enrols an edge agent with a code and its own key. Needs no API key.',
   description: 'Repeating the call with the same code and key returns the same response.',
   callers: ['anyone'],

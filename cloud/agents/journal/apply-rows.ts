@@ -5,6 +5,7 @@ import { Failure } from '../../foundation/failure.ts'
 import { iso } from '../../operations/fields.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
+import { applyAlarmHandled } from '../../protection/evidence/apply-alarm-handled.ts'
 import { applyClaim } from '../../protection/evidence/apply-claim.ts'
 import { applyOutcome } from '../../protection/evidence/apply-outcome.ts'
 import { applyVoid } from '../../protection/evidence/apply-void.ts'
@@ -87,7 +88,8 @@ async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly 
   const events = []
   const processedAt = iso(scope.nowMs)
   for (const body of bodies) {
-    const isKnown = await applyEvidence(scope, agent, body)
+    // An alarm may be in the same batch, so the cloud applies these rows when it has stored the events.
+    const isKnown = body.evidence?.kind === 'alarm_handled' || (await applyEvidence(scope, agent, body))
     const event = body.event && (await completeAgentEvent(scope, agent, body.event, processedAt))
     if (event) events.push(event)
     if (!isKnown) await raiseUnapplied(scope, agent, body)
@@ -95,6 +97,12 @@ async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly 
   }
   await finishEvidence(scope)
   await storeEvents(scope, events)
+  for (const [i, body] of bodies.entries()) {
+    if (body.evidence?.kind !== 'alarm_handled') continue
+    const isKnown = await applyEvidence(scope, agent, body)
+    if (!isKnown) await raiseUnapplied(scope, agent, body)
+    applied[i] = isKnown
+  }
   return applied
 }
 
@@ -130,15 +138,19 @@ async function applyEvidence(
       return applyDelegated(scope, source, evidence)
     case 'delegation_returned':
       return applyDelegationReturned(scope, source, evidence)
+    case 'alarm_handled':
+      return applyAlarmHandled(scope, source, evidence)
   }
 }
 
 /** Returns the key of this row's `unapplied` exception. */
 export function unappliedKey(agent: AgentRow, { evidence }: JournalBody): string {
-  return evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
+  if (!evidence) return agent.agent_id
+  if (evidence.kind === 'alarm_handled') return evidence.eventId
+  return 'redemptionId' in evidence ? evidence.redemptionId : evidence.nonce
 }
 
-const UNKNOWN = 'an agent reported a token or receipt that this cloud does not know'
+const UNKNOWN = 'an agent reported a token, receipt or alarm that this cloud does not know'
 
 /** Raises `unapplied` for a row that the cloud stores but cannot apply. */
 export async function raiseUnapplied(

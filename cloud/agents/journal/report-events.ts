@@ -18,6 +18,7 @@ export const reportProtectionEvents = operation({
   name: 'reportProtectionEvents',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: [],
   summary: 'Stores protection events of a merchant’s own devices, or a signed batch of an agent’s journal.',
   description:
     '`eventId` identifies an event within the account; a repeated event changes nothing. The response to a batch contains a signed `ack` for all rows that are durable.',

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { AssertionClaims, CLOUD_AUDIENCE } from '../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
-import { Failure } from '../../foundation/failure.ts'
+import { isOlderStep, isOlderVersion, OLDEST_AGENT, UNTAG_VERSION, VersionNumber } from '../../../policy/version.ts'
+import { Failure, precondition } from '../../foundation/failure.ts'
 import { Id, iso, Success } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
@@ -16,8 +17,8 @@ import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } 
 
 /**
  *   agentId ─▶ challenge ─▶ agent signs it ─▶ revoked? ─ yes ─▶ signed command to stop
- *                                               └─ no ─▶ replacePredecessor ─▶ ledgerHandshake ─▶ access token, challenge
- *                                                                                               └─ for the broker, store key
+ *                                               └─ no ─▶ replacePredecessor ─▶ ledgerHandshake ─▶ access token, broker
+ *                                                                                                  challenge, store key
  *
  * `replacePredecessor` ends the predecessor of a re-enrolled agent. `ledgerHandshake` detects a restored or copied
  * ledger.
@@ -27,10 +28,12 @@ export const agentLogin = operation({
   name: 'agentLogin',
   area: 'agents',
   minimumPackage: 'GROW',
+  roles: [],
   summary: 'Logs an agent in: the first call returns a challenge, the second sends the signed assertion.',
   callers: ['anyone'],
   changes: true,
   audited: false,
+  refusals: ['release_not_supported'],
   request: z.strictObject({
     agentId: Id,
     assertion: z
@@ -38,6 +41,9 @@ export const agentLogin = operation({
       .max(1_024)
       .optional()
       .describe('assert+jwt: {iss: agentId, aud: "cloud", challenge, ledger, generation, seq, head}.'),
+    release: VersionNumber.optional().describe(
+      'Release of the agent. The cloud refuses agents that are newer than the cloud, or older by more than one minor release.',
+    ),
   }),
   response: z.strictObject({
     ...Success,
@@ -49,13 +55,13 @@ export const agentLogin = operation({
       .string()
       .optional()
       .describe(
-        'In the place of a login: cmd+jwt that revokes the agent. After it the agent releases nothing, even offline.',
+        'If the agent was revoked, the answer contains only this signed command (cmd+jwt) to stop. After it the agent releases nothing, even offline.',
       ),
     storeKey: z
       .string()
       .optional()
       .describe(
-        'Key for the operators’ verifiers in the policy. The policy names the key in `storeKey`. The cloud replaces it when it revokes an agent.',
+        'Key with which the agent checks PINs, badges and cards of operators against the policy. The policy names the key in `storeKey`. The cloud replaces it when it revokes an agent.',
       ),
     ledger: z
       .strictObject({
@@ -70,15 +76,21 @@ export const agentLogin = operation({
       ),
   }),
   example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
-  async run(call, { agentId, assertion }) {
+  async run(call, { agentId, assertion, release }) {
     const { random } = call.services.platform
     // An unknown id gets a challenge too, so that the response does not reveal which agents exist.
     if (assertion === undefined)
       return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
-    const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
+    const unsupported = unsupportedRelease(release)
+    // A newer agent may sign assertions of a form that this cloud does not know.
+    const opening = openAssertion(call, agentId, 'http', assertion)
+    const { agent, claims, openedMs } = await opening.catch((error: unknown) => {
+      throw unsupported ?? error
+    })
     // Without a signed revocation, the agent would continue to accept receipts offline.
     if (agent.revoked_ms !== null)
       return { success: true as const, revoked: signCommand(agentId, { command: 'revoke' }, call.services) }
+    if (unsupported) throw unsupported
     await replacePredecessor(call, agent)
     const ledger = await ledgerHandshake(call, agent, claims, openedMs)
     await writeLastSeen(call.db, agentId, call.nowMs)
@@ -96,6 +108,22 @@ export const agentLogin = operation({
     }
   },
 })
+
+/** The refusal of an agent whose release does not fit the cloud. Upgrades begin with the cloud. */
+function unsupportedRelease(release: string | undefined): Failure | undefined {
+  if (release === undefined) return undefined
+  if (isOlderStep(UNTAG_VERSION, release))
+    return precondition(
+      'release_not_supported',
+      `the agent has release ${release}, and the cloud ${UNTAG_VERSION}: upgrade the cloud first, or install release ${UNTAG_VERSION} of the agent again`,
+    )
+  if (isOlderVersion(release, OLDEST_AGENT))
+    return precondition(
+      'release_not_supported',
+      `the agent has release ${release}, and the cloud supports agents from ${OLDEST_AGENT}: upgrade the agent`,
+    )
+  return undefined
+}
 
 const REFUSED = () => new Failure('unauthenticated', 'the assertion is not valid')
 

@@ -2,8 +2,15 @@ import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import { stateOf } from '../documents/agent-state.ts'
 
-/** Kinds of exceptions that the cloud raises about agents and devices that do not work. */
-export const WATCHED_KINDS = ['agent_silent', 'device_not_ready', 'policy_not_arrived'] as const
+/** Kinds of exceptions that the cloud raises about agents, devices, keys and its own disk. */
+export const WATCHED_KINDS = [
+  'agent_silent',
+  'device_not_ready',
+  'policy_not_arrived',
+  'disk_low',
+  'key_set_not_renewed',
+  'api_key_ending',
+] as const
 export type WatchedKind = (typeof WATCHED_KINDS)[number]
 
 /** An agent as the cloud knows it. Times in ms since 1970. */
@@ -23,7 +30,7 @@ export interface Incident {
   readonly tenant: string
   readonly storeId: string
   readonly kind: WatchedKind
-  /** Key of the exception: the id of the agent, or of the device. */
+  /** Key of the exception: the id of the agent, device or API key, or `cloud`. */
   readonly subject: string
   readonly deviceId?: string
   readonly detail: string

@@ -1,6 +1,7 @@
 import type { Services } from '../../operations/operation.ts'
 import type { Database, Db } from '../../persistence/database.ts'
 import { acknowledgeOpenException, countException, WITHDRAWN } from '../../protection/records/exceptions.ts'
+import { cloudIncidents, type DiskSpace } from './cloud-incidents.ts'
 import { incidentsOf, readAgentsAfter, WATCHED_KINDS, type Incident } from './incidents.ts'
 
 /** Agents that one query reads. */
@@ -20,8 +21,8 @@ interface OpenException {
 }
 
 /**
- * Raises an exception if an agent is silent, a device of a connected agent is not ready, or a policy does not arrive,
- * each for longer than `silentAfterMs`. Withdraws the exception when the incident has ended. The exception's event
+ * Raises an exception if an agent is silent, a device of a connected agent is not ready, a policy does not arrive, the
+ * disk is almost full or a key ends, each for longer than `silentAfterMs`. Withdraws the exception when the incident has ended. The exception's event
  * reaches webhooks and apps like any other event.
  */
 export class AgentWatch {
@@ -31,13 +32,16 @@ export class AgentWatch {
   /** Start time of each incident, ms since 1970. If unknown, the time at which this process first saw the incident. */
   #begun = new Map<string, number>()
 
-  constructor(database: Database, services: Services, silentAfterMs: number) {
+  readonly #disk: DiskSpace | undefined
+
+  constructor(database: Database, services: Services, silentAfterMs: number, disk?: DiskSpace) {
+    this.#disk = disk
     this.#database = database
     this.#services = services
     this.#silentAfterMs = silentAfterMs
   }
 
-  /** Checks all agents once. */
+  /** Checks all agents, the keys and the disk once. */
   async check(): Promise<void> {
     const nowMs = this.#services.platform.clock.wall()
     const present = await this.#readIncidents(nowMs)
@@ -58,6 +62,8 @@ export class AgentWatch {
   async #readIncidents(nowMs: number): Promise<Map<string, Incident>> {
     const { lastSeen } = this.#services
     const incidents = new Map<string, Incident>()
+    for (const incident of await cloudIncidents(this.#database.reads, nowMs, this.#disk))
+      incidents.set(keyOf({ ...incident, store_id: incident.storeId }), incident)
     let after = ''
     for (let read = 0; read < AGENTS_LIMIT; read += PAGE) {
       const agents = await readAgentsAfter(this.#database.reads, after, PAGE)

@@ -45,7 +45,7 @@ export function OperationEntry({
             <code>
               {method} {path}
             </code>{' '}
-            Called with {callersInWords(operation.callers)}.{operation.changes ? ' Takes an Idempotency-Key.' : ''}
+            Called with {callersInWords(operation)}.{operation.changes ? ' Takes an Idempotency-Key.' : ''}
             {operation.get ? ' GET answers the older listing form.' : ''}
             {operation.emits.length > 0 ? ` Emits ${operation.emits.join(', ')}.` : ''}
           </p>

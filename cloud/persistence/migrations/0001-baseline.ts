@@ -13,6 +13,7 @@ import { PURCHASES } from './baseline/purchases.ts'
 import { PUSH } from './baseline/push.ts'
 import { STOCK } from './baseline/stock.ts'
 import { STORES } from './baseline/stores.ts'
+import { USERS } from './baseline/users.ts'
 import { WEBHOOKS } from './baseline/webhooks.ts'
 import type { Migration } from './migration.ts'
 
@@ -29,6 +30,7 @@ export const BASELINE: Migration = {
   // A table comes after the tables that it references.
   statements: [
     ...ACCOUNTS,
+    ...USERS,
     ...AUTHORITY,
     ...STORES,
     ...STOCK,

@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely'
+
 /** Accounts, keys, audit log, stored responses and events. Units: ../schema.ts. */
 
 export interface AccountRow {
@@ -67,6 +69,9 @@ export interface AuditHeadRow {
   tenant: string
   seq: number
   hash: string
+  /** Last entry that was deleted because of its age; 0 and an empty hash if none was. */
+  pruned_seq: Generated<number>
+  pruned_hash: Generated<string>
 }
 
 export interface IdempotencyRow {
@@ -112,4 +117,14 @@ export interface ProcessLeaseRow {
   holder: string
   /** The holder raises this number regularly. If the number stays the same, another process takes over the lease. */
   beat: number
+}
+
+/** An erased customer. A restored backup repeats the erasure. */
+export interface ErasureRow {
+  erasure_id: string
+  /** Tenant and customer id as JSON, sealed. */
+  sealed: string
+  at_ms: number
+  /** Null while the erasure is incomplete. */
+  done_ms: number | null
 }

@@ -72,6 +72,16 @@ export interface EnrolmentCodeRow {
   agent_id: string | null
 }
 
+/** The last set-up code of a store. */
+export interface SetupCodeRow {
+  store_id: string
+  tenant: string
+  code_hash: string
+  expires_ms: number
+  /** Device that was registered with the code; null if the code is unused. */
+  device_id: string | null
+}
+
 export interface AgentChallengeRow {
   challenge_hash: string
   agent_id: string

@@ -72,6 +72,16 @@ export interface ProductRow {
   deposit_vat: number | null
 }
 
+/** Small picture of an uploaded image, for the agents. */
+export interface ProductPictureRow {
+  /** Address of the image, as products name it. */
+  image_url: string
+  /** SHA-256 of the picture, base64url. */
+  hash: string
+  /** WebP, base64url. */
+  bytes: string
+}
+
 export interface StoreProductRow {
   store_id: string
   product_id: string

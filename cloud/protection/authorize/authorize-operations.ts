@@ -41,6 +41,7 @@ export const verifyProtectedItem = operation({
   together: 'sales',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: [],
   summary: 'Decides whether a device may act on one item, and issues a single-use token if so.',
   description:
     'A denial is 200 with `authorized: false` and a `reason`. Until an authorization expires, the same device gets it again. ' +
@@ -95,6 +96,7 @@ export const verifySecurityTagDeactivation = operation({
   name: 'verifySecurityTagDeactivation',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: [],
   summary:
     'Decides whether the tags of a purchase may be removed, and issues one token for all of them to a device if so.',
   description: 'Name the purchase by `purchaseId` or `receiptToken`. Without a `deviceId` the cloud issues no token.',

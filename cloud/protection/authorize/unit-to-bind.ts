@@ -12,8 +12,8 @@ export interface BindableUnit {
   key: UnitKey
   line: PurchaseLineRow
   /**
-   * State of the unit's right. A unit is bound to one item only, so a lease of the other right class for another item
-   * also blocks the unit.
+   * State of the unit's right. A unit is bound to one item only. So if the unit's other right (exit for a release,
+   * release for an exit) is leased for another item, `right` is that lease, and it blocks the unit.
    */
   right: RightView
 }

@@ -15,6 +15,7 @@ import { adoptDevice, setDeviceAgent } from './adopt-device.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 /**
  * Registry of devices. Agents receive the registry in the signed policy of their store. A registered device belongs to
@@ -87,64 +88,76 @@ export const optionalCapabilities = Object.fromEntries(
   [K in keyof typeof Capabilities]: z.ZodOptional<z.ZodBoolean>
 }
 
+/** Fields of a new device, apart from its store. */
+const NEW_DEVICE = {
+  deviceType: z.enum(DEVICE_TYPES),
+  name: text(120).optional(),
+  zoneId: text(128).optional(),
+  laneId: text(128).optional(),
+  gateId: text(128).optional(),
+  firmwareVersion: text(128).optional(),
+  ...optionalCapabilities,
+  supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)).max(5).optional(),
+  workflowType: z.enum(WORKFLOW_TYPES).optional(),
+  agentId: Id.optional(),
+}
+
 export const registerDevice = operation({
   name: 'registerDevice',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Registers a device in a store and returns its deviceId.',
   description:
     'Missing fields get the defaults of the device type. The technologies determine what the device can read.',
   refusals: ['policy_too_large'],
   changes: true,
-  request: z.strictObject({
-    storeId: Id,
-    deviceType: z.enum(DEVICE_TYPES),
-    name: text(120).optional(),
-    zoneId: text(128).optional(),
-    laneId: text(128).optional(),
-    gateId: text(128).optional(),
-    firmwareVersion: text(128).optional(),
-    ...optionalCapabilities,
-    supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)).max(5).optional(),
-    workflowType: z.enum(WORKFLOW_TYPES).optional(),
-    agentId: Id.optional(),
-  }),
+  request: z.strictObject({ storeId: Id, ...NEW_DEVICE }),
   response: Device.extend(Success),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', deviceType: 'self_checkout_detacher', name: 'Selbstablöser 2' },
-  async run(call, input) {
-    const store = await ownStore(call, input.storeId)
-    const { storeId, deviceType, name, zoneId, laneId, gateId, firmwareVersion, workflowType, agentId, ...stated } =
-      input
-    await assertRoom(call, storeId)
-    if (agentId !== undefined) await assertAgentOf(call, storeId, agentId)
-    const { capabilities, supportedTechnologies } = completeCapabilities(deviceType, stated)
-    const row: DeviceRow = {
-      device_id: newId('dev', call.services.platform),
-      tenant: store.tenant,
-      store_id: storeId,
-      agent_id: null,
-      device_type: deviceType,
-      name: name ?? null,
-      zone_id: zoneId ?? null,
-      lane_id: laneId ?? null,
-      gate_id: gateId ?? null,
-      firmware_version: firmwareVersion ?? null,
-      capabilities: JSON.stringify(capabilities),
-      technologies: JSON.stringify(supportedTechnologies),
-      workflow_type: workflowType ?? null,
-      registered_ms: call.nowMs,
-      last_seen_ms: null,
-      revoked_ms: null,
-      moving_to: null,
-    }
-    await call.db.insertInto('device').values(row).execute()
-    if (agentId === undefined) await storeDocumentChanged(call, storeId)
-    else await setDeviceAgent(call, row, store, agentId)
-    await assertPolicyFits(call, storeId)
-    call.changed(row.device_id)
-    return { success: true as const, ...toDevice({ ...row, agent_id: agentId ?? null }, store) }
+  async run(call, { storeId, ...input }) {
+    const store = await ownStore(call, storeId)
+    return { success: true as const, ...(await addDevice(call, store, input)) }
   },
 })
+
+/** Registers a device in a store, for one of its agents or for the first agent that reports it. */
+export async function addDevice(
+  call: Call,
+  store: StoreRow,
+  input: z.infer<z.ZodObject<typeof NEW_DEVICE>>,
+): Promise<z.infer<typeof Device>> {
+  const { deviceType, name, zoneId, laneId, gateId, firmwareVersion, workflowType, agentId, ...stated } = input
+  const { store_id: storeId } = store
+  await assertRoom(call, storeId)
+  if (agentId !== undefined) await assertAgentOf(call, storeId, agentId)
+  const { capabilities, supportedTechnologies } = completeCapabilities(deviceType, stated)
+  const row: DeviceRow = {
+    device_id: newId('dev', call.services.platform),
+    tenant: store.tenant,
+    store_id: storeId,
+    agent_id: null,
+    device_type: deviceType,
+    name: name ?? null,
+    zone_id: zoneId ?? null,
+    lane_id: laneId ?? null,
+    gate_id: gateId ?? null,
+    firmware_version: firmwareVersion ?? null,
+    capabilities: JSON.stringify(capabilities),
+    technologies: JSON.stringify(supportedTechnologies),
+    workflow_type: workflowType ?? null,
+    registered_ms: call.nowMs,
+    last_seen_ms: null,
+    revoked_ms: null,
+    moving_to: null,
+  }
+  await call.db.insertInto('device').values(row).execute()
+  if (agentId === undefined) await storeDocumentChanged(call, storeId)
+  else await setDeviceAgent(call, row, store, agentId)
+  await assertPolicyFits(call, storeId)
+  call.changed(row.device_id)
+  return toDevice({ ...row, agent_id: agentId ?? null }, store)
+}
 
 async function assertRoom({ db }: Call, storeId: string): Promise<void> {
   const { count } = await db
@@ -175,6 +188,7 @@ export const fetchDevices = operation({
   name: 'fetchDevices',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the devices of a store.',
   changes: false,
   request: z.strictObject({
@@ -218,6 +232,7 @@ export const decommissionDevice = operation({
   name: 'decommissionDevice',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Takes a device out of service. The cloud revokes its authorizations and issues no more.',
   changes: true,
   request: z.strictObject({ deviceId: Id }),
@@ -246,6 +261,7 @@ export const reportDeviceHeartbeat = operation({
   name: 'reportDeviceHeartbeat',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: [],
   summary: 'Reports that a device is alive. If an agent calls it, it also adopts the device.',
   description:
     'A device belongs to the first agent of its store that reports it. The first agent that reports an exit gate becomes the store’s receipt home.',

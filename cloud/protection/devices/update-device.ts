@@ -10,6 +10,7 @@ import { deviceFacts } from '../store-documents/device-queries.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 /** Fields that only the system sets. Callers may send them back unchanged (ADR 0002). */
 const SYSTEM_FIELDS = [
@@ -29,6 +30,7 @@ export const updateDevice = operation({
   name: 'updateDevice',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Changes a device.',
   description:
     'Missing fields stay unchanged. `agentId` assigns the device to the agent that drives it. If another agent has the device, the cloud revokes its tokens ' +

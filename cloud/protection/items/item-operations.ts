@@ -17,6 +17,7 @@ import { findItem, itemsOfLine } from './item-queries.ts'
 import { moveByStaff } from './move-by-staff.ts'
 import { NewItem, registerItem } from './register-item.ts'
 import { notifyGates } from './item-sequence.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 const ITEMS_LIMIT = 500
 const BULK_BODY_LIMIT = 2 * 1024 * 1024
@@ -34,6 +35,7 @@ export const registerProtectedItems = operation({
   name: 'registerProtectedItems',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('associate'),
   summary: 'Registers tagged items, or updates items with a known identifier.',
   description:
     'Valid rows are registered even if others fail; `errors[]` lists the failed rows. The cloud finds the product by ean, productId, or the GTIN in an SGTIN. ' +
@@ -204,6 +206,7 @@ export const fetchProtectedItem = operation({
   name: 'fetchProtectedItem',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('viewer'),
   summary: 'Returns one tagged item with its status and its status history.',
   refusals: ['several_items'],
   changes: false,
@@ -225,6 +228,7 @@ export const updateItemStatus = operation({
   name: 'updateItemStatus',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('associate'),
   summary: 'Moves a tagged item to another status.',
   description:
     'A move that is not allowed returns 409 with `allowedNext`. A returned item loses its purchase and its used rights. ' +

@@ -19,6 +19,7 @@ import { withDerivationSlot, deriveVerifier } from './derive-verifier.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 /**
  * Operators: staff who may sign in at the agents of a store, even offline (ADR 0023). The cloud derives a base verifier
@@ -42,6 +43,7 @@ export const registerOperator = operation({
   name: 'registerOperator',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary:
     'Registers an operator who may approve at the stations of a store. Only this response contains the badge to print.',
   description:
@@ -164,6 +166,7 @@ export const fetchOperators = operation({
   name: 'fetchOperators',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Lists the operators of a store.',
   changes: false,
   request: z.strictObject({ storeId: Id }),
@@ -194,6 +197,7 @@ export const removeOperator = operation({
   name: 'removeOperator',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Removes an operator, who can no longer approve.',
   changes: true,
   request: z.strictObject({ operatorId: Id }),

@@ -11,6 +11,7 @@ import { deviceFacts } from '../store-documents/device-queries.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 const PolicyAnswer = z.strictObject({
   ...Success,
@@ -50,6 +51,7 @@ export const fetchProtectionPolicy = operation({
   name: 'fetchProtectionPolicy',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('viewer'),
   summary: 'Returns the protection policy of a store and the maximum loss while it is offline.',
   changes: false,
   request: z.strictObject({ storeId: Id }),
@@ -64,6 +66,7 @@ export const updateProtectionPolicy = operation({
   name: 'updateProtectionPolicy',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('admin'),
   summary: 'Replaces the protection policy of a store.',
   description:
     'Send the whole policy as fetchProtectionPolicy returns it; missing fields get their defaults. `home` and `homeEpoch` stay unchanged (see moveReceiptHome).',

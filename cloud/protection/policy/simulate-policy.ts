@@ -10,6 +10,7 @@ import { operation, type Call } from '../../operations/operation.ts'
 import type { ProtectionDecisionRow } from '../../persistence/tables/protection.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { KEEP_DECISIONS_MS, readDecisions } from '../records/decision-records.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 /** Maximum number of decisions per simulation, newest first. */
 const DECISIONS_LIMIT = 5_000
@@ -44,6 +45,7 @@ export const simulateProtectionPolicy = operation({
   name: 'simulateProtectionPolicy',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Applies another protection policy to recent requests and returns the decisions that would change.',
   description:
     `Covers the cloud’s decisions of the last 30 days, at most the newest ${DECISIONS_LIMIT}. Decisions of agents are not included. ` +

@@ -8,11 +8,13 @@ import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { beginHomeMove } from './home-move.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 import { storeFormerHome } from './receipt-homes.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 export const moveReceiptHome = operation({
   name: 'moveReceiptHome',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('admin'),
   summary: 'Moves a store’s receipt home, which redeems its receipts, to another agent or to the cloud.',
   description:
     'The new receipt home first receives all used rights. Until every agent has reported its redemptions, earlier receipts need staff ' +

@@ -33,14 +33,36 @@ export async function dispositionsOf(
   return new Map(rows.map((row) => [row.event_id, row]))
 }
 
-/** Stores the disposition of an alarm. Replaces an earlier disposition. */
+/**
+ * Stores the disposition of an alarm, and acknowledges the exception of the alarm. The disposition with the latest time
+ * counts, so a row that an offline agent sends late does not replace a newer disposition.
+ */
 export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promise<void> {
   const { disposition, operator_id, recovered_cent, disposed_ms } = row
   await db
     .insertInto('alarm_disposition')
     .values(row)
     .onConflict((c) =>
-      c.columns(['event_id', 'tenant']).doUpdateSet({ disposition, operator_id, recovered_cent, disposed_ms }),
+      c
+        .columns(['event_id', 'tenant'])
+        .doUpdateSet({ disposition, operator_id, recovered_cent, disposed_ms })
+        .where('alarm_disposition.disposed_ms', '<=', disposed_ms),
     )
+    .execute()
+  await acknowledgeAlarm(db, { storeId: row.store_id, eventId: row.event_id, by: operator_id, atMs: disposed_ms })
+}
+
+/** Acknowledges the open exception of an alarm. Does nothing if the same tag has caused a newer alarm. */
+export async function acknowledgeAlarm(
+  db: Db,
+  { storeId, eventId, by, atMs }: { storeId: string; eventId: string; by: string; atMs: number },
+): Promise<void> {
+  await db
+    .updateTable('protection_exception')
+    .set({ acknowledged_ms: atMs, acknowledged_by: by })
+    .where('store_id', '=', storeId)
+    .where('kind', 'in', [...ALARMS])
+    .where('event_id', '=', eventId)
+    .where('acknowledged_ms', 'is', null)
     .execute()
 }

@@ -1,20 +1,18 @@
 import { z } from 'zod'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
-import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
-import { knownCaller } from '../../foundation/caller.ts'
+import { ALARM_DISPOSITIONS, ITEM_STATUSES, type AlarmDisposition } from '../../../policy/vocabulary.ts'
+import { knownCaller, staffOf } from '../../foundation/caller.ts'
 import { invalid, notFound } from '../../foundation/failure.ts'
 import { centsOf, Euros, eurosOf, Id, iso, definedFields, Success, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import type { AlarmDispositionRow } from '../../persistence/tables/protection.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'
 import { findAlarm, writeDisposition } from './alarm-queries.ts'
-
-/** `real`: theft. `unintentional`: the shopper forgot to pay. `phantom`: false alarm. */
-const DISPOSITIONS = ['real', 'unintentional', 'phantom'] as const
+import { rolesFrom } from '../../foundation/roles.ts'
 
 /** Disposition of an alarm, with operator and time. */
 export const Disposition = z.strictObject({
-  disposition: z.enum(DISPOSITIONS),
+  disposition: z.enum(ALARM_DISPOSITIONS),
   operatorId: z.string(),
   recoveredValue: z.number().optional(),
   disposedAt: z.string(),
@@ -23,7 +21,7 @@ export const Disposition = z.strictObject({
 /** A stored disposition in API form. */
 export function toDisposition(row: AlarmDispositionRow): z.infer<typeof Disposition> {
   return {
-    disposition: row.disposition as (typeof DISPOSITIONS)[number],
+    disposition: row.disposition as AlarmDisposition,
     operatorId: row.operator_id,
     ...(row.recovered_cent !== null && { recoveredValue: eurosOf(row.recovered_cent) }),
     disposedAt: iso(row.disposed_ms),
@@ -45,14 +43,17 @@ export const disposeAlarm = operation({
   name: 'disposeAlarm',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Stores the disposition of a gate alarm: real, unintentional or phantom.',
+  roles: rolesFrom('associate'),
+  summary: 'Stores what a person found out about a gate alarm.',
   description:
-    'Works for the events `gate_alarm` and `gate_bulk_alarm`. A later call replaces the disposition. `recoveredValue` is the value of recovered goods. It is not allowed for a phantom.',
+    'Works for the events `gate_alarm` and `gate_bulk_alarm`. `real`: theft. `unintentional`: the shopper forgot to pay. `tag_left_on`: the goods are paid, but the tag is still active. `staff_error`: staff carried goods out. `phantom`: no goods left. The latest disposition counts, whether it comes from this call or from a gate’s display. The call also acknowledges the exception of the alarm. `recoveredValue` is the value of recovered goods. It is not allowed for a phantom.',
   changes: true,
   request: z.strictObject({
     eventId: Id,
-    disposition: z.enum(DISPOSITIONS),
-    operatorId: text(128).describe('Stored as sent; the cloud does not verify it.'),
+    disposition: z.enum(ALARM_DISPOSITIONS),
+    operatorId: text(128)
+      .optional()
+      .describe('Stored as sent; the cloud does not verify it. A signed-in user may omit it and is then recorded.'),
     recoveredValue: Euros.optional().describe('EUR.'),
   }),
   response: Alarm.extend(Success),
@@ -74,7 +75,7 @@ export const disposeAlarm = operation({
       tenant,
       store_id: store.store_id,
       disposition,
-      operator_id: operatorId,
+      operator_id: staffOf(call.caller, operatorId),
       recovered_cent: recoveredValue === undefined ? null : centsOf(recoveredValue),
       disposed_ms: call.nowMs,
     }

@@ -8,6 +8,7 @@ import { ownStore } from '../../stores/own-store.ts'
 import { dispositionsOf } from './alarm-queries.ts'
 import { Disposition, toDisposition } from './dispose-alarm.ts'
 import { eventsAfter, type EventPosition } from './event-queries.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 const DEFAULT_PAGE = 100
 
@@ -18,9 +19,10 @@ export const fetchProtectionEvents = operation({
   name: 'fetchProtectionEvents',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('viewer'),
   summary: 'Lists the protection events of a store in the order in which they became durable.',
   description:
-    'To follow new events, send the last `nextCursor` again. The cloud adds no event before it. A page without `nextCursor` is not full: request it again, and recognise known events by `eventId`. `alarm` contains the disposition of an alarm (disposeAlarm).',
+    'To follow new events, send the last `nextCursor` again. The cloud adds no event before it. A page without `nextCursor` is the last one and can still grow: send the same request again later, and skip events whose `eventId` you know. `alarm` contains the disposition of an alarm (disposeAlarm).',
   changes: false,
   request: z.strictObject({
     storeId: Id,

@@ -9,6 +9,7 @@ import { ownStoreOf } from '../../stores/own-store.ts'
 import { ALL_STORES, ownScopes, pageOfScopes, Total } from '../../stores/store-scope.ts'
 import { listExceptions } from './exception-list.ts'
 import { findException, writeAcknowledged } from './exceptions.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 const DEFAULT_PAGE = 50
 const STATES = ['open', 'acknowledged'] as const
@@ -27,7 +28,7 @@ const Exception = z.strictObject({
   lastRaisedAt: z.string(),
   times: z.int().describe('Number of reports.'),
   acknowledgedAt: z.string().optional(),
-  acknowledgedBy: z.string().optional().describe('API key that acknowledged the exception.'),
+  acknowledgedBy: z.string().optional().describe('API key or operator that acknowledged the exception.'),
   note: z.string().optional(),
 })
 
@@ -61,6 +62,7 @@ export const fetchExceptions = operation({
   name: 'fetchExceptions',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('viewer'),
   summary: 'Lists exceptions that staff must look at, of a store or the whole account, newest first.',
   description: `There is one exception per kind and subject. The cloud raises an exception that it finds itself once. It counts repeated reports of a device or agent, and each opens the exception again. ${ALL_STORES}`,
   changes: false,
@@ -95,6 +97,7 @@ export const acknowledgeException = operation({
   name: 'acknowledgeException',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('associate'),
   summary: 'Acknowledges an exception.',
   description:
     'A later call replaces the note. The call changes nothing else: use `resolveRedemption` for an unknown outcome and `disposeAlarm` for an alarm.',

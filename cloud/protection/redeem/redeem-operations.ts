@@ -9,11 +9,13 @@ import { findAuthorization, redemptionsOf } from '../leases/authorizations.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
 import { viewAuthorization } from '../leases/view-authorization.ts'
 import { redeem } from './redeem.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 export const redeemProtectionAuthorization = operation({
   name: 'redeemProtectionAuthorization',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: [],
   summary: 'Redeems one step of an authorization. Call it before the device acts, and again with the outcome.',
   description:
     'For devices without an agent. The same `redemptionId` returns the same response. A used step returns 409 `already_redeemed`.',
@@ -49,6 +51,7 @@ export const revokeProtectionAuthorization = operation({
   name: 'revokeProtectionAuthorization',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Revokes an authorization. Redeemed steps stay redeemed.',
   changes: true,
   request: z.strictObject({ replayProtectedNonce: text(64), reason: text(300).optional() }),

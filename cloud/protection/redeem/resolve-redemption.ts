@@ -5,7 +5,7 @@ import {
   type Outcome,
   type ProtectionAction,
 } from '../../../policy/vocabulary.ts'
-import { actorOf, knownCaller, maySee } from '../../foundation/caller.ts'
+import { actorOf, knownCaller, maySee, staffOf } from '../../foundation/caller.ts'
 import { notFound, precondition } from '../../foundation/failure.ts'
 import { Success, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
@@ -25,6 +25,7 @@ import { findRedemptions, updateRedemption } from '../rights/redemptions.ts'
 import { unitOf } from '../rights/settle-right.ts'
 import { technologiesOf } from '../items/technologies.ts'
 import { viewAuthorization } from '../leases/view-authorization.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 
 /** Time after the claim in which only the device may report the outcome, ms. */
 const REPORT_WITHIN_MS = 300_000
@@ -35,6 +36,7 @@ export const resolveRedemption = operation({
   name: 'resolveRedemption',
   area: 'protection',
   minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
   summary: 'Resolves an unknown or failed outcome with what staff saw.',
   description:
     '`confirmed`: the tag is off, and the right stays used. `failed`: the tag is still on, and the right is free again. ' +
@@ -44,7 +46,9 @@ export const resolveRedemption = operation({
   request: z.strictObject({
     redemptionId: text(64),
     outcome: z.enum(['confirmed', 'failed']),
-    operatorId: text(128).describe('Stored as sent; the cloud does not verify it.'),
+    operatorId: text(128)
+      .optional()
+      .describe('Stored as sent; the cloud does not verify it. A signed-in user may omit it and is then recorded.'),
     replayProtectedNonce: text(64)
       .optional()
       .describe('Required if a device used one redemptionId for several authorizations.'),
@@ -52,7 +56,8 @@ export const resolveRedemption = operation({
   response: z.strictObject({ ...Success, authorizationState: z.enum(AUTHORIZATION_STATES) }),
   example: { redemptionId: 'red-1', outcome: 'confirmed', operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   emits: ['protection.action.completed', 'protection.action.failed', 'securityTag.deactivated'],
-  async run(call, { redemptionId, outcome, operatorId, replayProtectedNonce }) {
+  async run(call, { redemptionId, outcome, replayProtectedNonce, ...input }) {
+    const operatorId = staffOf(call.caller, input.operatorId)
     const { tenant } = knownCaller(call.caller)
     const rows = (await findRedemptions(call.db, tenant, redemptionId)).filter(
       (row) => replayProtectedNonce === undefined || row.nonce === replayProtectedNonce,

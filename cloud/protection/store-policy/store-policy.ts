@@ -4,6 +4,7 @@ import { contentHash, type OperatorRecord, type PolicyClaims } from '../../../po
 import type { SecurityTagMode } from '../../../policy/vocabulary.ts'
 import type { Services } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
+import { ledgerDaysOf } from './ledger-days.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { hasAwaitedAgents } from '../receipt-home/home-move.ts'
@@ -73,6 +74,7 @@ export async function policyClaims(
     storeName: store.trading_name,
     agents: await agentsOf(db, store.store_id),
     ...(await homeMoveOf(db, store.store_id)),
+    ...(await ledgerDaysOf(db)),
     devices: (await publishedDevices(db, store.store_id)).map((row) => ({
       ...deviceFacts(row, store),
       name: row.name,

@@ -6,7 +6,7 @@ import type { PushPort } from '../../../device-drivers/transports/push-port.ts'
 import type { RateLimitedLog } from '../../../policy/rate-limited-log.ts'
 import { deadline, type Platform } from '../../../policy/platform.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
-import { fail } from '../fail.ts'
+import { fail, refuseAddress } from '../fail.ts'
 
 /** Request limit per device: a burst of `BURST`, then `PER_SECOND`. */
 const BURST = 100
@@ -15,7 +15,8 @@ const PER_SECOND = 50
 const PUSH_TIMEOUT_MS = 2_000
 
 export interface IngestParts {
-  devices: readonly DeviceEntry[]
+  /** The present devices. The answer is a new list after each change. */
+  devices(): readonly DeviceEntry[]
   port: PushPort
   platform: Platform
   /** Log of requests with a wrong secret. */
@@ -61,13 +62,19 @@ async function readBody(c: Context): Promise<Buffer | null> {
 export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: IngestParts): void {
   const now = () => platform.clock.elapsed()
   const pushers = new Map<string, Pusher>()
-  for (const device of devices) {
-    const { webhook } = capabilitiesOf(device)
-    if (!webhook) continue
-    const name = webhook.name.toLowerCase()
-    pushers.set(name, { ...webhook, name, deviceId: device.deviceId, tokens: BURST, at: now() })
+  let known: readonly DeviceEntry[] = []
+
+  function addPushers(): void {
+    const present = devices()
+    if (present === known) return
+    known = present
+    for (const device of present) {
+      const { webhook } = capabilitiesOf(device)
+      const name = webhook?.name.toLowerCase()
+      if (!webhook || name === undefined || pushers.has(name)) continue
+      pushers.set(name, { ...webhook, name, deviceId: device.deviceId, tokens: BURST, at: now() })
+    }
   }
-  if (pushers.size === 0) return
 
   /** Returns null for a wrong secret or an unknown name. The HTTP answer is the same in both cases. */
   function authenticated(c: Context): Pusher | null {
@@ -92,6 +99,8 @@ export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: I
   }
 
   app.on(['POST', 'PUT'], '/ingest/:name', async (c) => {
+    addPushers()
+    if (pushers.size === 0) return refuseAddress(c)
     const pusher = authenticated(c)
     if (!pusher) return fail(c, 401, 'unauthenticated', 'the secret of the device is missing or wrong')
     if (!mayPass(pusher)) {

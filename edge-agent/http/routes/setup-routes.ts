@@ -1,10 +1,19 @@
 import type { Context, Hono } from 'hono'
 import type { Agent } from '../../runtime.ts'
+import type { SetupFault } from '../../setup/setup.ts'
 import { isLoopback } from '../connection.ts'
+import { AGENT_ERRORS } from '../error-codes.ts'
 import { fail } from '../fail.ts'
-import { readBody } from '../read-request.ts'
+import { readBody, readQuery } from '../read-request.ts'
 import { reply } from '../reply.ts'
-import { AddDeviceRequest, CheckDeviceRequest, LlrpRequest } from '../request-schemas.ts'
+import {
+  AddDeviceRequest,
+  CheckDeviceRequest,
+  LlrpRequest,
+  StartWalkTestRequest,
+  TestDeviceRequest,
+  WalkTestQuery,
+} from '../request-schemas.ts'
 
 /**
  * Adds the routes of the set-up page. Only browsers and programs on the agent's machine may use these routes. While a
@@ -34,17 +43,40 @@ export function setupRoutes(app: Hono, agent: Agent): void {
   app.post('/v1/setup/devices', async (c) => {
     const body = await readBody(c, AddDeviceRequest)
     if (body instanceof Response) return body
-    if (!agent.configFile)
-      return fail(
-        c,
-        404,
-        'no_config_file',
-        'this agent was started without a configuration file: start it with --config FILE',
-      )
-    const added = agent.configFile.add(body.entry)
-    return added.ok
-      ? reply(c, 'addDevice', { file: agent.configFile.name })
-      : fail(c, 400, 'invalid-argument', added.faults.join('; '))
+    return once(c, 'add', async () => {
+      const added = await agent.setup.add(body)
+      if (!added.ok) return failSetup(c, added)
+      const { file, deviceId, isInUse } = added
+      return reply(c, 'addDevice', { file, deviceId, isInUse })
+    })
+  })
+  app.post('/v1/setup/test', async (c) => {
+    const body = await readBody(c, TestDeviceRequest)
+    if (body instanceof Response) return body
+    return once(c, `test ${body.deviceId}`, async () => {
+      const tested = await agent.setup.test(body.deviceId, body.output)
+      if (!tested.ok) return failSetup(c, tested)
+      const { outcome, detail } = tested.result
+      return reply(c, 'testDevice', { outcome, detail })
+    })
+  })
+  const isGate = (deviceId: string) =>
+    agent.status().devices.some((device) => device.deviceId === deviceId && device.deviceType === 'exit_gate')
+
+  app.post('/v1/setup/walk-test', async (c) => {
+    const body = await readBody(c, StartWalkTestRequest)
+    if (body instanceof Response) return body
+    if (!isGate(body.deviceId)) return fail(c, 404, 'not-found', 'no gate of this agent has this deviceId')
+    agent.gates.startWalk(body.deviceId, body.seconds)
+    return reply(c, 'startWalkTest', { success: true })
+  })
+  app.get('/v1/setup/walk-test', (c) => {
+    const query = readQuery(c, WalkTestQuery)
+    if (query instanceof Response) return query
+    const recording = agent.gates.walks.recording(query.deviceId)
+    return recording
+      ? reply(c, 'walkTest', recording)
+      : fail(c, 404, 'not-found', 'no walk of this device was recorded: start one with POST')
   })
   app.post('/v1/setup/check', async (c) => {
     const body = await readBody(c, CheckDeviceRequest)
@@ -56,4 +88,8 @@ export function setupRoutes(app: Hono, agent: Agent): void {
         : fail(c, 404, 'not-found', 'no device of the configuration has this deviceId')
     })
   })
+}
+
+function failSetup(c: Context, { code, error }: SetupFault): Response {
+  return fail(c, AGENT_ERRORS[code].status, code, error)
 }

@@ -1,7 +1,7 @@
 import type { DeviceCommand, Signal } from '../../../device-drivers/drivers/device.ts'
 import type { GatePolicy } from '../../../policy/gate-policy.ts'
 import type { Clock } from '../../../policy/platform.ts'
-import type { DeviceRecord } from '../../devices/device-journal.ts'
+import type { DeviceJournal, DeviceRecord } from '../../devices/device-journal.ts'
 import type { KnownItem } from '../../items/item-table.ts'
 import { AMBER_SECONDS, GREEN_SECONDS } from '../gate-signals.ts'
 import { bulkDetector, type BulkDetector } from './bulk-detector.ts'
@@ -22,9 +22,9 @@ export interface GateAlarmsParts {
   /** Runs `task` later, unless the gate has stopped. */
   later(ms: number, task: () => void): void
   signal(command: DeviceCommand): void
-  record(event: DeviceRecord): void
-  /** Shows an alarm on the gate's display. */
-  onAlarm(tag: string, assessment: TagAssessment): void
+  record: DeviceJournal['add']
+  /** Shows an alarm on the gate's display. `eventId`: event of the alarm; undefined if it was not stored. */
+  onAlarm(tag: string, assessment: TagAssessment, eventId: string | undefined): void
 }
 
 /**
@@ -59,13 +59,13 @@ export class GateAlarms {
     if (assessment.severity === 'notify') this.#light('amber', atMs)
     this.#incidents.raise(tag, isBulk, atMs)
     this.#watchIncident()
-    this.record('gate_alarm', {
+    const eventId = this.record('gate_alarm', {
       ...tagNameOf(tag),
       protectionAction: 'authorize_exit',
       detail: explain(assessment, this.#parts.ageSeconds()),
       ...(assessment.item && { itemStatus: assessment.item.status }),
     })
-    if (assessment.severity !== 'silent') this.#parts.onAlarm(tag, assessment)
+    if (assessment.severity !== 'silent') this.#parts.onAlarm(tag, assessment, eventId)
   }
 
   /**
@@ -97,10 +97,16 @@ export class GateAlarms {
     return this.#incidents.tags(atMs)
   }
 
-  /** Records an exception of this gate. */
-  record(reason: string, fields: Omit<DeviceRecord, 'type' | 'deviceId' | 'reason'>): void {
+  /** Records an exception of this gate. Returns the id of its event. */
+  record(reason: string, fields: Omit<DeviceRecord, 'type' | 'deviceId' | 'reason'>): string | undefined {
     const { deviceId, isOnline } = this.#parts
-    this.#parts.record({ type: 'protection.exception.raised', deviceId, reason, offline: !isOnline(), ...fields })
+    return this.#parts.record({
+      type: 'protection.exception.raised',
+      deviceId,
+      reason,
+      offline: !isOnline(),
+      ...fields,
+    })
   }
 
   /** Reports only once that staff are moving goods: siren off, amber on, one event. */

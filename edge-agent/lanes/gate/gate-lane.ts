@@ -5,7 +5,7 @@ import { pause, type Cancel, type Platform } from '../../../policy/platform.ts'
 import type { ReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { Replica } from '../../items/replica.ts'
-import type { DeviceRecord } from '../../devices/device-journal.ts'
+import type { DeviceJournal } from '../../devices/device-journal.ts'
 import { GateAlarms } from './gate-alarms.ts'
 import { assessTag, type TagAssessment } from './assess-tag.ts'
 import type { ReleasedUnits } from './released-units.ts'
@@ -39,13 +39,15 @@ export interface GateParts {
   signal(command: DeviceCommand): void
   /** How long an alarm sounds, s. */
   sirenSeconds: number
-  record(event: DeviceRecord): void
+  record: DeviceJournal['add']
   /** Called when a paid tag has left and is no longer read. `leftMs`: trusted time. */
   onGone(tag: string, leftMs: number): void
   /** Stationary tags that the gate had before the restart. Undefined for a new gate. */
   stationaryTags: readonly StationaryTag[] | undefined
-  /** Shows an alarm on the gate's display. */
-  onAlarm(tag: string, assessment: TagAssessment): void
+  /** Shows an alarm on the gate's display. `eventId`: event of the alarm; undefined if it was not stored. */
+  onAlarm(tag: string, assessment: TagAssessment, eventId: string | undefined): void
+  /** Called for each tag that leaves, with the gate's assessment. */
+  onAssessed?(tag: string, assessment: TagAssessment): void
 }
 
 /** Maximum age of a read that can cause an alarm, ms. A reader buffers reads while its network is down. */
@@ -75,7 +77,7 @@ export class GateLane {
   readonly counts: GateCounts = { reads: 0, late: 0, entering: 0, passed: 0, alarms: 0 }
   readonly #parts: GateParts
   readonly #recently: Deduplicator = deduplicator()
-  readonly #presence: Presence
+  #presence: Presence
   readonly #alarms: GateAlarms
   readonly #receipts: ReceiptPasses = receiptPasses()
   readonly #departures: Departures = departures()
@@ -169,6 +171,12 @@ export class GateLane {
     this.#alarms.resolve((tag) => this.#parts.released.covers(tag), 'release')
   }
 
+  /** Forgets how tags moved, so that the same test tag can leave again and again. Keeps the stationary tags. */
+  forgetMovements(): void {
+    const nowMs = this.#parts.platform.clock.elapsed()
+    this.#presence = openPresence({ stationaryTags: this.stationaryTags(), calibratingUntilMs: nowMs, nowMs })
+  }
+
   /** Stationary tags around the gate, for the next start. */
   stationaryTags(): StationaryTag[] {
     return this.#presence.stationaryTags()
@@ -223,6 +231,7 @@ export class GateLane {
 
   #act(tag: string, assessment: TagAssessment): void {
     const { reason, severity, item } = assessment
+    this.#parts.onAssessed?.(tag, assessment)
     if (severity !== 'pass') {
       this.counts.alarms++
       return this.#alarms.raise(tag, assessment)

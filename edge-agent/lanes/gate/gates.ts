@@ -15,9 +15,11 @@ import { gateTagOf, tagNameOf } from './tags/gate-tag.ts'
 import { openGate, type GateCounts, type GateLane } from './gate-lane.ts'
 import type { TagAssessment } from './assess-tag.ts'
 import type { TagEntry } from './receipt-pass.ts'
+import { openHandledAlarms, type HandledAlarms, type HandledAlarmsParts } from './handled-alarms.ts'
+import { openWalkRecorder, type WalkRecorder } from './walk-recorder.ts'
 import { openReleasedUnits, type ReleasedUnit, type ReleasedUnits } from './released-units.ts'
 
-export interface GatesParts {
+export interface GatesParts extends Pick<HandledAlarmsParts, 'ledger' | 'onHandled'> {
   platform: Platform
   items: Replica
   memory: Pick<ItemFile, 'stationaryTags' | 'saveStationaryTags' | 'releases' | 'saveReleases'>
@@ -33,7 +35,7 @@ export interface GatesParts {
   sirenSecondsOf(deviceId: string): number
   /** Uses up the exit right of a paid tag that has left. */
   claimExit: ClaimExit
-  onAlarm(deviceId: string, tag: string, assessment: TagAssessment): void
+  onAlarm(deviceId: string, tag: string, assessment: TagAssessment, eventId: string | undefined): void
   log: Log
 }
 
@@ -56,6 +58,10 @@ export function openGates(parts: GatesParts): Gates {
  * or receipt.
  */
 export class Gates {
+  /** The alarms of the gates, for the operators at their displays. */
+  readonly alarms: HandledAlarms
+  /** Records walk tests. */
+  readonly walks: WalkRecorder
   readonly #parts: GatesParts
   readonly #gates = new Map<string, KnownGate>()
   readonly #zones = new Map<string, Map<number, Zone> | undefined>()
@@ -67,6 +73,8 @@ export class Gates {
   constructor(parts: GatesParts) {
     const { platform, items, memory, nowMs, claimExit, log } = parts
     this.#parts = parts
+    this.alarms = openHandledAlarms(parts)
+    this.walks = openWalkRecorder(platform.clock)
     this.#exits = openExitClaims({ platform, nowMs, claim: claimExit, log })
     this.#released = openReleasedUnits({
       nowMs,
@@ -80,11 +88,18 @@ export class Gates {
     })
   }
 
+  /** Starts the recording of one walk of a walk test. Each walk counts as that of a new shopper. */
+  startWalk(deviceId: string, seconds: number): void {
+    this.walks.start(deviceId, seconds)
+    this.#gates.get(deviceId)?.lane.forgetMovements()
+  }
+
   /** Handles reads of a gate. `sourceId`: the reader. */
   onReads(deviceId: string, sourceId: string, reads: readonly TagRead[]): void {
     const lane = this.#laneOf(deviceId)
     const zones = this.#zonesOf(sourceId)
     for (const { tag, antenna, seenAtMs } of reads) {
+      this.walks.onRead(deviceId, gateTagOf(tag), antenna)
       const zone = zones && antenna !== undefined ? zones.get(antenna) : 'none'
       // Ignores antennas that are neither inside nor outside.
       if (zone !== undefined) lane.see(gateTagOf(tag), zone, seenAtMs)
@@ -138,7 +153,11 @@ export class Gates {
       sirenSeconds: sirenSecondsOf(deviceId),
       record: journal.add,
       onGone: (tag, leftMs) => this.#exits.add(deviceId, tagNameOf(tag), leftMs),
-      onAlarm: (tag, assessment) => onAlarm(deviceId, tag, assessment),
+      onAlarm: (tag, assessment, eventId) => {
+        if (eventId !== undefined) this.alarms.raised(deviceId, eventId)
+        onAlarm(deviceId, tag, assessment, eventId)
+      },
+      onAssessed: (tag, assessment) => this.walks.onAssessed(deviceId, tag, assessment),
     })
     this.#gates.set(deviceId, { lane, saved: stationaryTags ? JSON.stringify(stationaryTags) : '' })
     this.#saving ??= platform.timers.after(SAVE_MS, () => this.#saveAll())

@@ -39,8 +39,8 @@ const OPEN_LIMIT = 500
 const SAVE_MS = 1_000
 
 /**
- * Returns a function that checks whether the tag can be the unit of a proof. The tag matches by its EPC or UID, or, for
- * a receipt, by the product in its EPC.
+ * Returns a function that checks whether the tag can belong to the unit that a proof identifies. The tag matches by its
+ * EPC or UID, or, for a receipt, by the product in its EPC.
  */
 export function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
   const name = tagNameOf(tag)
@@ -102,7 +102,7 @@ export class ReleasedUnits {
     return false
   }
 
-  /** Tags that already have a released unit of this receipt, each with its entry. */
+  /** Tags of the released units of this receipt, each with the ordinal of its entry in the receipt. */
   tagsOfReceipt(cti: Uint8Array): TagEntry[] {
     return [...this.#units.values()].flatMap(({ proof, tag }) =>
       tag !== undefined && proof.kind === 'receipt' && Buffer.from(proof.cti).equals(cti)

@@ -3,10 +3,7 @@ import { assert } from '../../../policy/assert.ts'
 
 /** SQLite database of the agent. The database stores claims, journal rows and accepted documents. */
 
-/** Increases with each schema change after the first release. */
-const SCHEMA_VERSION = 1
-
-const SCHEMA = `
+const BASELINE = `
   -- One row for each claim of a right. A retry after a failed claim has the next attempt number.
   CREATE TABLE claim (
     nonce TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, attempt INTEGER NOT NULL, redemption_id TEXT NOT NULL,
@@ -45,6 +42,12 @@ const SCHEMA = `
     candidates TEXT NOT NULL, exp INTEGER NOT NULL, state TEXT NOT NULL, claim_id TEXT) WITHOUT ROWID, STRICT;
 `
 
+/**
+ * In order of application. `user_version` of the file is the number of applied migrations. Never change a released
+ * migration; add a new one.
+ */
+const MIGRATIONS: readonly string[] = [BASELINE]
+
 /** SQLite cannot read the file. The agent must be re-enrolled with a new ledger file. */
 export class LedgerDamaged extends Error {
   override name = 'LedgerDamaged'
@@ -82,11 +85,12 @@ function prepareLedger(db: Connection, file: string): Connection {
   assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
   if (db.pragma('quick_check', { simple: true }) !== 'ok') throw damaged(file)
   const version = db.pragma('user_version', { simple: true }) as number
-  assert(version <= SCHEMA_VERSION, `${file} was written by a newer release of untag: install that release`)
-  if (version < SCHEMA_VERSION) {
+  if (version > MIGRATIONS.length)
+    throw new Error(`${file} was written by a newer release of untag: install that release`)
+  if (version < MIGRATIONS.length) {
     db.transaction(() => {
-      db.exec(SCHEMA)
-      db.pragma(`user_version = ${SCHEMA_VERSION}`)
+      for (const migration of MIGRATIONS.slice(version)) db.exec(migration)
+      db.pragma(`user_version = ${MIGRATIONS.length}`)
     }).immediate()
   }
   return db

@@ -1,6 +1,7 @@
 import { pause, type Platform } from '../../../policy/platform.ts'
 import { UNTAG_VERSION } from '../../../policy/version.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
+import type { Pictures } from '../../items/pictures.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import { storeRequiredRelease, clearRequiredRelease } from '../../trust/verify/required-release.ts'
@@ -17,6 +18,8 @@ import type { ReportRefusal } from './refusals.ts'
 export interface DocumentReceiverParts {
   platform: Platform
   trust: Trust
+  /** Small pictures of products, which the agent fetches together with the documents. */
+  pictures: Pick<Pictures, 'request' | 'receive'>
   session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
   /**
    * Address at which other agents of the store reach this agent. The agent sends this address to the cloud with each
@@ -78,17 +81,19 @@ export class DocumentReceiver {
 
   /** Fetches all newer documents. `without items` skips the many item pages. Returns false if the cloud is offline. */
   async fetch(scope: 'all' | 'without items'): Promise<boolean> {
-    const { trust, session } = this.#parts
+    const { trust, session, pictures } = this.#parts
     let cursor: string | undefined
     for (let page = 0; page < PAGES_LIMIT; page++) {
       const have = scope === 'all' ? trust.heldVersions() : { ...trust.heldVersions(), items: undefined }
-      const answer = await this.#request(have, cursor)
+      const wanted = scope === 'all' ? pictures.request() : []
+      const answer = await this.#request(have, cursor, wanted)
       if (answer.kind === 'refused') return session.isOnline
       if (answer.kind === 'unreachable') return false
       await this.#receiveAll(answer.body['documents'] as unknown[])
+      const hasNewPictures = pictures.receive(wanted, answer.body['pictures'])
       const next = answer.body['nextCursor']
-      if (typeof next !== 'string') break
-      cursor = next
+      if (typeof next !== 'string' && !hasNewPictures) break
+      cursor = typeof next === 'string' ? next : undefined
     }
     this.#onPolled()
     return true
@@ -107,10 +112,13 @@ export class DocumentReceiver {
     return isDue ? CONFIRM_MS : undefined
   }
 
-  async #request(have: HeldVersions, cursor?: string): Promise<CloudAnswer> {
+  async #request(have: HeldVersions, cursor?: string, pictures: readonly string[] = []): Promise<CloudAnswer> {
     const { session, ledger, brokerAddress, onForked, onCommand } = this.#parts
     const { resynced } = ledger.cloudGeneration
-    const answer = await session.call('fetchSignedDocuments', await this.#requestBody(have, cursor, resynced))
+    const answer = await session.call('fetchSignedDocuments', {
+      ...(await this.#requestBody(have, cursor, resynced)),
+      ...(pictures.length > 0 && { pictures }),
+    })
     if (answer.kind !== 'answered') return answer
     this.#reported = { items: String(have.items), denySeq: have.deny?.[1] ?? 0, resynced }
     const { broker, commands, forked } = answer.body

@@ -1,5 +1,6 @@
 import type { Signer } from '../../../policy/documents/keys.ts'
 import type { Platform } from '../../../policy/platform.ts'
+import { UNTAG_VERSION } from '../../../policy/version.ts'
 import type { Log } from '../../log.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { CallLimits, CloudAnswer, HttpClient } from '../wire/http-client.ts'
@@ -134,9 +135,10 @@ export class CloudSession {
   async #answer(challenge: string, by: Signer | undefined): Promise<Record<string, unknown> | undefined> {
     const { http, identity, messages, nowMs, onRefused } = this.#parts
     const assertion = messages.assertion(challenge, nowMs(), by)
-    const answer = await http.post('agentLogin', { agentId: identity.agentId, assertion }, { timeoutMs: CALL_MS })
+    const body = { agentId: identity.agentId, assertion, release: UNTAG_VERSION }
+    const answer = await http.post('agentLogin', body, { timeoutMs: CALL_MS })
     this.#wasRefused = answer.kind === 'refused' && answer.status === 401
-    if (answer.kind === 'refused') onRefused(`login: ${answer.code}`)
+    if (answer.kind === 'refused') onRefused(`login: ${answer.code}: ${answer.message}`)
     return answer.kind === 'answered' ? answer.body : undefined
   }
 

@@ -1,4 +1,5 @@
-import type { PageResult } from '../model/wire.ts'
+import type { AlarmStep } from '../../../policy/vocabulary.ts'
+import type { PageAlarmState, PageResult } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
 import { request } from './platform.ts'
 
@@ -41,6 +42,11 @@ export function signOut(deviceId: string): Promise<Answer<unknown>> {
 /** Fetches the name of the operator at the device; null if none is signed in. */
 export function signedInOperator(deviceId: string): Promise<Answer<{ name: string | null }>> {
   return call('GET', `/v1/operator?${new URLSearchParams({ deviceId })}`)
+}
+
+/** Acknowledges or disposes of an alarm of the gate, in the name of the operator at the gate. */
+export function handleAlarm(deviceId: string, alarmId: string, step: AlarmStep): Promise<Answer<PageAlarmState>> {
+  return call('POST', '/v1/alarms', { deviceId, alarmId, step })
 }
 
 /** Fetches the operators of the store. */

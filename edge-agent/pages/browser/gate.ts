@@ -1,30 +1,49 @@
-import { clockTime } from '../model/clock-time.ts'
-import { GATE_LINES, gateLine, gateLost, gateReady, gateView, replaces } from '../model/gate-view.ts'
-import type { GateLine, GateTone, GateView } from '../model/gate-view.ts'
+import { goodsText, gateLine, gateLost, gateReady, gateView, replaces } from '../model/gate-view.ts'
+import type { GateTone, GateView } from '../model/gate-view.ts'
 import type { LiveEvent } from '../model/wire.ts'
+import { openAlarmDialog } from './alarm-dialog.ts'
 import { keepAwake } from './awake.ts'
+import { openGateLines } from './gate-lines.ts'
 import { openHeader } from './header.ts'
 import { reloadIfOutdated, listen } from './live.ts'
+import { openOperator } from './operator.ts'
 import { readPageContext } from './page-context.ts'
+import { showPicture } from './picture.ts'
 import { after, now } from './platform.ts'
-import { newElement, slot, write } from './elements.ts'
+import { openSignIn } from './sign-in.ts'
+import { openSound } from './sound.ts'
+import { offerFullScreen } from './full-screen.ts'
+import { slot, write } from './elements.ts'
 
-/** Script of the display at the gate. The display accepts no input. */
+/** Script of the display at the gate. Staff handle alarms in the list of the last decisions. */
 const context = readPageContext()
 const { deviceId, texts } = context
 const header = openHeader(context)
+const operator = openOperator(context, slot('operator-name').dataset['name'] ?? null)
+const signIn = openSignIn(context, operator)
+const play = openSound(context)
+const lines = openGateLines(texts, (alarm) => handle(alarm))
+const handle = openAlarmDialog({ context, operator, signIn, onHandled: lines.setState })
 let isLost = false
 let shown: { tone: GateTone; atMs: number } = { tone: 'ready', atMs: 0 }
 let cancel: () => void = () => undefined
 
+/** Goods of the alarms that the display shows now. */
+let goods: string[] = []
+/** Maximum alarms that the display counts together. */
+const COUNTED_LIMIT = 50
+
 function show(view: GateView): void {
   cancel()
+  goods = view.tone === 'alarm' ? [...(shown.tone === 'alarm' ? goods : []), view.item].slice(-COUNTED_LIMIT) : []
   shown = { tone: view.tone, atMs: now() }
   slot('stage').dataset['tone'] = view.tone
   write('headline', view.headline)
   write('message', view.message)
-  write('item', view.item)
-  slot('item-line').hidden = view.item === ''
+  write('item', goodsText(goods))
+  // Several different goods have no picture in common.
+  showPicture(goodsText(goods), new Set(goods).size === 1 ? view.picture : '')
+  slot('item-line').hidden = goodsText(goods) === ''
   write('aloud', view.seconds === 0 ? '' : `${view.headline}. ${view.message}`)
   if (view.seconds > 0) cancel = after(view.seconds * 1_000, rest)
 }
@@ -33,29 +52,24 @@ function rest(): void {
   show(isLost ? gateLost(texts) : gateReady(texts))
 }
 
-function addLine({ atMs, tone, text, item }: GateLine): void {
-  const line = document.createElement('li')
-  line.dataset['tone'] = tone
-  line.append(
-    newElement('time', clockTime(atMs, texts.language)),
-    ' ',
-    newElement('span', text),
-    ' ',
-    newElement('code', item),
-  )
-  const lines = slot('lines')
-  lines.prepend(line)
-  while (lines.childElementCount > GATE_LINES) lines.lastElementChild?.remove()
-  slot('no-lines').hidden = true
-}
-
 function onEvent(event: LiveEvent): void {
   if (event.type === 'status') return header.setStatus(event.status)
-  if (event.type !== 'result' || event.deviceId !== deviceId) return
+  if (event.deviceId !== deviceId || event.type === 'person') return
+  if (event.type === 'alarm') return lines.setState(event.alarmId, event)
+  if (event.type === 'operator') return setOperator(event.name)
   const view = gateView(event, texts)
-  if (view && replaces(view.tone, shown.tone, now() - shown.atMs)) show(view)
+  if (view && replaces(view.tone, shown.tone, now() - shown.atMs)) {
+    show(view)
+    play(view.tone)
+  }
   const line = gateLine(event, texts)
-  if (line) addLine(line)
+  if (line) lines.add(line)
+}
+
+/** Shows an operator who signed in with a badge or on another page, or who signed out. */
+function setOperator(name: string | null): void {
+  operator.setName(name)
+  if (!signIn.isWaiting) signIn.close()
 }
 
 listen({
@@ -65,7 +79,8 @@ listen({
     if (next === isLost) return
     isLost = next
     rest()
-    if (!isLost) void reloadIfOutdated()
+    if (!isLost) void reloadIfOutdated().then(operator.refresh)
   },
 })
 keepAwake()
+offerFullScreen()

@@ -16,7 +16,7 @@ const LONGEST_WAIT_MS = 5_000
  */
 const SILENCE_LIMIT_MS = 40_000
 const ANSWER_MS = 5_000
-const TYPES = ['status', 'result', 'operator'] as const
+const TYPES = ['status', 'result', 'operator', 'alarm'] as const
 
 /** Starts to receive events. `onLink` reports whether the connection is lost. */
 export function listen({ onEvent, onLink }: LiveParts): void {

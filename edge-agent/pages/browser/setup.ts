@@ -1,12 +1,13 @@
 import { deviceDetail, deviceState } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import { call } from './api.ts'
+import { after } from './platform.ts'
 import { readPageContext } from './page-context.ts'
 import { slot, write, writeTechnical } from './elements.ts'
 
 /**
- * Script of the set-up page. The script checks devices, finds a reader at an address and adds devices to the
- * configuration.
+ * Script of the set-up page. The script checks and tests devices, finds a reader at an address, and registers and
+ * adds devices.
  */
 const { texts } = readPageContext()
 
@@ -46,24 +47,90 @@ async function findReader(address: string): Promise<void> {
   slot('llrp-entry').hidden = false
 }
 
-/** Adds the entry in the field to the configuration, or shows the faults of the entry. */
+/** The places where a form or group shows its result. */
+function resultsOf(place: HTMLElement): { show(text: string, technical?: string): void } {
+  const status = place.querySelector<HTMLElement>('[data-status]')
+  const details = place.querySelector<HTMLElement>('[data-technical]')
+  return {
+    show(text, technical = '') {
+      if (status) status.textContent = text
+      if (details) writeTechnical(details, technical)
+    },
+  }
+}
+
+const problem = (code: string): string => texts.setup.problems[code] ?? texts.setup.failed
+
+/** Registers the device if there is a code, and adds the entry to the configuration, or shows the faults. */
 async function addDevice(form: HTMLFormElement): Promise<void> {
-  const [field, status, technical, button] = [
+  const [field, code, type, name, button] = [
     form.querySelector('textarea'),
-    form.querySelector('[data-status]'),
-    form.querySelector<HTMLElement>('[data-technical]'),
+    form.querySelector<HTMLInputElement>('[data-code]'),
+    form.querySelector('select'),
+    form.querySelector<HTMLInputElement>('[data-name]'),
     form.querySelector('button'),
   ]
-  if (!field || !status || !technical || !button) return
+  if (!field || !code || !type || !name || !button) return
+  const results = resultsOf(form)
   const entry = parsed(field.value)
-  writeTechnical(technical, '')
-  if (entry === undefined) return void (status.textContent = texts.setup.noEntry)
+  if (entry === undefined) return results.show(texts.setup.noEntry)
+  const called = name.value.trim()
+  const registration = { code: code.value.trim(), deviceType: type.value, ...(called !== '' && { name: called }) }
   button.disabled = true
-  const answer = await call<{ file: string }>('POST', '/v1/setup/devices', { entry })
-  status.textContent = answer.ok ? texts.setup.written : texts.setup.failed
-  writeTechnical(technical, answer.ok ? '' : answer.error)
-  // After a success the button stays disabled: the deviceId exists now, so the agent would reject a second request.
-  button.disabled = answer.ok
+  results.show(texts.busy)
+  const answer = await call<{ deviceId: string }>('POST', '/v1/setup/devices', {
+    entry,
+    ...(registration.code !== '' && { registration }),
+  })
+  button.disabled = false
+  if (!answer.ok) return results.show(problem(answer.code), answer.error)
+  // The server renders the page again, with the new device and its tests.
+  const url = new URL(location.href)
+  url.searchParams.set('added', answer.body.deviceId)
+  location.assign(url)
+}
+
+/** Switches an output of a new device and shows what the device answered. */
+async function testOutput(place: HTMLElement, button: HTMLButtonElement, output: string): Promise<void> {
+  const results = resultsOf(place)
+  button.disabled = true
+  results.show(texts.busy)
+  const answer = await call<{ outcome: 'confirmed' | 'failed' | 'unknown'; detail: string }>('POST', '/v1/setup/test', {
+    deviceId: place.dataset['tests'],
+    output,
+  })
+  button.disabled = false
+  if (!answer.ok) return results.show(problem(answer.code), answer.error)
+  const { outcome, detail } = answer.body
+  results.show(texts.setup.tested[detail.startsWith('not_supported') ? 'not_supported' : outcome], detail)
+}
+
+/** Records one walk through a gate and shows which tags the gate saw. */
+async function walk(place: HTMLElement, button: HTMLButtonElement, seconds: number): Promise<void> {
+  const results = resultsOf(place)
+  const deviceId = place.dataset['tests'] ?? ''
+  button.disabled = true
+  const started = await call('POST', '/v1/setup/walk-test', { deviceId, seconds })
+  results.show(started.ok ? texts.setup.walkHint(seconds) : texts.setup.failed, started.ok ? '' : started.error)
+  if (!started.ok) return void (button.disabled = false)
+  after(seconds * 1_000, () => void showWalk(results, button, deviceId))
+}
+
+async function showWalk(
+  results: ReturnType<typeof resultsOf>,
+  button: HTMLButtonElement,
+  deviceId: string,
+): Promise<void> {
+  const answer = await call<{ tags: { left: { severity: string } | null }[] }>(
+    'GET',
+    `/v1/setup/walk-test?${new URLSearchParams({ deviceId })}`,
+  )
+  button.disabled = false
+  if (!answer.ok) return results.show(texts.setup.failed, answer.error)
+  const { tags } = answer.body
+  const left = tags.flatMap((tag) => tag.left ?? [])
+  const alarms = left.filter(({ severity }) => severity === 'siren' || severity === 'notify')
+  results.show(texts.setup.walked(tags.length, left.length, alarms.length))
 }
 
 function parsed(text: string): object | undefined {
@@ -81,6 +148,16 @@ for (const form of document.querySelectorAll<HTMLFormElement>('[data-write]')) {
     void addDevice(form)
   })
 }
+for (const place of document.querySelectorAll<HTMLElement>('[data-tests]')) {
+  for (const button of place.querySelectorAll('button')) {
+    const { test, walk: seconds } = button.dataset
+    button.addEventListener('click', () => {
+      if (test !== undefined) void testOutput(place, button, test)
+      if (seconds !== undefined) void walk(place, button, Number(seconds))
+    })
+  }
+}
+document.querySelector<HTMLElement>('[data-added]')?.focus()
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-check]')) {
   button.addEventListener('click', () => void check(button, button.dataset['check'] ?? ''))
 }

@@ -2,6 +2,7 @@ import { clockTime } from '../model/clock-time.ts'
 import type { ResultView } from '../model/result-view.ts'
 import type { Texts } from '../texts/texts.ts'
 import { after, now } from './platform.ts'
+import { showPicture } from './picture.ts'
 import { slot, write, writeOrHide } from './elements.ts'
 
 /** The middle of the station page: a prompt or a result. */
@@ -48,6 +49,8 @@ export function openStage(texts: Texts): Stage {
       cancel()
       const labels = { next: texts.nextLabel, retry: texts.tryAgain, approve: texts.approve }
       write('headline', view.headline)
+      writeOrHide('product', view.product)
+      showPicture(view.product, view.picture)
       writeOrHide('left', view.left)
       writeOrHide('message', view.message)
       writeOrHide('advice', [view.advice, note].filter((part) => part !== '').join(' '))
@@ -60,7 +63,7 @@ export function openStage(texts: Texts): Stage {
       // again.
       if (wasPressed && !button.hidden) button.focus()
       wasPressed = false
-      write('aloud', sentences([view.headline, view.left, view.message, view.advice, note]))
+      write('aloud', sentences([view.headline, view.product, view.left, view.message, view.advice, note]))
       write('last', `${texts.last(clockTime(now(), texts.language))}: ${view.headline}`)
       cancel = after(view.seconds * 1_000, idle)
     },

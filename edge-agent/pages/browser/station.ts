@@ -11,6 +11,8 @@ import { openOperator } from './operator.ts'
 import { readPageContext } from './page-context.ts'
 import { now } from './platform.ts'
 import { openSignIn } from './sign-in.ts'
+import { openSound } from './sound.ts'
+import { offerFullScreen } from './full-screen.ts'
 import { slot } from './elements.ts'
 import { openStage } from './stage.ts'
 
@@ -22,6 +24,7 @@ const context = readPageContext()
 const { deviceId, texts } = context
 const header = openHeader(context)
 const stage = openStage(texts)
+const play = openSound(context)
 const operator = openOperator(context, slot('operator-name').dataset['name'] ?? null)
 const signIn = openSignIn(context, operator)
 
@@ -49,7 +52,17 @@ async function scan(raw: string, byHand: boolean): Promise<void> {
 }
 
 function fault({ what, todo }: Advice): ResultView {
-  return { tone: 'staff', headline: texts.callStaff, left: '', message: what, advice: todo, again: null, seconds: 20 }
+  return {
+    tone: 'staff',
+    headline: texts.callStaff,
+    product: '',
+    picture: '',
+    left: '',
+    message: what,
+    advice: todo,
+    again: null,
+    seconds: 20,
+  }
 }
 
 /** Shows a result. `text`: the text that this page sent; absent for a scan of the device's own scanner. */
@@ -62,6 +75,7 @@ function show(result: PageResult, text?: string): void {
   const isSame = key === shown.key && now() - shown.atMs < SAME_RESULT_MS
   if (isSame && text === undefined) return
   shown = { key, atMs: now() }
+  play(view.tone)
   stage.show(view, noteFor(view, result, text), againFor(view, text))
 }
 
@@ -80,7 +94,7 @@ function againFor(view: ResultView, text: string | undefined): (() => void) | un
 
 function onEvent(event: LiveEvent): void {
   if (event.type === 'status') return header.setStatus(event.status)
-  if (event.deviceId !== deviceId || event.type === 'person') return
+  if (event.deviceId !== deviceId || event.type === 'person' || event.type === 'alarm') return
   // During a request, postpones results that arrive as events, because the answer may contain the same result.
   if (event.type === 'result') return underWay.size > 0 ? void postponed.push(event.result) : show(event.result)
   operator.setName(event.name)
@@ -98,6 +112,7 @@ listen({
 })
 listenForScans((text) => void scan(text, false))
 keepAwake()
+offerFullScreen()
 slot('sign-in').addEventListener('click', () => signIn.open())
 slot('typed').addEventListener('submit', (event) => {
   event.preventDefault()

@@ -1,5 +1,6 @@
 import { raw } from 'hono/html'
 import type { Child } from 'hono/jsx'
+import { manifestUrl } from '../manifest.ts'
 import { STYLE } from '../style/style.ts'
 import type { Texts } from '../texts/texts.ts'
 
@@ -39,7 +40,8 @@ export function Frame({ title, localization, kind, deviceId, script, children }:
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="robots" content="noindex" />
         <title>{title}</title>
-        <link rel="icon" href="data:," />
+        <link rel="icon" href="/icon.svg" type="image/svg+xml" />
+        {deviceId !== undefined && kind !== 'list' ? <link rel="manifest" href={manifestUrl(kind, deviceId)} /> : null}
         <style>{raw(STYLE)}</style>
         {script ? <script type="module" src={script.src} nonce={script.nonce} /> : null}
       </head>

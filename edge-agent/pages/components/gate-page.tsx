@@ -1,24 +1,36 @@
-import type { GateLine, GateView } from '../model/gate-view.ts'
+import { handledText, type GateLine, type GateView } from '../model/gate-view.ts'
 import { clockTime } from '../model/clock-time.ts'
 import { deviceTitle } from '../model/status-view.ts'
-import type { PageDevice, PageStatus } from '../model/wire.ts'
+import type { PageAlarmState, PageDevice, PageStatus } from '../model/wire.ts'
+import { AlarmDialog } from './alarm.tsx'
 import { Frame, LanguageSwitch, type FrameProps, type Localization } from './frame.tsx'
 import { Header } from './header.tsx'
+import { Picture } from './picture.tsx'
 import { GateIcons } from './icons.tsx'
+import { ScreenButtons } from './screen-buttons.tsx'
+import { OperatorBar, SignIn } from './operator.tsx'
 
 export interface GatePageProps {
   localization: Localization
   status: PageStatus
   device: PageDevice
   nowMs: number
+  operator: string | null
+  hasSounds: boolean
   script?: FrameProps['script']
   view: GateView
   /** Newest first. */
   lines: readonly GateLine[]
+  /** What an operator did about an alarm. */
+  stateOf(alarmId: string): PageAlarmState | undefined
 }
 
-/** The display at the gate, readable from a distance. Its only control switches the language. */
-export function GatePage({ localization, status, device, nowMs, script, view, lines }: GatePageProps) {
+/**
+ * The display at the gate, readable from a distance. Below it, a signed-in operator acknowledges alarms and says what
+ * they were.
+ */
+export function GatePage(props: GatePageProps) {
+  const { localization, status, device, nowMs, operator, hasSounds, script, view, lines, stateOf } = props
   const { texts } = localization
   const title = deviceTitle(device, texts)
   return (
@@ -39,8 +51,9 @@ export function GatePage({ localization, status, device, nowMs, script, view, li
           <p class="message" data-slot="message">
             {view.message}
           </p>
+          <Picture name={view.item} hash={view.picture} />
           <p class="item" data-slot="item-line" hidden={view.item === ''}>
-            {texts.gate.item} <code data-slot="item">{view.item}</code>
+            <span data-slot="item">{view.item}</span>
           </p>
         </section>
         <p class="aloud" role="status" aria-live="assertive" aria-atomic="true" data-slot="aloud" />
@@ -48,12 +61,21 @@ export function GatePage({ localization, status, device, nowMs, script, view, li
       <aside aria-labelledby="last">
         <div class="aside-head">
           <h2 id="last">{texts.gate.lastDecisions}</h2>
+          <OperatorBar name={operator} texts={texts} />
+          <ScreenButtons texts={texts} hasSounds={hasSounds} />
           <LanguageSwitch other={localization.other} />
         </div>
         <ol data-slot="lines">
-          {lines.map(({ atMs, tone, text, item }) => (
-            <li data-tone={tone}>
+          {lines.map(({ atMs, tone, text, item, alarmId }) => (
+            <li data-tone={tone} data-alarm={alarmId}>
               <time>{clockTime(atMs, texts.language)}</time> <span>{text}</span> <code>{item}</code>
+              {alarmId === undefined ? null : (
+                <>
+                  {' '}
+                  <span class="handled">{handledText(stateOf(alarmId), texts)}</span>{' '}
+                  <button type="button">{texts.gate.handle}</button>
+                </>
+              )}
             </li>
           ))}
         </ol>
@@ -61,6 +83,8 @@ export function GatePage({ localization, status, device, nowMs, script, view, li
           {texts.gate.noDecisions}
         </p>
       </aside>
+      <AlarmDialog texts={texts} />
+      <SignIn texts={texts} />
     </Frame>
   )
 }

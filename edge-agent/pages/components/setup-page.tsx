@@ -1,7 +1,9 @@
+import { DEVICE_TYPES, type DeviceType } from '../../../policy/vocabulary.ts'
 import type { AttachedDevice } from '../../setup/device-discovery.ts'
 import { deviceDetail, deviceState, deviceTitle } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
+import { DeviceTests } from './device-tests.tsx'
 import { Frame, type FrameProps, type Localization } from './frame.tsx'
 import { Technical } from './technical.tsx'
 
@@ -12,6 +14,10 @@ export interface SetupPageProps {
   attached: readonly AttachedDevice[]
   /** Configuration file that the page can add devices to; undefined if there is none. */
   configFile: string | undefined
+  /** True if the outputs of the device can be tested now. */
+  mayTest(deviceId: string): boolean
+  /** Device that the page has added just now; undefined without one. */
+  addedId: string | undefined
   /** Warning that the ledger of the agent is untrusted. */
   warning: string | undefined
   /** Why searches for devices failed. */
@@ -19,7 +25,8 @@ export interface SetupPageProps {
 }
 
 /** Page for technicians: configured devices with their states, and attached devices that can be added. */
-export function SetupPage({ localization, script, devices, attached, configFile, warning, notes }: SetupPageProps) {
+export function SetupPage(props: SetupPageProps) {
+  const { localization, script, devices, attached, configFile, mayTest, warning, notes } = props
   const { texts } = localization
   const { setup } = texts
   return (
@@ -31,7 +38,8 @@ export function SetupPage({ localization, script, devices, attached, configFile,
             {warning}
           </p>
         )}
-        <Configured texts={texts} devices={devices} />
+        <Added {...props} />
+        <Configured texts={texts} devices={devices} mayTest={mayTest} />
         <AttachedDevices texts={texts} attached={attached} configFile={configFile} />
         {notes.map((note) => (
           <Technical texts={texts} text={note} />
@@ -47,8 +55,20 @@ export function SetupPage({ localization, script, devices, attached, configFile,
   )
 }
 
-/** The devices of the configuration, each with a button that checks it. */
-function Configured({ texts, devices }: { texts: Texts } & Pick<SetupPageProps, 'devices'>) {
+/** Reports that the page has added a device. */
+function Added({ localization, devices, configFile = '', addedId }: SetupPageProps) {
+  const { texts } = localization
+  if (addedId === undefined) return null
+  const device = devices.find(({ deviceId }) => deviceId === addedId)
+  return (
+    <p class="banner" role="status" tabindex={-1} data-added>
+      {device ? texts.setup.added(deviceTitle(device, texts), configFile) : texts.setup.restartNeeded(configFile)}
+    </p>
+  )
+}
+
+/** The devices of the configuration, each with buttons that check and test it. */
+function Configured({ texts, devices, mayTest }: { texts: Texts } & Pick<SetupPageProps, 'devices' | 'mayTest'>) {
   const { setup } = texts
   return (
     <>
@@ -71,6 +91,7 @@ function Configured({ texts, devices }: { texts: Texts } & Pick<SetupPageProps, 
                 {setup.check}
               </button>
             </p>
+            <DeviceTests texts={texts} device={device} hasOutputs={mayTest(device.deviceId)} />
           </li>
         ))}
       </ul>
@@ -93,7 +114,7 @@ function AttachedDevices({
           ? setup.nothingAttached
           : configFile === undefined
             ? setup.entryHint
-            : setup.writeHint(configFile)}
+            : setup.addHint(configFile)}
       </p>
       <ul class="devices">
         {attached.map(({ kind, name, at, fix, entry }) => (
@@ -103,7 +124,12 @@ function AttachedDevices({
             </h3>
             <p class="ids">{at}</p>
             <Technical texts={texts} text={fix ?? ''} />
-            <Entry texts={texts} text={JSON.stringify(entry)} isWritable={configFile !== undefined} />
+            <Entry
+              texts={texts}
+              text={JSON.stringify(entry)}
+              type={TYPES[kind]}
+              isWritable={configFile !== undefined}
+            />
           </li>
         ))}
       </ul>
@@ -136,17 +162,32 @@ function LlrpSearch({ texts, isWritable }: { texts: Texts; isWritable: boolean }
       <p role="status" data-slot="llrp-status" />
       <Technical texts={texts} text="" data={{ 'data-slot': 'llrp-technical' }} />
       <div data-slot="llrp-entry" hidden>
-        <Entry texts={texts} text="" isWritable={isWritable} />
+        <Entry texts={texts} text="" type={TYPES.llrp} isWritable={isWritable} />
       </div>
     </>
   )
+}
+
+/** The most likely type of a device, by how it was found. */
+const TYPES: Record<AttachedDevice['kind'], DeviceType> = {
+  serial: 'self_checkout_detacher',
+  nfc: 'pos_deactivator',
+  llrp: 'exit_gate',
+}
+
+interface EntryProps {
+  texts: Texts
+  text: string
+  /** Suggested type of the device. */
+  type: DeviceType
+  isWritable: boolean
 }
 
 /**
  * Suggested configuration entry. Users can edit the entry if the configuration file is writable. Otherwise users can
  * only copy the entry.
  */
-function Entry({ texts, text, isWritable }: { texts: Texts; text: string; isWritable: boolean }) {
+function Entry({ texts, text, type, isWritable }: EntryProps) {
   const { setup } = texts
   if (!isWritable) {
     return (
@@ -157,6 +198,32 @@ function Entry({ texts, text, isWritable }: { texts: Texts; text: string; isWrit
   }
   return (
     <form data-write method="post">
+      <label>
+        {setup.code}
+        <input
+          data-code
+          maxlength={60}
+          autocomplete="off"
+          autocapitalize="characters"
+          spellcheck={false}
+          placeholder="K7QX-2M9T-4WZ1"
+        />
+      </label>
+      <p class="soft">{setup.codeHint}</p>
+      <label>
+        {setup.type}
+        <select data-type>
+          {DEVICE_TYPES.map((each) => (
+            <option value={each} selected={each === type}>
+              {texts.deviceTypes[each].name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        {setup.name}
+        <input data-name maxlength={120} autocomplete="off" />
+      </label>
       <textarea
         data-entry
         aria-label={setup.entry}
@@ -169,7 +236,7 @@ function Entry({ texts, text, isWritable }: { texts: Texts; text: string; isWrit
         {text}
       </textarea>
       <p class="row">
-        <button type="submit">{setup.write}</button>
+        <button type="submit">{setup.add}</button>
       </p>
       <p role="status" data-status />
       <Technical texts={texts} text="" data={{ 'data-technical': true }} />

@@ -1,10 +1,21 @@
 import type { ResultView } from '../model/result-view.ts'
 import type { DeviceTypeTexts, Texts } from '../texts/texts.ts'
+import { Picture } from './picture.tsx'
 import { ReceiptIcon, ToneIcons } from './icons.tsx'
 
 export type StageView = { kind: 'idle'; last: string } | { kind: 'busy' } | { kind: 'result'; result: ResultView }
 
-const EMPTY: ResultView = { tone: 'note', headline: '', left: '', message: '', advice: '', again: null, seconds: 0 }
+const EMPTY: ResultView = {
+  tone: 'note',
+  headline: '',
+  product: '',
+  picture: '',
+  left: '',
+  message: '',
+  advice: '',
+  again: null,
+  seconds: 0,
+}
 
 /**
  * The middle of the station page: a prompt or a result. All slots are always present. The page's script fills the slots
@@ -34,6 +45,10 @@ export function Stage({ view, prompt, texts }: { view: StageView; prompt: Device
         <ToneIcons />
         <p class="headline" data-slot="headline">
           {result.headline}
+        </p>
+        <Picture name={result.product} hash={result.picture} />
+        <p class="product" data-slot="product" hidden={result.product === ''}>
+          {result.product}
         </p>
         <p class="left" data-slot="left" hidden={result.left === ''}>
           {result.left}

@@ -4,6 +4,7 @@ import { LONGEST_SCAN } from '../model/typed-burst.ts'
 import { deviceTypeTexts } from '../texts/catalogue.ts'
 import { Frame, LanguageSwitch, type FrameProps, type Localization } from './frame.tsx'
 import { Header } from './header.tsx'
+import { ScreenButtons } from './screen-buttons.tsx'
 import { OperatorBar, SignIn } from './operator.tsx'
 import { Stage, type StageView } from './stage.tsx'
 
@@ -13,12 +14,14 @@ export interface StationPageProps {
   device: PageDevice
   nowMs: number
   operator: string | null
+  hasSounds: boolean
   script?: FrameProps['script']
   view: StageView
 }
 
 /** Page on which staff or customers scan a receipt and see the result of the release. */
-export function StationPage({ localization, status, device, nowMs, operator, script, view }: StationPageProps) {
+export function StationPage(props: StationPageProps) {
+  const { localization, status, device, nowMs, operator, hasSounds, script, view } = props
   const { texts } = localization
   const title = deviceTitle(device, texts)
   return (
@@ -53,6 +56,7 @@ export function StationPage({ localization, status, device, nowMs, operator, scr
           </div>
         </form>
         <OperatorBar name={operator} texts={texts} />
+        <ScreenButtons texts={texts} hasSounds={hasSounds} />
         <LanguageSwitch other={localization.other} />
       </footer>
       <SignIn texts={texts} />

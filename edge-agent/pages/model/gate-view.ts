@@ -1,6 +1,6 @@
 import type { Texts } from '../texts/texts.ts'
 import { withStatus } from './result-view.ts'
-import type { GateLight, LiveEvent, PageAnswer } from './wire.ts'
+import type { GateLight, LiveEvent, PageAlarmState, PageAnswer } from './wire.ts'
 
 /**
  * ready: no shopper · green: may leave · amber: see staff · alarm: an unpaid tag leaves ·
@@ -13,8 +13,10 @@ export interface GateView {
   tone: GateTone
   headline: string
   message: string
-  /** The leaving tag; '' if unknown. */
+  /** Product of the leaving tag, or else the tag; '' if unknown. */
   item: string
+  /** Hash of the product's small picture; '' if the agent has none. */
+  picture: string
   seconds: number
 }
 
@@ -24,6 +26,8 @@ export interface GateLine {
   tone: GateTone
   text: string
   item: string
+  /** Id of the alarm, if an operator may handle it. */
+  alarmId?: string
 }
 
 /** Maximum lines in the list of the last decisions. */
@@ -43,12 +47,26 @@ type GateResult = LiveEvent & { type: 'result' }
 
 /** View without a result. */
 export function gateReady(texts: Texts): GateView {
-  return { tone: 'ready', headline: texts.gate.ready, message: texts.gate.readyHint, item: '', seconds: SECONDS.ready }
+  return {
+    tone: 'ready',
+    headline: texts.gate.ready,
+    message: texts.gate.readyHint,
+    item: '',
+    picture: '',
+    seconds: SECONDS.ready,
+  }
 }
 
 /** View without a connection to the agent. */
 export function gateLost(texts: Texts): GateView {
-  return { tone: 'lost', headline: texts.gate.lost, message: texts.gate.lostHint, item: '', seconds: SECONDS.lost }
+  return {
+    tone: 'lost',
+    headline: texts.gate.lost,
+    message: texts.gate.lostHint,
+    item: '',
+    picture: '',
+    seconds: SECONDS.lost,
+  }
 }
 
 /** Makes the view of a result. Undefined if the gate showed no light. */
@@ -60,6 +78,7 @@ export function gateView({ result, light }: GateResult, texts: Texts): GateView 
       headline: texts.gate.amber,
       message: texts.notUnderstood[result.why].what,
       item: '',
+      picture: '',
       seconds: SECONDS.amber,
     }
   }
@@ -71,7 +90,8 @@ export function gateView({ result, light }: GateResult, texts: Texts): GateView 
     tone,
     headline: texts.gate[tone],
     message,
-    item: tone === 'alarm' ? (result.item ?? '') : '',
+    item: tone === 'alarm' ? (result.product ?? result.item ?? '') : '',
+    picture: tone === 'alarm' ? (result.picture ?? '') : '',
     seconds: SECONDS[tone],
   }
 }
@@ -82,7 +102,14 @@ export function gateLine(event: GateResult, texts: Texts): GateLine | undefined 
   const { result } = event
   if (!view || (result.kind !== 'decision' && result.kind !== 'not_understood')) return undefined
   const text = result.kind === 'decision' ? reasonOf(result.answer, texts) : texts.notUnderstood[result.why].what
-  return { atMs: event.atMs, tone: view.tone, text, item: result.kind === 'decision' ? (result.item ?? '') : '' }
+  const { item: tag = '', product, alarmId } = result.kind === 'decision' ? result : {}
+  const item = product ?? tag
+  return { atMs: event.atMs, tone: view.tone, text, item, ...(alarmId !== undefined && { alarmId }) }
+}
+
+/** Describes what an operator did about an alarm. '' if nobody has handled it. */
+export function handledText(state: PageAlarmState | undefined, texts: Texts): string {
+  return state ? `${texts.gate.steps[state.step].short} · ${state.by}` : ''
 }
 
 function toneOf(answer: PageAnswer, light: GateLight | undefined): 'green' | 'amber' | 'alarm' | undefined {
@@ -97,4 +124,15 @@ function reasonOf({ authorized, action, outcome, reason, itemStatus }: PageAnswe
   if (authorized) return outcome === 'failed' || outcome === 'unknown' ? texts.gate.stuck : texts.granted[action]
   if (reason === undefined) return texts.noReason
   return withStatus(texts.reasons[reason].what, itemStatus, texts)
+}
+
+/** Maximum different goods that the display names. */
+const GOODS_LIMIT = 4
+
+/** Lists the goods of alarms that the display shows together: "2 × jacket, scarf". */
+export function goodsText(items: readonly string[]): string {
+  const counts = new Map<string, number>()
+  for (const item of items) if (item !== '') counts.set(item, (counts.get(item) ?? 0) + 1)
+  const texts = [...counts].map(([item, count]) => (count > 1 ? `${count} × ${item}` : item))
+  return texts.length > GOODS_LIMIT ? `${texts.slice(0, GOODS_LIMIT).join(', ')} …` : texts.join(', ')
 }

@@ -9,6 +9,10 @@ export type Tone = 'granted' | 'refused' | 'staff' | 'unsure' | 'note'
 export interface ResultView {
   tone: Tone
   headline: string
+  /** Name of the product that the result is about. '' if unknown. */
+  product: string
+  /** Hash of its small picture. '' if the agent has none. */
+  picture: string
   /** What is left: the number of labels that are still on, or the items of an order. '' if nothing is left. */
   left: string
   message: string
@@ -70,7 +74,7 @@ const APPROVABLE: ReadonlySet<DenyReason> = new Set(['manual_assistance_required
 export function resultView(result: PageResult, texts: Texts): ResultView | undefined {
   if (result.kind === 'operator') return undefined
   if (result.kind === 'decision')
-    return result.answer.authorized ? granted(result.answer, texts) : refused(result.answer, texts)
+    return { ...decided(result.answer, texts), product: result.product ?? '', picture: result.picture ?? '' }
   if (result.kind === 'receipt') return receipt(result.left, texts)
   if (result.kind === 'alarm')
     return view('staff', texts.callStaff, {
@@ -87,9 +91,24 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
   })
 }
 
+function decided(answer: PageAnswer, texts: Texts): ResultView {
+  return answer.authorized ? granted(answer, texts) : refused(answer, texts)
+}
+
 /** Makes a view. Texts that `more` lacks are empty. */
 function view(tone: Tone, headline: string, more: Partial<ResultView>): ResultView {
-  return { tone, headline, left: '', message: '', advice: '', again: null, seconds: SECONDS[tone], ...more }
+  return {
+    tone,
+    headline,
+    product: '',
+    picture: '',
+    left: '',
+    message: '',
+    advice: '',
+    again: null,
+    seconds: SECONDS[tone],
+    ...more,
+  }
 }
 
 /** View of a receipt at a device that reads tags, where the receipt alone releases nothing. */
@@ -122,7 +141,10 @@ function granted(answer: PageAnswer, texts: Texts): ResultView {
     return view('unsure', what, { message: why, advice: todo, left, again: outcome === 'failed' ? 'retry' : null })
   }
   if (action === 'verify_item_status') return information(answer, texts)
-  if (remaining > 0) return view('granted', texts.granted[action], { left, again: 'next', seconds: COUNTING_SECONDS })
+  if (remaining > 0) {
+    const message = itemCount > remaining ? texts.progress(itemCount - remaining, itemCount) : ''
+    return view('granted', texts.granted[action], { left, message, again: 'next', seconds: COUNTING_SECONDS })
+  }
   return view('granted', texts.granted[action], { message: itemCount > 1 ? texts.allDone(itemCount) : '' })
 }
 

@@ -1,4 +1,4 @@
-import type { DenyReason, ItemStatus, Outcome, ProtectionAction } from '../../../policy/vocabulary.ts'
+import type { AlarmStep, DenyReason, ItemStatus, Outcome, ProtectionAction } from '../../../policy/vocabulary.ts'
 
 /**
  * The answers of the agent, in the form that the pages read. live-event.ts and pages.tsx assign the server's types to
@@ -73,12 +73,19 @@ export type NotUnderstood =
   | 'out_of_order'
 
 export type PageResult =
-  | { kind: 'decision'; answer: PageAnswer; /** The tag that the request named. */ item?: string }
+  /** `item`: the tag that the request named. `product`: name of its product. `picture`: hash of its picture. `alarmId`: id of a gate alarm. */
+  | { kind: 'decision'; answer: PageAnswer; item?: string; product?: string; picture?: string; alarmId?: string }
   | { kind: 'operator'; name: string }
   | { kind: 'receipt'; left: number }
   | { kind: 'alarm'; what: PageAlarm }
   | { kind: 'order'; order: PageOrder }
   | { kind: 'not_understood'; why: NotUnderstood }
+
+/** What an operator did last about a gate alarm. `by`: name of the operator. */
+export interface PageAlarmState {
+  step: AlarmStep
+  by: string
+}
 
 /** Light of the gate. Null if the gate showed no light: a policy may ignore unknown tags. */
 export type GateLight = 'green' | 'amber' | 'siren' | null
@@ -88,4 +95,11 @@ export type LiveEvent =
   /** `atMs`: wall clock. `light`: at gates only. */
   | { type: 'result'; deviceId: string; atMs: number; result: PageResult; light?: GateLight }
   | { type: 'operator'; deviceId: string; name: string | null }
+  | ({ type: 'alarm'; deviceId: string; alarmId: string } & PageAlarmState)
   | { type: 'person'; deviceId: string; direction: 'in' | 'out'; count: number }
+
+/** Outputs that the set-up page tests. */
+export type PageTestedOutput = 'green' | 'amber' | 'siren' | 'release'
+export const PAGE_TESTED_OUTPUTS: readonly PageTestedOutput[] = ['green', 'amber', 'siren', 'release']
+/** Duration of a walk test on the set-up page, s. */
+export const WALK_SECONDS = 20

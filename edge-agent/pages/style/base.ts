@@ -31,6 +31,7 @@ code, .ids { font-family: ui-monospace, 'DejaVu Sans Mono', monospace; overflow-
 .ids { color: var(--soft); font-size: .62rem }
 .ids span { display: inline-block; margin-right: .8em }
 .aloud { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
+.screen { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center } .screen button { min-height: 48px }
 .row { display: flex; gap: .6rem; flex-wrap: wrap; align-items: center }
 
 button, .button {
@@ -63,6 +64,10 @@ input {
   width: clamp(3rem, 20vh, 11rem); height: auto; fill: none; stroke: currentColor; stroke-width: 8; stroke-linecap: round;
   stroke-linejoin: round
 }
+.picture { display: inline-flex; width: clamp(5rem, 16vh, 11rem); aspect-ratio: 1; padding: .35rem; border-radius: 16px; background: #ffffff }
+.picture img { width: 100%; height: 100%; object-fit: contain }
+.picture svg { width: 100%; fill: none; stroke: #5b6670; stroke-width: 4; stroke-linejoin: round; stroke-linecap: round }
+.picture .gone { display: none }
 .icons .icon { display: none; border: .45rem solid currentColor; border-radius: 50%; padding: .7rem }
 .headline, .idle h2 {
   font-size: clamp(1.9rem, min(9.5vw, 13vh), 5.5rem); line-height: 1.05; font-weight: 800; overflow-wrap: anywhere; hyphens: auto

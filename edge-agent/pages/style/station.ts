@@ -13,6 +13,7 @@ export const STATION = `
 .station [data-view='result'][data-tone='note'] { background: var(--blue); color: var(--on-strong) }
 [data-tone='granted'] .icon-granted, [data-tone='refused'] .icon-refused, [data-tone='staff'] .icon-staff,
 [data-tone='unsure'] .icon-unsure, [data-tone='note'] .icon-note { display: block }
+.product { font-size: clamp(1.3rem, min(6vw, 6vh), 2.8rem); font-weight: 700; overflow-wrap: anywhere }
 .left { font-size: clamp(1.5rem, min(7vw, 8vh), 3.4rem); font-weight: 800; line-height: 1.1 }
 .advice { font-size: clamp(1rem, min(4vw, 3.6vh), 1.4rem); max-width: 56ch; text-wrap: balance }
 .actions { display: flex; flex-wrap: wrap; justify-content: center; gap: .8rem; margin-top: .6rem }
@@ -81,6 +82,10 @@ dialog::backdrop { background: rgb(0 0 0 / .7) }
 .list h2 { font-size: 1.2rem; margin-top: .6rem } .list h3 { font-size: 1rem; margin: 0 } .list pre {
   margin: .3rem 0 0; padding: .6rem .8rem; border: 1px solid var(--line); border-radius: 10px; font-size: .72rem; white-space: pre-wrap;
   overflow-wrap: anywhere; user-select: all
+}
+.list label { display: grid; gap: .2rem; font-weight: 600 } .list select {
+  font: inherit; min-height: 56px; width: 100%; padding: .2rem .8rem; border-radius: 14px; border: 2px solid var(--line);
+  background: var(--raised); color: var(--ink)
 }
 .list textarea {
   width: 100%; margin: .3rem 0 0; padding: .6rem .8rem; border: 2px solid var(--line); border-radius: 10px; font: .85rem/1.4 ui-monospace, monospace;

@@ -1,5 +1,6 @@
 import { elapsedText } from '../model/elapsed.ts'
 import { reasonsDe } from './de-reasons.ts'
+import { setupDe } from './de-setup.ts'
 import { pluralOf } from './plural.ts'
 import type { Texts } from './texts.ts'
 
@@ -124,6 +125,10 @@ export const de: Texts = {
     todo: 'Diese Seite versucht weiter, sich zu verbinden. Bleibt es dabei, die Technik rufen.',
   },
 
+  soundOn: 'Ton an',
+  soundOff: 'Ton aus',
+  fullScreen: 'Vollbild',
+
   busy: 'Wird geprüft …',
   granted: {
     deactivate_label: 'Freigegeben',
@@ -134,6 +139,7 @@ export const de: Texts = {
     verify_item_status: 'Auskunft',
   },
   labelsLeft: (count) => `Noch ${plural(count, 'Etikett', 'Etiketten')}`,
+  progress: (done, total) => `${done} von ${total} Etiketten ab. Jetzt das nächste Teil.`,
   allDone: (count) => `Alle ${plural(count, 'Etikett', 'Etiketten')} erledigt.`,
   refused: 'Abgelehnt',
   callStaff: 'Personal rufen',
@@ -246,25 +252,7 @@ export const de: Texts = {
   lockedFor: (seconds) => `Gesperrt nach zu vielen falschen Versuchen. In ${seconds} s noch einmal versuchen.`,
   signInFailed: 'Die Anmeldung ist fehlgeschlagen. Bitte noch einmal versuchen.',
 
-  setup: {
-    title: 'Einrichtung',
-    configured: 'Eingerichtete Geräte',
-    check: 'Prüfen',
-    checkHint: 'Eine Prüfung verbindet das Gerät neu. Es ist kurz nicht verfügbar.',
-    attached: 'An diesem Rechner angeschlossen',
-    nothingAttached: 'Keine serielle Schnittstelle und kein NFC-Leser gefunden.',
-    entryHint: 'Die deviceId ergänzen und den Eintrag unter "devices" in die Konfigurationsdatei schreiben.',
-    entry: 'Vorgeschlagener Eintrag',
-    writeHint: (file: string) => `Die deviceId ergänzen und in ${file} schreiben.`,
-    write: 'In die Konfiguration schreiben',
-    written: 'Geschrieben. Den Agenten neu starten, um das Gerät zu benutzen.',
-    noEntry: 'Das ist kein JSON-Objekt. Bitte den Eintrag berichtigen.',
-    kinds: { serial: 'Serielle Schnittstelle', nfc: 'NFC-Leser', llrp: 'UHF-Leser' },
-    llrp: 'UHF-Leser im Netz (LLRP)',
-    address: 'Adresse des Lesers',
-    look: 'Suchen',
-    failed: 'Das hat nicht geklappt. Bitte noch einmal versuchen.',
-  },
+  setup: setupDe,
 
   gate: {
     ready: 'Bereit',
@@ -279,6 +267,16 @@ export const de: Texts = {
     lostHint: 'Bitte das Personal ansprechen.',
     lastDecisions: 'Letzte Entscheidungen',
     noDecisions: 'Noch keine.',
-    item: 'Etikett',
+    handle: 'Bearbeiten',
+    handleTitle: (time) => `Alarm um ${time}: Was war es?`,
+    steps: {
+      acknowledged: { long: 'Ich kümmere mich', short: 'Übernommen' },
+      real: { long: 'Diebstahl', short: 'Diebstahl' },
+      unintentional: { long: 'Nur vergessen zu zahlen', short: 'Nicht bezahlt' },
+      tag_left_on: { long: 'Bezahlt, Etikett war noch dran', short: 'Etikett noch dran' },
+      staff_error: { long: 'Personal trug die Ware', short: 'Fehler des Personals' },
+      phantom: { long: 'Fehlalarm, keine Ware', short: 'Fehlalarm' },
+    },
+    tooLate: 'Diese Anzeige hat den Alarm nicht mehr. Bitte in der Konsole bearbeiten.',
   },
 }

@@ -1,5 +1,6 @@
 import { elapsedText } from '../model/elapsed.ts'
 import { reasonsEn } from './en-reasons.ts'
+import { setupEn } from './en-setup.ts'
 import { pluralOf } from './plural.ts'
 import type { Texts } from './texts.ts'
 
@@ -117,6 +118,10 @@ export const en: Texts = {
   },
   lost: { what: 'Agent not reachable', todo: 'This page keeps trying to connect. If this lasts, call a technician.' },
 
+  soundOn: 'Sound on',
+  soundOff: 'Sound off',
+  fullScreen: 'Full screen',
+
   busy: 'Checking …',
   granted: {
     deactivate_label: 'Released',
@@ -127,6 +132,7 @@ export const en: Texts = {
     verify_item_status: 'Information',
   },
   labelsLeft: (count) => `${plural(count, 'label', 'labels')} left`,
+  progress: (done, total) => `${done} of ${total} labels off. Now the next item.`,
   allDone: (count) => `All ${plural(count, 'label', 'labels')} done.`,
   refused: 'Refused',
   callStaff: 'Call staff',
@@ -230,25 +236,7 @@ export const en: Texts = {
   lockedFor: (seconds) => `Locked after too many wrong attempts. Try again in ${seconds} s.`,
   signInFailed: 'The sign-in failed. Please try again.',
 
-  setup: {
-    title: 'Set-up',
-    configured: 'Configured devices',
-    check: 'Check',
-    checkHint: 'A check connects the device again. It is unavailable for a moment.',
-    attached: 'Attached to this machine',
-    nothingAttached: 'No serial port and no NFC reader found.',
-    entryHint: 'Fill in the deviceId and add the entry to "devices" in the configuration file.',
-    entry: 'Suggested entry',
-    writeHint: (file: string) => `Fill in the deviceId and write it to ${file}.`,
-    write: 'Write to the configuration',
-    written: 'Written. Restart the agent to use the device.',
-    noEntry: 'This is not a JSON object. Please correct the entry.',
-    kinds: { serial: 'Serial port', nfc: 'NFC reader', llrp: 'UHF reader' },
-    llrp: 'UHF reader in the network (LLRP)',
-    address: 'Address of the reader',
-    look: 'Search',
-    failed: 'That did not work. Please try again.',
-  },
+  setup: setupEn,
 
   gate: {
     ready: 'Ready',
@@ -263,6 +251,16 @@ export const en: Texts = {
     lostHint: 'Please ask our staff.',
     lastDecisions: 'Last decisions',
     noDecisions: 'None yet.',
-    item: 'Label',
+    handle: 'Handle',
+    handleTitle: (time) => `Alarm at ${time}: what was it?`,
+    steps: {
+      acknowledged: { long: 'I take care of it', short: 'Acknowledged' },
+      real: { long: 'Theft', short: 'Theft' },
+      unintentional: { long: 'Customer forgot to pay', short: 'Forgot to pay' },
+      tag_left_on: { long: 'Paid, tag was still on', short: 'Tag still on' },
+      staff_error: { long: 'Staff carried goods', short: 'Staff error' },
+      phantom: { long: 'False alarm, no goods', short: 'False alarm' },
+    },
+    tooLate: 'This display no longer has this alarm. Please handle it in the console.',
   },
 }

@@ -1,6 +1,7 @@
-import type { DenyReason, DeviceType, ItemStatus, ProtectionAction } from '../../../policy/vocabulary.ts'
+import type { AlarmStep, DenyReason, DeviceType, ItemStatus, ProtectionAction } from '../../../policy/vocabulary.ts'
 import type { Language } from '../../../policy/page-language.ts'
 import type { NotUnderstood, PageAlarm, PageDevice, PageRegistrationFault, PageStatus } from '../model/wire.ts'
+import type { SetupTexts } from './setup-texts.ts'
 
 /** `what`: what happened. `todo`: what to do next. */
 export interface Advice {
@@ -59,9 +60,16 @@ export interface Texts {
   /** Texts for a page without a connection to the agent. */
   lost: Advice
 
+  /** State of the sound, on the button that changes it. */
+  soundOn: string
+  soundOff: string
+  fullScreen: string
+
   busy: string
   granted: Record<ProtectionAction, string>
   labelsLeft(count: number): string
+  /** Progress within a receipt. */
+  progress(done: number, total: number): string
   allDone(count: number): string
   refused: string
   callStaff: string
@@ -112,25 +120,7 @@ export interface Texts {
   lockedFor(seconds: number): string
   signInFailed: string
 
-  setup: {
-    title: string
-    configured: string
-    check: string
-    checkHint: string
-    attached: string
-    nothingAttached: string
-    entryHint: string
-    entry: string
-    writeHint(file: string): string
-    write: string
-    written: string
-    noEntry: string
-    kinds: Record<'serial' | 'nfc' | 'llrp', string>
-    llrp: string
-    address: string
-    look: string
-    failed: string
-  }
+  setup: SetupTexts
 
   gate: {
     ready: string
@@ -145,6 +135,10 @@ export interface Texts {
     lostHint: string
     lastDecisions: string
     noDecisions: string
-    item: string
+    handle: string
+    handleTitle(time: string): string
+    /** `long`: the button. `short`: in the list of the last decisions. */
+    steps: Record<AlarmStep, { long: string; short: string }>
+    tooLate: string
   }
 }

@@ -10,8 +10,8 @@ export interface Denials {
   /** Number of the last applied entry; 0 if there is none. */
   readonly seq: number
   /**
-   * Number of the last entry in the newest page with a revocation, which is a denial of a token or receipt. 0 if the
-   * agent has applied no such page since its start.
+   * A revocation is an entry that denies a token or receipt. This is the number of the last entry of the newest page
+   * that contains a revocation. 0 if the agent has applied no such page since its start.
    */
   readonly lastRevocationSeq: number
   /** Sets the newest entry number, which a freshness names. */

@@ -126,11 +126,13 @@ onEveryDatabase('API boundaries', (kind) => {
 
   it('store no key, token or code in clear', async () => {
     const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
+    const { code: setupCode } = await shop.ok('createSetupCode', { storeId: shop.storeId })
     const { badge } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Herr Ohlsen', pin: '123456' })
     const { reads } = shop.cloud.db.database
     const tables = [
       'api_key',
       'enrolment_code',
+      'setup_code',
       'operator',
       'idempotency',
       'audit_entry',
@@ -138,7 +140,8 @@ onEveryDatabase('API boundaries', (kind) => {
       'agent_session',
     ] as const
     const dump = JSON.stringify(await Promise.all(tables.map((t) => reads.selectFrom(t).selectAll().execute())))
-    for (const secret of [shop.key, code, code.slice(0, 14), badge, '123456']) expect(dump).not.toContain(secret)
+    for (const secret of [shop.key, code, code.slice(0, 14), setupCode, badge, '123456'])
+      expect(dump).not.toContain(secret)
   })
 
   it('leaves no error in the log', () => {

@@ -34,6 +34,7 @@ onEveryDatabase('live data', (kind) => {
       outgoing: { send: async () => ({ status: 200, headers: {}, body: new Uint8Array(), isCut: false }) },
     })
     await fill(shop)
+    await shop.ok('createSetupCode', { storeId: shop.storeId })
     await allDelivered()
     live = await shop.cloud.key('secret', 'live')
     const { database } = shop.cloud.db

@@ -96,4 +96,40 @@ onEveryDatabase('the watch over agents', (kind) => {
     await watch.check()
     expect(await open()).toEqual([])
   })
+
+  it('raises an exception while little disk space is left, once in each account', async () => {
+    let free = 5
+    const disk = { freeBytes: () => Promise.resolve(free * 1_048_576), minFreeBytes: 10 * 1_048_576 }
+    watch = new AgentWatch(shop.cloud.db.database, shop.cloud.cloud.services, LIMIT_MS, disk)
+    for (let minutes = 0; minutes <= 16; minutes += 8) {
+      await hear()
+      await watch.check()
+      later(8)
+    }
+    const { exceptions } = await shop.ok('fetchExceptions', { kind: 'disk_low' })
+    expect(exceptions).toMatchObject([{ detail: '5 MiB are free on the disk of the cloud' }])
+    free = 50
+    await watch.check()
+    expect((await shop.ok('fetchExceptions', { kind: 'disk_low', state: 'open' })).exceptions).toEqual([])
+  })
+
+  it('raises exceptions for an ending key set and an ending API key that is in use', async () => {
+    const { database } = shop.cloud.db
+    const { keys } = await shop.ok('fetchApiKeys')
+    const [{ keyId }] = keys
+    await database.write(async (db) => {
+      await db
+        .updateTable('api_key')
+        .set({ expires_ms: nowMs + 11 * 60 * MINUTE_MS, last_used_ms: nowMs })
+        .where('key_id', '=', keyId)
+        .execute()
+      const iat = Math.floor(nowMs / 1_000) - 371 * 86_400
+      await db.updateTable('signed_document').set({ iat }).where('kind', '=', 'keys').execute()
+    })
+    await watch.check()
+    expect((await shop.ok('fetchExceptions', { state: 'open' })).exceptions.map((e: Json) => e.kind).sort()).toEqual([
+      'api_key_ending',
+      'key_set_not_renewed',
+    ])
+  })
 })

@@ -5,6 +5,7 @@ import { keyId, keyRing, newKey, publicJwk, createSigner } from '../../../policy
 import { openDocument } from '../../../policy/documents/signed-document.ts'
 import { enrolmentCodeHash } from '../../../policy/documents/agent-messages.ts'
 import { DenyClaims, FreshClaims, KeySetClaims, PolicyClaims } from '../../../policy/documents/store-documents.ts'
+import { OLDEST_AGENT, UNTAG_VERSION } from '../../../policy/version.ts'
 import { pruneCodes } from '../../../cloud/agents/enrolment/enrolment.ts'
 import { itemsHead } from '../../../cloud/agents/documents/item-pages.ts'
 import { deny, pruneDenied } from '../../../cloud/protection/rights/deny-list.ts'
@@ -182,6 +183,37 @@ onEveryDatabase('agents', (kind) => {
       expect((await send({ agentId: 'agt_nobody', assertion })).status).toBe(401)
     })
 
+    it('rejects agents of a later step or of an unsupported release, but still revokes them', async () => {
+      const agent = await enrolTestAgent(shop)
+      const send = (body: Json) => shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId, ...body })
+      const login = async (release: string) => {
+        const { challenge } = (await send({})).body
+        return send({ assertion: agent.messages.assertion(challenge, Date.now()), release })
+      }
+      const [major = '', minor = ''] = UNTAG_VERSION.split('.')
+      expect((await login(`${major}.${minor}.99`)).status).toBe(200)
+      expect((await login(OLDEST_AGENT)).status).toBe(200)
+      const later = `${major}.${Number(minor) + 1}.0`
+      const refusal = {
+        status: 409,
+        body: {
+          code: 'failed-precondition',
+          reason: 'release_not_supported',
+          error: `the agent has release ${later}, and the cloud ${UNTAG_VERSION}: upgrade the cloud first, or install release ${UNTAG_VERSION} of the agent again`,
+        },
+      }
+      expect(await login(later)).toMatchObject(refusal)
+      // A later release may sign assertions in another form.
+      expect(await send({ assertion: 'form.of.later', release: later })).toMatchObject(refusal)
+      expect(await send({ assertion: 'form.of.later', release: UNTAG_VERSION })).toMatchObject({ status: 401 })
+      expect(await login('0.0.1')).toMatchObject({
+        status: 409,
+        body: { reason: 'release_not_supported', error: expect.stringContaining('upgrade the agent') },
+      })
+      await shop.ok('revokeAgent', { agentId: agent.agentId })
+      expect((await login(later)).body).toMatchObject({ revoked: expect.any(String) })
+    })
+
     it('allows an agent only its operations in its own store', async () => {
       const agent = await enrolTestAgent(shop)
       expect((await agent.call('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate' })).status).toBe(403)
@@ -214,6 +246,23 @@ onEveryDatabase('agents', (kind) => {
       const newer = (await agent.call('fetchSignedDocuments', { have })).body
       expect(typs(newer)).toEqual(['policy+jwt', 'fresh+jwt'])
       expect(decodeJwt<PolicyClaims>(newer.documents[0]).ver).toBe(policy.ver + 1)
+    })
+
+    it('refresh no page of the console, because agents fetch them often', async () => {
+      const agent = await enrolTestAgent(shop)
+      const { changes } = shop.cloud.cloud.services
+      const { tenant } = await shop.cloud.db.database.reads
+        .selectFrom('store')
+        .select('tenant')
+        .where('store_id', '=', shop.storeId)
+        .executeTakeFirstOrThrow()
+      let count = 0
+      const end = changes.subscribe({ tenant, topics: new Set(['agents']), storeIds: null }, () => count++)
+      await agent.call('fetchSignedDocuments', {})
+      expect(count).toBe(0)
+      await shop.ok('createEnrolmentCode', { storeId: shop.storeId, name: 'second lane' })
+      expect(count).toBe(1)
+      end?.()
     })
 
     it('deny revoked tokens, page by page', async () => {

@@ -48,4 +48,32 @@ describe.skipIf(NO_CHROMIUM)(`a zone’s page (${NO_CHROMIUM ?? 'in Chromium'})`
     expect(found).toEqual([])
     await context.close()
   })
+  it('shows an answer by itself, keeps typed text and asks no more when the request is closed', async () => {
+    const { chromium, shop } = bench
+    const page = await chromium.browser.newPage()
+    page.setDefaultTimeout(8_000)
+    const problems: string[] = []
+    page.on('console', (message) => void (message.type() === 'error' && problems.push(message.text())))
+    await page.clock.install()
+    await page.goto(bench.at(`${path}?lang=de`))
+    await page.getByRole('button', { name: 'Hilfe rufen', exact: true }).click()
+    await page.getByRole('textbox').fill('Ich warte an der')
+    const { requests } = await shop.ok('fetchAssistanceRequests', { storeId: shop.storeId, limit: 1 })
+    const unchanged = page.waitForResponse((response) => response.status() === 204)
+    await page.clock.runFor(4_000)
+    await unchanged
+    await shop.ok('answerAssistanceRequest', { requestId: requests[0].requestId, message: 'Zwei Minuten noch.' })
+    await page.clock.runFor(4_000)
+    await page.getByText('Zwei Minuten noch.').waitFor()
+    await page.getByText('Wir haben geantwortet.').waitFor()
+    expect(await page.getByRole('textbox').inputValue()).toBe('Ich warte an der')
+    await shop.ok('answerAssistanceRequest', { requestId: requests[0].requestId, status: 'closed' })
+    await page.clock.runFor(4_000)
+    await page.getByText('Diese Anfrage ist beendet.').waitFor()
+    let later = 0
+    page.on('request', () => (later += 1))
+    await page.clock.runFor(20_000)
+    expect([later, problems]).toEqual([0, []])
+    await page.close()
+  })
 })

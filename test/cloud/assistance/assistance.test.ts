@@ -283,9 +283,9 @@ onEveryDatabase('assistance', (kind) => {
     const { database } = shop.cloud.db
     const count = (await requests({ limit: 100 })).length
     const now = shop.cloud.platform.clock.wall()
-    await database.write((db) => pruneRequests(db, now))
+    await database.write((db) => pruneRequests(db, now - 30 * 86_400_000))
     expect((await requests({ limit: 100 })).length).toBe(count)
-    await database.write((db) => pruneRequests(db, now + 31 * 86_400_000))
+    await database.write((db) => pruneRequests(db, now + 86_400_000))
     expect(await requests()).toEqual([])
     expect(await database.reads.selectFrom('assistance_message').selectAll().execute()).toEqual([])
   })

@@ -35,7 +35,7 @@ describe('the reference page', () => {
     expect(text).not.toMatch(/(?:src|href)="(?:https?:)?\/\//)
     expect(text).not.toMatch(/ on[a-z]+="| style="/)
     // Download and layout size for a phone.
-    expect(gzipSync(page).length).toBeLessThan(100_000)
+    expect(gzipSync(page).length).toBeLessThan(115_000)
     expect(page.length / OPERATION_TABLE.size).toBeLessThan(6_200)
     const ids = [...text.matchAll(/ id="([^"]+)"/g)].map((m) => m[1])
     expect(new Set(ids).size).toBe(ids.length)

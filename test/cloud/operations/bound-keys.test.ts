@@ -390,6 +390,7 @@ const NOT_HERE: Record<string, string> = {
 onEveryDatabase('a key that is bound to another store', (kind) => {
   let shop: Shop
   let bound: string
+  let boundUser: string
   let agent: string
   let of: Names
   let own: Names
@@ -405,6 +406,7 @@ onEveryDatabase('a key that is bound to another store', (kind) => {
       Object.entries(of).map(([name, id]) => [name, nothingLike(name as keyof Names, id)]),
     ) as Names
     bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })
+    boundUser = await shop.cloud.user('admin', { storeIds: [shop.otherStoreId] })
     agent = (await enrolTestAgent(shop, shop.otherStoreId)).token
   })
   afterAll(() => shop.stop())
@@ -441,7 +443,8 @@ onEveryDatabase('a key that is bound to another store', (kind) => {
     async (_n, operation, body) => {
       const before = await rowsOfStore()
       const isForAgents = OPERATION_TABLE.get(operation)?.callers.includes('agent') === true
-      for (const caller of isForAgents ? [bound, agent] : [bound]) {
+      const isForUsers = OPERATION_TABLE.get(operation)?.roles.includes('admin') === true
+      for (const caller of [bound, ...(isForAgents ? [agent] : []), ...(isForUsers ? [boundUser] : [])]) {
         const answer = comparable(await shop.cloud.call(caller, operation, body(of, own)), of)
         expect(answer).toBe(comparable(await shop.cloud.call(caller, operation, body(unknown, own)), unknown))
       }

@@ -13,6 +13,7 @@ const EVENT = { type: 'product.bulk_imported', storeId: null, data: { storeId: '
 const shared = {
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
+  roles: [],
   summary: 'Emits one event.',
   changes: true,
   request: z.strictObject({}),

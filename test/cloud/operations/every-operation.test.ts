@@ -37,6 +37,23 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   rollApiKey: () => ({ keyId: 'key_x' }),
   revokeApiKey: () => ({ keyId: 'key_x' }),
   fetchAuditLog: () => ({}),
+  inviteUser: () => ({ email: 'jana@shop.example', role: 'manager' }),
+  acceptInvitation: () => ({ token: 'x', name: 'Jana', password: 'vier Wörter, die niemand rät' }),
+  fetchUsers: () => ({}),
+  updateUser: () => ({ userId: 'usr_x', role: 'viewer' }),
+  removeUser: () => ({ userId: 'usr_x' }),
+  signIn: () => ({ email: 'jana@shop.example', password: 'x' }),
+  signOut: () => ({}),
+  fetchSessions: () => ({}),
+  endSessions: () => ({}),
+  fetchProfile: () => ({}),
+  updateProfile: () => ({ name: 'Jana' }),
+  changePassword: () => ({ password: 'x', newPassword: 'vier Wörter, die niemand rät' }),
+  switchMode: () => ({ mode: 'test' }),
+  beginSecondFactor: () => ({}),
+  confirmSecondFactor: () => ({ code: '000000' }),
+  removeSecondFactor: () => ({ code: '000000' }),
+  confirmSignIn: () => ({ sessionToken: 'x', code: '000000' }),
   fetchProducts: ({ storeId }) => ({ storeId }),
   fetchProduct: ({ products }) => ({ productId: products[0].productId }),
   searchProducts: ({ storeId }) => ({ storeId, q: 'leinen' }),
@@ -128,10 +145,13 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   reportProtectionEvents: () => ({ events: [] }),
   fetchExceptions: ({ storeId }) => ({ storeId }),
   acknowledgeException: () => ({ exceptionId: 'exc_x' }),
+  fetchAlarms: ({ storeId }) => ({ storeId }),
   disposeAlarm: () => ({ eventId: 'evt_x', disposition: 'real', operatorId: 'op_x' }),
   fetchProtectionEvents: ({ storeId }) => ({ storeId }),
   exportEpcisEvents: ({ storeId }) => ({ storeId }),
   createEnrolmentCode: ({ storeId }) => ({ storeId }),
+  createSetupCode: ({ storeId }) => ({ storeId }),
+  registerDeviceWithCode: () => ({ code: 'K7QX-2M9T-4WZ1', deviceType: 'exit_gate' }),
   enrolEdgeAgent: () => ({ code: 'X', publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'x' }, proof: 'x' }),
   agentLogin: () => ({ agentId: 'agt_x' }),
   rotateAgentKey: () => ({ publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'x' }, proof: 'x' }),
@@ -193,6 +213,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   eraseCustomerData: () => ({ userId: 'shopper-17' }),
   createZone: ({ storeId }) => ({ storeId, name: 'Herren' }),
   fetchZones: ({ storeId }) => ({ storeId }),
+  fetchOpenTasks: ({ storeId }) => ({ storeId }),
   requestAssistance: () => ({ zoneId: 'zon_x', message: 'Hallo?' }),
   fetchAssistanceRequests: ({ storeId }) => ({ storeId }),
   answerAssistanceRequest: () => ({ requestId: 'hlp_x', message: 'Ich komme.' }),
@@ -217,6 +238,7 @@ const CURSORS: Record<string, string> = {
   fetchPurchaseHistory: `pur_${GONE}`,
   fetchDevices: `dev_${GONE}`,
   fetchExceptions: `exc_${GONE}`,
+  fetchAlarms: base64url(`1/evt_${GONE}`),
   fetchProtectionEvents: base64url(`1/evt_${GONE}`),
   exportEpcisEvents: EPCIS,
   fetchAgents: `agt_${GONE}`,
@@ -318,10 +340,13 @@ onEveryDatabase('every operation', (kind) => {
     const isForAdmins = operation.callers.includes('admin') && !operation.callers.includes('secret')
     /** True for operations that accept only a form. In a form all fields except the file are text. */
     const isForm = operation.multipart?.alsoJson === false
-    const isCallable = isForAdmins || operation.callers.includes('secret') || operation.callers.includes('anyone')
+    const isForUsers = operation.callers.length === 0
+    const isCallable =
+      isForAdmins || isForUsers || operation.callers.includes('secret') || operation.callers.includes('anyone')
     /** Calls the operation with a key that may call it. */
-    const ask = (body: unknown, headers?: Record<string, string>) => {
-      const key = isForAdmins ? adminKey : shop.key
+    const ask = async (body: unknown, headers?: Record<string, string>) => {
+      // Each call has its own user, because some operations end the session.
+      const key = isForUsers ? await shop.cloud.user('owner') : isForAdmins ? adminKey : shop.key
       return isForm && typeof body === 'object'
         ? shop.cloud.sendForm(key, name, body as Json)
         : shop.cloud.call(key, name, body, headers)
@@ -419,7 +444,7 @@ onEveryDatabase('every operation', (kind) => {
       if (operation.callers.includes('anyone')) return
       const wrong = isForAdmins ? shop.key : adminKey
       const answer = await shop.cloud.call(wrong, name, requestOf(name))
-      if (isForAdmins || !operation.callers.includes('admin'))
+      if (isForAdmins || isForUsers || !operation.callers.includes('admin'))
         expect(answer).toMatchObject({ status: 403, body: { code: 'permission-denied' } })
       else expect(answer.status).not.toBe(403)
     })

@@ -27,6 +27,7 @@ onEveryDatabase('operations in steps', (kind) => {
       name: 'long',
       area: 'catalogue',
       minimumPackage: 'DISCOVER',
+      roles: [],
       summary: 'Takes its time.',
       emits: ['product.bulk_imported'],
       changes: true,

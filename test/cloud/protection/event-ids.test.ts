@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { storeEvent } from '../../../cloud/protection/records/record-event.ts'
-import { RETENTION_MS, pruneDeliveries } from '../../../cloud/webhooks/plan.ts'
+import { pruneDeliveries } from '../../../cloud/webhooks/plan.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { until } from '../../support/receiver.ts'
@@ -169,12 +169,12 @@ onEveryDatabase('an eventId that another account also uses', (kind) => {
     await database.write((db) =>
       db
         .updateTable('outbox_event')
-        .set({ at_ms: now - RETENTION_MS - 1 })
+        .set({ at_ms: now - 31 * 86_400_000 })
         .where('tenant', '=', old)
         .where('event_id', '=', 'alarm-1')
         .execute(),
     )
-    await pruneDeliveries(database, now)
+    await pruneDeliveries(database, now - 30 * 86_400_000)
     const left = await database.reads
       .selectFrom('outbox_event')
       .select('tenant')

@@ -1,13 +1,15 @@
+import { createHash } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
+import sharp from 'sharp'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { itemPage } from '../../../cloud/agents/documents/item-pages.ts'
 import { pruneRemovedNames, renumberItems } from '../../../cloud/protection/items/item-sequence.ts'
 import { findStore } from '../../../cloud/stores/queries.ts'
 import { openItemFile } from '../../../edge-agent/items/item-file.ts'
 import { openReplica, type Replica } from '../../../edge-agent/items/replica.ts'
-import { ItemsClaims } from '../../../policy/documents/item-documents.ts'
+import { ItemsClaims, PICTURE_BYTES_LIMIT } from '../../../policy/documents/item-documents.ts'
 import type { FreshClaims } from '../../../policy/documents/store-documents.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
@@ -250,6 +252,38 @@ onEveryDatabase('the item sequence of a store', (kind) => {
     expect(pages.length).toBeGreaterThan(2)
     expect(Math.max(...pages.map((jws) => jws.length))).toBeLessThan(262_144)
     await expectSame()
+  })
+
+  it('names a small picture by its hash, and returns it to agents that request it', async () => {
+    const [product] = shop.products
+    const width = 900
+    const photo = sharp({
+      create: {
+        width,
+        height: 600,
+        channels: 3,
+        background: '#808080',
+        noise: { type: 'gaussian', mean: 128, sigma: 90 },
+      },
+    })
+    const imageBase64 = (await photo.png().toBuffer()).toString('base64')
+    await shop.ok('uploadImageToProduct', { productId: product.productId, imageBase64 })
+    await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: product.ean, epc: newEpc() }] })
+    const { body } = await agent.call('fetchSignedDocuments', { have: { items: replica.position() } })
+    const page = (body.documents as string[]).find((jws) => decodeProtectedHeader(jws).typ === 'items+jwt') ?? ''
+    const { entries, pictures = [] } = ItemsClaims.parse(decodeJwt(page))
+    const named = pictures[entries.at(-1)?.picture ?? -1] ?? ''
+    const answer = await agent.call('fetchSignedDocuments', { have: {}, pictures: [named, 'A'.repeat(43)] })
+    const [bytes, ...others] = (answer.body.pictures as string[]).map((text) => Buffer.from(text, 'base64url'))
+    expect(others).toEqual([])
+    expect(
+      createHash('sha256')
+        .update(bytes ?? '')
+        .digest('base64url'),
+    ).toBe(named)
+    expect(bytes?.length).toBeLessThanOrEqual(PICTURE_BYTES_LIMIT)
+    expect(await sharp(bytes).metadata()).toMatchObject({ format: 'webp' })
+    await sync()
   })
 
   it('stores the position of each agent', async () => {

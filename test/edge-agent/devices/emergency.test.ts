@@ -24,9 +24,10 @@ describe('the emergency of an agent', () => {
     const platform = virtualPlatform()
     const commands: [string, DeviceCommand][] = []
     const events: DeviceRecord[] = []
+    const wiring = { emergencyInputs: new Map(Object.entries(inputs)), openInEmergency: open, sirens: ['gate'] }
     const emergency = openEmergency({
       platform,
-      wiring: { emergencyInputs: new Map(Object.entries(inputs)), openInEmergency: open, sirens: ['gate'] },
+      wiring,
       deviceTypeOf: (deviceId) => types[deviceId],
       command: (deviceId, command) => void commands.push([deviceId, command]),
       record: (event) => void events.push(event),
@@ -37,8 +38,31 @@ describe('the emergency of an agent', () => {
     const state = (deviceId: string, now: 'ready' | 'absent') => emergency.onState({ deviceId, state: now })
     const opened = () =>
       commands.flatMap(([deviceId, command]) => (command.kind === 'emergency' ? [[deviceId, command.open]] : []))
-    return { platform, emergency, commands, events, state, opened }
+    return { platform, wiring, emergency, commands, events, state, opened }
   }
+
+  it('includes devices that are added while it runs, also during an emergency', () => {
+    const b = bench({ panel: CLOSED }, ['gate'], {})
+    b.state('panel', 'ready')
+    b.emergency.onLevel('panel', true)
+    b.wiring.openInEmergency.push('cabinet')
+    b.emergency.add('cabinet')
+    b.wiring.emergencyInputs.set('button', OPEN)
+    b.emergency.add('button')
+    b.state('button', 'ready')
+    b.emergency.onLevel('button', true)
+    b.emergency.onLevel('panel', false)
+    expect(b.emergency.state).toMatchObject({ inputs: ['button'], opened: ['gate', 'cabinet'] })
+    b.emergency.onLevel('button', false)
+    expect(b.opened()).toEqual([
+      ['gate', true],
+      ['cabinet', true],
+      ['gate', true],
+      ['cabinet', true],
+      ['gate', false],
+      ['cabinet', false],
+    ])
+  })
 
   it('opens at the first active level, before it records anything, and closes when the last input clears', () => {
     const b = bench({ panel: CLOSED, button: OPEN }, ['gate', 'cabinet'], {})

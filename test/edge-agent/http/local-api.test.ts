@@ -17,7 +17,8 @@ const HOST = '127.0.0.1:8090'
 const LOG = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const OPERATIONS = Object.values<AgentOperation>(AGENT_OPERATIONS)
 /** Routes that are not operations: pages, their files, and reads that readers send. */
-const OTHER_ROUTES = /^\/(?:station|gate|setup|pair|assets\/.*|ingest\/.*|\*)?$|^\/v1\/(?:setup\/)?\*$/
+const OTHER_ROUTES =
+  /^\/(?:station|gate|setup|pair|icon\.svg|manifest\.webmanifest|assets\/.*|pictures\/.*|ingest\/.*|\*)?$|^\/v1\/(?:setup\/)?\*$/
 
 const text = fc.oneof(
   fc.string({ maxLength: 40 }),
@@ -64,6 +65,7 @@ describe('the API of the agent', () => {
       '/v1/setup/llrp': [{ address: '10.0.0.1:5084' }],
       '/v1/setup/devices': [{ entry: { deviceId: 'dev_9', driver: 'modbus', link: { tcp: '10.0.0.1:1' }, output: 0 } }],
       '/v1/setup/check': [{ deviceId: 'dev_9' }],
+      '/v1/setup/test': [{ deviceId: 'dev_9', output: 'siren' }],
       '/v1/home/redeem': [{ question: 'x.y.z' }],
       '/v1/home/time': [{ question: 'x.y.z' }],
       '/v1/releases': [{ notice: 'x.y.z' }],

@@ -222,6 +222,25 @@ describe('the replica of the items', () => {
     )
   })
 
+  it('writes a new time of confirmation at most once a minute, because each write wears an SD card', async () => {
+    const platform = virtualPlatform({ startMs: 0 })
+    const disk = diskOf(newFile())
+    const stored: number[] = []
+    const write: ItemFile['write'] = (rows, progress, labels) => {
+      stored.push(progress.confirmedMs)
+      disk.write(rows, progress, labels)
+    }
+    const replica = openReplica({ disk: { ...disk, write }, platform, log })
+    for (let ms = 15_000; ms <= 150_000; ms += 15_000) {
+      await platform.advance(15_000)
+      replica.compareHead({ epoch: 0, ver: 0, floor: 0 }, ms)
+    }
+    expect(replica.confirmedMs).toBe(150_000)
+    expect(stored).toEqual([75_000, 135_000])
+    replica.close()
+    expect(stored.at(-1)).toBe(150_000)
+  })
+
   it('keeps price, category, brand, technology and a running checkout of an item, also after a restart', () => {
     const file = newFile()
     const open = () => openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
@@ -236,12 +255,23 @@ describe('the replica of the items', () => {
       floor: 0,
       categories: ['Schuhe'],
       brands: ['Nordhof'],
+      names: ['Sneaker'],
     }
     const names = { epc: 'ABCD', tagUid: '04A2B3C4' }
     first.applyPage({
       ...page,
       entries: [
-        { seq: 1, status: 'sellable', ...names, price: 4_999, category: 0, brand: 0, technology: 'am', paying: true },
+        {
+          seq: 1,
+          status: 'sellable',
+          ...names,
+          price: 4_999,
+          category: 0,
+          brand: 0,
+          name: 0,
+          technology: 'am',
+          paying: true,
+        },
         { seq: 2, status: 'paid', tagId: 'HT-1' },
       ],
     })
@@ -259,9 +289,13 @@ describe('the replica of the items', () => {
       expect(replica.find('epc', '04A2B3C4')).toBeUndefined()
     }
     expectAll(first)
+    // The names are only on the disk, where the item arrives a little later.
+    expect(first.productOf('epc', 'ABCD')).toBeUndefined()
     first.close()
     const again = open()
     expectAll(again)
+    expect([again.productOf('epc', 'ABCD'), again.productOf('tagUid', '04A2B3C4')]).toEqual(['Sneaker', 'Sneaker'])
+    expect([again.productOf('tagId', 'HT-1'), again.productOf('epc', 'FFFF')]).toEqual([undefined, undefined])
     again.close()
   })
 

@@ -26,6 +26,7 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
   const documents = openDocumentReceiver({
     platform: realPlatform(),
     trust,
+    pictures: { request: () => [], receive: () => false },
     session: {
       isOnline: true,
       call(_operation, body) {

@@ -136,8 +136,8 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     expect(await page.locator('.stage').innerText()).toContain('E2801160600002084F1C2A3B')
     expect(await page.locator('aside li').count()).toBeLessThanOrEqual(5)
     expect(await violations(page)).toEqual([])
-    // The only control switches the language.
-    expect(await page.locator('button, a, input').allTextContents()).toEqual(['English'])
+    const controls = await page.locator(':is(button, a, input):visible').allTextContents()
+    expect(controls).toEqual(['Anmelden', 'Ton an', 'Vollbild', 'English'])
     await page.goto(`${served.url}/station`)
     expect(await violations(page)).toEqual([])
     await page.close()
@@ -169,14 +169,14 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
   it('the station can be used with the keyboard alone, and shows the focus', async () => {
     const page = await open(`/station?device=${STATION}`, 'dark')
     const seen: string[] = []
-    for (let i = 0; i < 4; i++) {
+    for (let i = 0; i < 6; i++) {
       await page.keyboard.press('Tab')
       seen.push(String(await page.evaluate('document.activeElement.textContent || document.activeElement.id')))
       const ring = await page.evaluate('Number.parseFloat(getComputedStyle(document.activeElement).outlineWidth)')
       expect(ring).toBeGreaterThanOrEqual(3)
     }
-    expect(seen).toEqual(['code', 'Prüfen', 'Anmelden', 'English'])
-    await page.keyboard.press('Shift+Tab')
+    expect(seen).toEqual(['code', 'Prüfen', 'Anmelden', 'Ton an', 'Vollbild', 'English'])
+    for (let i = 0; i < 3; i++) await page.keyboard.press('Shift+Tab')
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Frau Petersen' }).waitFor()
     await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Frau Petersen')

@@ -8,6 +8,7 @@ import { createAdaptorServer } from '@hono/node-server'
 import { realPlatform } from '../../../bin/platform.ts'
 import { EMPTY_CONFIG } from '../../../edge-agent/config.ts'
 import type { AuthorizeAnswer } from '../../../edge-agent/decisions/request.ts'
+import { openHandledAlarms } from '../../../edge-agent/lanes/gate/handled-alarms.ts'
 import { openFeed, type Feed } from '../../../edge-agent/feed.ts'
 import type { AgentStatus } from '../../../edge-agent/health/agent-status.ts'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
@@ -20,6 +21,7 @@ import type { Log } from '../../../edge-agent/log.ts'
 import type { Agent } from '../../../edge-agent/runtime.ts'
 import { completeCapabilities, type DeviceFacts } from '../../../policy/devices.ts'
 import type { OperatorRecord, Verifier } from '../../../policy/documents/store-documents.ts'
+import type { JournalBody } from '../../../policy/journal.ts'
 import { DEFAULT_POLICY } from '../../../policy/store-policy.ts'
 import { newBadgeVerifier, newPinVerifier, newStoreKey, publishedVerifier } from '../../../policy/operator-verifiers.ts'
 import { checkedApp } from '../../../verification/simulation/nodes/agent-response-check.ts'
@@ -35,6 +37,8 @@ export interface PagesBench {
   status: AgentStatus
   /** Received scans, with their operators. */
   scans: { deviceId: string; text: string; operatorId: string | undefined; byHand: boolean }[]
+  /** Rows that the agent has written about alarms. */
+  rows: JournalBody[]
   /** True if the agent has the store key of its policy. */
   hasStoreKey: boolean
   /** Answers the next scans. */
@@ -151,6 +155,7 @@ export function pagesBench(): PagesBench {
     feed,
     status: newStatus(),
     scans: [],
+    rows: [],
     hasStoreKey: true,
     answer: () => granted(),
     happens: (deviceId, result) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result }),
@@ -172,8 +177,21 @@ export function pagesBench(): PagesBench {
     operators: sessions,
     identity: { agentId: 'agt_1' },
     ledger: { pairings: newPairings(), commits: { durably: async (work: () => unknown) => work() } },
+    setup: { fileName: undefined, mayTest: () => false },
+    gates: {
+      alarms: openHandledAlarms({
+        ledger: {
+          commits: { durably: async (work: () => unknown) => work() },
+          journal: { append: (row: JournalBody) => bench.rows.push(row) },
+        } as unknown as Agent['ledger'],
+        journal: { write: async () => undefined },
+        nowMs: platform.clock.wall,
+        onHandled: (deviceId, alarmId, state) => feed.publish({ type: 'alarm', deviceId, alarmId, ...state }),
+      }),
+    },
     lanes: {
       operatorAt: () => sessions.peek(currentSession)?.name,
+      actingOperatorAt: () => sessions.find(currentSession),
       signIn(deviceId: string, proof: Proof) {
         const opened = sessions.signIn(proof, 'the browser')
         if (!opened.ok) return opened

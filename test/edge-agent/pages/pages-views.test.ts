@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { gateLine, gateView, replaces } from '../../../edge-agent/pages/model/gate-view.ts'
+import { gateLine, gateView, goodsText, replaces } from '../../../edge-agent/pages/model/gate-view.ts'
 import { resultView } from '../../../edge-agent/pages/model/result-view.ts'
 import { lostView, statusView } from '../../../edge-agent/pages/model/status-view.ts'
 import type { GateLight, PageAnswer, PageResult } from '../../../edge-agent/pages/model/wire.ts'
@@ -45,6 +45,16 @@ describe('a result at the station', () => {
     expect(shown({ itemCount: 3, remaining: 0 })).toMatchObject(done)
   })
 
+  it('names the product, and counts the labels that are off', () => {
+    const named = { ...decision({ itemCount: 5, remaining: 3 }), product: 'Jacke' }
+    expect(resultView(named, de)).toMatchObject({
+      product: 'Jacke',
+      left: 'Noch 3 Etiketten',
+      message: '2 von 5 Etiketten ab. Jetzt das nächste Teil.',
+    })
+    expect(shown({ itemCount: 1, remaining: 1 })).toMatchObject({ product: '', message: '' })
+  })
+
   it('asks staff to check after an unknown outcome, without a button to send the scan again', () => {
     expect(shown({ outcome: 'unknown' })).toMatchObject({
       tone: 'unsure',
@@ -86,6 +96,18 @@ describe('a result at the station', () => {
 })
 
 describe('a result at the gate', () => {
+  it('names the product instead of its tag, and counts goods that leave together', () => {
+    const event = { type: 'result', deviceId: GATE, atMs: 0, light: 'siren' } as const
+    const result = { ...decision({ authorized: false, reason: 'item_not_paid' }), item: '3034', product: 'Jacke' }
+    expect(gateView({ ...event, result }, de)).toMatchObject({ item: 'Jacke' })
+    expect(gateLine({ ...event, result }, de)).toMatchObject({ item: 'Jacke' })
+    const { product: _, ...unnamed } = result
+    expect(gateView({ ...event, result: unnamed }, de)).toMatchObject({ item: '3034' })
+    expect(goodsText(['Jacke', 'Schal', '', 'Jacke'])).toBe('2 × Jacke, Schal')
+    expect(goodsText(['a', 'b', 'c', 'd', 'e'])).toBe('a, b, c, d …')
+    expect(goodsText([])).toBe('')
+  })
+
   const at = (result: PageResult, light: GateLight) => ({
     type: 'result' as const,
     deviceId: 'g',

@@ -4,9 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { configFile } from '../../../bin/config-file.ts'
 import { realPlatform } from '../../../bin/platform.ts'
 import { deviceDiscovery } from '../../../bin/device-discovery.ts'
+import { result } from '../../../device-drivers/drivers/device.ts'
+import type { DeviceEntry } from '../../../device-drivers/drivers/registry.ts'
 import { readConfig } from '../../../edge-agent/config.ts'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
+import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import type { DeviceDiscovery } from '../../../edge-agent/setup/device-discovery.ts'
+import { openSetup, type Setup, type SetupParts } from '../../../edge-agent/setup/setup.ts'
 import { llrpReader } from '../../../simulators/devices/llrp.ts'
 import { serveTcp, type TcpService } from '../../../simulators/devices/serve.ts'
 import { violations } from '../../support/axe.ts'
@@ -46,6 +50,39 @@ function setUpBench(
   Object.assign(bench.agent, { deviceDiscovery: { findAttached, findLlrpReader }, check })
   return bench
 }
+/** A real set-up. Its cloud knows one code, and its devices carry out every command. */
+function setupOf(path: string | undefined, bench?: PagesBench): Setup {
+  const platform = realPlatform()
+  return openSetup({
+    platform,
+    storeId: 'st_1',
+    nowMs: platform.clock.wall,
+    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    configFile: path === undefined ? undefined : configFile(path),
+    ledger: { commits: { durably: async (work: () => unknown) => work() }, journal: { append: () => 1 } },
+    link: {
+      call: async (_operation: string, { code }: { code: string }) =>
+        code.startsWith('GOOD')
+          ? { kind: 'answered', body: { deviceId: `dev_${code}` } }
+          : { kind: 'refused', status: 409, code: 'setup_code_expired', message: 'too old' },
+      bind: async () => undefined,
+      refreshDocuments: async () => undefined,
+      isOnline: true,
+    },
+    devices: {
+      supervisor: undefined,
+      entries: [],
+      execute: async () => result('confirmed', true, 'acknowledged'),
+      extend(devices: readonly DeviceEntry[]) {
+        const { deviceId = '', driver = '' } = devices.at(-1) ?? {}
+        const state = { state: 'ready' as const, since: 0, detail: 'reader', name: 'Ausgang Nord' }
+        bench?.status.devices.push({ deviceId, driver, ...state, deviceType: 'exit_gate' })
+        return true
+      },
+    },
+  } as unknown as SetupParts)
+}
+
 const twoDevices: DeviceDiscovery['findAttached'] = async () => ({
   attached: [
     {
@@ -140,8 +177,9 @@ describe('adding devices to the configuration', () => {
   it('adds a valid entry to the file, preserves the others, and rejects an invalid one without a change', async () => {
     const path = join(folder, 'edge.json')
     const bench = setUpBench(twoDevices)
+    Object.assign(bench.agent, { setup: setupOf(undefined) })
     expect((await post(bench, { entry: SERIAL })).status).toBe(404)
-    Object.assign(bench.agent, { configFile: configFile(path) })
+    Object.assign(bench.agent, { setup: setupOf(path) })
     const addEntry = async (entry: Json) => {
       const answer = await post(bench, { entry })
       return [answer.status, ((await answer.json()) as Json).error]
@@ -240,7 +278,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
     chromium = await startChromium()
     const bench = setUpBench(twoDevices, deviceDiscovery('/nonexistent', platform).findLlrpReader)
     folder = temporaryFolder('setup')
-    Object.assign(bench.agent, { configFile: configFile(join(folder, 'edge.json')) })
+    Object.assign(bench.agent, { setup: setupOf(join(folder, 'edge.json'), bench) })
     served = await servePages(bench)
   })
   afterAll(async () => {
@@ -251,13 +289,18 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
   })
 
   it.each([
-    ['de', 'dark', 1280],
+    ['de', 'dark', 1920],
     ['en', 'light', 390],
   ] as const)(
-    'checks a device and finds a reader, and meets all axe rules, in %s',
+    'checks a device, finds a reader, registers and tests it by keyboard, and meets all axe rules, in %s',
     async (lang, colorScheme, width) => {
+      const { setup } = textsOf(lang)
       const page = await chromium.browser.newPage({ colorScheme, viewport: { width, height: 900 } })
       page.setDefaultTimeout(5_000)
+      const isClean = async () => {
+        expect(await violations(page)).toEqual([])
+        expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
+      }
       await pairBrowser(page, served)
       await page.goto(`${served.url}/setup?lang=${lang}`)
       await page.locator(`[data-check="${STATION}"]`).click()
@@ -267,20 +310,30 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
       const found = page.locator('[data-slot="llrp-entry"]')
       await found.locator('textarea').waitFor()
       const entry = JSON.parse(await found.locator('textarea').inputValue()) as Json
-      expect(entry).toMatchObject({ driver: 'llrp' })
+      expect([entry['driver'], await found.locator('select').inputValue()]).toEqual(['llrp', 'exit_gate'])
+      await found.locator('textarea').fill(JSON.stringify({ ...entry, link: { tcp: `10.0.0.7:${width}` } }))
+      // Without code and deviceId, the agent names the missing deviceId.
       await found.locator('button').click()
       await found.locator('[data-technical]').filter({ hasText: 'deviceId' }).waitFor()
-      await found
-        .locator('textarea')
-        .fill(JSON.stringify({ ...entry, deviceId: `dev_${lang}`, link: { tcp: `10.0.0.7:${width}` } }))
-      await found.locator('button').click()
+      await found.getByLabel(setup.code).fill('OLD')
+      await page.keyboard.press('Enter')
       await found
         .locator('[data-status]')
-        .filter({ hasText: lang === 'de' ? 'neu starten' : 'Restart the agent' })
+        .filter({ hasText: setup.problems['setup_code_expired'] ?? '-' })
         .waitFor()
-      expect(readFileSync(join(folder, 'edge.json'), 'utf8')).toContain(`"dev_${lang}"`)
-      expect(await violations(page)).toEqual([])
-      expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
+      await isClean()
+      await found.getByLabel(setup.code).fill(`GOOD-${lang}`)
+      await found.getByLabel(setup.name).fill('Ausgang Nord')
+      await page.keyboard.press('Enter')
+      await page.locator('[data-added]').filter({ hasText: 'Ausgang Nord' }).waitFor()
+      expect(await page.evaluate('document.activeElement.hasAttribute("data-added")')).toBe(true)
+      expect(readFileSync(join(folder, 'edge.json'), 'utf8')).toContain(`"dev_GOOD-${lang}"`)
+      const tests = page.locator(`[data-tests="dev_GOOD-${lang}"]`)
+      await tests.getByRole('button', { name: setup.outputs.siren, exact: true }).focus()
+      await page.keyboard.press('Enter')
+      await tests.locator('[data-status]').filter({ hasText: setup.tested.confirmed }).waitFor()
+      await tests.getByRole('button', { name: setup.walk, exact: true }).waitFor()
+      await isClean()
       const screenshots = process.env['UNTAG_SCREENSHOTS']
       if (screenshots) await page.screenshot({ path: `${screenshots}/setup-${lang}.png`, fullPage: true })
       await page.close()

@@ -12,6 +12,9 @@ import { day, inTime, known, storeOf, type Scene } from '../scene/scene.ts'
  * the thing.
  */
 
+/** Roles that the owner of a party gives to other users. */
+export const INVITED_ROLES = ['admin', 'manager', 'associate', 'viewer']
+
 type Maker = (scene: Scene) => Promise<string | undefined>
 
 const textOf = (answer: Json | undefined, field: string): string | undefined => {
@@ -110,6 +113,15 @@ export function firstBatch(scene: Scene, agent: AgentIdentity): string {
   const body = { atMs: nowMs + scene.count(), event }
   const row: JournalRow = { seq: 1, hash: rowHash(before, 1, JSON.stringify(body)), body }
   return messagesOfAgent(agent).batch(before, [row], nowMs)
+}
+
+/** A request that invites a new user. */
+export function invitation(scene: Scene): Json {
+  return {
+    email: `guest-${scene.count()}@${scene.party.canary.toLowerCase()}.example`,
+    name: `Herr ${scene.text()}`,
+    role: scene.chance.one(INVITED_ROLES),
+  }
 }
 
 /** Registers a company. Returns the registration id and the secret that the company needs to get its keys. */
@@ -214,6 +226,7 @@ export const MAKERS: Readonly<Record<string, Maker>> = {
       'requestId',
     ),
   key: async (scene) => textOf(await scene.call('createApiKey', { kind: 'publishable', name: scene.text() }), 'keyId'),
+  usr: async (scene) => textOf(await scene.call('inviteUser', invitation(scene), 'user'), 'userId'),
   reg: async (scene) => textOf(await registration(scene), 'registrationId'),
 }
 

@@ -88,6 +88,10 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
     ...(scene.chance.happens(0.2) && { online: scene.chance.happens(0.5) }),
   }),
   acknowledgeException: async (scene) => ({ exceptionId: await knownOrNew(scene, 'exc'), note: scene.text() }),
+  fetchAlarms: (scene) => ({
+    storeId: storeOf(scene),
+    ...(scene.chance.happens(0.5) && { state: scene.chance.one(['acknowledged', 'disposed']) }),
+  }),
   disposeAlarm: async (scene) => {
     const event = alarm(scene)
     await scene.call('reportProtectionEvents', { events: [event] })
@@ -101,6 +105,11 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
   agentLogin: async (scene) => {
     const { agent } = scene.party
     return agent && scene.chance.happens(0.7) ? loginOf(scene, agent) : { agentId: agent?.agentId ?? 'agt_x' }
+  },
+  registerDeviceWithCode: async (scene) => {
+    const { agent } = scene.party
+    const made = await scene.call('createSetupCode', { storeId: agent?.storeId ?? 'st_x' })
+    return { code: typeof made?.['code'] === 'string' ? made['code'] : 'X', deviceType: 'exit_gate' }
   },
   fetchSignedDocuments: ({ chance }) => (chance.happens(0.5) ? {} : { have: { keys: [0, 1], policy: [0, 3] } }),
   rotateAgentKey: (scene) => rotation(scene),

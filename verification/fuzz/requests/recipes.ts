@@ -3,6 +3,7 @@ import { prefixOf } from '../scene/findings.ts'
 import { knownOrNew, MAKERS, newEan, openPurchase, paidPurchase, registration, shopper, yesterday } from './makers.ts'
 import { ERP, RECEIVER, TILL } from '../scene/merchant-systems.ts'
 import { PROTECTION_RECIPES, type Recipe } from './protection-recipes.ts'
+import { USER_RECIPES } from './user-recipes.ts'
 import { day, inTime, known, storeOf, type Scene } from '../scene/scene.ts'
 import type { Json } from '../scene/served-cloud.ts'
 
@@ -24,6 +25,7 @@ const claimed = async (scene: Scene): Promise<Json> => {
 /** Recipes for operations whose example does not suffice. */
 const RECIPES: Readonly<Record<string, Recipe>> = {
   ...PROTECTION_RECIPES,
+  ...USER_RECIPES,
   fetchStores: () => ({}),
   setStorePackage: ({ accounts, chance }) => ({
     storeId: accounts.spare.storeId,
@@ -194,6 +196,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   }),
   closeStoreDay: (scene) => ({ storeId: storeOf(scene), date: yesterday(scene) }),
   requestAssistance: async (scene) => ({ zoneId: await knownOrNew(scene, 'zon'), message: scene.text() }),
+  fetchOpenTasks: (scene) => ({ storeId: storeOf(scene) }),
   fetchAssistanceRequests: (scene) => ({ storeId: storeOf(scene) }),
   answerAssistanceRequest: async (scene) => ({ requestId: await knownOrNew(scene, 'hlp'), message: scene.text() }),
 }

@@ -4,8 +4,8 @@ import type { Findings } from './findings.ts'
 import type { TestAccounts, Party } from './test-accounts.ts'
 import type { Json, ServedCloud } from './served-cloud.ts'
 
-/** Kind of the key in a request. `bound`: a secret key for one store. */
-export type KeyKind = CallerKind | 'bound'
+/** Kind of the key in a request. `bound`: a secret key for one store. `user`: a session of an owner. */
+export type KeyKind = CallerKind | 'bound' | 'user'
 
 /** Data and calls that a recipe uses to make a request for one party. */
 export interface Scene {

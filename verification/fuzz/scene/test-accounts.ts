@@ -6,10 +6,12 @@ import { removeListing } from '../../../cloud/catalogue/write-products.ts'
 import type { Mode } from '../../../cloud/foundation/caller.ts'
 import type { Package } from '../../../cloud/foundation/packages.ts'
 import type { Database } from '../../../cloud/persistence/database.ts'
+import type { UserRow } from '../../../cloud/persistence/tables/users.ts'
 import { newKey } from '../../../policy/documents/keys.ts'
 import { newId } from '../../../policy/ids.ts'
 import { chanceOf } from '../../simulation/virtual/chance.ts'
 import { enrolmentProof, publicKeyOf, type AgentIdentity } from './agent-login.ts'
+import { newOwner } from './party-users.ts'
 import { API, serveCloud, type Json, type ServedCloud } from './served-cloud.ts'
 
 /** One side (test or live) of one account. No other party may see its data. */
@@ -24,6 +26,8 @@ export interface Party {
   /** The key `bound` is limited to the first store. */
   readonly storeIds: readonly string[]
   readonly agent: AgentIdentity | undefined
+  /** Only test parties have one, because an owner without a second factor may use sandbox data only. */
+  readonly owner: UserRow | undefined
 }
 
 /** Accounts that exist at the start of every run. */
@@ -105,7 +109,8 @@ async function found(
   const open = await ok(served, secret, 'createApiKey', { kind: 'publishable', name: canary })
   const keys = { secret, bound: String(bound['key']), publishable: String(open['key']) }
   const agent = account.isEnrolled ? await enrol(served, secret, storeId) : undefined
-  return { name: `${account.name}.${mode}`, accountId, mode, canary, keys, storeIds, agent }
+  const owner = mode === 'test' ? await newOwner(served, { accountId, canary }) : undefined
+  return { name: `${account.name}.${mode}`, accountId, mode, canary, keys, storeIds, agent, owner }
 }
 
 /** Removes most products of the sandbox, because the requests need only a few. */

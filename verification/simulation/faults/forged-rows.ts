@@ -7,6 +7,7 @@ import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { Evidence, JournalBody } from '../../../policy/journal.ts'
 import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import type { Chance } from '../virtual/chance.ts'
+import { forgedAlarms } from './forged-alarms.ts'
 import { noForgedIds, type ForgedIds } from '../oracles/forgery-oracle.ts'
 
 /** Facts about the lying agent and its store. */
@@ -76,6 +77,7 @@ class DrawnForgeries implements ForgedRows {
       this.#claimOfAnothersToken,
       this.#voidOfAnothersToken,
       this.#eventOfAnothersUse,
+      ...forgedAlarms(chance, facts, this.watch.alarmOperators),
     ]
   }
 

@@ -56,6 +56,18 @@ export const LYING_AGENT_MUTANTS: readonly Mutant[] = [
     faults: ['liar'],
   },
   {
+    name: 'alarm-of-other-agent',
+    what: 'The cloud accepts dispositions of alarms at another agent’s gate.',
+    changes: [
+      change(
+        'cloud/protection/evidence/apply-alarm-handled.js',
+        '!(await facts.isOwn(gate.agent_id, source))',
+        'gate.agent_id === null',
+      ),
+    ],
+    faults: ['liar'],
+  },
+  {
     name: 'release-notice-without-receipt',
     what: 'A gate accepts a release notice with a forged receipt and stays silent.',
     changes: [

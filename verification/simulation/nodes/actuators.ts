@@ -77,13 +77,14 @@ export function actuators({ scheduler, chance: world, trace, onRelease, emergenc
     },
     supervisor: (agent, process) => (options) => {
       const since = process.platform.clock.wall()
-      const statuses = options.devices.map(({ deviceId, driver }): DeviceStatus => ({
+      const statusOf = ({ deviceId, driver }: Pick<DeviceStatus, 'deviceId' | 'driver'>): DeviceStatus => ({
         deviceId,
         driver,
         state: 'ready',
         since,
         detail: 'simulated',
-      }))
+      })
+      const statuses = options.devices.map(statusOf)
       const panel = emergencies?.connect(process, options)
       const status = (deviceId: string) => statuses.find((s) => s.deviceId === deviceId) ?? null
       return {
@@ -96,6 +97,7 @@ export function actuators({ scheduler, chance: world, trace, onRelease, emergenc
             ? release(agent, process, deviceId, signal)
             : result('confirmed', true, 'acknowledged')
         },
+        add: (entry) => void statuses.push(statusOf(entry)),
         restart: (deviceId) => status(deviceId) !== null,
         stop() {
           panel?.disconnect()

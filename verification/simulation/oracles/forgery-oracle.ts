@@ -19,6 +19,8 @@ export interface ForgedIds {
   readonly voids: Set<string>
   /** Events that the liar invented about another agent's redemption. */
   readonly events: Set<string>
+  /** Operators that the liar named for alarms at another agent's gates. */
+  readonly alarmOperators: Set<string>
 }
 
 /** Maximum number of ids of each kind that are checked. The newest ids are checked first. */
@@ -35,6 +37,7 @@ export function noForgedIds(): ForgedIds {
     claims: none(),
     voids: none(),
     events: none(),
+    alarmOperators: none(),
   }
 }
 
@@ -86,6 +89,13 @@ export function forgeryOracle(core: Core, liar: string, watch: ForgedIds): (db: 
         has('SELECT 1 FROM protection_authorization WHERE nonce = ? AND voided_ms IS NOT NULL', id) &&
         !others('void', id),
       `the cloud accepted that an agent voided another agent's token`,
+    )
+    expect(
+      watch.alarmOperators,
+      (id) =>
+        has('SELECT 1 FROM alarm_disposition WHERE operator_id = ?', id) ||
+        has('SELECT 1 FROM protection_exception WHERE acknowledged_by = ?', id),
+      `the cloud accepted that an agent handled an alarm of another agent's gate`,
     )
     expect(
       watch.outcomes,

@@ -402,6 +402,7 @@ class Ledger implements LedgerOracle {
 function describe({ evidence, event }: JournalBody): string {
   if (!evidence) return event?.type ?? 'nothing'
   if (evidence.kind === 'void') return `void ${evidence.nonce.slice(0, 6)}`
+  if (evidence.kind === 'alarm_handled') return `alarm ${evidence.eventId.slice(-6)} ${evidence.step}`
   const id = evidence.redemptionId.slice(-6)
   if (evidence.kind === 'outcome' || evidence.kind === 'delegation_returned')
     return `${evidence.kind} ${id} ${evidence.outcome}`

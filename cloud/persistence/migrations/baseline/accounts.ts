@@ -26,7 +26,9 @@ export const ACCOUNTS: readonly string[] = [
   `CREATE INDEX audit_entry_by_entity ON audit_entry (tenant, entity_id, entry_id)`,
   `CREATE UNIQUE INDEX audit_entry_chain ON audit_entry (tenant, seq) WHERE seq IS NOT NULL`,
   `CREATE INDEX audit_entry_unsealed ON audit_entry (tenant, entry_id) WHERE seq IS NULL`,
-  `CREATE TABLE audit_head (tenant text PRIMARY KEY, seq bigint NOT NULL, hash text NOT NULL)`,
+  `CREATE TABLE audit_head (
+    tenant text PRIMARY KEY, seq bigint NOT NULL, hash text NOT NULL, pruned_seq bigint NOT NULL DEFAULT 0,
+    pruned_hash text NOT NULL DEFAULT '')`,
   `CREATE TABLE idempotency (
     tenant text NOT NULL, operation text NOT NULL, key_hash text NOT NULL, request_hash text NOT NULL, status bigint NOT NULL,
     body text NOT NULL, valid_until_ms bigint, created_ms bigint NOT NULL, PRIMARY KEY (tenant, operation, key_hash))`,
@@ -42,4 +44,5 @@ export const ACCOUNTS: readonly string[] = [
   `CREATE TABLE installation (name text PRIMARY KEY, value text NOT NULL)`,
   `CREATE TABLE position_offset (id bigint PRIMARY KEY, value bigint NOT NULL)`,
   `CREATE TABLE process_lease (name text PRIMARY KEY, holder text NOT NULL, beat bigint NOT NULL)`,
+  `CREATE TABLE erasure (erasure_id text PRIMARY KEY, sealed text NOT NULL, at_ms bigint NOT NULL, done_ms bigint)`,
 ]

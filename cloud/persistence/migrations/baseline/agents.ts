@@ -15,6 +15,10 @@ export const AGENTS: readonly string[] = [
   `CREATE TABLE enrolment_code (
     code_hash text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, name text NOT NULL, expires_ms bigint NOT NULL,
     tries bigint NOT NULL, agent_id text)`,
+  // The one-time code of a store with which one of its agents registers a device. A new code replaces the former one.
+  `CREATE TABLE setup_code (
+    store_id text PRIMARY KEY REFERENCES store (store_id), tenant text NOT NULL, code_hash text NOT NULL,
+    expires_ms bigint NOT NULL, device_id text)`,
   `CREATE TABLE agent_challenge (challenge_hash text PRIMARY KEY, agent_id text NOT NULL, expires_ms bigint NOT NULL)`,
   `CREATE TABLE agent_session (token_hash text PRIMARY KEY, agent_id text NOT NULL, expires_ms bigint NOT NULL)`,
   `CREATE TABLE device (

@@ -30,6 +30,7 @@ export const PROTECTION: readonly string[] = [
     void_asked_ms bigint, scan_source text)`,
   `CREATE INDEX authorization_by_purchase ON protection_authorization (purchase_id)`,
   `CREATE INDEX authorization_void_asked ON protection_authorization (agent_id) WHERE void_asked_ms IS NOT NULL AND voided_ms IS NULL`,
+  `CREATE INDEX authorization_without_purchase ON protection_authorization (iat) WHERE purchase_id IS NULL`,
   `CREATE TABLE authorization_unit (
     nonce text NOT NULL, ordinal bigint NOT NULL, line_id text NOT NULL, unit_no bigint NOT NULL, PRIMARY KEY (nonce, ordinal))`,
   // Rows are deleted after an hour, because the policy limits approvals per hour.
@@ -68,6 +69,7 @@ export const PROTECTION: readonly string[] = [
   `CREATE TABLE alarm_disposition (
     event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, disposition text NOT NULL, operator_id text NOT NULL,
     recovered_cent bigint, disposed_ms bigint NOT NULL, PRIMARY KEY (event_id, tenant))`,
+  `CREATE INDEX alarm_disposition_by_store ON alarm_disposition (store_id, disposed_ms, event_id)`,
   // Inputs of past decisions (JSON), to simulate another policy. They contain prices and brands, but no data about
   // customers.
   `CREATE TABLE protection_decision (
@@ -85,6 +87,10 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX protection_exception_by_store_kind ON protection_exception (store_id, kind, exception_id)`,
   `CREATE INDEX protection_exception_open ON protection_exception (tenant, exception_id) WHERE acknowledged_ms IS NULL`,
   `CREATE INDEX protection_exception_open_in_store ON protection_exception (store_id, exception_id) WHERE acknowledged_ms IS NULL`,
+  `CREATE INDEX alarm_open ON protection_exception (store_id, last_ms, exception_id)
+    WHERE acknowledged_ms IS NULL AND kind IN ('gate_alarm', 'gate_bulk_alarm')`,
+  `CREATE INDEX alarm_acknowledged ON protection_exception (store_id, acknowledged_ms, exception_id)
+    WHERE acknowledged_ms IS NOT NULL AND kind IN ('gate_alarm', 'gate_bulk_alarm')`,
   `CREATE TABLE deny_entry (
     store_id text NOT NULL, seq bigint NOT NULL, body text NOT NULL, until_s bigint NOT NULL, PRIMARY KEY (store_id, seq))`,
   `CREATE INDEX deny_entry_by_end ON deny_entry (until_s)`,

@@ -19,6 +19,8 @@ export const STORES: readonly string[] = [
     requires_human_verification bigint NOT NULL, tagged bigint NOT NULL, created_ms bigint NOT NULL, updated_ms bigint NOT NULL,
     nutrition text, media_snapshot text, from_pos bigint NOT NULL DEFAULT 0, pos_product_id text, deposit_cent bigint,
     deposit_vat bigint, UNIQUE (tenant, ean))`,
+  `CREATE TABLE product_picture (image_url text PRIMARY KEY, hash text NOT NULL, bytes text NOT NULL)`,
+  `CREATE INDEX product_picture_by_hash ON product_picture (hash)`,
   `CREATE TABLE store_product (
     store_id text NOT NULL REFERENCES store (store_id), product_id text NOT NULL REFERENCES product (product_id),
     price_cent bigint NOT NULL, old_price_cent bigint, category text, updated_ms bigint NOT NULL DEFAULT 0,

@@ -106,6 +106,44 @@ describe('a gate with a reader, through the whole agent', () => {
     ])
   })
 
+  it('lets a signed-in operator handle its alarms, also offline, and the cloud stores the disposition', async () => {
+    await open()
+    const operator = { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }
+    const { operatorId } = await store.drive(store.shop.ok('registerOperator', operator))
+    await store.until('the operator', () => store.agent.trust.policy?.operators?.[0]?.operatorId === operatorId)
+    const deviceId = store.shop.devices.exit_gate
+    const shown: string[] = []
+    const stop = new AbortController()
+    void (async () => {
+      for await (const event of store.agent.feed.listen(stop.signal))
+        if (event.type === 'result' && event.result.kind === 'decision')
+          shown.push(event.result.alarmId ?? '', event.result.product ?? '')
+    })()
+    const epc = await newItem()
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    await carryOut(epc)
+    await store.until('the alarm', () => shown.length > 0)
+    stop.abort()
+    const [alarmId = '', name] = shown
+    expect(name).toBe(product().name)
+    const handle = (body: Json) =>
+      store.local('/v1/alarms', { method: 'POST', body: { deviceId, alarmId, step: 'staff_error', ...body } })
+    expect(await handle({})).toMatchObject({ status: 403, body: { code: 'operator_required' } })
+    await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: operator.pin, deviceId } })
+    expect((await handle({ alarmId: 'evt_of_nobody' })).status).toBe(404)
+    expect((await handle({ deviceId: store.shop.devices.pos_deactivator })).status).toBe(403)
+    const handled = { alarmId, step: 'staff_error', by: 'Frau Petersen' }
+    expect((await handle({})).body).toEqual(handled)
+    expect(store.agent.gates.alarms.stateOf(alarmId)).toMatchObject({ step: 'staff_error' })
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    expect((await storedEvents()).find((e) => e.eventId === alarmId)?.alarm).toMatchObject({
+      disposition: 'staff_error',
+      operatorId,
+    })
+  })
+
   it('alarms for a tag with an overlong name, and reports it and all later events', async () => {
     await open()
     await carryOut('AB'.repeat(75))

@@ -1,0 +1,68 @@
+import { INSTALLATION } from '../../cloud/authority/key-loader.ts'
+import { assertNamedKeys } from '../../cloud/authority/key-names.ts'
+import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { readRoot } from '../../cloud/authority/known-root.ts'
+import { readSigningKeys } from '../../cloud/authority/signing-keys.ts'
+import { sealer } from '../../cloud/authority/sealing.ts'
+import type { Db } from '../../cloud/persistence/database.ts'
+import { keyPlaceOf } from '../key-place.ts'
+import type { Values } from '../options.ts'
+import { pathExists } from '../path-access.ts'
+import { realPlatform } from '../platform.ts'
+import { secretFiles } from '../secret-files.ts'
+import type { KEYS_CHECK_OPTIONS } from '../settings.ts'
+import { assertOwnKeyFiles, withKnownDatabase } from './known-database.ts'
+
+/** Signing keys that the command shows. */
+const SHOWN_LIMIT = 1_000
+
+/**
+ * Checks that the key files belong to the database, and lists the signing keys. Changes nothing, so that it can also
+ * check a copy of the keys.
+ */
+export async function runKeysCheck(settings: Values<typeof KEYS_CHECK_OPTIONS>): Promise<void> {
+  const place = keyPlaceOf(settings)
+  assertOwnKeyFiles(place, settings.data)
+  if (!pathExists(place.root))
+    throw new Error(`${place.root} does not exist: copy the root key that belongs to this database there`)
+  const { random } = realPlatform()
+  const files = await loadKeyFiles(place, secretFiles, random)
+  const keys = await withKnownDatabase(settings, async ({ reads }) => {
+    assertNamedKeys({ root: await readRoot(reads), sealing: [] }, files)
+    // Opens the secret of each active key, which fails with a foreign master key.
+    await readSigningKeys(reads, INSTALLATION, sealer(files.sealingKeys, random))
+    return signingKeys(reads)
+  })
+  const root = files.root.signer.kid
+  if (settings.json) {
+    process.stdout.write(`${JSON.stringify({ ok: true, root, masterKeys: files.sealingKeys.length, keys })}\n`)
+    return
+  }
+  const lines = keys.map(({ kid, use, state, iss, since }) =>
+    [kid, use.padEnd(9), state.padEnd(8), since, iss].join('  '),
+  )
+  process.stdout.write(
+    [...lines, `${root}  root  ${place.root}`, `${place.master} and ${place.root} belong to this database`, ''].join(
+      '\n',
+    ),
+  )
+}
+
+async function signingKeys(db: Db) {
+  const rows = await db
+    .selectFrom('signing_key')
+    .select(['kid', 'iss', 'key_use', 'state', 'changed_ms'])
+    .where('state', 'in', ['next', 'active', 'retiring', 'revoked'])
+    .orderBy('iss')
+    .orderBy('key_use')
+    .orderBy('created_ms')
+    .limit(SHOWN_LIMIT)
+    .execute()
+  return rows.map((row) => ({
+    kid: row.kid,
+    use: row.key_use,
+    state: row.state,
+    iss: row.iss,
+    since: new Date(row.changed_ms).toISOString(),
+  }))
+}

@@ -1,0 +1,106 @@
+import { noteChange } from '../../cloud/accounts/audit-queries.ts'
+import { tenantOf } from '../../cloud/foundation/caller.ts'
+import { ROLES } from '../../cloud/foundation/roles.ts'
+import { iso } from '../../cloud/operations/fields.ts'
+import { consoleUrlAt, invitationUrl, readConsoleUrl } from '../../cloud/users/console-address.ts'
+import { assertRoleFits, assertStoresOf, invite } from '../../cloud/users/invitations.ts'
+import { Email, toUserRecord } from '../../cloud/users/schema.ts'
+import { deleteUser, findUserOfAccount, listUsers } from '../../cloud/users/user-queries.ts'
+import { WrongUsage, type Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import type { USERS_INVITE_OPTIONS, USERS_LIST_OPTIONS, USERS_REMOVE_OPTIONS } from '../settings.ts'
+import { accountNamed } from './account-named.ts'
+import { withKnownDatabase } from './known-database.ts'
+
+/** Commands for users of the console. They also work while the cloud runs; changes are valid at once. */
+
+/** Actor in the audit log. */
+const ACTOR = 'command line'
+
+function print(json: boolean, object: object, text: string): void {
+  process.stdout.write(`${json ? JSON.stringify(object) : text}\n`)
+}
+
+function accountOf({ account }: { account: string | undefined }): string {
+  if (account === undefined) throw new WrongUsage(['--account NAME is needed: the account of the user'])
+  return account
+}
+
+function emailOf({ email }: { email: string | undefined }): string {
+  const parsed = Email.safeParse(email)
+  if (!parsed.success) throw new WrongUsage(['--email ADDRESS is needed: the e-mail address of the person'])
+  return parsed.data
+}
+
+/**
+ * Invites a person and prints the link. For a user who has accepted before, the link sets a new password and removes
+ * the second factors.
+ */
+export async function runUsersInvite(settings: Values<typeof USERS_INVITE_OPTIONS>): Promise<void> {
+  const { role, store, publicUrl, json } = settings
+  const [account, email] = [accountOf(settings), emailOf(settings)]
+  const storeIds = store === undefined ? null : store.split(',').map((id) => id.trim())
+  const platform = realPlatform()
+  const made = await withKnownDatabase(settings, (database) =>
+    database.write(async (db) => {
+      const consoleUrl = publicUrl === undefined ? await readConsoleUrl(db) : consoleUrlAt(publicUrl)
+      if (consoleUrl === undefined)
+        throw new Error('no cloud has used this database, so its address is unknown: pass --public-url URL')
+      const accountId = await accountNamed(db, account)
+      assertRoleFits(role, storeIds)
+      await assertStoresOf(db, accountId, storeIds ?? [])
+      const { token, userId, expiresMs } = await invite(
+        db,
+        { accountId, email, name: '', role, storeIds, sandboxOnly: false, invitedBy: ACTOR, mayReplace: true },
+        platform,
+      )
+      await noteChange(
+        db,
+        { tenant: tenantOf(accountId, 'live'), actor: ACTOR, operation: 'inviteUser', entity_id: userId },
+        platform,
+      )
+      return { url: invitationUrl(consoleUrl, token), userId, expiresAt: iso(expiresMs) }
+    }),
+  )
+  print(json, made, made.url)
+}
+
+/** Lists the users of an account. */
+export async function runUsersList(settings: Values<typeof USERS_LIST_OPTIONS>): Promise<void> {
+  const account = accountOf(settings)
+  const users = await withKnownDatabase(settings, async ({ reads }) =>
+    (await listUsers(reads, await accountNamed(reads, account))).map(toUserRecord),
+  )
+  const width = Math.max(...ROLES.map((role) => role.length))
+  const lines = users.map((user) =>
+    [user.userId, user.role.padEnd(width), user.status.padEnd(7), user.email, user.storeIds?.join(',') ?? 'all stores']
+      .join('  ')
+      .trimEnd(),
+  )
+  print(
+    settings.json,
+    { users },
+    lines.length > 0 ? lines.join('\n') : 'there are no users: invite one with untag users invite',
+  )
+}
+
+/** Removes a user. Also removes the last owner, because `untag users invite` can make a new one. */
+export async function runUsersRemove(settings: Values<typeof USERS_REMOVE_OPTIONS>): Promise<void> {
+  const [account, email] = [accountOf(settings), emailOf(settings)]
+  const platform = realPlatform()
+  const userId = await withKnownDatabase(settings, (database) =>
+    database.write(async (db) => {
+      const accountId = await accountNamed(db, account)
+      const user = await findUserOfAccount(db, accountId, email)
+      if (!user) throw new Error(`there is no user ${email}: untag users list shows all users`)
+      await deleteUser(db, user.user_id)
+      await noteChange(
+        db,
+        { tenant: tenantOf(accountId, 'live'), actor: ACTOR, operation: 'removeUser', entity_id: user.user_id },
+        platform,
+      )
+      return user.user_id
+    }),
+  )
+  print(settings.json, { userId, email }, `${email} is removed`)
+}

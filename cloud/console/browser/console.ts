@@ -1,0 +1,42 @@
+/** Small additions to htmx. The pages also work without this script. */
+
+/** An event of htmx about a request. */
+interface RequestEvent extends Event {
+  readonly detail: { readonly elt: Element }
+}
+
+/** True while a refresh of the part would disturb the user. */
+function isBusy(part: Element): boolean {
+  return part.querySelector(':popover-open, :is(input, textarea, select):focus') !== null
+}
+
+/** True if nobody sees the part. A part with alarms refreshes nevertheless, because a new alarm sounds. */
+function isUnseen(part: Element): boolean {
+  return document.hidden && part.querySelector('[data-alarms]') === null
+}
+
+// A live part is not replaced while the user types in it or has a menu of it open. It refreshes at the next message.
+document.addEventListener('htmx:beforeRequest', (event) => {
+  const { elt } = (event as RequestEvent).detail
+  if (elt.hasAttribute('data-live') && (isBusy(elt) || isUnseen(elt))) event.preventDefault()
+})
+document.addEventListener('htmx:beforeSwap', (event) => {
+  const { elt } = (event as RequestEvent).detail
+  if (elt.hasAttribute('data-live') && isBusy(elt)) event.preventDefault()
+})
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) return
+  for (const part of document.querySelectorAll('[data-live]')) part.dispatchEvent(new Event('sse:changed'))
+})
+
+document.addEventListener('click', ({ target }) => {
+  if (target instanceof Element && target.closest('[data-print]')) window.print()
+})
+
+// After a rejected form, the cursor is in the first wrong field.
+document.addEventListener('htmx:afterSettle', () => {
+  const wrong = document.querySelector<HTMLElement>('[aria-invalid="true"]')
+  if (wrong && document.activeElement?.hasAttribute('aria-invalid') !== true) wrong.focus()
+})
+
+export {}

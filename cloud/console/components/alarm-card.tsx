@@ -1,0 +1,146 @@
+import type { z } from 'zod'
+import { ALARM_DISPOSITIONS } from '../../../policy/vocabulary.ts'
+import type { fetchAlarms } from '../../protection/records/alarm-operations.ts'
+import type { PageContext, ViewContext } from '../frame/page.ts'
+import { Badge } from './badge.tsx'
+import { TextField } from './fields.tsx'
+import { ActionButton, ActionForm, formId, Submit } from './form.tsx'
+import { Icon } from './icons.tsx'
+import { Moment } from './timeline.tsx'
+
+type Alarm = z.output<typeof fetchAlarms.response>['alarms'][number]
+
+/** Path of an image of this cloud. The security policy of the page blocks images of other addresses. */
+const OWN_IMAGE = /\/images\/[\w-]{43}\.(?:jpg|png|webp)$/
+
+/** What the alarm is about, in a few words. */
+export function whatOf(at: PageContext, { product, reason }: Pick<Alarm, 'product' | 'reason'>): string {
+  const t = at.texts.alarms
+  return product?.name ?? (reason === 'gate_bulk_alarm' ? t.manyItems : t.unknownTag)
+}
+
+/** Name of the gate. */
+export function gateOf(at: PageContext, { gate }: Pick<Alarm, 'gate'>): string {
+  return gate ?? at.texts.alarms.exit
+}
+
+/** An alarm that is not disposed of, with everything that a person at the door does about it. */
+export function AlarmCard({ at, alarm, zoneId }: { at: ViewContext; alarm: Alarm; zoneId: string | undefined }) {
+  const { eventId, state, product, occurredAt, handledByName } = alarm
+  const t = at.texts.alarms
+  const ms = Date.parse(occurredAt)
+  const tag = alarm.epc ?? alarm.tagUid ?? alarm.tagId
+  return (
+    <article class={`card alarm-card ${state === 'open' ? 'alarm' : ''}`} data-alarm={eventId}>
+      <div class="alarm-goods">
+        <Picture url={product?.imageUrl} />
+        <div>
+          <h3>{whatOf(at, alarm)}</h3>
+          <p class="number">
+            {product === undefined ? null : <strong>{at.formats.money(product.price)}</strong>}
+            {product?.brand === undefined ? null : ` · ${product.brand}`}
+          </p>
+          <p>
+            {gateOf(at, alarm)} · <Moment ms={ms} text={at.formats.ago(ms, at.nowMs)} />
+          </p>
+          {product === undefined && tag !== undefined ? <p class="sub number">{t.tag(tag)}</p> : null}
+          {(alarm.times ?? 1) > 1 ? <p class="sub">{t.times(at.formats.number(alarm.times ?? 1))}</p> : null}
+        </div>
+        {state === 'open' ? (
+          <Badge tone="alarm">{t.isNew}</Badge>
+        ) : (
+          <Badge tone="info">{handledByName === undefined ? t.careBySomebody : t.careBy(handledByName)}</Badge>
+        )}
+      </div>
+      <Receipt at={at} alarm={alarm} />
+      <Actions at={at} alarm={alarm} zoneId={zoneId} />
+    </article>
+  )
+}
+
+function Picture({ url }: { url: string | undefined }) {
+  const own = url === undefined ? undefined : OWN_IMAGE.exec(url)?.[0]
+  return own === undefined ? (
+    <span class="alarm-picture">
+      <Icon name="tag" size={32} />
+    </span>
+  ) : (
+    <img class="alarm-picture" src={own} alt="" width={72} height={72} />
+  )
+}
+
+function Receipt({ at, alarm: { receipt } }: { at: ViewContext; alarm: Alarm }) {
+  const t = at.texts.alarms
+  const time = receipt === undefined ? '' : at.formats.clock(Date.parse(receipt.paidAt))
+  const [tone, text] =
+    receipt === undefined
+      ? (['plain', t.noReceipt] as const)
+      : receipt.match === 'item'
+        ? (['ok', t.itemOnReceipt(time)] as const)
+        : (['warn', t.productOnReceipt(time)] as const)
+  return (
+    <p class={`receipt-fit ${tone}`}>
+      <Icon name={tone === 'ok' ? 'check' : tone === 'warn' ? 'warning' : 'info'} size={20} />
+      {text}
+    </p>
+  )
+}
+
+function Actions({ at, alarm, zoneId }: { at: ViewContext; alarm: Alarm; zoneId: string | undefined }) {
+  const t = at.texts.alarms
+  const { eventId, exceptionId, state } = alarm
+  const isRejected = at.form.id === formId('dispose', { eventId })
+  if (isRejected) return <Causes at={at} eventId={eventId} />
+  const id = `cause-${eventId.replaceAll(/[^\w-]/g, '-')}`
+  return (
+    <div class="alarm-actions">
+      {state === 'open' && exceptionId !== undefined ? (
+        <ActionButton at={at} action="acknowledge" about={{ exceptionId }} main>
+          {t.takeCare}
+        </ActionButton>
+      ) : null}
+      <button type="button" class="button" popovertarget={id}>
+        {t.record}
+      </button>
+      {zoneId === undefined ? null : (
+        <ActionForm at={at} action="help" about={{ zoneId, eventId }}>
+          <input type="hidden" name="message" value={t.helpMessage(gateOf(at, alarm), whatOf(at, alarm))} />
+          <Submit main={false}>{t.help}</Submit>
+        </ActionForm>
+      )}
+      <div id={id} class="popover confirm" popover="auto" role="dialog" aria-labelledby={`${id}-title`}>
+        <h2 id={`${id}-title`}>{t.what}</h2>
+        <p>{whatOf(at, alarm)}</p>
+        <Causes at={at} eventId={eventId} />
+        <button type="button" class="button wide" popovertarget={id} popovertargetaction="hide">
+          {at.texts.frame.cancel}
+        </button>
+      </div>
+    </div>
+  )
+}
+
+/** One button for each cause, so that the second tap ends the alarm. */
+function Causes({ at, eventId }: { at: ViewContext; eventId: string }) {
+  const t = at.texts.alarms
+  const isOwn = at.form.id === formId('dispose', { eventId })
+  return (
+    <ActionForm at={at} action="dispose" about={{ eventId }}>
+      <div class="alarm-causes">
+        {ALARM_DISPOSITIONS.map((value) => (
+          <button type="submit" class="button wide" name="disposition" value={value}>
+            {t.causes[value]}
+          </button>
+        ))}
+      </div>
+      <TextField
+        form={isOwn ? at.form : { ...at.form, id: undefined, values: {}, errors: {} }}
+        id={`value-${eventId}`}
+        name="recoveredValue"
+        label={t.recoveredValue}
+        hint={t.recoveredHint}
+        inputmode="decimal"
+      />
+    </ActionForm>
+  )
+}

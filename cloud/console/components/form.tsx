@@ -1,0 +1,91 @@
+import type { Child } from 'hono/jsx'
+import { FRAME_FIELDS } from '../frame/form.ts'
+import type { ViewContext } from '../frame/page.ts'
+import { Notice } from './notice.tsx'
+
+/**
+ * A form that calls an action of the page. It works without scripts: the server answers with a redirect. With scripts,
+ * htmx replaces the content without a scroll. `about` are hidden fields, which also tell apart forms of one action.
+ */
+export function ActionForm({
+  at,
+  action,
+  about = {},
+  children,
+}: {
+  at: ViewContext
+  action: string
+  about?: Readonly<Record<string, string>>
+  children?: Child
+}) {
+  const id = formId(action, about)
+  const isRejected = at.form.id === id
+  const hidden = {
+    [FRAME_FIELDS.csrf]: at.csrfToken,
+    [FRAME_FIELDS.key]: at.newKey(),
+    [FRAME_FIELDS.action]: action,
+    [FRAME_FIELDS.form]: id,
+    [FRAME_FIELDS.mode]: at.mode,
+    [FRAME_FIELDS.store]: at.store?.storeId ?? 'all',
+    ...about,
+  }
+  const { length } = [...at.query]
+  return (
+    <form
+      class="stack"
+      method="post"
+      action={length === 0 ? at.path : `${at.path}?${at.query}`}
+      hx-boost="true"
+      hx-target="#page"
+      hx-select="#page"
+      hx-select-oob="#toasts"
+      hx-swap="outerHTML show:none"
+      hx-push-url="false"
+    >
+      {Object.entries(hidden).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+      {isRejected && at.form.message !== undefined ? (
+        <Notice tone="warn" title={at.texts.errors.form} isUrgent>
+          {at.form.message}
+        </Notice>
+      ) : null}
+      {children}
+    </form>
+  )
+}
+
+/** The id of a form, from its action and its hidden fields. */
+export function formId(action: string, about: Readonly<Record<string, string>>): string {
+  return [action, ...Object.values(about)].join(' ')
+}
+
+/** The button that sends a form. */
+export function Submit({ children, main = true, wide = false }: { children?: Child; main?: boolean; wide?: boolean }) {
+  return (
+    <button type="submit" class={['button', main ? 'main' : '', wide ? 'wide' : ''].join(' ').trim()}>
+      {children}
+    </button>
+  )
+}
+
+/** A form of one button. */
+export function ActionButton({
+  at,
+  action,
+  about,
+  main = false,
+  children,
+}: {
+  at: ViewContext
+  action: string
+  about?: Readonly<Record<string, string>>
+  main?: boolean
+  children?: Child
+}) {
+  return (
+    <ActionForm at={at} action={action} {...(about && { about })}>
+      <Submit main={main}>{children}</Submit>
+    </ActionForm>
+  )
+}

@@ -1,0 +1,223 @@
+import type { Child } from 'hono/jsx'
+import { otherLanguage } from '../../../policy/page-language.ts'
+import type { ConsoleAssets } from '../frame/assets.ts'
+import { HTMX_CONFIG } from '../frame/headers.ts'
+import { NAVIGATION_GROUPS, type ConsolePage, type PageContext } from '../frame/page.ts'
+import type { ConsoleTexts } from '../texts/catalogue.ts'
+import { AccountMenu, ModeSwitch, StoreSwitch } from './header-menus.tsx'
+import { Icon } from './icons.tsx'
+import { Mark } from './mark.tsx'
+import { Toasts } from './notice.tsx'
+
+/** Maximum number of pages in the bottom bar of a phone. The others are behind “More”. */
+const TABS = 4
+
+/** What the frame draws around a page. */
+export interface FrameProps {
+  at: PageContext
+  csrfToken: string
+  assets: ConsoleAssets
+  /** Pages of the navigation that the user may open. */
+  pages: readonly ConsolePage[]
+  title: string
+  lead?: string | undefined
+  toast?: string | undefined
+  /** Address of the event stream of the page's topics; undefined if the page is not live. */
+  liveHref?: string | undefined
+  children?: Child
+}
+
+/** Head of every document of the console. */
+export function Head({ title, assets, mode }: { title: string; assets: ConsoleAssets; mode?: string }) {
+  return (
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover" />
+      <meta name="robots" content="noindex" />
+      <meta name="htmx-config" content={HTMX_CONFIG} />
+      <meta name="theme-color" content={mode === 'test' ? '#ffc83d' : '#102a31'} />
+      <title>{`${title} · untag`}</title>
+      <link rel="icon" href={assets.href('mark.svg')} type="image/svg+xml" />
+      <link rel="stylesheet" href={assets.href('console.css')} />
+      <script src={assets.href('htmx.js')} defer></script>
+      <script src={assets.href('sse.js')} defer></script>
+      <script src={assets.href('console.js')} defer></script>
+      <script src={assets.href('alarms.js')} defer></script>
+    </head>
+  )
+}
+
+/** A page with navigation, header and content. */
+export function Frame(props: FrameProps) {
+  const { at, assets, title, lead, toast, liveHref, children } = props
+  const texts = at.texts.frame
+  const isTest = at.mode === 'test'
+  return (
+    <html lang={at.language} class={isTest ? 'is-test' : undefined}>
+      <Head title={title} assets={assets} mode={at.mode} />
+      <body>
+        <a class="skip" href="#content">
+          {texts.skip}
+        </a>
+        {isTest ? (
+          <div class="ribbon">
+            <p>{texts.testRibbon}</p>
+          </div>
+        ) : null}
+        <div class="frame">
+          <SideBar {...props} />
+          <div class="main-column">
+            <TopBar {...props} />
+            <main
+              class="content"
+              id="content"
+              tabindex={-1}
+              {...(liveHref && { 'hx-ext': 'sse', 'sse-connect': liveHref })}
+            >
+              <div id="page">
+                <div class="page-head">
+                  <div>
+                    <h1>{title}</h1>
+                    {lead === undefined ? null : <p>{lead}</p>}
+                  </div>
+                </div>
+                {children}
+              </div>
+            </main>
+          </div>
+          <BottomBar {...props} />
+        </div>
+        <Toasts message={toast} />
+      </body>
+    </html>
+  )
+}
+
+function NavigationLink({ page, at, size }: { page: ConsolePage; at: PageContext; size?: number }) {
+  return (
+    <a class="nav-link" href={page.path} {...currentOf(page, at)}>
+      <Icon name={page.navigation?.icon ?? 'more'} {...(size !== undefined && { size })} />
+      {page.title(at.texts)}
+    </a>
+  )
+}
+
+function currentOf(page: ConsolePage, at: PageContext) {
+  const isBelow = page.path !== '/console' && at.path.startsWith(`${page.path}/`)
+  return at.path === page.path || isBelow ? { 'aria-current': 'page' as const } : {}
+}
+
+function SideBar({ at, pages }: FrameProps) {
+  const texts = at.texts.frame
+  return (
+    <div class="side">
+      <div class="side-inner">
+        <a class="brand" href="/console">
+          <Mark /> untag
+        </a>
+        <nav aria-label={texts.navigation}>
+          {NAVIGATION_GROUPS.map((group) => {
+            const own = pages.filter(({ navigation }) => navigation?.group === group)
+            return own.length === 0 ? null : (
+              <div class="nav-group">
+                <p>{texts.groups[group]}</p>
+                {own.map((page) => (
+                  <NavigationLink page={page} at={at} />
+                ))}
+              </div>
+            )
+          })}
+        </nav>
+        <p class="side-foot">{at.store?.tradingName ?? texts.allStores}</p>
+      </div>
+    </div>
+  )
+}
+
+function TopBar({ at, csrfToken }: FrameProps) {
+  return (
+    <header class="top">
+      <a class="brand" href="/console" aria-label="untag">
+        <Mark /> <b>untag</b>
+      </a>
+      <StoreSwitch at={at} />
+      <span class="space"></span>
+      <ModeSwitch at={at} />
+      <AccountMenu at={at} csrfToken={csrfToken} />
+    </header>
+  )
+}
+
+function BottomBar({ at, pages }: FrameProps) {
+  const texts = at.texts.frame
+  const tabs = pages.length > TABS + 1 ? pages.slice(0, TABS) : pages
+  return (
+    <nav class="bottom" aria-label={texts.navigation}>
+      {tabs.map((page) => (
+        <a class="tab" href={page.path} {...currentOf(page, at)}>
+          <Icon name={page.navigation?.icon ?? 'more'} size={24} />
+          <span>{page.title(at.texts)}</span>
+        </a>
+      ))}
+      {tabs.length === pages.length ? null : (
+        <>
+          <button type="button" class="tab" popovertarget="more-pages">
+            <Icon name="more" size={24} />
+            <span>{texts.more}</span>
+          </button>
+          <div id="more-pages" class="popover" popover="auto" role="dialog" aria-label={texts.allPages}>
+            {pages.map((page) => (
+              <a class="menu-item" href={page.path} {...currentOf(page, at)}>
+                <Icon name={page.navigation?.icon ?? 'more'} />
+                {page.title(at.texts)}
+              </a>
+            ))}
+          </div>
+        </>
+      )}
+    </nav>
+  )
+}
+
+/** A page without navigation: sign-in, an invitation, an error while signed out. */
+export function AlonePage({
+  title,
+  language,
+  texts,
+  assets,
+  otherHref,
+  children,
+}: {
+  title: string
+  language: 'en' | 'de'
+  texts: ConsoleTexts
+  assets: ConsoleAssets
+  /** Address of this page in the other language. */
+  otherHref: string
+  children?: Child
+}) {
+  const other = otherLanguage(language)
+  return (
+    <html lang={language}>
+      <Head title={title} assets={assets} />
+      <body>
+        <div class="alone">
+          <main>
+            <p class="brand">
+              <Mark size={36} /> untag
+            </p>
+            <div class="card stack">
+              <h1>{title}</h1>
+              {children}
+            </div>
+            <footer>
+              <a class="button quiet" href={otherHref} lang={other} hreflang={other}>
+                {texts.frame.otherLanguage}
+              </a>
+            </footer>
+          </main>
+        </div>
+      </body>
+    </html>
+  )
+}

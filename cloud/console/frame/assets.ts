@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { packageFile } from '../../http/package-file.ts'
+import { staticDocument, type StaticDocument } from '../../http/static-document.ts'
+import { STYLE } from '../style/style.ts'
+import { MARK } from '../components/mark.tsx'
+
+const SCRIPT = 'text/javascript; charset=utf-8'
+
+/** Stylesheet, scripts and mark of the console. */
+export interface ConsoleAssets {
+  /** Address of a file. It contains a hash of all files, so that browsers may store them for ever. */
+  href(name: AssetName): string
+  answer(build: string, name: string): StaticDocument | undefined
+}
+
+const NAMES = ['console.css', 'htmx.js', 'sse.js', 'console.js', 'alarms.js', 'mark.svg'] as const
+export type AssetName = (typeof NAMES)[number]
+
+/** Reads the files into memory. */
+export function readConsoleAssets(): ConsoleAssets {
+  const texts: Record<AssetName, readonly [text: string, type: string]> = {
+    'console.css': [STYLE, 'text/css; charset=utf-8'],
+    'htmx.js': [packageFile('htmx.org', 'htmx.min.js'), SCRIPT],
+    'sse.js': [packageFile('htmx-ext-sse', 'sse.min.js'), SCRIPT],
+    'console.js': [ownScript('console.js'), SCRIPT],
+    'alarms.js': [ownScript('alarms.js'), SCRIPT],
+    'mark.svg': [MARK, 'image/svg+xml'],
+  }
+  const hash = createHash('sha256')
+  for (const name of NAMES) hash.update(name).update('\0').update(texts[name][0]).update('\0')
+  const build = hash.digest('hex').slice(0, 16)
+  const forEver = { 'cache-control': 'public, max-age=31536000, immutable' }
+  const documents = new Map<string, StaticDocument>(
+    NAMES.map((name) => [name, staticDocument(texts[name][0], texts[name][1], forEver)]),
+  )
+  return {
+    href: (name) => `/console/assets/${build}/${name}`,
+    answer: (asked, name) => (asked === build ? documents.get(name) : undefined),
+  }
+}
+
+/** A compiled script of the console. Tests run the sources, so they use the script of the last build. */
+function ownScript(name: string): string {
+  const here = import.meta.dirname
+  const folder = existsSync(join(here, 'assets.ts')) ? join(here, '../../../dist/cloud/console') : join(here, '..')
+  const file = join(folder, 'browser', name)
+  return existsSync(file) ? `(() => {${readFileSync(file, 'utf8').replace(/^export \{\};?$/m, '')}})()` : ''
+}

@@ -1,0 +1,90 @@
+import type { Context } from 'hono'
+import { getCookie, setCookie } from 'hono/cookie'
+import { isLanguage, LANGUAGE_COOKIE, pageLanguage, type Language } from '../../../policy/page-language.ts'
+import type { Mode } from '../../foundation/caller.ts'
+import { asFailure } from '../../http/as-failure.ts'
+import type { OperationResult } from '../../operations/call-context.ts'
+import type { Operation } from '../../operations/operation.ts'
+import { fetchStores } from '../../store-operations/read-stores.ts'
+import type { Store } from '../../stores/schema.ts'
+import { consoleFormats, consoleTexts } from '../texts/catalogue.ts'
+import type { ConsoleSession } from './access.ts'
+import type { ConsolePage, PageContext } from './page.ts'
+import type { Preferences } from './preferences.ts'
+
+/** Maximum number of stores in the switcher. */
+const STORES_LIMIT = 200
+/** Query parameters of the switches in the header. They are no filters of a page. */
+const SWITCHES = ['lang', 'mode', 'store']
+
+/** Sources of a page's context. */
+interface ContextSources {
+  readonly session: ConsoleSession
+  readonly page: ConsolePage | undefined
+  readonly preferences: Preferences
+  readonly language: Language
+  readonly nowMs: number
+  readonly pages: readonly ConsolePage[]
+  perform(operation: Operation, mode: Mode, input: Record<string, unknown>): Promise<OperationResult>
+}
+
+/** Makes the context of a page. Reads the stores of the user. */
+export async function contextOf(c: Context, sources: ContextSources): Promise<PageContext> {
+  const { session, page, pages, preferences, language, nowMs, perform } = sources
+  const { mode } = preferences
+  const run = async (operation: Operation, input: Record<string, unknown>) =>
+    JSON.parse((await perform(operation, mode, input)).body) as Record<string, unknown>
+  const runIfAllowed = async (operation: Operation, input: Record<string, unknown>) => {
+    try {
+      return await run(operation, input)
+    } catch (error) {
+      if (asFailure(error).code !== 'permission-denied') throw error
+      return undefined
+    }
+  }
+  const found = await runIfAllowed(fetchStores, { limit: STORES_LIMIT })
+  const stores = (found?.['stores'] ?? []) as readonly Store[]
+  const query = new URLSearchParams(new URL(c.req.url).search)
+  for (const name of SWITCHES) query.delete(name)
+  return {
+    user: session.user,
+    mode,
+    stores,
+    store: chosenStore(stores, preferences.storeId, page?.scope ?? 'account'),
+    language,
+    texts: consoleTexts(language),
+    formats: consoleFormats(language),
+    nowMs,
+    path: c.req.path,
+    query,
+    params: page ? (c.req.param() as Record<string, string>) : {},
+    has: (roles) => roles.includes(session.user.role),
+    opens: (path) => pages.some((each) => each.path === path && each.roles.includes(session.user.role)),
+    run: run as PageContext['run'],
+    runIfAllowed: runIfAllowed as PageContext['runIfAllowed'],
+  }
+}
+
+function chosenStore(
+  stores: readonly Store[],
+  storeId: string | undefined,
+  scope: ConsolePage['scope'],
+): Store | undefined {
+  const chosen = stores.find((store) => store.storeId === storeId)
+  if (chosen || (storeId === 'all' && scope === 'account')) return chosen
+  return stores[0]
+}
+
+/** Language: the switch of the header, else the cookie, else the setting of the user, else the browser. */
+export function languageOf(c: Context, session: ConsoleSession | undefined, isSecure: boolean): Language {
+  const requested = c.req.query('lang')
+  const remembered = getCookie(c, LANGUAGE_COOKIE)
+  if (isLanguage(requested) && requested !== remembered)
+    setCookie(c, LANGUAGE_COOKIE, requested, { path: '/', httpOnly: true, sameSite: 'Lax', secure: isSecure })
+  return pageLanguage({
+    requested,
+    remembered,
+    configured: session?.user.language,
+    accepted: c.req.header('accept-language'),
+  })
+}

@@ -1,0 +1,104 @@
+import type { Context } from 'hono'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
+import { Failure } from '../../foundation/failure.ts'
+import type { ConsoleTexts } from '../texts/catalogue.ts'
+
+/** Maximum number of fields of a form. */
+const FIELDS_LIMIT = 200
+
+/** Hidden fields that the frame adds to each form. */
+export const FRAME_FIELDS = {
+  csrf: '_csrf',
+  key: '_key',
+  action: '_action',
+  form: '_form',
+  mode: '_mode',
+  store: '_store',
+} as const
+
+/** Fields of a sent form. Texts are trimmed. */
+export class FormFields {
+  readonly #fields: URLSearchParams
+
+  constructor(fields: URLSearchParams) {
+    this.#fields = fields
+  }
+
+  /** The text of a field; undefined if it is missing or empty. */
+  text(name: string): string | undefined {
+    const text = this.#fields.get(name)?.replaceAll('\r\n', '\n').trim()
+    return text === '' ? undefined : text
+  }
+
+  /** A number, also with a decimal comma. A text that is no number stays a text, so that the operation rejects it. */
+  number(name: string): number | string | undefined {
+    const text = this.text(name)
+    if (text === undefined) return undefined
+    return /^-?\d{1,12}(?:[.,]\d{1,6})?$/.test(text) ? Number(text.replace(',', '.')) : text
+  }
+
+  /** True if a checkbox is set. */
+  isSet(name: string): boolean {
+    return this.#fields.has(name)
+  }
+
+  /** All values of a field. */
+  all(name: string): string[] {
+    return this.#fields.getAll(name)
+  }
+
+  /** The fields as they were sent, without those of the frame and without passwords and PINs. */
+  values(): Record<string, string> {
+    const isKept = (name: string) => !name.startsWith('_') && !/password|pin|code/i.test(name)
+    return Object.fromEntries([...this.#fields].filter(([name]) => isKept(name)))
+  }
+}
+
+/** Values and errors of the form that was sent. Empty if none was rejected. */
+export interface FormState {
+  /** The form's `_form`, which tells apart forms of one action. */
+  readonly id: string | undefined
+  readonly values: Readonly<Record<string, string>>
+  /** Error text by name of the field. */
+  readonly errors: Readonly<Record<string, string>>
+  /** What happened, and what to do. */
+  readonly message: string | undefined
+}
+
+export const NO_FORM: FormState = { id: undefined, values: {}, errors: {}, message: undefined }
+
+/** State of a form that an operation rejected. */
+export function rejectedForm(form: FormFields, failure: Failure, texts: ConsoleTexts): FormState {
+  const { details = [], reason } = failure.extras
+  const byCode: Readonly<Record<string, string>> = texts.errors.fields
+  const errors: Record<string, string> = {}
+  for (const { path, code, message } of details) errors[path.split(/[.[]/)[0] ?? path] ??= byCode[code] ?? message
+  const isField = failure.code === 'invalid-argument' && details.length > 0
+  const why = isField || reason === undefined ? '' : ` (${failure.message})`
+  return {
+    id: form.text(FRAME_FIELDS.form),
+    values: form.values(),
+    errors,
+    message: `${texts.errors.codes[failure.code]}${why}`,
+  }
+}
+
+/** Parses the body of a form. Throws 400 or 415. */
+export function parseForm(c: Context, body: Uint8Array): FormFields {
+  const type = c.req.header('content-type') ?? ''
+  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type))
+    throw new Failure('unsupported-media-type', 'send the form as application/x-www-form-urlencoded')
+  const fields = new URLSearchParams(new TextDecoder().decode(body))
+  if (fields.size > FIELDS_LIMIT) throw new Failure('invalid-argument', `the form has more than ${FIELDS_LIMIT} fields`)
+  return new FormFields(fields)
+}
+
+/**
+ * True if a page of this console sent the form: the form contains the secret of the session, and the browser names no
+ * other origin.
+ */
+export function isOwnForm(c: Context, form: FormFields, csrfToken: string): boolean {
+  const site = c.req.header('sec-fetch-site')
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
+  return secretsEqual(csrfToken, form.text(FRAME_FIELDS.csrf))
+}

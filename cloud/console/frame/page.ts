@@ -1,0 +1,119 @@
+import type { Child } from 'hono/jsx'
+import type { z } from 'zod'
+import type { Language } from '../../../policy/page-language.ts'
+import type { Mode } from '../../foundation/caller.ts'
+import type { Operation, TypedOperation } from '../../operations/operation.ts'
+import type { Store } from '../../stores/schema.ts'
+import type { ConsoleTexts } from '../texts/catalogue.ts'
+import type { Formats } from '../texts/formats.ts'
+import type { Role } from '../../foundation/roles.ts'
+import type { ConsoleUser } from './access.ts'
+import type { FormFields, FormState } from './form.ts'
+
+/** Groups of the navigation, in their order. */
+export const NAVIGATION_GROUPS = ['work', 'operations', 'settings'] as const
+export type NavigationGroup = (typeof NAVIGATION_GROUPS)[number]
+
+/** Name of an icon in components/icons.tsx. */
+export type IconName =
+  | 'today'
+  | 'alarm'
+  | 'check'
+  | 'chat'
+  | 'orders'
+  | 'stock'
+  | 'people'
+  | 'money'
+  | 'device'
+  | 'store'
+  | 'chart'
+  | 'settings'
+  | 'more'
+  | 'warning'
+  | 'info'
+  | 'down'
+  | 'out'
+  | 'language'
+  | 'tag'
+
+/** What loaders and views know about a request. */
+export interface PageContext {
+  readonly user: ConsoleUser
+  readonly mode: Mode
+  /** Stores that the user may see, at most `STORES_LIMIT`. */
+  readonly stores: readonly Store[]
+  /** The chosen store. Undefined: all stores, only on pages with the scope `account`. */
+  readonly store: Store | undefined
+  readonly language: Language
+  readonly texts: ConsoleTexts
+  readonly formats: Formats
+  readonly nowMs: number
+  /** Path of the page, without a query. */
+  readonly path: string
+  readonly query: URLSearchParams
+  /** Values of `:name` in the path. */
+  readonly params: Readonly<Record<string, string>>
+  /** True if the user has one of these roles. */
+  has(roles: readonly Role[]): boolean
+  /** True if there is a page at this path that the user may open. */
+  opens(path: string): boolean
+  /** Calls an operation with the rights of the user. Throws a `Failure`. */
+  run<I extends z.ZodType, O extends z.ZodType>(
+    operation: TypedOperation<string, I, O>,
+    input: z.input<I> & Record<string, unknown>,
+  ): Promise<z.output<O>>
+  /** Like `run`; undefined if the role of the user or the package of the store does not allow the operation. */
+  runIfAllowed<I extends z.ZodType, O extends z.ZodType>(
+    operation: TypedOperation<string, I, O>,
+    input: z.input<I> & Record<string, unknown>,
+  ): Promise<z.output<O> | undefined>
+}
+
+/** What a view draws. */
+export interface ViewContext<D = unknown> extends PageContext {
+  readonly data: D
+  /** State of the form that was sent and rejected. */
+  readonly form: FormState
+  readonly csrfToken: string
+  /** A new Idempotency-Key for a form. */
+  newKey(): string
+}
+
+/** A button or form of a page. It calls one operation. */
+export interface PageAction {
+  readonly operation: Operation
+  /** Roles that may use it. Default: all roles of the page. */
+  readonly roles?: readonly Role[]
+  /** Request of the operation. The operation validates it, so values may be missing or wrong. */
+  input(form: FormFields, at: PageContext): Record<string, unknown>
+  /** The message after success. */
+  done(texts: ConsoleTexts): string
+  /** Address to show after success. Default: the page itself. */
+  next?(result: Record<string, unknown>, at: PageContext): string
+  /** Draws the answer instead of the page, for secrets that are shown once. The browser is then not redirected. */
+  show?(result: Record<string, unknown>, at: ViewContext): Child
+}
+
+/** One page of the console. Add it to pages/registry.ts. */
+export interface ConsolePage<D = unknown> {
+  /** Path such as `/console/agents` or `/console/orders/:orderId`. */
+  readonly path: `/console${string}`
+  readonly roles: readonly Role[]
+  /** `store`: the page shows one store. `account`: it may also show all stores. */
+  readonly scope: 'store' | 'account'
+  /** Place in the navigation; undefined: the page is not in it. */
+  readonly navigation?: { readonly group: NavigationGroup; readonly icon: IconName }
+  /** Topics after whose changes the page's live regions reload, see frame/live.ts. */
+  readonly live?: readonly string[]
+  readonly actions?: Readonly<Record<string, PageAction>>
+  title(texts: ConsoleTexts): string
+  /** A sentence below the title. */
+  lead?(at: ViewContext<D>): string | undefined
+  load(at: PageContext): Promise<D>
+  view(at: ViewContext<D>): Child
+}
+
+/** Declares a page. `D` is what `load` returns and `view` draws. */
+export function page<D>(declaration: ConsolePage<D>): ConsolePage {
+  return declaration as ConsolePage
+}

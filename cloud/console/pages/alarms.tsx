@@ -1,0 +1,228 @@
+import type { z } from 'zod'
+import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
+import { fetchZones, requestAssistance } from '../../assistance/operations.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
+import { iso } from '../../operations/fields.ts'
+import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
+import { disposeAlarm } from '../../protection/records/dispose-alarm.ts'
+import { acknowledgeException } from '../../protection/records/exception-operations.ts'
+import { AlarmCard, gateOf, whatOf } from '../components/alarm-card.tsx'
+import { Card, Figures } from '../components/card.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { Select } from '../components/fields.tsx'
+import { FilterBar, Results } from '../components/filter-bar.tsx'
+import { Icon } from '../components/icons.tsx'
+import { Live } from '../components/live.tsx'
+import { Pagination } from '../components/pagination.tsx'
+import { Table } from '../components/table.tsx'
+import { Moment } from '../components/timeline.tsx'
+import { page, type ViewContext } from '../frame/page.ts'
+
+type Alarms = z.output<typeof fetchAlarms.response>
+type Alarm = Alarms['alarms'][number]
+
+/** Alarms that the page shows at once. */
+const SHOWN_LIMIT = 20
+const DAY_MS = 24 * 3_600_000
+const NO_ALARMS: Alarms = { success: true, alarms: [], total: 0 }
+
+/** What the page shows. */
+interface AlarmsView {
+  readonly open: Alarms
+  readonly acknowledged: Alarms
+  readonly disposed: Alarms
+  /** Number of alarms with a recorded cause in the last 24 hours. */
+  readonly recorded: number
+  readonly cause: AlarmDisposition | undefined
+  /** Zone in which the page calls help; undefined: the store has none, or its package has no assistance. */
+  readonly zoneId: string | undefined
+}
+
+/** Alarms at the exits, for the person at the door. */
+export const alarmsPage = page<AlarmsView>({
+  path: '/console/alarms',
+  roles: rolesFrom('associate'),
+  scope: 'store',
+  navigation: { group: 'work', icon: 'alarm' },
+  live: ['protection', 'agents', 'payments', 'scan and go'],
+  title: (texts) => texts.alarms.title,
+  lead: (at) => at.texts.alarms.lead,
+  actions: {
+    acknowledge: {
+      operation: acknowledgeException,
+      input: (form) => ({ exceptionId: form.text('exceptionId') }),
+      done: (texts) => texts.alarms.takenCare,
+    },
+    dispose: {
+      operation: disposeAlarm,
+      input(form) {
+        const disposition = form.text('disposition')
+        const recoveredValue = disposition === 'real' ? form.number('recoveredValue') : undefined
+        return {
+          eventId: form.text('eventId'),
+          disposition,
+          ...(recoveredValue !== undefined && { recoveredValue }),
+        }
+      },
+      done: (texts) => texts.alarms.saved,
+    },
+    help: {
+      operation: requestAssistance,
+      input: (form) => ({ zoneId: form.text('zoneId'), message: form.text('message') }),
+      done: (texts) => texts.alarms.helpCalled,
+    },
+  },
+  async load(at) {
+    const storeId = at.store?.storeId ?? ''
+    const cause = ALARM_DISPOSITIONS.find((each) => each === at.query.get('cause'))
+    const cursor = at.query.get('cursor') ?? undefined
+    const read = async (filter: { state: Alarm['state']; [name: string]: unknown }) =>
+      (await at.runIfAllowed(fetchAlarms, { storeId, limit: SHOWN_LIMIT, ...filter })) ?? NO_ALARMS
+    const zones = (await at.runIfAllowed(fetchZones, { storeId }))?.zones ?? []
+    return {
+      open: await read({ state: 'open' }),
+      acknowledged: await read({ state: 'acknowledged' }),
+      disposed: await read({
+        state: 'disposed',
+        ...(cause && { disposition: cause }),
+        ...(cursor !== undefined && { cursor }),
+      }),
+      recorded: (await read({ state: 'disposed', since: iso(at.nowMs - DAY_MS), limit: 1 })).total,
+      cause,
+      zoneId: zones[0]?.zoneId,
+    }
+  },
+  view: (at) => (
+    <div class="stack wide">
+      <Live at={at} id="alarm-figures">
+        <Summary at={at} {...at.data} />
+      </Live>
+      <SoundSwitch at={at} />
+      <Live at={at} id="alarms">
+        <Open at={at} {...at.data} />
+      </Live>
+      <History at={at} {...at.data} />
+    </div>
+  ),
+})
+
+/** Figures, and for the script (browser/alarms.ts) the ids of open alarms. Nothing in this part delays its refresh. */
+function Summary({ at, open, acknowledged, recorded }: { at: ViewContext } & AlarmsView) {
+  const t = at.texts.alarms
+  const { number } = at.formats
+  return (
+    <div data-alarms={open.alarms.map(({ eventId }) => eventId).join(' ')}>
+      <h2 class="spoken">{t.summary}</h2>
+      <div class="alarm-figures">
+        <Figures
+          figures={[
+            { label: t.waiting, value: number(open.total), ...(open.total > 0 && { tone: 'alarm' }) },
+            { label: t.inProgress, value: number(acknowledged.total) },
+            { label: t.recorded, value: number(recorded) },
+          ]}
+        />
+      </div>
+    </div>
+  )
+}
+
+/** The switch works by browser/alarms.ts, which also shows it. */
+function SoundSwitch({ at }: { at: ViewContext }) {
+  const t = at.texts.alarms
+  return (
+    <div class="row" data-sound hidden>
+      <button type="button" class="button" aria-pressed="true">
+        <Icon name="alarm" /> {t.sound}: <span data-when="on">{t.soundOn}</span>
+        <span data-when="off" hidden>
+          {t.soundOff}
+        </span>
+      </button>
+      <span class="soft small" data-when="blocked" hidden>
+        {t.soundHint}
+      </span>
+    </div>
+  )
+}
+
+function Open({ at, open, acknowledged, zoneId }: { at: ViewContext } & AlarmsView) {
+  const t = at.texts.alarms
+  const alarms = [...open.alarms, ...acknowledged.alarms]
+  const hidden = open.total - open.alarms.length
+  if (alarms.length === 0)
+    return (
+      <Card title={t.now}>
+        <EmptyState title={t.none}>{t.noneText}</EmptyState>
+      </Card>
+    )
+  return (
+    <section class="stack" aria-label={t.now}>
+      {alarms.map((alarm) => (
+        <AlarmCard at={at} alarm={alarm} zoneId={zoneId} />
+      ))}
+      {hidden > 0 ? <p class="soft">{t.more(at.formats.number(hidden))}</p> : null}
+      <details class="soft small prose compared">
+        <summary>{t.compared}</summary>
+        <p>{t.comparedText}</p>
+      </details>
+    </section>
+  )
+}
+
+function History({ at, disposed, cause }: { at: ViewContext } & AlarmsView) {
+  const t = at.texts.alarms
+  return (
+    <section class="stack">
+      <h2>{t.history}</h2>
+      <FilterBar at={at}>
+        <Select
+          form={at.form}
+          name="cause"
+          label={t.cause}
+          value={cause ?? ''}
+          choices={[
+            { value: '', label: t.allCauses },
+            ...ALARM_DISPOSITIONS.map((value) => ({ value, label: t.causes[value] })),
+          ]}
+        />
+      </FilterBar>
+      <Results>
+        <Card flush>
+          {disposed.alarms.length === 0 ? (
+            <EmptyState title={t.noHistory}>{t.noHistoryText}</EmptyState>
+          ) : (
+            <Recorded at={at} alarms={disposed.alarms} />
+          )}
+        </Card>
+        <Pagination at={at} shown={disposed.alarms.length} total={disposed.total} nextCursor={disposed.nextCursor} />
+      </Results>
+    </section>
+  )
+}
+
+function Recorded({ at, alarms }: { at: ViewContext; alarms: readonly Alarm[] }) {
+  const t = at.texts.alarms
+  return (
+    <Table
+      caption={t.history}
+      rows={alarms}
+      columns={[
+        { label: t.product, kind: 'head', cell: (alarm) => whatOf(at, alarm) },
+        { label: t.cause, cell: ({ disposition }) => (disposition === undefined ? '–' : t.causes[disposition]) },
+        {
+          label: t.recovered,
+          kind: 'number',
+          cell: ({ recoveredValue }) => (recoveredValue === undefined ? '–' : at.formats.money(recoveredValue)),
+        },
+        { label: t.gate, cell: (alarm) => gateOf(at, alarm) },
+        { label: t.by, cell: ({ handledByName }) => handledByName ?? '–' },
+        {
+          label: t.time,
+          cell: ({ disposedAt, occurredAt }) => {
+            const ms = Date.parse(disposedAt ?? occurredAt)
+            return <Moment ms={ms} text={at.formats.moment(ms)} />
+          },
+        },
+      ]}
+    />
+  )
+}

@@ -1,0 +1,122 @@
+import type { z } from 'zod'
+import { rolesFrom } from '../../foundation/roles.ts'
+import { approveCheckout } from '../../scan-and-go/approval-operations.ts'
+import { fetchPurchaseHistory } from '../../scan-and-go/history-operations.ts'
+import { Badge } from '../components/badge.tsx'
+import { Card } from '../components/card.tsx'
+import { Confirm } from '../components/confirm.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { ActionButton } from '../components/form.tsx'
+import { Live } from '../components/live.tsx'
+import { Pagination } from '../components/pagination.tsx'
+import { List } from '../components/table.tsx'
+import { page, type ViewContext } from '../frame/page.ts'
+
+type Basket = z.output<typeof fetchPurchaseHistory.response>['purchases'][number]
+
+/** What the page shows. */
+interface ApprovalsView {
+  readonly baskets: readonly Basket[]
+  readonly total: number
+  readonly nextCursor: string | undefined
+}
+
+/** Baskets on a page: few, so that the page stays short on a phone. */
+const PAGE = 20
+
+/** Baskets that wait until a person has checked the age of the shopper, or the goods. */
+export const approvalsPage = page<ApprovalsView>({
+  path: '/console/approvals',
+  roles: rolesFrom('associate'),
+  scope: 'store',
+  navigation: { group: 'work', icon: 'check' },
+  live: ['scan and go', 'payments'],
+  title: (texts) => texts.approvals.title,
+  lead: (at) => at.texts.approvals.lead,
+  actions: {
+    approve: {
+      operation: approveCheckout,
+      input: (form) => ({ purchaseId: form.text('purchaseId'), approved: true }),
+      done: (texts) => texts.approvals.approved,
+    },
+    refuse: {
+      operation: approveCheckout,
+      input: (form) => ({ purchaseId: form.text('purchaseId'), approved: false }),
+      done: (texts) => texts.approvals.refused,
+    },
+  },
+  async load(at) {
+    const storeId = at.store?.storeId ?? ''
+    const cursor = at.query.get('cursor') ?? undefined
+    const found = await at.runIfAllowed(fetchPurchaseHistory, {
+      storeId,
+      awaitingApproval: true,
+      limit: PAGE,
+      ...(cursor !== undefined && { cursor }),
+    })
+    return { baskets: found?.purchases ?? [], total: found?.total ?? 0, nextCursor: found?.nextCursor }
+  },
+  view: (at) => (
+    <Live at={at} id="approvals">
+      {at.data.baskets.length === 0 ? (
+        <Card>
+          <EmptyState title={at.texts.approvals.nothing}>{at.texts.approvals.nothingText}</EmptyState>
+        </Card>
+      ) : (
+        at.data.baskets.map((basket) => <BasketCard at={at} basket={basket} />)
+      )}
+      <Pagination at={at} shown={at.data.baskets.length} total={at.data.total} nextCursor={at.data.nextCursor} />
+    </Live>
+  ),
+})
+
+function BasketCard({ at, basket }: { at: ViewContext; basket: Basket }) {
+  const t = at.texts.approvals
+  const { transactionId: purchaseId, items, total, receipt } = basket
+  const reason = basket.approvalReason === 'age' ? t.age : t.spotCheck
+  const pieces = items.reduce((sum, { quantity }) => sum + quantity, 0)
+  return (
+    <Card
+      flush
+      title={reason.title}
+      aside={<Badge tone="warn">{t.waits(at.formats.ago(receipt.createdAt, at.nowMs))}</Badge>}
+    >
+      <List>
+        <li>
+          <div>
+            {reason.todo}
+            <span class="sub">{t.about(at.formats.number(pieces), purchaseId.slice(-6))}</span>
+          </div>
+        </li>
+        {items.map(({ name, quantity, price }) => (
+          <li>
+            <div>
+              <span class="number">{at.formats.number(quantity)} ×</span> <strong>{name}</strong>
+            </div>
+            <span class="number">{at.formats.money(price * quantity)}</span>
+          </li>
+        ))}
+        <li>
+          <strong>{t.total}</strong>
+          <strong class="number">{at.formats.money(total)}</strong>
+        </li>
+        <li>
+          <div class="row">
+            <ActionButton at={at} action="approve" about={{ purchaseId }} main>
+              {reason.approve}
+            </ActionButton>
+            <Confirm
+              at={at}
+              action="refuse"
+              about={{ purchaseId }}
+              label={t.refuse}
+              question={t.refuseQuestion}
+              explanation={t.refuseText}
+              confirm={t.refuseConfirm}
+            />
+          </div>
+        </li>
+      </List>
+    </Card>
+  )
+}

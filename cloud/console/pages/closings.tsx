@@ -1,0 +1,136 @@
+import type { z } from 'zod'
+import { closeStoreDay, fetchClosings } from '../../analytics/operations.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
+import { Card, Figures } from '../components/card.tsx'
+import { Confirm } from '../components/confirm.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { Pagination } from '../components/pagination.tsx'
+import { PrintButton } from '../components/print.tsx'
+import { Table } from '../components/table.tsx'
+import { page, type ViewContext } from '../frame/page.ts'
+
+type Listing = z.output<typeof fetchClosings.response>
+type Closing = Listing['closings'][number]
+
+const PAGE = 20
+
+/** Closings of the days of a store. */
+export const closingsPage = page<Partial<Listing>>({
+  path: '/console/closings',
+  roles: rolesFrom('viewer'),
+  scope: 'store',
+  navigation: { group: 'operations', icon: 'chart' },
+  title: (texts) => texts.closings.title,
+  lead: (at) => at.texts.closings.lead,
+  actions: {
+    close: {
+      operation: closeStoreDay,
+      roles: rolesFrom('manager'),
+      input: (_, at) => ({ storeId: at.store?.storeId }),
+      done: (texts) => texts.closings.closed,
+    },
+  },
+  async load(at) {
+    const cursor = at.query.get('cursor') ?? undefined
+    const found = await at.runIfAllowed(fetchClosings, {
+      storeId: at.store?.storeId ?? '',
+      limit: PAGE,
+      ...(cursor !== undefined && { cursor }),
+    })
+    return found ?? {}
+  },
+  view(at) {
+    const t = at.texts.closings
+    const { closings = [], nextCursor } = at.data
+    const latest = at.query.has('cursor') ? undefined : closings[0]
+    return (
+      <div class="stack wide">
+        <div class="row no-print">
+          {at.has(rolesFrom('manager')) ? (
+            <Confirm
+              at={at}
+              action="close"
+              label={t.close}
+              question={t.closeQuestion}
+              explanation={t.closeText}
+              confirm={t.close}
+            />
+          ) : null}
+          {closings.length === 0 ? null : <PrintButton label={t.print} />}
+        </div>
+        {latest ? <Latest at={at} closing={latest} /> : null}
+        <Card title={t.all} flush>
+          {closings.length === 0 ? (
+            <EmptyState icon="chart" title={t.nothing}>
+              {t.nothingText}
+            </EmptyState>
+          ) : (
+            <Closings at={at} closings={closings} />
+          )}
+        </Card>
+        <Pagination at={at} shown={closings.length} nextCursor={nextCursor} />
+      </div>
+    )
+  },
+})
+
+function daysOf(at: ViewContext, { from, date }: Closing): string {
+  const day = (text: string) => at.formats.date(Date.parse(`${text}T12:00:00Z`))
+  return from === date ? day(date) : `${day(from)} – ${day(date)}`
+}
+
+function Latest({ at, closing }: { at: ViewContext; closing: Closing }) {
+  const t = at.texts.closings
+  const money = (cents: number) => at.formats.money(cents / 100)
+  return (
+    <Card title={t.numbered(at.formats.number(closing.number), daysOf(at, closing))}>
+      <div class="stack">
+        <Figures
+          figures={[
+            { label: t.total, value: money(closing.totalCent) },
+            {
+              label: t.sales,
+              value: money(closing.salesCent),
+              note: t.receipts(at.formats.number(closing.receiptCount)),
+            },
+            {
+              label: t.refunds,
+              value: money(closing.refundCent),
+              note: t.refundCount(at.formats.number(closing.refundCount)),
+            },
+          ]}
+        />
+        <Table
+          caption={t.vat}
+          rows={Object.entries(closing.vatBreakdown)}
+          columns={[
+            { label: t.rate, kind: 'head', cell: ([rate]) => at.formats.percent(Number(rate) / 100) },
+            { label: t.net, kind: 'number', cell: ([, { net }]) => money(net) },
+            { label: t.tax, kind: 'number', cell: ([, { tax }]) => money(tax) },
+            { label: t.gross, kind: 'number', cell: ([, { net, tax }]) => money(net + tax) },
+          ]}
+        />
+        <p class="small soft">{t.noEvidence}</p>
+      </div>
+    </Card>
+  )
+}
+
+function Closings({ at, closings }: { at: ViewContext; closings: readonly Closing[] }) {
+  const t = at.texts.closings
+  const money = (cents: number) => at.formats.money(cents / 100)
+  return (
+    <Table
+      caption={t.all}
+      rows={closings}
+      columns={[
+        { label: t.days, kind: 'head', cell: (closing) => daysOf(at, closing) },
+        { label: t.number, kind: 'number', cell: ({ number }) => at.formats.number(number) },
+        { label: t.sales, kind: 'number', cell: ({ salesCent }) => money(salesCent) },
+        { label: t.refunds, kind: 'number', cell: ({ refundCent }) => money(refundCent) },
+        { label: t.total, kind: 'number', cell: ({ totalCent }) => money(totalCent) },
+        { label: t.closedAt, cell: ({ closedAt }) => at.formats.moment(Date.parse(closedAt)) },
+      ]}
+    />
+  )
+}

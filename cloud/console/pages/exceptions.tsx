@@ -1,0 +1,159 @@
+import type { z } from 'zod'
+import { rolesFrom } from '../../foundation/roles.ts'
+import { acknowledgeException, fetchExceptions } from '../../protection/records/exception-operations.ts'
+import { resolveRedemption } from '../../protection/redeem/resolve-redemption.ts'
+import { Badge } from '../components/badge.tsx'
+import { Card, Pairs } from '../components/card.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { Select, TextField } from '../components/fields.tsx'
+import { FilterBar, Results } from '../components/filter-bar.tsx'
+import { ActionButton, ActionForm, formId, Submit } from '../components/form.tsx'
+import { Live } from '../components/live.tsx'
+import { Pagination } from '../components/pagination.tsx'
+import { NO_FORM } from '../frame/form.ts'
+import { page, type ViewContext } from '../frame/page.ts'
+
+type Listing = z.output<typeof fetchExceptions.response>
+type Exception = Listing['exceptions'][number]
+
+const PAGE = 20
+const ALARMS: ReadonlySet<string> = new Set(['gate_alarm', 'gate_bulk_alarm'])
+/** Exceptions about a release. Their subject is the id of the redemption. */
+const RELEASES: ReadonlySet<string> = new Set(['outcome_unknown', 'outcome_conflict'])
+
+/** Exceptions and unresolved releases, with an explanation of each kind. */
+export const exceptionsPage = page<Partial<Listing>>({
+  path: '/console/exceptions',
+  roles: rolesFrom('viewer'),
+  scope: 'store',
+  navigation: { group: 'work', icon: 'warning' },
+  live: ['protection', 'agents', 'payments'],
+  title: (texts) => texts.exceptions.title,
+  lead: (at) => at.texts.exceptions.lead,
+  actions: {
+    acknowledge: {
+      operation: acknowledgeException,
+      roles: rolesFrom('associate'),
+      input: (form) => ({ exceptionId: form.text('exceptionId'), note: form.text('note') }),
+      done: (texts) => texts.exceptions.acknowledged,
+    },
+    resolve: {
+      operation: resolveRedemption,
+      roles: rolesFrom('manager'),
+      input: (form) => ({ redemptionId: form.text('redemptionId'), outcome: form.text('outcome') }),
+      done: (texts) => texts.exceptions.resolved,
+    },
+  },
+  async load(at) {
+    const cursor = at.query.get('cursor') ?? undefined
+    const found = await at.runIfAllowed(fetchExceptions, {
+      storeId: at.store?.storeId ?? '',
+      state: at.query.get('state') === 'acknowledged' ? 'acknowledged' : 'open',
+      limit: PAGE,
+      ...(cursor !== undefined && { cursor }),
+    })
+    return found ?? {}
+  },
+  view(at) {
+    const t = at.texts.exceptions
+    const { exceptions = [], total, nextCursor } = at.data
+    return (
+      <>
+        <FilterBar at={at}>
+          <Select
+            form={NO_FORM}
+            name="state"
+            label={at.texts.frame.state}
+            value={at.query.get('state') ?? 'open'}
+            choices={(['open', 'acknowledged'] as const).map((value) => ({ value, label: t.states[value] }))}
+          />
+        </FilterBar>
+        <Results>
+          <Live at={at} id="exceptions">
+            {exceptions.length === 0 ? (
+              <Card>
+                <EmptyState title={t.nothing}>{t.nothingText}</EmptyState>
+              </Card>
+            ) : (
+              exceptions.map((exception) => <ExceptionCard at={at} exception={exception} />)
+            )}
+            <Pagination at={at} shown={exceptions.length} total={total} nextCursor={nextCursor} />
+          </Live>
+        </Results>
+      </>
+    )
+  },
+})
+
+function ExceptionCard({ at, exception }: { at: ViewContext; exception: Exception }) {
+  const t = at.texts.exceptions
+  const { kind, raisedAt, times, acknowledgedBy, note, state } = exception
+  const titles: Readonly<Record<string, string>> = at.texts.exceptionTitles
+  const steps: Readonly<Record<string, string>> = at.texts.exceptionSteps
+  const details: (readonly [string, string | undefined])[] = [
+    [t.code, kind],
+    [t.subject, exception.subject],
+    [t.device, exception.deviceId],
+  ]
+  return (
+    <Card
+      title={titles[kind] ?? t.unknownKind}
+      aside={<Badge tone={state === 'open' ? 'warn' : 'plain'}>{t.states[state]}</Badge>}
+    >
+      <div class="stack">
+        <div>
+          <p>{steps[kind] ?? exception.detail}</p>
+          <span class="sub">{t.since(at.formats.ago(Date.parse(raisedAt), at.nowMs), at.formats.number(times))}</span>
+          {acknowledgedBy === undefined ? null : <span class="sub">{t.doneBy(acknowledgedBy)}</span>}
+          {note === undefined ? null : <p>{note}</p>}
+        </div>
+        {state === 'open' ? <Steps at={at} exception={exception} /> : null}
+        <details>
+          <summary>{t.detail}</summary>
+          <Pairs pairs={details.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))} />
+          <p class="small">{exception.detail}</p>
+        </details>
+      </div>
+    </Card>
+  )
+}
+
+/** What the user can do about an open exception. */
+function Steps({ at, exception }: { at: ViewContext; exception: Exception }) {
+  const t = at.texts.exceptions
+  const { exceptionId, kind, purchaseId } = exception
+  const about = { exceptionId }
+  const form = at.form.id === formId('acknowledge', about) ? at.form : NO_FORM
+  if (ALARMS.has(kind) && at.opens('/console/alarms'))
+    return (
+      <a class="button" href="/console/alarms">
+        {t.openAlarms}
+      </a>
+    )
+  return (
+    <>
+      <div class="row">
+        {RELEASES.has(kind) && at.has(rolesFrom('manager'))
+          ? [['confirmed', t.isOff] as const, ['failed', t.isOn] as const].map(([outcome, label]) => (
+              <ActionButton at={at} action="resolve" about={{ redemptionId: exception.subject, outcome }} main>
+                {label}
+              </ActionButton>
+            ))
+          : null}
+        {purchaseId !== undefined && at.opens('/console/refunds') ? (
+          <a class="button" href={`/console/refunds?purchase=${purchaseId}`}>
+            {t.openPurchase}
+          </a>
+        ) : null}
+      </div>
+      {at.has(rolesFrom('associate')) ? (
+        <ActionForm at={at} action="acknowledge" about={about}>
+          <div class="row bottom-aligned">
+            <TextField form={form} name="note" id={`note-${exceptionId}`} label={t.note} maxlength={300} />
+            <Submit main={false}>{t.done}</Submit>
+          </div>
+        </ActionForm>
+      ) : null}
+    </>
+  )
+}

@@ -1,0 +1,185 @@
+import type { z } from 'zod'
+import { answerAssistanceRequest, fetchAssistanceRequests } from '../../assistance/operations.ts'
+import { MESSAGE_LENGTH } from '../../assistance/schema.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
+import { Badge } from '../components/badge.tsx'
+import { Card } from '../components/card.tsx'
+import { Confirm } from '../components/confirm.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { TextArea } from '../components/fields.tsx'
+import { ActionButton, ActionForm, Submit } from '../components/form.tsx'
+import { Live } from '../components/live.tsx'
+import { List } from '../components/table.tsx'
+import { Moment } from '../components/timeline.tsx'
+import { page, type PageContext, type ViewContext } from '../frame/page.ts'
+
+type Request = z.output<typeof fetchAssistanceRequests.response>['requests'][number]
+
+/** What the page shows: lists of requests, and the chat that is open. */
+interface HelpView {
+  readonly open: readonly Request[]
+  readonly answered: readonly Request[]
+  readonly closed: readonly Request[]
+  readonly chat: Request | undefined
+}
+
+const OPEN_LIMIT = 100
+const CLOSED_LIMIT = 20
+
+/** Requests for help with their chats. */
+export const helpPage = page<HelpView>({
+  path: '/console/help',
+  roles: rolesFrom('viewer'),
+  scope: 'store',
+  navigation: { group: 'work', icon: 'chat' },
+  live: ['assistance'],
+  title: (texts) => texts.help.title,
+  lead: (at) => at.texts.help.lead,
+  actions: {
+    answer: {
+      operation: answerAssistanceRequest,
+      roles: rolesFrom('associate'),
+      input: (form) => ({ requestId: form.text('requestId'), message: form.text('message') ?? '' }),
+      done: (texts) => texts.help.sent,
+    },
+    close: {
+      operation: answerAssistanceRequest,
+      roles: rolesFrom('associate'),
+      input: (form) => ({ requestId: form.text('requestId'), status: 'closed' }),
+      done: (texts) => texts.help.closed,
+      next: (_, at) => at.path,
+    },
+  },
+  async load(at) {
+    const storeId = at.store?.storeId ?? ''
+    const list = async (status: Request['status'], limit: number) =>
+      (await at.runIfAllowed(fetchAssistanceRequests, { storeId, status, limit }))?.requests ?? []
+    const [open, answered] = [await list('open', OPEN_LIMIT), await list('answered', OPEN_LIMIT)]
+    const closed = await list('closed', CLOSED_LIMIT)
+    const chosen = at.query.get('request')
+    const chat = [...open, ...answered, ...closed].find(({ requestId }) => requestId === chosen)
+    return { open: open.toReversed(), answered, closed, chat }
+  },
+  view: (at) => (
+    <>
+      {at.data.chat === undefined ? null : <Chat at={at} request={at.data.chat} />}
+      <Live at={at} id="requests">
+        <Requests at={at} title={at.texts.help.states.open} requests={at.data.open} isFirst />
+        <Requests at={at} title={at.texts.help.states.answered} requests={at.data.answered} />
+        <Requests at={at} title={at.texts.help.states.closed} requests={at.data.closed} />
+      </Live>
+    </>
+  ),
+})
+
+function Requests({
+  at,
+  title,
+  requests,
+  isFirst = false,
+}: {
+  at: PageContext
+  title: string
+  requests: readonly Request[]
+  isFirst?: boolean
+}) {
+  const t = at.texts.help
+  if (requests.length === 0 && !isFirst) return null
+  return (
+    <Card title={title} flush>
+      {requests.length === 0 ? (
+        <EmptyState title={t.nothing}>{t.nothingText}</EmptyState>
+      ) : (
+        <List>
+          {requests.map((request) => (
+            <li>
+              <div>
+                <strong>{nameOf(at, request)}</strong>
+                <span class="sub">{request.messages.at(-1)?.text ?? t.tagText}</span>
+                <span class="sub">{at.formats.ago(Date.parse(request.updatedAt), at.nowMs)}</span>
+              </div>
+              <a
+                class="button"
+                href={`/console/help?request=${request.requestId}`}
+                aria-label={`${t.open}: ${nameOf(at, request)}, ${at.formats.moment(Date.parse(request.createdAt))}`}
+                {...(at.query.get('request') === request.requestId && { 'aria-current': 'true' as const })}
+              >
+                {t.open}
+              </a>
+            </li>
+          ))}
+        </List>
+      )}
+    </Card>
+  )
+}
+
+function nameOf(at: PageContext, { zoneName, reason }: Request): string {
+  return zoneName ?? (reason === 'shopper' ? at.texts.help.noPlace : at.texts.help.tag)
+}
+
+function Chat({ at, request }: { at: ViewContext; request: Request }) {
+  const t = at.texts.help
+  const { requestId, status, messages } = request
+  const mayWrite = at.has(rolesFrom('associate')) && status !== 'closed'
+  return (
+    <section class="card stack chat-card">
+      <Live at={at} id="chat">
+        <header class="row between">
+          <h2>{nameOf(at, request)}</h2>
+          <Badge tone={status === 'open' ? 'warn' : 'plain'}>{t.states[status]}</Badge>
+        </header>
+        {request.reason === 'shopper' ? null : <p class="soft">{t.tagText}</p>}
+        <ol class="chat" aria-label={t.messages} aria-live="polite">
+          {messages.map(({ author, text, at: time }) => (
+            <li class={author}>
+              <span class="sub">
+                {author === 'staff' ? t.staff : t.shopper} ·{' '}
+                <Moment ms={Date.parse(time)} text={at.formats.clock(Date.parse(time))} />
+              </span>
+              <p>{text}</p>
+            </li>
+          ))}
+        </ol>
+      </Live>
+      {mayWrite ? <Answer at={at} requestId={requestId} /> : null}
+      <div class="form-foot">
+        {mayWrite ? (
+          <Confirm
+            at={at}
+            action="close"
+            about={{ requestId }}
+            label={t.close}
+            question={t.closeQuestion}
+            explanation={t.closeText}
+            confirm={t.close}
+          />
+        ) : null}
+        <a class="button quiet" href="/console/help">
+          {t.back}
+        </a>
+      </div>
+    </section>
+  )
+}
+
+function Answer({ at, requestId }: { at: ViewContext; requestId: string }) {
+  const t = at.texts.help
+  return (
+    <>
+      <div class="row">
+        {[t.quick.coming, t.quick.moment].map((message) => (
+          <ActionButton at={at} action="answer" about={{ requestId, message }}>
+            {message}
+          </ActionButton>
+        ))}
+      </div>
+      <ActionForm at={at} action="answer" about={{ requestId }}>
+        <TextArea form={at.form} name="message" label={t.answer} maxlength={MESSAGE_LENGTH} rows={2} required />
+        <div>
+          <Submit>{t.send}</Submit>
+        </div>
+      </ActionForm>
+    </>
+  )
+}

@@ -1,0 +1,199 @@
+import type { z } from 'zod'
+import {
+  fetchClickCollectOrders,
+  updateClickCollectStatus,
+  verifyPickupCode,
+} from '../../click-and-collect/operations.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
+import { Badge } from '../components/badge.tsx'
+import { Card } from '../components/card.tsx'
+import { Confirm } from '../components/confirm.tsx'
+import { TextField } from '../components/fields.tsx'
+import { ActionButton, ActionForm, Submit } from '../components/form.tsx'
+import { Live } from '../components/live.tsx'
+import { Moment } from '../components/timeline.tsx'
+import { page, type ViewContext } from '../frame/page.ts'
+
+type Order = z.output<typeof fetchClickCollectOrders.response>['orders'][number]
+
+/** Columns of the board, and the status to which one tap moves an order. */
+const NEXT = { pending: 'confirmed', confirmed: 'preparing', preparing: 'ready', ready: 'picked_up' } as const
+type Column = keyof typeof NEXT
+const COLUMNS = ['pending', 'confirmed', 'preparing', 'ready'] as const satisfies readonly Column[]
+/** Orders in a column: what fits a board. */
+const IN_COLUMN = 30
+
+/** What the page shows. `found` is the order of a pick-up code. */
+interface OrdersView {
+  readonly columns: Readonly<Record<Column, { orders: readonly Order[]; total: number }>>
+  readonly found: Order | undefined
+}
+
+/** Board of the orders for click and collect. */
+export const ordersPage = page<OrdersView>({
+  path: '/console/orders',
+  roles: rolesFrom('viewer'),
+  scope: 'store',
+  navigation: { group: 'work', icon: 'orders' },
+  live: ['click and collect'],
+  title: (texts) => texts.orders.title,
+  lead: (at) => at.texts.orders.lead,
+  actions: {
+    find: {
+      operation: verifyPickupCode,
+      roles: rolesFrom('associate'),
+      input: (form, at) => ({ storeId: at.store?.storeId, pickupCode: form.text('pickupCode') }),
+      done: (texts) => texts.orders.codeFits,
+      next: ({ orderId }, at) => `${at.path}?order=${String(orderId)}`,
+    },
+    move: {
+      operation: updateClickCollectStatus,
+      roles: rolesFrom('associate'),
+      input: (form) => ({ orderId: form.text('orderId'), status: form.text('status') }),
+      done: (texts) => texts.orders.moved,
+      next: (_, at) => at.path,
+    },
+    cancel: {
+      operation: updateClickCollectStatus,
+      roles: rolesFrom('associate'),
+      input: (form) => ({ orderId: form.text('orderId'), status: 'cancelled', reason: form.text('reason') }),
+      done: (texts) => texts.orders.cancelled,
+      next: (_, at) => at.path,
+    },
+  },
+  async load(at) {
+    const storeId = at.store?.storeId ?? ''
+    const read = async (status: Column) => {
+      const found = await at.runIfAllowed(fetchClickCollectOrders, { storeId, status, limit: IN_COLUMN })
+      return { orders: (found?.orders ?? []).toReversed(), total: found?.total ?? 0 }
+    }
+    const columns = {
+      pending: await read('pending'),
+      confirmed: await read('confirmed'),
+      preparing: await read('preparing'),
+      ready: await read('ready'),
+    }
+    const chosen = at.query.get('order')
+    const found = COLUMNS.flatMap((name) => columns[name].orders).find(({ orderId }) => orderId === chosen)
+    return { columns, found }
+  },
+  view(at) {
+    const t = at.texts.orders
+    const { found, columns } = at.data
+    return (
+      <div class="stack wide">
+        {at.has(rolesFrom('associate')) ? <PickUp at={at} found={found} /> : null}
+        <Live at={at} id="orders">
+          <div class="board">
+            {COLUMNS.map((name) => (
+              <section class="stack tight">
+                <h2 class="row between">
+                  {t.columns[name]} <Badge>{at.formats.number(columns[name].total)}</Badge>
+                </h2>
+                {columns[name].orders.length === 0 ? <p class="soft">{t.none}</p> : null}
+                {columns[name].orders.map((order) => (
+                  <OrderCard at={at} order={order} column={name} />
+                ))}
+              </section>
+            ))}
+          </div>
+        </Live>
+      </div>
+    )
+  },
+})
+
+/** Finds an order by the code of the customer, and hands it over. */
+function PickUp({ at, found }: { at: ViewContext; found: Order | undefined }) {
+  const t = at.texts.orders
+  const isReady = found?.status === 'ready'
+  return (
+    <Card title={t.pickUp}>
+      {found === undefined ? (
+        <ActionForm at={at} action="find">
+          <div class="row bottom-aligned">
+            <TextField form={at.form} name="pickupCode" label={t.code} hint={t.codeHint} maxlength={40} required />
+            <Submit>{t.find}</Submit>
+          </div>
+        </ActionForm>
+      ) : (
+        <div class="stack">
+          <p>
+            <Badge tone={isReady ? 'ok' : 'warn'}>{t.columns[found.status as Column]}</Badge>{' '}
+            {isReady ? t.handOverText : t.notReady}
+          </p>
+          <Goods at={at} order={found} />
+          <div class="row">
+            {isReady ? (
+              <ActionButton at={at} action="move" about={{ orderId: found.orderId, status: 'picked_up' }} main>
+                {t.moves.ready}
+              </ActionButton>
+            ) : null}
+            <a class="button" href="/console/orders">
+              {t.otherCode}
+            </a>
+          </div>
+        </div>
+      )}
+    </Card>
+  )
+}
+
+function Goods({ at, order }: { at: ViewContext; order: Order }) {
+  return (
+    <ul class="stack tight">
+      {order.items.map(({ name, quantity }) => (
+        <li>
+          <span class="number">{at.formats.number(quantity)} ×</span> {name}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function OrderCard({ at, order, column }: { at: ViewContext; order: Order; column: Column }) {
+  const t = at.texts.orders
+  const { orderId, total, note } = order
+  const dueMs = Date.parse(order.pickupTime ?? order.estimatedPickupAt)
+  return (
+    <article class="card stack tight">
+      <h3>{t.order(orderId.slice(-6))}</h3>
+      <Goods at={at} order={order} />
+      {note === undefined || note === '' ? null : <p class="soft">{t.note(note)}</p>}
+      <span class="sub">
+        {t.due} <Moment ms={dueMs} text={at.formats.moment(dueMs)} /> · {at.formats.money(total)}
+      </span>
+      {at.has(rolesFrom('associate')) ? (
+        <>
+          {column === 'ready' ? null : (
+            <ActionButton at={at} action="move" about={{ orderId, status: NEXT[column] }} main>
+              {t.moves[column]}
+            </ActionButton>
+          )}
+          {column === 'ready' ? (
+            <Confirm
+              at={at}
+              action="move"
+              about={{ orderId, status: NEXT.ready }}
+              label={t.moves.ready}
+              question={t.withoutCode}
+              explanation={t.withoutCodeText}
+              confirm={t.moves.ready}
+            />
+          ) : null}
+          <Confirm
+            at={at}
+            action="cancel"
+            about={{ orderId }}
+            label={t.cancel}
+            question={t.cancelQuestion(orderId.slice(-6))}
+            explanation={t.cancelText}
+            confirm={t.cancel}
+          >
+            <TextField form={at.form} name="reason" id={`reason-${orderId}`} label={t.reason} maxlength={300} />
+          </Confirm>
+        </>
+      ) : null}
+    </article>
+  )
+}

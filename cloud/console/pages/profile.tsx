@@ -1,0 +1,195 @@
+import type { z } from 'zod'
+import { ROLES } from '../../foundation/roles.ts'
+import { beginSecondFactor, confirmSecondFactor, removeSecondFactor } from '../../users/second-factor-operations.ts'
+import {
+  changePassword,
+  endSessions,
+  fetchProfile,
+  fetchSessions,
+  updateProfile,
+} from '../../users/session-operations.ts'
+import { Card } from '../components/card.tsx'
+import { TextField } from '../components/fields.tsx'
+import { ActionButton, ActionForm, Submit } from '../components/form.tsx'
+import { QrCode } from '../components/qr-code.tsx'
+import { List } from '../components/table.tsx'
+import { page, type ViewContext } from '../frame/page.ts'
+
+interface ProfileView {
+  readonly profile: z.output<typeof fetchProfile.response>
+  readonly sessions: z.output<typeof fetchSessions.response>['sessions']
+}
+type View = ViewContext<ProfileView>
+type Begun = z.output<typeof beginSecondFactor.response>
+type Confirmed = z.output<typeof confirmSecondFactor.response>
+
+/** The own name, password, second factor and sessions. */
+export const profilePage = page<ProfileView>({
+  path: '/console/profile',
+  roles: ROLES,
+  scope: 'account',
+  title: (texts) => texts.account.profile,
+  lead: (at) => at.texts.account.profileLead,
+  actions: {
+    rename: {
+      operation: updateProfile,
+      input: (form) => ({ name: form.text('name') }),
+      done: (texts) => texts.account.saved,
+    },
+    password: {
+      operation: changePassword,
+      input: (form) => ({ password: form.text('password'), newPassword: form.text('newPassword') }),
+      done: (texts) => texts.account.passwordChanged,
+    },
+    begin: {
+      operation: beginSecondFactor,
+      input: () => ({}),
+      done: (texts) => texts.account.factorBegin,
+      show: (result, at) => <AppSetUp at={at} made={result as Begun} />,
+    },
+    confirm: {
+      operation: confirmSecondFactor,
+      input: (form) => ({ code: form.text('code') }),
+      done: (texts) => texts.account.factorDone,
+      show: (result, at) => <RecoveryCodes at={at} codes={(result as Confirmed).recoveryCodes} />,
+    },
+    removeFactor: {
+      operation: removeSecondFactor,
+      input: (form) => ({ code: form.text('code') }),
+      done: (texts) => texts.account.removed,
+    },
+    end: {
+      operation: endSessions,
+      input: (form) => ({ sessionId: form.text('sessionId') }),
+      done: (texts) => texts.account.ended,
+    },
+  },
+  load: async (at) => ({
+    profile: await at.run(fetchProfile, {}),
+    sessions: (await at.run(fetchSessions, {})).sessions,
+  }),
+  view: (at) => {
+    const t = at.texts.account
+    return (
+      <>
+        <Card title={t.factor}>
+          <SecondFactor at={at} />
+        </Card>
+        <Card title={t.name}>
+          <ActionForm at={at} action="rename">
+            <TextField form={at.form} name="name" label={t.name} value={at.data.profile.name} required />
+            <Submit>{t.save}</Submit>
+          </ActionForm>
+        </Card>
+        <Card title={t.changePassword}>
+          <ActionForm at={at} action="password">
+            <input type="hidden" name="username" value={at.user.email} autocomplete="username" />
+            <TextField
+              form={at.form}
+              name="password"
+              type="password"
+              autocomplete="current-password"
+              label={t.password}
+              required
+            />
+            <TextField
+              form={at.form}
+              name="newPassword"
+              type="password"
+              autocomplete="new-password"
+              label={t.newPassword}
+              hint={t.newPasswordHint}
+              required
+            />
+            <Submit>{t.changePassword}</Submit>
+          </ActionForm>
+        </Card>
+        <Sessions at={at} />
+      </>
+    )
+  },
+})
+
+function SecondFactor({ at }: { at: View }) {
+  const t = at.texts.account
+  // The secret is not shown again after a wrong code: the app already has it.
+  if (at.form.id === 'confirm') return <CodeForm at={at} action="confirm" label={t.factorConfirm} />
+  if (at.data.profile.hasSecondFactor)
+    return (
+      <>
+        <p>{t.factorOn}</p>
+        <CodeForm at={at} action="removeFactor" label={t.factorRemove} />
+      </>
+    )
+  return (
+    <>
+      <p>{t.factorOff}</p>
+      <ActionButton at={at} action="begin" main>
+        {t.factorBegin}
+      </ActionButton>
+    </>
+  )
+}
+
+function AppSetUp({ at, made: { uri, secret } }: { at: ViewContext; made: Begun }) {
+  const t = at.texts.account
+  return (
+    <Card title={t.factorBegin}>
+      <p>{t.factorScan}</p>
+      <QrCode text={uri} label={t.factorScan} />
+      <p>
+        {t.key}: <code>{secret}</code>
+      </p>
+      <CodeForm at={at} action="confirm" label={t.factorConfirm} />
+    </Card>
+  )
+}
+
+function RecoveryCodes({ at, codes }: { at: ViewContext; codes: readonly string[] }) {
+  const t = at.texts.account
+  return (
+    <Card title={t.factorDone}>
+      <p>{t.recovery}</p>
+      <p>
+        <code>{codes.join(' ')}</code>
+      </p>
+      <a class="button" href={at.path}>
+        {t.profile}
+      </a>
+    </Card>
+  )
+}
+
+function CodeForm({ at, action, label }: { at: ViewContext; action: string; label: string }) {
+  return (
+    <ActionForm at={at} action={action}>
+      <TextField form={at.form} name="code" autocomplete="one-time-code" label={at.texts.account.code} required />
+      <Submit>{label}</Submit>
+    </ActionForm>
+  )
+}
+
+function Sessions({ at }: { at: View }) {
+  const t = at.texts.account
+  return (
+    <Card title={t.sessions} flush>
+      <List>
+        {at.data.sessions.map(({ sessionId, device, isCurrent, lastUsedAt }) => (
+          <li>
+            <div>
+              <strong>{device}</strong>
+              <span class="sub">
+                {isCurrent ? t.thisSession : `${t.lastUsed} ${at.formats.ago(Date.parse(lastUsedAt), at.nowMs)}`}
+              </span>
+            </div>
+            {isCurrent ? null : (
+              <ActionButton at={at} action="end" about={{ sessionId }}>
+                {t.end}
+              </ActionButton>
+            )}
+          </li>
+        ))}
+      </List>
+    </Card>
+  )
+}

@@ -1,0 +1,33 @@
+import type { ConsolePage } from '../frame/page.ts'
+import { agentsPage } from './agents.tsx'
+import { alarmsPage } from './alarms.tsx'
+import { approvalsPage } from './approvals.tsx'
+import { closingsPage } from './closings.tsx'
+import { exceptionsPage } from './exceptions.tsx'
+import { galleryPage } from './gallery.tsx'
+import { helpPage } from './help.tsx'
+import { operatorsPage } from './operators.tsx'
+import { ordersPage } from './orders.tsx'
+import { refundsPage } from './refunds.tsx'
+import { stockPage } from './stock.tsx'
+import { profilePage } from './profile.tsx'
+import { todayPage } from './today.tsx'
+import { usersPage } from './users.tsx'
+
+/** Every page of the console, in the order of the navigation. */
+export const pages: readonly ConsolePage[] = [
+  todayPage,
+  alarmsPage,
+  approvalsPage,
+  helpPage,
+  exceptionsPage,
+  ordersPage,
+  refundsPage,
+  stockPage,
+  operatorsPage,
+  closingsPage,
+  agentsPage,
+  usersPage,
+  profilePage,
+  galleryPage,
+]

@@ -1,0 +1,134 @@
+import type { z } from 'zod'
+import { fetchAgents } from '../../agents/administration/agent-operations.ts'
+import { fetchOpenTasks, type TaskKind } from '../../store-operations/open-tasks.ts'
+import { Badge } from '../components/badge.tsx'
+import { Card } from '../components/card.tsx'
+import { EmptyState } from '../components/empty-state.tsx'
+import { Icon } from '../components/icons.tsx'
+import { Live } from '../components/live.tsx'
+import { List } from '../components/table.tsx'
+import { ROLES } from '../../foundation/roles.ts'
+import { page, type IconName, type PageContext } from '../frame/page.ts'
+
+type Tasks = z.output<typeof fetchOpenTasks.response>['tasks']
+type Agents = z.output<typeof fetchAgents.response>['agents']
+
+/** What the page shows. */
+interface TodayView {
+  readonly tasks: Tasks
+  readonly agents: Agents
+}
+
+/** Icon of a task, and the page where it is done. */
+const TASKS: Readonly<Record<TaskKind, { icon: IconName; path: string }>> = {
+  alarm: { icon: 'alarm', path: '/console/alarms' },
+  ageCheck: { icon: 'people', path: '/console/approvals' },
+  spotCheck: { icon: 'orders', path: '/console/approvals' },
+  help: { icon: 'chat', path: '/console/help' },
+  release: { icon: 'tag', path: '/console/exceptions' },
+  refund: { icon: 'money', path: '/console/exceptions' },
+  exception: { icon: 'warning', path: '/console/exceptions' },
+}
+
+/** What waits for a person in the store, and whether its agents work. */
+export const todayPage = page<TodayView>({
+  path: '/console',
+  roles: ROLES,
+  scope: 'store',
+  navigation: { group: 'work', icon: 'today' },
+  live: ['stores', 'scan and go', 'assistance', 'protection', 'agents', 'payments'],
+  title: (texts) => texts.today.title,
+  lead: (at) => at.texts.today.lead(at.formats.date(at.nowMs)),
+  async load(at) {
+    const storeId = at.store?.storeId ?? ''
+    const { tasks } = await at.run(fetchOpenTasks, { storeId })
+    const found = await at.runIfAllowed(fetchAgents, { storeId, limit: 100 })
+    const agents: Agents = found?.agents ?? []
+    return { tasks, agents: agents.filter(({ state }) => state !== 'revoked') }
+  },
+  view: (at) => (
+    <Live at={at} id="today">
+      <OpenTasks at={at} tasks={at.data.tasks} />
+      <AgentsAtWork at={at} agents={at.data.agents} />
+    </Live>
+  ),
+})
+
+function OpenTasks({ at, tasks }: { at: PageContext; tasks: Tasks }) {
+  const t = at.texts.today
+  const open = tasks.filter(({ count }) => count > 0)
+  const hasAlarm = open.some(({ kind }) => kind === 'alarm')
+  return (
+    <Card title={t.waiting} flush {...(hasAlarm && { tone: 'alarm' })}>
+      {open.length === 0 ? (
+        <EmptyState title={t.nothing}>{t.nothingText}</EmptyState>
+      ) : (
+        <List>
+          {open.map(({ kind, count, oldestAt }) => (
+            <li>
+              <div class="task">
+                <span class={`task-icon ${kind === 'alarm' ? 'alarm' : ''}`}>
+                  <Icon name={TASKS[kind].icon} size={24} />
+                </span>
+                <div>
+                  <strong>{t.kinds[kind].title}</strong>
+                  <span class="sub">{t.kinds[kind].todo}</span>
+                  {oldestAt === undefined ? null : (
+                    <span class="sub">{t.since(at.formats.ago(Date.parse(oldestAt), at.nowMs))}</span>
+                  )}
+                </div>
+              </div>
+              <span class="row">
+                <Badge tone={kind === 'alarm' ? 'alarm' : 'warn'}>{at.formats.number(count)}</Badge>
+                {at.opens(TASKS[kind].path) ? (
+                  <a class="button" href={TASKS[kind].path} aria-label={`${t.open}: ${t.kinds[kind].title}`}>
+                    {t.open}
+                  </a>
+                ) : null}
+              </span>
+            </li>
+          ))}
+        </List>
+      )}
+    </Card>
+  )
+}
+
+function AgentsAtWork({ at, agents }: { at: PageContext; agents: Agents }) {
+  const t = at.texts.today
+  const states = at.texts.agents.states
+  const online = agents.filter((agent) => agent.online === true && agent.state === 'active')
+  const others = agents.filter((agent) => !online.includes(agent))
+  const summary = t.online(at.formats.number(online.length), at.formats.number(agents.length))
+  return (
+    <Card
+      title={t.devices}
+      flush
+      aside={
+        <a class="button quiet" href="/console/agents">
+          {t.allDevices}
+        </a>
+      }
+    >
+      <List>
+        <li>
+          <div>
+            <strong>{agents.length === 0 ? t.noAgents : summary}</strong>
+            {agents.length > 0 && others.length === 0 ? <span class="sub">{t.allWork}</span> : null}
+          </div>
+          {agents.length > 0 && others.length === 0 ? <Badge tone="ok">{states.online}</Badge> : null}
+        </li>
+        {others.map((agent) => (
+          <li>
+            <div>
+              <strong>{agent.name}</strong>
+              <span class="sub">{agent.state === 'forked' ? t.forked : t.offline}</span>
+              <span class="sub">{t.lastSeen(at.formats.ago(Date.parse(agent.lastSeenAt), at.nowMs))}</span>
+            </div>
+            <Badge tone="warn">{agent.state === 'forked' ? states.forked : states.offline}</Badge>
+          </li>
+        ))}
+      </List>
+    </Card>
+  )
+}

@@ -1,0 +1,111 @@
+import type { Child } from 'hono/jsx'
+import { otherLanguage, type Language } from '../../../policy/page-language.ts'
+import { TextField } from '../components/fields.tsx'
+import { Submit } from '../components/form.tsx'
+import { AlonePage } from '../components/frame.tsx'
+import { Notice } from '../components/notice.tsx'
+import type { ConsoleAssets } from '../frame/assets.ts'
+import type { FormState } from '../frame/form.ts'
+import { consoleTexts } from '../texts/catalogue.ts'
+
+/** What the pages for visitors show. */
+export interface VisitorView {
+  readonly language: Language
+  readonly assets: ConsoleAssets
+  readonly form: FormState
+}
+
+function VisitorPage({ view, title, children }: { view: VisitorView; title: string; children?: Child }) {
+  const { language, assets, form } = view
+  const texts = consoleTexts(language)
+  return (
+    <AlonePage
+      title={title}
+      language={language}
+      texts={texts}
+      assets={assets}
+      otherHref={`?lang=${otherLanguage(language)}`}
+    >
+      {form.message === undefined ? null : (
+        <Notice tone="warn" title={texts.signIn.failed} isUrgent>
+          {form.message}
+        </Notice>
+      )}
+      {children}
+    </AlonePage>
+  )
+}
+
+/** The sign-in page. `to` is the address to open afterwards. */
+export function SignInPage({ view, to }: { view: VisitorView; to: string }) {
+  const { signIn } = consoleTexts(view.language)
+  const { form } = view
+  return (
+    <VisitorPage view={view} title={signIn.title}>
+      <form class="stack" method="post" action="/console/sign-in">
+        <input type="hidden" name="to" value={to} />
+        <TextField form={form} name="email" type="email" autocomplete="username" label={signIn.email} required />
+        <TextField
+          form={form}
+          name="password"
+          type="password"
+          autocomplete="current-password"
+          label={signIn.password}
+          required
+        />
+        <Submit wide>{signIn.submit}</Submit>
+      </form>
+      <p class="small soft">{signIn.forgotten}</p>
+    </VisitorPage>
+  )
+}
+
+/** The second step of a sign-in: a code of the authenticator app, or a recovery code. */
+export function CodePage({ view, to }: { view: VisitorView; to: string }) {
+  const { signIn } = consoleTexts(view.language)
+  return (
+    <VisitorPage view={view} title={signIn.codeTitle}>
+      <p>{signIn.codeLead}</p>
+      <form class="stack" method="post" action="/console/sign-in/code">
+        <input type="hidden" name="to" value={to} />
+        <TextField form={view.form} name="code" autocomplete="one-time-code" label={signIn.code} required />
+        <Submit wide>{signIn.submit}</Submit>
+      </form>
+      <p class="small soft">{signIn.codeLost}</p>
+    </VisitorPage>
+  )
+}
+
+/** The page of an invitation. `email` is undefined if the invitation is unknown, used or expired. */
+export function InvitationPage({ view, email }: { view: VisitorView; email: string | undefined }) {
+  const { signIn } = consoleTexts(view.language)
+  const { form } = view
+  if (email === undefined)
+    return (
+      <VisitorPage view={view} title={signIn.invitationTitle}>
+        <p>{signIn.invitationGone}</p>
+        <a class="button" href="/console/sign-in">
+          {signIn.toSignIn}
+        </a>
+      </VisitorPage>
+    )
+  return (
+    <VisitorPage view={view} title={signIn.invitationTitle}>
+      <p>{signIn.invitationLead(email)}</p>
+      <form class="stack" method="post">
+        <input type="hidden" name="username" value={email} autocomplete="username" />
+        <TextField form={form} name="name" autocomplete="name" maxlength={80} label={signIn.name} required />
+        <TextField
+          form={form}
+          name="password"
+          type="password"
+          autocomplete="new-password"
+          label={signIn.newPassword}
+          hint={signIn.newPasswordHint}
+          required
+        />
+        <Submit wide>{signIn.accept}</Submit>
+      </form>
+    </VisitorPage>
+  )
+}

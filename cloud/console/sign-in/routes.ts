@@ -1,0 +1,180 @@
+import type { Context, Hono } from 'hono'
+import { newId } from '../../../policy/ids.ts'
+import { ERROR_STATUS, Failure } from '../../foundation/failure.ts'
+import { asFailure } from '../../http/as-failure.ts'
+import { readBytes } from '../../http/body.ts'
+import { clientAddress } from '../../http/client-address.ts'
+import type { OperationLimits } from '../../http/operation-limits.ts'
+import { performerForPages, type PerformAs } from '../../http/perform-as.ts'
+import { sessionTokenOf, setSessionCookie } from '../../http/session-cookie.ts'
+import type { Operation, Services } from '../../operations/operation.ts'
+import type { Database } from '../../persistence/database.ts'
+import { invitedUser } from '../../users/invitations.ts'
+import { confirmSignIn } from '../../users/second-factor-operations.ts'
+import { acceptInvitation, signIn } from '../../users/sign-in-operations.ts'
+import { readConsoleAssets } from '../frame/assets.ts'
+import { languageOf } from '../frame/context.ts'
+import { NO_FORM, parseForm, rejectedForm, type FormFields, type FormState } from '../frame/form.ts'
+import { CONSOLE_HEADERS } from '../frame/headers.ts'
+import { consoleTexts } from '../texts/catalogue.ts'
+import { CodePage, InvitationPage, SignInPage, type VisitorView } from './pages.tsx'
+
+const FORM_LIMIT = 8 * 1024
+const HOME = '/console'
+
+/** Pages for visitors: sign-in and invitations. */
+export class SignInPages {
+  readonly #database: Database
+  readonly #services: Services
+  readonly #performAs: PerformAs
+  readonly #assets = readConsoleAssets()
+
+  constructor(database: Database, services: Services, limits: OperationLimits) {
+    this.#database = database
+    this.#services = services
+    this.#performAs = performerForPages(database, services, limits)
+  }
+
+  /** Adds the routes. They come before the routes of the console, which answer every address below `/console`. */
+  addTo(app: Hono): void {
+    app.get('/console/sign-in', (c) => this.page(c))
+    app.post('/console/sign-in', (c) => this.signIn(c))
+    app.post('/console/sign-in/code', (c) => this.confirm(c))
+    app.get('/console/invitations/:token', (c) => this.invitation(c, NO_FORM))
+    app.post('/console/invitations/:token', (c) => this.accept(c))
+  }
+
+  /** The sign-in page, at any address. After the sign-in the browser returns to this address. */
+  page(c: Context, form: FormState = NO_FORM, status = 200, to?: string): Promise<Response> {
+    const url = new URL(c.req.url)
+    const here = url.pathname === '/console/sign-in' ? (c.req.query('to') ?? HOME) : `${url.pathname}${url.search}`
+    return this.#show(c, SignInPage({ view: this.#viewOf(c, form), to: ownAddress(to ?? here) }), status)
+  }
+
+  async signIn(c: Context): Promise<Response> {
+    let form: FormFields | undefined
+    try {
+      form = await this.#formOf(c)
+      const input = { email: form.text('email') ?? '', password: form.text('password') ?? '' }
+      const to = ownAddress(form.text('to') ?? HOME)
+      if ((await this.#start(c, signIn, input)) === 'active') return c.redirect(to, 303)
+      return this.#show(c, CodePage({ view: this.#viewOf(c, NO_FORM), to }), 200)
+    } catch (error) {
+      const [state, status] = this.#rejected(c, form, error)
+      return this.page(c, state, status, form?.text('to'))
+    }
+  }
+
+  /** The second step of a sign-in. The cookie holds the pending session of the first step. */
+  async confirm(c: Context): Promise<Response> {
+    let form: FormFields | undefined
+    try {
+      form = await this.#formOf(c)
+      const sessionToken = sessionTokenOf(c, this.#services.config) ?? ''
+      await this.#start(c, confirmSignIn, { sessionToken, code: form.text('code') ?? '' })
+      return c.redirect(ownAddress(form.text('to') ?? HOME), 303)
+    } catch (error) {
+      const [state, status] = this.#rejected(c, form, error)
+      const { wrongCode } = consoleTexts(this.#languageOf(c)).signIn
+      const message = status === 401 ? wrongCode : state.message
+      const view = this.#viewOf(c, { ...state, ...(message !== undefined && { message }) })
+      return this.#show(c, CodePage({ view, to: ownAddress(form?.text('to') ?? HOME) }), status)
+    }
+  }
+
+  async invitation(c: Context, form: FormState, status = 200): Promise<Response> {
+    const token = c.req.param('token') ?? ''
+    const known = await invitedUser(this.#database.reads, token, this.#services.platform.clock.wall()).catch(unlessGone)
+    const view = this.#viewOf(c, form)
+    return this.#show(c, InvitationPage({ view, email: known?.email }), known ? status : 404)
+  }
+
+  async accept(c: Context): Promise<Response> {
+    let form: FormFields | undefined
+    try {
+      form = await this.#formOf(c)
+      const input = { token: c.req.param('token') ?? '', name: form.text('name'), password: form.text('password') }
+      await this.#start(c, acceptInvitation, input)
+      return c.redirect(HOME, 303)
+    } catch (error) {
+      const [state, status] = this.#rejected(c, form, error)
+      return this.invitation(c, state, status)
+    }
+  }
+
+  /** Calls the operation as a visitor, and stores the new session in the cookie. Returns its state. */
+  async #start(c: Context, operation: Operation, input: Record<string, unknown>): Promise<'active' | 'pending'> {
+    const { config, platform } = this.#services
+    const address = clientAddress(c, config.trustedProxies)
+    const device = (c.req.header('user-agent') ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, 200)
+    const { body } = await this.#performAs(
+      { kind: 'anyone', address },
+      {
+        operation,
+        input: { ...input, ...(device !== '' && { device }) },
+        idempotencyKey: undefined,
+        requestId: newId('req', platform),
+      },
+    )
+    const { sessionToken, state } = JSON.parse(body) as { sessionToken: string; state: 'active' | 'pending' }
+    setSessionCookie(c, config, sessionToken)
+    return state
+  }
+
+  async #formOf(c: Context): Promise<FormFields> {
+    if (!isOwnOrigin(c)) throw new Failure('permission-denied', 'another site sent this form')
+    return parseForm(c, await readBytes(c, FORM_LIMIT))
+  }
+
+  #rejected(c: Context, form: FormFields | undefined, error: unknown): [FormState, number] {
+    const failure = asFailure(error)
+    if (failure.code === 'internal') this.#services.log.error({ err: error, path: c.req.path }, 'a sign-in failed')
+    const texts = consoleTexts(this.#languageOf(c))
+    const own: Partial<Record<Failure['code'], string>> = {
+      unauthenticated: texts.signIn.wrong,
+      'resource-exhausted': texts.signIn.tooMany,
+      'permission-denied': texts.signIn.otherSite,
+      'not-found': texts.signIn.invitationGone,
+    }
+    const state = form ? rejectedForm(form, failure, texts) : NO_FORM
+    const message = own[failure.code] ?? state.message ?? texts.errors.codes[failure.code]
+    return [{ ...state, message }, ERROR_STATUS[failure.code]]
+  }
+
+  #viewOf(c: Context, form: FormState): VisitorView {
+    return { language: this.#languageOf(c), assets: this.#assets, form }
+  }
+
+  #languageOf(c: Context) {
+    return languageOf(c, undefined, this.#services.config.baseUrl.startsWith('https:'))
+  }
+
+  async #show(c: Context, page: unknown, status: number): Promise<Response> {
+    return c.html(`<!doctype html>${String(page)}`, status as 200, {
+      ...CONSOLE_HEADERS,
+      'referrer-policy': 'same-origin',
+    })
+  }
+}
+
+/** The address, if it is an address of the console; otherwise the console. Never another site. */
+function ownAddress(address: string): string {
+  return /^\/console(?:[/?][\x21-\x7e]*)?$/.test(address) && !address.includes('//') && !address.includes('\\')
+    ? address
+    : HOME
+}
+
+/** True if the browser does not name another site as the sender of the form. */
+function isOwnOrigin(c: Context): boolean {
+  const site = c.req.header('sec-fetch-site')
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
+  const origin = c.req.header('origin')
+  if (origin === undefined) return true
+  const host = /^https?:\/\/([^/]+)$/.exec(origin)?.[1]
+  return host !== undefined && host === (c.req.header('host') ?? new URL(c.req.url).host)
+}
+
+function unlessGone(error: unknown): undefined {
+  if (error instanceof Failure && error.code === 'not-found') return undefined
+  throw error
+}

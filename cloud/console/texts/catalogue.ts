@@ -1,0 +1,64 @@
+import type { Language } from '../../../policy/page-language.ts'
+import { formats, type Formats } from './formats.ts'
+import { accountTexts } from './account.ts'
+import { agentsTexts } from './agents.ts'
+import { alarmsTexts } from './alarms.ts'
+import { approvalsTexts } from './approvals.ts'
+import { closingsTexts } from './closings.ts'
+import { errorTexts } from './errors.ts'
+import { exceptionSteps } from './exception-steps.ts'
+import { exceptionTitles } from './exception-titles.ts'
+import { exceptionsTexts } from './exceptions.ts'
+import { frameTexts } from './frame.ts'
+import { galleryTexts } from './gallery.ts'
+import { helpTexts } from './help.ts'
+import { operatorsTexts } from './operators.ts'
+import { ordersTexts } from './orders.ts'
+import { refundsTexts } from './refunds.ts'
+import { signInTexts } from './sign-in.ts'
+import { stockTexts } from './stock.ts'
+import { todayTexts } from './today.ts'
+
+/** Texts by part of the console. Each page adds its own file here. */
+const PARTS = {
+  frame: frameTexts,
+  errors: errorTexts,
+  signIn: signInTexts,
+  account: accountTexts,
+  today: todayTexts,
+  approvals: approvalsTexts,
+  help: helpTexts,
+  exceptions: exceptionsTexts,
+  exceptionTitles,
+  exceptionSteps,
+  orders: ordersTexts,
+  stock: stockTexts,
+  refunds: refundsTexts,
+  operators: operatorsTexts,
+  closings: closingsTexts,
+  agents: agentsTexts,
+  alarms: alarmsTexts,
+  gallery: galleryTexts,
+}
+
+type Parts = typeof PARTS
+
+/** All texts of the console in one language. */
+export type ConsoleTexts = { readonly [K in keyof Parts]: Parts[K]['en'] }
+
+function inLanguage(language: Language): ConsoleTexts {
+  return Object.fromEntries(Object.entries(PARTS).map(([part, both]) => [part, both[language]])) as ConsoleTexts
+}
+
+const TEXTS: Readonly<Record<Language, ConsoleTexts>> = { en: inLanguage('en'), de: inLanguage('de') }
+const FORMATS: Readonly<Record<Language, Formats>> = { en: formats('en-GB'), de: formats('de-DE') }
+
+/** The texts of a language. */
+export function consoleTexts(language: Language): ConsoleTexts {
+  return TEXTS[language]
+}
+
+/** The formats of a language. */
+export function consoleFormats(language: Language): Formats {
+  return FORMATS[language]
+}

@@ -1,0 +1,90 @@
+import { bilingual } from './texts.ts'
+
+/** What happened, and what the reader does next. */
+export const errorTexts = bilingual({
+  en: {
+    forbidden: {
+      title: 'Your role cannot open this page',
+      text: (role: string, roles: string) =>
+        `You are signed in as: ${role}. This page is for: ${roles}. Ask the owner of the account to change your role.`,
+    },
+    notFound: { title: 'This page does not exist', text: 'Check the address, or choose a page from the navigation.' },
+    problem: {
+      title: 'This did not work',
+      text: 'Load the page again. If this does not help, report the request number.',
+    },
+    noStore: {
+      title: 'There is no store yet',
+      text: 'Your account has no store in this mode, or you have access to none. Ask the owner of the account.',
+    },
+    backToStart: 'Go to the start page',
+    requestNumber: 'Request number',
+    outdatedForm: 'This form was open for too long. Check your entries and send it again.',
+    form: 'The entries were not saved.',
+    codes: {
+      'invalid-argument': 'Check the marked fields.',
+      unauthenticated: 'You are no longer signed in. Sign in and try again.',
+      'permission-denied': 'Your role, or the package of this store, does not allow this.',
+      'not-found': 'This entry no longer exists. Load the page again.',
+      'already-exists': 'This already exists, or the same form is still being saved.',
+      'failed-precondition': 'The state has changed in the meantime, so this is no longer possible.',
+      'payload-too-large': 'The form is too large.',
+      'unsupported-media-type': 'The browser sent a form that cannot be read.',
+      'resource-exhausted': 'Too many requests. Wait a moment and try again.',
+      unavailable: 'This is not available at the moment. Try again in a minute.',
+      internal: 'An error occurred and was recorded.',
+    },
+    fields: {
+      required: 'Fill in this field.',
+      too_small: 'This is too short or too small.',
+      too_big: 'This is too long or too large.',
+      invalid_type: 'This has the wrong form.',
+      invalid_value: 'Choose one of the offered values.',
+      invalid_format: 'This has the wrong form.',
+    },
+  },
+  de: {
+    forbidden: {
+      title: 'Diese Seite ist für Ihre Rolle gesperrt',
+      text: (role: string, roles: string) =>
+        `Sie sind angemeldet als: ${role}. Diese Seite ist für: ${roles}. Wer das Konto besitzt, kann Ihre Rolle ändern.`,
+    },
+    notFound: {
+      title: 'Diese Seite gibt es nicht',
+      text: 'Prüfen Sie die Adresse, oder wählen Sie eine Seite aus der Navigation.',
+    },
+    problem: {
+      title: 'Das hat nicht geklappt',
+      text: 'Laden Sie die Seite neu. Hilft das nicht, melden Sie bitte die Vorgangsnummer.',
+    },
+    noStore: {
+      title: 'Es gibt noch keine Filiale',
+      text: 'Ihr Konto hat in diesem Modus keine Filiale, oder Sie haben zu keiner Zugang. Fragen Sie, wer das Konto besitzt.',
+    },
+    backToStart: 'Zur Startseite',
+    requestNumber: 'Vorgangsnummer',
+    outdatedForm: 'Dieses Formular war zu lange offen. Prüfen Sie die Eingaben und senden Sie es noch einmal.',
+    form: 'Die Eingaben wurden nicht gespeichert.',
+    codes: {
+      'invalid-argument': 'Prüfen Sie die markierten Felder.',
+      unauthenticated: 'Sie sind nicht mehr angemeldet. Melden Sie sich an und versuchen Sie es noch einmal.',
+      'permission-denied': 'Ihre Rolle oder das Paket dieser Filiale erlaubt das nicht.',
+      'not-found': 'Diesen Eintrag gibt es nicht mehr. Laden Sie die Seite neu.',
+      'already-exists': 'Das gibt es schon, oder dasselbe Formular wird noch gespeichert.',
+      'failed-precondition': 'Der Stand hat sich inzwischen geändert, deshalb geht das nicht mehr.',
+      'payload-too-large': 'Das Formular ist zu groß.',
+      'unsupported-media-type': 'Der Browser hat ein Formular gesendet, das nicht lesbar ist.',
+      'resource-exhausted': 'Zu viele Anfragen. Warten Sie einen Moment und versuchen Sie es noch einmal.',
+      unavailable: 'Das ist gerade nicht erreichbar. Versuchen Sie es in einer Minute noch einmal.',
+      internal: 'Ein Fehler ist aufgetreten und wurde aufgezeichnet.',
+    },
+    fields: {
+      required: 'Füllen Sie dieses Feld aus.',
+      too_small: 'Das ist zu kurz oder zu klein.',
+      too_big: 'Das ist zu lang oder zu groß.',
+      invalid_type: 'Das hat die falsche Form.',
+      invalid_value: 'Wählen Sie einen der angebotenen Werte.',
+      invalid_format: 'Das hat die falsche Form.',
+    },
+  },
+})

@@ -1,0 +1,33 @@
+import type { AgentCaller, Caller, KeyCaller, UserCaller } from '../foundation/caller.ts'
+import { Failure } from '../foundation/failure.ts'
+import type { Operation } from '../operations/operation.ts'
+
+/** A caller that has proved who it is. */
+export type AuthenticatedCaller = KeyCaller | UserCaller | AgentCaller
+
+/** True if the operation accepts this kind of caller, or the role of this user. */
+export function mayCall(caller: AuthenticatedCaller, operation: Pick<Operation, 'callers' | 'roles'>): boolean {
+  return caller.kind === 'user' ? operation.roles.includes(caller.role) : operation.callers.includes(caller.kind)
+}
+
+/** Returns the caller to pass to the operation. Throws 403 if this caller may not call the operation. */
+export function pickCaller(caller: AuthenticatedCaller | undefined, operation: Operation, address: string): Caller {
+  if (caller && mayCall(caller, operation)) return caller
+  if (operation.callers.includes('anyone') || !caller) return { kind: 'anyone', address }
+  if (caller.kind === 'user') throw roleTooLow(operation, caller)
+  const reason = `${caller.kind}_not_allowed`
+  throw new Failure(
+    'permission-denied',
+    `${operation.name} cannot be called with ${caller.kind === 'agent' ? "an agent's login" : `a ${caller.kind} key`}`,
+    { reason },
+  )
+}
+
+function roleTooLow({ name, roles }: Operation, { role }: UserCaller): Failure {
+  const lowest = roles.at(-1)
+  return lowest === undefined
+    ? new Failure('permission-denied', `${name} cannot be called by users`, { reason: 'user_not_allowed' })
+    : new Failure('permission-denied', `${name} needs the role ${lowest} or higher; your role is ${role}`, {
+        reason: 'role_too_low',
+      })
+}

@@ -1,0 +1,58 @@
+/** Users of the console and their sessions. Units: ../schema.ts. */
+
+export interface UserRow {
+  user_id: string
+  account_id: string
+  /** In lower case. */
+  email: string
+  name: string
+  role: string
+  /** JSON list of the stores that the user may access; null: all stores of the account. */
+  store_ids: string | null
+  /** 1: the user may see sandbox data only. */
+  sandbox_only: number
+  /** Mode in which the next session starts. */
+  mode: string
+  /** Null until the user accepts the invitation. */
+  password_hash: string | null
+  /** Id of the user, or `command line`. */
+  invited_by: string
+  created_ms: number
+  accepted_ms: number | null
+  last_sign_in_ms: number | null
+  /** Hash of the token of the open invitation; null: none is open. */
+  invitation_hash: string | null
+  invitation_expires_ms: number | null
+  /** Sealed secret of the authenticator app; null: the user has no second factor. */
+  totp_secret: string | null
+  /** Sealed secret that a code must confirm first. */
+  totp_next: string | null
+  /** Number of the 30 s step of the last code. Codes of this step and of earlier ones are used. */
+  totp_step: number
+  /** JSON list with the hashes of the unused recovery codes. */
+  recovery_codes: string
+}
+
+export interface UserSessionRow {
+  session_id: string
+  token_hash: string
+  user_id: string
+  mode: string
+  /** `pending`: the password was right, and the second factor is missing. */
+  state: 'active' | 'pending'
+  second_factor: number
+  /** Browser, as it names itself. */
+  user_agent: string
+  created_ms: number
+  seen_ms: number
+  expires_ms: number
+}
+
+/** Failed sign-ins of one e-mail address or one client address. */
+export interface SignInFailureRow {
+  /** Hash of the address. */
+  subject: string
+  count: number
+  /** Time of the first failure of this period. */
+  since_ms: number
+}

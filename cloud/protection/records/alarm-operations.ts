@@ -1,0 +1,197 @@
+import { z } from 'zod'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
+import { ALARM_DISPOSITIONS, ITEM_STATUSES } from '../../../policy/vocabulary.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
+import { definedFields, eurosOf, Id, iso, Limit, Success, Timestamp } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import { invalidCursor } from '../../operations/paging.ts'
+import type { AlarmDispositionRow, ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
+import { ownStore } from '../../stores/own-store.ts'
+import { Total } from '../../stores/store-scope.ts'
+import { itemOfAlarm, productOfAlarm, receiptOfAlarm, type AlarmProduct, type FittingReceipt } from './alarm-goods.ts'
+import { dispositionsOf } from './alarm-queries.ts'
+import { Disposition, toDisposition } from './dispose-alarm.ts'
+import { ALARM_STATES, listAlarms, type AlarmPosition } from './list-alarms.ts'
+import { devicesOf, eventsOf, exceptionsOf, namesOf } from './alarm-records.ts'
+
+const DEFAULT_PAGE = 20
+/** Maximum page size. The maximum is low, because each alarm needs a search for its receipt. */
+const PAGE_LIMIT = 50
+/** Acknowledged alarms without a disposition leave the list after this time, ms. */
+const ACKNOWLEDGED_FOR_MS = 24 * 3_600_000
+
+const Alarm = z.strictObject({
+  eventId: z.string(),
+  state: z.enum(ALARM_STATES),
+  exceptionId: z
+    .string()
+    .optional()
+    .describe('For `acknowledgeException`. Absent if the tag has caused a newer alarm.'),
+  times: z.int().optional().describe('Number of alarms of this tag.'),
+  reason: z.string(),
+  detail: z.string().optional(),
+  deviceId: z.string().optional(),
+  gate: z.string().optional().describe('Name of the gate’s device, else its `gateId`.'),
+  epc: z.string().optional(),
+  tagUid: z.string().optional(),
+  tagId: z.string().optional(),
+  itemStatus: z.enum(ITEM_STATUSES).optional().describe('Status of the item when the gate alarmed.'),
+  occurredAt: z.string(),
+  product: z
+    .strictObject({
+      productId: z.string(),
+      name: z.string(),
+      brand: z.string().optional(),
+      price: z.number().describe('EUR: price of the item, else of the product in this store.'),
+      imageUrl: z.string().optional(),
+    })
+    .optional()
+    .describe('Product of the item; of an unregistered tag, the product of the GTIN in its EPC.'),
+  receipt: z
+    .strictObject({ match: z.enum(['item', 'product']), purchaseId: z.string(), paidAt: z.string() })
+    .optional()
+    .describe(
+      'The newest purchase of this store that was paid in the hour before the alarm or the ten minutes after it and was not cancelled. `item`: it is bound to this tag. `product`: it contains the product, in a unit that is bound to no other tag. Absent if no purchase fits.',
+    ),
+  acknowledgedAt: z.string().optional(),
+  acknowledgedBy: z.string().optional().describe('API key, operator or user.'),
+  handledByName: z.string().optional().describe('Name of the operator or user who acknowledged or disposed last.'),
+  ...Disposition.partial().shape,
+})
+type Alarm = z.infer<typeof Alarm>
+
+export const fetchAlarms = operation({
+  name: 'fetchAlarms',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  roles: rolesFrom('associate'),
+  summary: 'Lists alarms of a store’s gates with product, gate and fitting receipt, the latest first.',
+  description:
+    '`open`: nobody has acknowledged the alarm. `acknowledged`: somebody takes care of it, for at most 24 hours. `disposed`: its cause is recorded (`disposeAlarm`). An open list contains the latest alarm of each tag; the times of the others are in `fetchProtectionEvents`.',
+  changes: false,
+  request: z.strictObject({
+    storeId: Id,
+    state: z.enum(ALARM_STATES).optional().describe('Default: `open`.'),
+    disposition: z.enum(ALARM_DISPOSITIONS).optional().describe('Only for `disposed`.'),
+    since: Timestamp.optional().describe('Raised, acknowledged or disposed of at this time or later.'),
+    limit: Limit.optional().describe(`A page contains at most ${PAGE_LIMIT}; use the cursor for more.`),
+    cursor: z.string().optional().describe('The `nextCursor` of the previous page.'),
+  }),
+  response: z.strictObject({
+    ...Success,
+    alarms: z.array(Alarm),
+    total: Total,
+    nextCursor: z.string().optional(),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', state: 'open' },
+  async run(call, { storeId, state = 'open', disposition, since, cursor, ...paging }) {
+    const store = await ownStore(call, storeId)
+    const limit = Math.min(paging.limit ?? DEFAULT_PAGE, PAGE_LIMIT)
+    const sinceMs = since === undefined ? 0 : Date.parse(since)
+    const { rows, total } = await listAlarms(call.db, {
+      storeId: store.store_id,
+      state,
+      disposition,
+      sinceMs: state === 'acknowledged' ? Math.max(sinceMs, call.nowMs - ACKNOWLEDGED_FOR_MS) : sinceMs,
+      after: cursor === undefined ? undefined : readCursor(cursor),
+      limit,
+    })
+    const items = rows.slice(0, limit)
+    const last = items.at(-1)
+    const eventIds = items.map(({ eventId }) => eventId)
+    const alarms = await describeAlarms(call, store, eventIds)
+    return {
+      success: true as const,
+      alarms,
+      total,
+      ...(rows.length > limit && last && { nextCursor: writeCursor(last) }),
+    }
+  },
+})
+
+/** Describes the alarms of these events, in the given order. Leaves out events that were deleted. */
+async function describeAlarms(
+  { db }: Call,
+  { tenant, store_id: storeId }: { tenant: string; store_id: string },
+  eventIds: readonly string[],
+): Promise<Alarm[]> {
+  const events = await eventsOf(db, tenant, eventIds)
+  const dispositions = await dispositionsOf(db, tenant, eventIds)
+  const exceptions = await exceptionsOf(db, storeId, eventIds)
+  const devices = await devicesOf(db, tenant, [...events.values()])
+  const names = await namesOf(
+    db,
+    tenant,
+    eventIds.flatMap((id) => dispositions.get(id)?.operator_id ?? exceptions.get(id)?.acknowledged_by ?? []),
+  )
+  const alarms: Alarm[] = []
+  for (const eventId of eventIds) {
+    const event = events.get(eventId)
+    if (!event) continue
+    const disposition = dispositions.get(eventId)
+    const exception = exceptions.get(eventId)
+    const by = disposition?.operator_id ?? exception?.acknowledged_by ?? undefined
+    alarms.push({
+      ...tagOf(event),
+      state: disposition ? 'disposed' : exception && exception.acknowledged_ms === null ? 'open' : 'acknowledged',
+      ...definedFields({ gate: devices.get(event.deviceId ?? '') ?? event.gateId ?? null }),
+      ...(await goodsOf(db, tenant, storeId, event)),
+      ...handlingOf(exception, disposition),
+      ...definedFields({ handledByName: by === undefined ? null : (names.get(by) ?? null) }),
+    })
+  }
+  return alarms
+}
+
+function tagOf(event: ProtectionEvent) {
+  const { eventId, reason, detail, deviceId, epc, tagUid, tagId, itemStatus, occurredAt } = event
+  return {
+    eventId,
+    reason: reason ?? 'gate_alarm',
+    occurredAt,
+    ...definedFields({
+      detail: detail ?? null,
+      deviceId: deviceId ?? null,
+      epc: epc ?? null,
+      tagUid: tagUid ?? null,
+      tagId: tagId ?? null,
+      itemStatus: itemStatus ?? null,
+    }),
+  }
+}
+
+async function goodsOf(db: Call['db'], tenant: string, storeId: string, event: ProtectionEvent) {
+  const item = await itemOfAlarm(db, tenant, event)
+  const product = await productOfAlarm(db, tenant, storeId, { item, epc: event.epc })
+  const occurredMs = Date.parse(event.occurredAt)
+  const receipt = await receiptOfAlarm(db, storeId, { occurredMs, itemId: item?.item_id, product })
+  return { ...(product && { product: toProduct(product) }), ...(receipt && { receipt: toReceipt(receipt) }) }
+}
+
+function toProduct({ productId, name, brand, imageUrl, priceCent }: AlarmProduct) {
+  return { productId, name, price: eurosOf(priceCent), ...definedFields({ brand, imageUrl }) }
+}
+
+function toReceipt({ match, purchaseId, paidMs }: FittingReceipt) {
+  return { match, purchaseId, paidAt: iso(paidMs) }
+}
+
+function handlingOf(exception: ProtectionExceptionRow | undefined, disposition: AlarmDispositionRow | undefined) {
+  return {
+    ...(exception && { exceptionId: exception.exception_id, times: exception.times }),
+    ...(exception && exception.acknowledged_ms !== null && { acknowledgedAt: iso(exception.acknowledged_ms) }),
+    ...(exception && definedFields({ acknowledgedBy: exception.acknowledged_by })),
+    ...(disposition && toDisposition(disposition)),
+  }
+}
+
+function writeCursor({ atMs, id }: AlarmPosition): string {
+  return Buffer.from(`${atMs}/${id}`).toString('base64url')
+}
+
+/** Reads a cursor of `writeCursor`. */
+function readCursor(cursor: string): AlarmPosition {
+  const match = /^(\d{1,16})\/([\x21-\x7e]{1,128})$/.exec(Buffer.from(cursor, 'base64url').toString())
+  if (match?.[1] === undefined || match[2] === undefined) throw invalidCursor()
+  return { atMs: Number(match[1]), id: match[2] }
+}

@@ -1,0 +1,41 @@
+import type { CloudConfig } from '../foundation/config.ts'
+import { originOf } from '../foundation/config.ts'
+import type { Database, Db } from '../persistence/database.ts'
+
+const NAME = 'console_url'
+
+/** Address of the console. Passkeys need a name, so that the loopback address becomes localhost. */
+export function consoleUrlOf(config: Pick<CloudConfig, 'baseUrl'>): string {
+  return consoleUrlAt(originOf(config as CloudConfig))
+}
+
+/** Address of the console at an origin. */
+export function consoleUrlAt(origin: string): string {
+  const url = new URL(origin)
+  if (url.hostname === '127.0.0.1' || url.hostname === '[::1]') url.hostname = 'localhost'
+  return `${url.origin}/console`
+}
+
+/** Stores the address of the console, so that the command line can print links. */
+export async function storeConsoleUrl(database: Database, config: CloudConfig): Promise<void> {
+  const value = consoleUrlOf(config)
+  if ((await readConsoleUrl(database.reads)) === value) return
+  await database.write(async (db) => {
+    await db
+      .insertInto('installation')
+      .values({ name: NAME, value })
+      .onConflict((c) => c.column('name').doUpdateSet({ value }))
+      .execute()
+  })
+}
+
+/** Address of the console; undefined if no cloud has used this database. */
+export async function readConsoleUrl(db: Db): Promise<string | undefined> {
+  const row = await db.selectFrom('installation').select('value').where('name', '=', NAME).executeTakeFirst()
+  return row?.value
+}
+
+/** Address of the page that accepts an invitation. */
+export function invitationUrl(consoleUrl: string, token: string): string {
+  return `${consoleUrl}/invitations/${token}`
+}

@@ -1,0 +1,164 @@
+import { z } from 'zod'
+import { userCaller } from '../foundation/caller.ts'
+import { Failure, precondition } from '../foundation/failure.ts'
+import { ROLES } from '../foundation/roles.ts'
+import { Success } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import type { UserRow } from '../persistence/tables/users.ts'
+import {
+  enrolmentOf,
+  hashOfRecoveryCode,
+  newRecoveryCodes,
+  newTotpSecret,
+  stepOfCode,
+  withoutRecoveryCode,
+} from './second-factor.ts'
+import { Device, SignInAnswer } from './schema.ts'
+import { endSession, endSessionsOf, findSession, writeSecondFactor } from './sessions.ts'
+import { addressOf, failedSignIn, signedIn } from './sign-in-operations.ts'
+import { assertMayTry, clearFailures, type SignInSubjects } from './sign-in-failures.ts'
+import { findUser, updateUserRow } from './user-queries.ts'
+
+/** Code of an authenticator app, or a recovery code. */
+const Code = z.string().min(6).max(40).describe('Six digits of the authenticator app, or a recovery code.')
+
+async function ownUser(call: Call): Promise<UserRow> {
+  const user = await findUser(call.db, userCaller(call.caller).keyId)
+  if (!user) throw new Failure('unauthenticated', 'this user was removed')
+  return user
+}
+
+const subjectsOf = (user: UserRow, address = user.user_id): SignInSubjects => ({
+  user: `code ${user.user_id}`,
+  address,
+})
+
+/** Uses up a code of the app or a recovery code. Throws 401, which counts as a failed sign-in. */
+async function useCode(call: Call, user: UserRow, code: string, subjects: SignInSubjects): Promise<void> {
+  await assertMayTry(call.db, subjects, call.nowMs)
+  const { sealer } = call.services.authority
+  const step =
+    user.totp_secret === null ? undefined : stepOfCode(user.totp_secret, user, { code, nowMs: call.nowMs, sealer })
+  const rest = step === undefined ? withoutRecoveryCode(user, code) : undefined
+  if (step === undefined && !rest) throw failedSignIn(subjects, call.nowMs, 'the code is wrong or was used')
+  await updateUserRow(call.db, user.user_id, {
+    ...(step !== undefined && { totp_step: step }),
+    ...(rest && { recovery_codes: JSON.stringify(rest) }),
+  })
+  await clearFailures(call.db, subjects)
+}
+
+export const beginSecondFactor = operation({
+  name: 'beginSecondFactor',
+  area: 'users',
+  minimumPackage: 'DISCOVER',
+  callers: [],
+  roles: ROLES,
+  summary: 'Makes the secret for an authenticator app of the calling user.',
+  description: 'The second factor counts only after `confirmSecondFactor`. A later call replaces the secret.',
+  changes: true,
+  secretResponse: true,
+  refusals: ['second_factor_exists'],
+  request: z.strictObject({}),
+  response: z.strictObject({
+    ...Success,
+    secret: z.string().describe('Base32, to type into the app.'),
+    uri: z.string().describe('Content of the QR code: otpauth://totp/…'),
+  }),
+  example: {},
+  async run(call) {
+    const user = await ownUser(call)
+    if (user.totp_secret !== null)
+      throw precondition('second_factor_exists', 'the user has a second factor: remove it first')
+    const { authority, platform } = call.services
+    const sealed = newTotpSecret(user.user_id, authority.sealer, platform.random)
+    await updateUserRow(call.db, user.user_id, { totp_next: sealed })
+    call.changed(user.user_id)
+    return { success: true as const, ...enrolmentOf(sealed, user, authority.sealer) }
+  },
+})
+
+export const confirmSecondFactor = operation({
+  name: 'confirmSecondFactor',
+  area: 'users',
+  minimumPackage: 'DISCOVER',
+  callers: [],
+  roles: ROLES,
+  summary: 'Confirms the authenticator app with a code. Ends all other sessions.',
+  description: 'Each recovery code replaces one code of the app, once. They are shown only here.',
+  changes: true,
+  secretResponse: true,
+  refusals: ['second_factor_not_begun'],
+  request: z.strictObject({ code: Code }),
+  response: z.strictObject({ ...Success, recoveryCodes: z.array(z.string()) }),
+  example: { code: '492039' },
+  async run(call, { code }) {
+    const user = await ownUser(call)
+    const subjects = subjectsOf(user)
+    await assertMayTry(call.db, subjects, call.nowMs)
+    if (user.totp_next === null) throw precondition('second_factor_not_begun', 'call beginSecondFactor first')
+    const { authority, platform } = call.services
+    const step = stepOfCode(user.totp_next, user, { code, nowMs: call.nowMs, sealer: authority.sealer })
+    if (step === undefined) throw failedSignIn(subjects, call.nowMs, 'the code is wrong or was used')
+    const recoveryCodes = newRecoveryCodes(platform.random)
+    await updateUserRow(call.db, user.user_id, {
+      totp_secret: user.totp_next,
+      totp_next: null,
+      totp_step: step,
+      recovery_codes: JSON.stringify(recoveryCodes.map(hashOfRecoveryCode)),
+    })
+    const { sessionId } = userCaller(call.caller)
+    await writeSecondFactor(call.db, sessionId)
+    await endSessionsOf(call.db, user.user_id, sessionId)
+    await clearFailures(call.db, subjects)
+    call.changed(user.user_id)
+    return { success: true as const, recoveryCodes }
+  },
+})
+
+export const removeSecondFactor = operation({
+  name: 'removeSecondFactor',
+  area: 'users',
+  minimumPackage: 'DISCOVER',
+  callers: [],
+  roles: ROLES,
+  summary: 'Removes the second factor of the calling user. Ends all sessions.',
+  changes: true,
+  refusals: ['second_factor_missing'],
+  request: z.strictObject({ code: Code }),
+  response: z.strictObject(Success),
+  example: { code: '492039' },
+  async run(call, { code }) {
+    const user = await ownUser(call)
+    if (user.totp_secret === null) throw precondition('second_factor_missing', 'the user has no second factor')
+    await useCode(call, user, code, subjectsOf(user))
+    await updateUserRow(call.db, user.user_id, { totp_secret: null, totp_next: null, recovery_codes: '[]' })
+    await endSessionsOf(call.db, user.user_id)
+    call.changed(user.user_id)
+    return { success: true as const }
+  },
+})
+
+export const confirmSignIn = operation({
+  name: 'confirmSignIn',
+  area: 'users',
+  minimumPackage: 'DISCOVER',
+  callers: ['anyone'],
+  roles: [],
+  summary: 'Completes a sign-in with the second factor.',
+  description: '`sessionToken` is that of `signIn` with the state `pending`. The response contains a new one.',
+  changes: true,
+  secretResponse: true,
+  request: z.strictObject({ sessionToken: z.string().max(100), code: Code, device: Device }),
+  response: SignInAnswer,
+  example: { sessionToken: 'untag_us_…', code: '492039' },
+  async run(call, { sessionToken, code, device = '' }) {
+    const found = await findSession(call.db, sessionToken, call.nowMs)
+    const user = found?.state === 'pending' ? await findUser(call.db, found.caller.keyId) : undefined
+    if (!found || !user)
+      throw new Failure('unauthenticated', 'the sign-in has expired: sign in again', { reason: 'sign_in_failed' })
+    await useCode(call, user, code, subjectsOf(user, addressOf(call.caller)))
+    await endSession(call.db, found.caller.sessionId)
+    return signedIn(call, user, { state: 'active', hasSecondFactor: true, userAgent: device })
+  },
+})

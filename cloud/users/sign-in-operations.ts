@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import { tenantOf, type Caller } from '../foundation/caller.ts'
+import { Failure } from '../foundation/failure.ts'
+import { iso } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import type { UserRow } from '../persistence/tables/users.ts'
+import { acceptAs, invitedUser } from './invitations.ts'
+import { assertGoodPassword, hashPassword, PASSWORD_LENGTH, verifyPassword } from './passwords.ts'
+import { Device, Email, SignInAnswer, UserName } from './schema.ts'
+import { startSession, type NewSession } from './sessions.ts'
+import { assertMayTry, clearFailures, countFailure, type SignInSubjects } from './sign-in-failures.ts'
+import { findUserToSignIn, roleOf, updateUserRow } from './user-queries.ts'
+
+/** A new password. */
+export const NewPassword = z
+  .string()
+  .min(PASSWORD_LENGTH.min)
+  .max(PASSWORD_LENGTH.max)
+  .describe('12 to 128 characters. The most common passwords are refused.')
+/** A password that is compared. */
+export const Password = z.string().min(1).max(PASSWORD_LENGTH.max)
+
+/** Client address of a visitor. */
+export const addressOf = (caller: Caller) => (caller.kind === 'anyone' ? caller.address : 'unknown')
+
+/** Starts the session of a user and makes the response. */
+export async function signedIn(call: Call, user: UserRow, session: NewSession): Promise<z.infer<typeof SignInAnswer>> {
+  const made = await startSession(call.db, user, session, call.services.platform)
+  await updateUserRow(call.db, user.user_id, { last_sign_in_ms: call.nowMs })
+  call.changed(user.user_id, tenantOf(user.account_id, made.mode))
+  return {
+    success: true,
+    sessionToken: made.sessionToken,
+    state: session.state,
+    userId: user.user_id,
+    role: roleOf(user),
+    mode: made.mode,
+    expiresAt: iso(made.expiresMs),
+  }
+}
+
+/** 401 that counts as a failed sign-in. The text is the same for wrong passwords and unknown users. */
+export function failedSignIn(subjects: SignInSubjects, nowMs: number, text: string): Failure {
+  return new Failure('unauthenticated', text, {
+    reason: 'sign_in_failed',
+    afterRefusal: (db: Db) => countFailure(db, subjects, nowMs),
+  })
+}
+
+export const signIn = operation({
+  name: 'signIn',
+  area: 'users',
+  minimumPackage: 'DISCOVER',
+  callers: ['anyone'],
+  roles: [],
+  summary: 'Signs a user in with e-mail address and password.',
+  description:
+    'Wrong passwords and unknown addresses get the same answer after the same time. After 10 failures in 15 minutes for an address the cloud refuses further tries. `account` names the account, if the person is a user of several.',
+  changes: true,
+  secretResponse: true,
+  request: z.strictObject({
+    email: Email,
+    password: Password,
+    account: z.string().max(200).optional(),
+    device: Device,
+  }),
+  response: SignInAnswer,
+  example: { email: 'petersen@shop.example', password: 'four words nobody guesses' },
+  async prepare(call, { email, password, account }) {
+    await assertMayTry(call.db, { user: email, address: addressOf(call.caller) }, call.nowMs)
+    const user = await findUserToSignIn(call.db, email, account)
+    const isRight = await verifyPassword(password, user?.password_hash)
+    return { hash: isRight ? user?.password_hash : undefined }
+  },
+  async run(call, { email, account, device = '' }, { hash }) {
+    const subjects = { user: email, address: addressOf(call.caller) }
+    await assertMayTry(call.db, subjects, call.nowMs)
+    const user = await findUserToSignIn(call.db, email, account)
+    // The password may have changed since it was compared.
+    if (!user || typeof hash !== 'string' || user.password_hash !== hash)
+      throw failedSignIn(subjects, call.nowMs, 'the e-mail address or the password is wrong')
+    await clearFailures(call.db, subjects)
+    const state = user.totp_secret === null ? 'active' : 'pending'
+    return signedIn(call, user, { state, hasSecondFactor: false, userAgent: device })
+  },
+})
+
+export const acceptInvitation = operation({
+  name: 'acceptInvitation',
+  area: 'users',
+  minimumPackage: 'DISCOVER',
+  callers: ['anyone'],
+  roles: [],
+  summary: 'Accepts an invitation with a password, and signs the user in.',
+  description: 'The token is the last part of the link. It is valid once.',
+  changes: true,
+  secretResponse: true,
+  request: z.strictObject({ token: z.string().max(100), name: UserName, password: NewPassword, device: Device }),
+  response: SignInAnswer,
+  example: { token: 'untag_ui_…', name: 'Jana Petersen', password: 'four words nobody guesses' },
+  async prepare(call, { token, name, password }) {
+    const subjects = { user: `invitation ${token}`, address: addressOf(call.caller) }
+    await assertMayTry(call.db, subjects, call.nowMs)
+    const user = await invitedUser(call.db, token, call.nowMs)
+    assertGoodPassword(password, [name, user.email, user.email.split('@')[0] ?? ''])
+    return hashPassword(password, call.services.platform.random)
+  },
+  async run(call, { token, name, device = '' }, passwordHash) {
+    const user = await invitedUser(call.db, token, call.nowMs)
+    await acceptAs(call.db, user.user_id, { name, passwordHash }, call.nowMs)
+    return signedIn(call, user, { state: 'active', hasSecondFactor: false, userAgent: device })
+  },
+})

@@ -1,0 +1,93 @@
+import type { Mode } from '../foundation/caller.ts'
+import type { Role } from '../foundation/roles.ts'
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { UserRow } from '../persistence/tables/users.ts'
+
+/** Maximum number of users of one account. */
+export const USERS_LIMIT = 1_000
+/** Maximum number of accounts in which one e-mail address is looked up at sign-in. */
+const NAMESAKES_LIMIT = 20
+
+/** The user with this id. */
+export function findUser(db: Db, userId: string): Promise<UserRow | undefined> {
+  return db.selectFrom('console_user').selectAll().where('user_id', '=', userId).executeTakeFirst()
+}
+
+/** Users of an account, oldest first. */
+export function listUsers(db: Db, accountId: string): Promise<UserRow[]> {
+  return db
+    .selectFrom('console_user')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('user_id')
+    .limit(USERS_LIMIT)
+    .execute()
+}
+
+/** The user of an account with this address. */
+export function findUserOfAccount(db: Db, accountId: string, email: string): Promise<UserRow | undefined> {
+  return db
+    .selectFrom('console_user')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('email', '=', email)
+    .executeTakeFirst()
+}
+
+/**
+ * The user who signs in with this address. If the person is a user of several accounts and names none, this is the user
+ * whose invitation was accepted first.
+ */
+export async function findUserToSignIn(db: Db, email: string, account?: string): Promise<UserRow | undefined> {
+  let query = db
+    .selectFrom('console_user')
+    .innerJoin('account', 'account.account_id', 'console_user.account_id')
+    .selectAll('console_user')
+    .where('email', '=', email)
+    .where('accepted_ms', 'is not', null)
+    .where('account.status', '=', 'active')
+  if (account !== undefined) query = query.where('account.name', '=', account)
+  const [first] = await query.orderBy('accepted_ms').orderBy('user_id').limit(NAMESAKES_LIMIT).execute()
+  return first
+}
+
+/** The user with this open invitation. */
+export function findUserOfInvitation(db: Db, invitationHash: string): Promise<UserRow | undefined> {
+  return db.selectFrom('console_user').selectAll().where('invitation_hash', '=', invitationHash).executeTakeFirst()
+}
+
+/** Adds a user. */
+export async function insertUser(db: Db, row: UserRow): Promise<void> {
+  await db.insertInto('console_user').values(row).execute()
+}
+
+/** Sets columns of a user. */
+export async function updateUserRow(db: Db, userId: string, set: Partial<UserRow>): Promise<void> {
+  await db.updateTable('console_user').set(set).where('user_id', '=', userId).execute()
+}
+
+/** Deletes a user with all sessions. */
+export async function deleteUser(db: Db, userId: string): Promise<void> {
+  await db.deleteFrom('user_session').where('user_id', '=', userId).execute()
+  await db.deleteFrom('console_user').where('user_id', '=', userId).execute()
+}
+
+/** The stores of a user; null: all stores of the account. */
+export function storesOf(row: Pick<UserRow, 'store_ids'>): readonly string[] | null {
+  return row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[])
+}
+
+/** Role and mode of a row. */
+export const roleOf = (row: Pick<UserRow, 'role'>) => row.role as Role
+export const modeOf = (row: { mode: string }) => row.mode as Mode
+
+const nameOfAccount = prepared((db, p: { accountId: string }) =>
+  db.selectFrom('account').select('name').where('account_id', '=', p.accountId),
+)
+
+/** Name of an account. */
+export async function accountName(db: Db, accountId: string): Promise<string> {
+  const [row] = await nameOfAccount(db, { accountId })
+  return row?.name ?? ''
+}

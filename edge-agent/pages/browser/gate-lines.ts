@@ -1,0 +1,59 @@
+import { clockTime } from '../model/clock-time.ts'
+import { GATE_LINES, handledText, type GateLine } from '../model/gate-view.ts'
+import type { PageAlarmState } from '../model/wire.ts'
+import type { Texts } from '../texts/texts.ts'
+import { newElement, slot } from './elements.ts'
+
+/** Text of an alarm's line. */
+export interface ChosenAlarm {
+  alarmId: string
+  time: string
+  item: string
+}
+
+/** The list of the last decisions at a gate. */
+export interface GateLines {
+  add(line: GateLine): void
+  setState(alarmId: string, state: PageAlarmState): void
+}
+
+/** Opens the list. `onHandle` is called when a person wants to handle an alarm. */
+export function openGateLines(texts: Texts, onHandle: (alarm: ChosenAlarm) => void): GateLines {
+  const lines = slot('lines')
+  lines.addEventListener('click', (event) => {
+    const line = event.target instanceof HTMLButtonElement ? event.target.closest('li') : null
+    const alarmId = line?.dataset['alarm']
+    if (!line || alarmId === undefined) return
+    const textOf = (tag: string) => line.querySelector(tag)?.textContent ?? ''
+    onHandle({ alarmId, time: textOf('time'), item: textOf('code') })
+  })
+
+  return {
+    add({ atMs, tone, text, item, alarmId }) {
+      const line = document.createElement('li')
+      line.dataset['tone'] = tone
+      const parts = [
+        newElement('time', clockTime(atMs, texts.language)),
+        newElement('span', text),
+        newElement('code', item),
+      ]
+      if (alarmId !== undefined) {
+        line.dataset['alarm'] = alarmId
+        const button = document.createElement('button')
+        button.type = 'button'
+        button.textContent = texts.gate.handle
+        parts.push(newElement('span', '', { className: 'handled' }), button)
+      }
+      line.append(...parts.flatMap((part) => [part, ' ']))
+      lines.prepend(line)
+      while (lines.childElementCount > GATE_LINES) lines.lastElementChild?.remove()
+      slot('no-lines').hidden = true
+    },
+    setState(alarmId, state) {
+      for (const line of lines.querySelectorAll<HTMLElement>('[data-alarm]')) {
+        const place = line.dataset['alarm'] === alarmId && line.querySelector('.handled')
+        if (place) place.textContent = handledText(state, texts)
+      }
+    },
+  }
+}

@@ -1,0 +1,54 @@
+import { pluralOf } from './plural.ts'
+import type { SetupTexts } from './setup-texts.ts'
+
+const plural = pluralOf('en')
+
+export const setupEn: SetupTexts = {
+  title: 'Set-up',
+  configured: 'Configured devices',
+  check: 'Check',
+  checkHint: 'A check connects the device again. It is unavailable for a moment.',
+  attached: 'Attached to this machine',
+  nothingAttached: 'No serial port and no NFC reader found.',
+  entryHint: 'Fill in the deviceId and add the entry to "devices" in the configuration file.',
+  entry: 'Suggested entry',
+  addHint: (file) => `Enter the set-up code of a manager. The device is then registered and saved to ${file}.`,
+  code: 'Set-up code',
+  codeHint:
+    'Works for one device, 15 minutes. If the device is registered already, leave it empty and fill in the deviceId.',
+  type: 'Kind of device',
+  name: 'Name (optional)',
+  add: 'Register and save',
+  added: (name, file) => `${name} is saved to ${file} and in use.`,
+  restartNeeded: (file) =>
+    `The device is saved, but ${file} has other changes too. Restart the agent to use the device.`,
+  noEntry: 'This is not a JSON object. Please correct the entry.',
+  kinds: { serial: 'Serial port', nfc: 'NFC reader', llrp: 'UHF reader' },
+  llrp: 'UHF reader in the network (LLRP)',
+  address: 'Address of the reader',
+  look: 'Search',
+  failed: 'That did not work. Please try again.',
+  problems: {
+    setup_code_wrong: 'This code is wrong, or a newer one replaced it. Please compare it with the manager.',
+    setup_code_used: 'This code was used already. Please ask a manager for a new one.',
+    setup_code_expired: 'This code is over 15 minutes old. Please ask a manager for a new one.',
+    registration_refused: 'The cloud refused the device.',
+    cloud_unreachable: 'No connection to the cloud. Please try again with the same code.',
+    config_not_written: 'The configuration file cannot be written. Please correct that and use the same code again.',
+    test_not_allowed: 'A test is possible only in the 15 minutes after the registration with a code.',
+    'invalid-argument': 'The entry has a fault. The code is still unused.',
+  },
+  test: 'Test',
+  testHint: 'Look at the device. Each release is recorded.',
+  outputs: { green: 'Green lamp', amber: 'Amber lamp', siren: 'Siren', release: 'Release' },
+  tested: {
+    confirmed: 'The device has carried it out.',
+    failed: 'The device has not carried it out.',
+    unknown: 'The device did not answer. Please look at it.',
+    not_supported: 'This device has no such output.',
+  },
+  walk: 'Walk test',
+  walkHint: (seconds) => `Carry a tag through the gate within ${seconds} seconds.`,
+  walked: (tags, left, alarms) =>
+    `The gate read ${plural(tags, 'tag', 'tags')}, saw ${left} leave, and alarmed for ${alarms}.`,
+}

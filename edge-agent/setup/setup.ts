@@ -1,0 +1,208 @@
+import type { CommandResult, DeviceCommand } from '../../device-drivers/drivers/device.ts'
+import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
+import { newId } from '../../policy/ids.ts'
+import { deadline, type Platform } from '../../policy/platform.ts'
+import type { DeviceType } from '../../policy/vocabulary.ts'
+import type { Devices } from '../devices/devices.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { CloudConnection } from '../link/cloud-connection.ts'
+import type { Log } from '../log.ts'
+import { checkDevice } from './check-device.ts'
+import { UNNAMED_DEVICE, type ConfigFile } from './config-file.ts'
+
+/** Outputs that a technician can test. `release`: the lock, detacher or deactivator. */
+export const TESTED_OUTPUTS = ['green', 'amber', 'siren', 'release'] as const
+export type TestedOutput = (typeof TESTED_OUTPUTS)[number]
+
+/** Time after the registration of a device in which its outputs can be tested, ms. */
+export const TEST_MS = 15 * 60_000
+/** How long lamp and siren are on in a test, s. */
+const SIGNAL_SECONDS = 2
+/** Time limit of one test, ms. */
+const TEST_LIMIT_MS = 5_000
+
+export interface SetupParts {
+  platform: Platform
+  ledger: Pick<Ledger, 'commits' | 'journal'>
+  storeId: string
+  log: Log
+  link: Pick<CloudConnection, 'call' | 'bind' | 'refreshDocuments' | 'isOnline'>
+  devices: Pick<Devices, 'supervisor' | 'execute' | 'extend' | 'entries'>
+  configFile: ConfigFile | undefined
+  /** Trusted time, ms. */
+  nowMs(): number
+}
+
+/** Registers a device in the cloud with the one-time code of a manager. */
+export interface Registration {
+  code: string
+  deviceType: DeviceType
+  name?: string | undefined
+}
+
+export interface NewDevice {
+  /** Entry of the configuration. */
+  entry: Readonly<Record<string, unknown>>
+  /** Absent: the entry has the id of a device that is registered already. */
+  registration?: Registration | undefined
+}
+
+export type SetupFaultCode =
+  | 'no_config_file'
+  | 'invalid-argument'
+  | 'setup_code_wrong'
+  | 'setup_code_used'
+  | 'setup_code_expired'
+  | 'registration_refused'
+  | 'cloud_unreachable'
+  | 'config_not_written'
+  | 'test_not_allowed'
+
+export interface SetupFault {
+  ok: false
+  code: SetupFaultCode
+  error: string
+}
+
+export interface AddedDevice {
+  ok: true
+  /** Name of the configuration file. */
+  file: string
+  deviceId: string
+  /** False if the file has other changes too. The agent must be restarted to use the device. */
+  isInUse: boolean
+}
+
+const fault = (code: SetupFaultCode, error: string): SetupFault => ({ ok: false, code, error })
+
+/** Opens the set-up of this agent. */
+export function openSetup(parts: SetupParts): Setup {
+  return new Setup(parts)
+}
+
+/**
+ *   entry + code ─▶ check the entry ─▶ register in the cloud ─▶ write the file ─▶ connect the device ─▶ test it
+ *
+ * The actions of the set-up page. The cloud checks the code, so the agent itself has no right to register devices. If a
+ * step fails, the technician repeats all with the same code: the cloud then returns the same device.
+ */
+export class Setup {
+  readonly #parts: SetupParts
+  /** Devices that were registered with a code, with the end of their tests on the elapsed clock, ms. */
+  readonly #testableUntil = new Map<string, number>()
+
+  constructor(parts: SetupParts) {
+    this.#parts = parts
+  }
+
+  get fileName(): string | undefined {
+    return this.#parts.configFile?.name
+  }
+
+  /** Reconnects a device and returns its status. Undefined if the device is not configured at this agent. */
+  async check(deviceId: string): Promise<DeviceStatus | undefined> {
+    const { supervisor } = this.#parts.devices
+    return supervisor && checkDevice(supervisor, this.#parts.platform, deviceId)
+  }
+
+  /** Adds a device to the configuration file and connects it. The other devices stay connected. */
+  async add({ entry, registration }: NewDevice): Promise<AddedDevice | SetupFault> {
+    const { configFile, platform, link, devices } = this.#parts
+    if (!configFile)
+      return fault('no_config_file', 'this agent was started without a configuration file: start it with --config FILE')
+    const isUnnamed = entry['deviceId'] === undefined || entry['deviceId'] === UNNAMED_DEVICE
+    if (registration && !isUnnamed)
+      return fault('invalid-argument', `deviceId: leave ${UNNAMED_DEVICE}, because the code registers a new device`)
+    if (registration) {
+      // A faulty entry must not use up the code, so the entry is checked with any id first.
+      const checked = configFile.check({ ...entry, deviceId: newId('dev', platform) })
+      if (!checked.ok) return fault('invalid-argument', checked.faults.join('; '))
+    }
+    const registered = registration ? await this.#register(registration) : undefined
+    if (registered && !registered.ok) return registered
+    const written = this.#write(configFile, registered ? { ...entry, deviceId: registered.deviceId } : entry)
+    if (!written.ok) return written
+    const { deviceId } = written
+    if (registered) this.#testableUntil.set(deviceId, platform.clock.elapsed() + TEST_MS)
+    const isInUse = devices.extend(written.devices)
+    if (isInUse) await link.bind([deviceId])
+    // Without the new policy, the agent would refuse the device until its next poll.
+    await link.refreshDocuments()
+    return { ok: true, file: configFile.name, deviceId, isInUse }
+  }
+
+  /** True while the outputs of this device can be tested. */
+  mayTest(deviceId: string): boolean {
+    return this.#parts.platform.clock.elapsed() < (this.#testableUntil.get(deviceId) ?? 0)
+  }
+
+  /**
+   * Switches an output of a device that was registered with a code in the last 15 minutes. The journal has each release
+   * before the device moves.
+   */
+  async test(deviceId: string, output: TestedOutput): Promise<{ ok: true; result: CommandResult } | SetupFault> {
+    const { platform, devices } = this.#parts
+    if (!this.mayTest(deviceId))
+      return fault(
+        'test_not_allowed',
+        'the outputs of a device can be tested only in the 15 minutes after its registration with a set-up code',
+      )
+    if (output === 'release') await this.#record(deviceId)
+    const command: DeviceCommand =
+      output === 'release' ? { kind: 'release' } : { kind: 'signal', signal: output, seconds: SIGNAL_SECONDS }
+    const limit = deadline(platform.timers, TEST_LIMIT_MS)
+    const result = await devices.execute(deviceId, command, limit.signal).finally(limit.done)
+    return { ok: true, result }
+  }
+
+  async #register(registration: Registration): Promise<{ ok: true; deviceId: string } | SetupFault> {
+    const { link, devices } = this.#parts
+    const answer = await link.call('registerDeviceWithCode', registration)
+    if (answer.kind === 'answered') {
+      const deviceId = String(answer.body['deviceId'])
+      // To a repeated call, the cloud answers the device that the code has registered.
+      return devices.entries.some((entry) => entry.deviceId === deviceId)
+        ? fault('setup_code_used', `this code registered ${deviceId} already: ask a manager for a new code`)
+        : { ok: true, deviceId }
+    }
+    if (answer.kind === 'unreachable' || answer.status >= 500 || answer.status === 429 || answer.status === 401)
+      return fault('cloud_unreachable', 'the cloud did not answer: the same code works again within its 15 minutes')
+    return fault(refusalOf(answer), answer.message)
+  }
+
+  #write(
+    configFile: ConfigFile,
+    entry: Readonly<Record<string, unknown>>,
+  ): { ok: true; deviceId: string; devices: Parameters<Devices['extend']>[0] } | SetupFault {
+    try {
+      const added = configFile.add(entry)
+      return added.ok
+        ? { ok: true, deviceId: String(entry['deviceId']), devices: added.devices }
+        : fault('invalid-argument', added.faults.join('; '))
+    } catch (error) {
+      this.#parts.log.error({ err: error, file: configFile.name }, 'the configuration file cannot be written')
+      return fault('config_not_written', `${configFile.name} cannot be written: ${(error as Error).message}`)
+    }
+  }
+
+  async #record(deviceId: string): Promise<void> {
+    const { platform, ledger, storeId, link, nowMs } = this.#parts
+    const atMs = nowMs()
+    const event = {
+      type: 'protection.exception.raised' as const,
+      eventId: newId('evt', platform),
+      occurredAt: new Date(atMs).toISOString(),
+      storeId,
+      deviceId,
+      reason: 'device_tested',
+      detail: 'a technician tested the release on the set-up page',
+      offline: !link.isOnline,
+    }
+    await ledger.commits.durably(() => ledger.journal.append({ atMs, event }))
+  }
+}
+
+function refusalOf({ status, code }: { status: number; code: string }): SetupFaultCode {
+  if (code === 'setup_code_used' || code === 'setup_code_expired') return code
+  return status === 404 ? 'setup_code_wrong' : 'registration_refused'
+}

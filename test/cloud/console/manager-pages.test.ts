@@ -1,0 +1,180 @@
+import type { Hono } from 'hono'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
+import { EXCEPTION_TEXTS } from '../../../cloud/description/codes.ts'
+import { consoleOf, CSRF, fillConsole, ROLE_HEADER } from '../../support/console.ts'
+import { openShop, type Shop } from '../../support/shop.ts'
+
+/** What staff do in the pages of the store manager, through the forms of the console. */
+describe('pages of the store manager', () => {
+  let shop: Shop
+  let app: Hono
+
+  beforeAll(async () => {
+    shop = await openShop('sqlite')
+    const { accountId } = await fillConsole(shop)
+    app = consoleOf(shop, accountId)
+  }, 30_000)
+  afterAll(() => shop?.stop())
+
+  async function get(path: string, role = 'manager') {
+    const cookie = `untag_console=test/${shop.storeId}`
+    const response = await app.request(path, { headers: { [ROLE_HEADER]: role, cookie, 'accept-language': 'en' } })
+    return response.text()
+  }
+
+  async function post(path: string, action: string, fields: Record<string, string>, role = 'manager') {
+    const frame = { _csrf: CSRF, _action: action, _mode: 'test', _store: shop.storeId }
+    const response = await app.request(path, {
+      method: 'POST',
+      body: new URLSearchParams({ ...frame, ...fields }),
+      headers: { [ROLE_HEADER]: role, 'content-type': 'application/x-www-form-urlencoded', 'accept-language': 'en' },
+    })
+    return { status: response.status, location: response.headers.get('location'), text: await response.text() }
+  }
+
+  it('approvals: lists baskets that wait, and records the user who approves or refuses', async () => {
+    const waiting = async () =>
+      (await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, awaitingApproval: true })).purchases
+    const [first, second] = await waiting()
+    expect(await waiting()).toHaveLength(2)
+    const text = await get('/console/approvals', 'associate')
+    for (const { name } of first.items) expect(text).toContain(name)
+    expect(text).toMatch(/Age check[^]*Spot check|Spot check[^]*Age check/)
+    for (const [action, basket] of [['approve', first] as const, ['refuse', second] as const]) {
+      const sent = await post('/console/approvals', action, { purchaseId: basket.transactionId }, 'associate')
+      expect(sent.status).toBe(303)
+    }
+    const rows = await shop.cloud.db.database.reads
+      .selectFrom('purchase')
+      .select(['purchase_id', 'approval', 'approved_by'])
+      .where('approval', 'is not', null)
+      .execute()
+    const byId = Object.fromEntries(rows.map((row) => [row.purchase_id, [row.approval, row.approved_by]]))
+    expect([byId[first.transactionId], byId[second.transactionId]]).toEqual([
+      ['approved', 'usr_1'],
+      ['refused', 'usr_1'],
+    ])
+    expect(await get('/console/approvals')).toContain('No basket waits for a check')
+  })
+
+  it('approvals: a key must name who checked the basket', async () => {
+    const { status, body } = await shop.call('approveCheckout', { transactionId: 'pur_x' })
+    expect([status, body.details?.[0]?.path]).toEqual([400, 'operatorId'])
+  })
+
+  it('help: shows the chat, answers it and closes it', async () => {
+    const list = await get('/console/help', 'viewer')
+    expect(list).toContain('Gibt es das Hemd in L?')
+    const requestId = /request=(hlp_\w+)/.exec(list)![1]!
+    const path = `/console/help?request=${requestId}`
+    expect(await get(path, 'viewer')).not.toContain('name="message"')
+    const message = 'Ja, in Blau & Weiß.'
+    expect(await post(path, 'answer', { requestId, message })).toMatchObject({ status: 303, location: path })
+    expect(await get(path)).toContain('Ja, in Blau &amp; Weiß.')
+    expect((await post(path, 'answer', { requestId })).status).toBe(400)
+    expect(await post(path, 'close', { requestId })).toMatchObject({ status: 303, location: '/console/help' })
+    const { requests } = await shop.ok('fetchAssistanceRequests', { storeId: shop.storeId })
+    expect(requests[0]).toMatchObject({ status: 'closed', messages: [{}, { author: 'staff', text: message }] })
+    expect((await post(path, 'answer', { requestId, message }, 'viewer')).status).toBe(403)
+  })
+
+  it('exceptions: explains every kind in both languages', () => {
+    for (const language of ['en', 'de'] as const) {
+      const { exceptionTitles, exceptionSteps } = consoleTexts(language)
+      const kinds = EXCEPTION_TEXTS.map(({ code }) => code).toSorted()
+      expect(Object.keys(exceptionTitles).toSorted()).toEqual(kinds)
+      expect(Object.keys(exceptionSteps).toSorted()).toEqual(kinds)
+    }
+  })
+
+  it('exceptions: records who looked at one, with a note', async () => {
+    const path = '/console/exceptions'
+    expect(await get(path)).toContain('A cabinet was opened without a release')
+    expect((await post(path, 'acknowledge', { exceptionId: 'exc_3', note: 'Tür zu' }, 'associate')).status).toBe(303)
+    expect(await get(path)).not.toContain('A cabinet was opened')
+    const done = await get(`${path}?state=acknowledged`)
+    for (const text of ['A cabinet was opened', 'Tür zu', 'Done by usr_1']) expect(done).toContain(text)
+    expect((await post(path, 'acknowledge', { exceptionId: 'exc_0' }, 'viewer')).status).toBe(403)
+    expect((await post(path, 'resolve', { redemptionId: '1', outcome: 'confirmed' })).status).toBe(404)
+    expect((await post(path, 'resolve', { redemptionId: '1', outcome: 'confirmed' }, 'associate')).status).toBe(403)
+  })
+
+  it('orders: finds an order by its code, moves it through all columns and hands it over', async () => {
+    const { storeId, products } = shop
+    const items = [{ productId: products[5].productId, quantity: 1 }]
+    const { orderId, pickupCode } = await shop.ok('submitClickCollectOrder', { storeId, userId: 'u', items })
+    const path = '/console/orders'
+    expect(await get(path, 'viewer')).toContain(orderId.slice(-6))
+    for (const status of ['confirmed', 'preparing', 'ready'])
+      expect(await post(path, 'move', { orderId, status }, 'associate')).toMatchObject({ status: 303, location: path })
+    const found = await post(path, 'find', { pickupCode })
+    expect([found.status, found.location]).toEqual([303, `${path}?order=${orderId}`])
+    expect(await get(found.location!)).toContain('Hand over these goods')
+    expect((await post(path, 'move', { orderId, status: 'picked_up' })).status).toBe(303)
+    expect((await post(path, 'move', { orderId, status: 'ready' })).status).toBe(409)
+    expect((await post(path, 'find', { pickupCode: 'WRONG' })).status).toBe(404)
+  })
+
+  it('stock: finds a product and stores what was counted', async () => {
+    const { storeId, products } = shop
+    const { productId, name, ean } = products[6]
+    const path = `/console/stock?q=${ean}`
+    expect(await get(path)).toContain(name)
+    expect((await post(path, 'set', { productId, quantity: '17' }, 'associate')).status).toBe(303)
+    expect((await shop.ok('fetchStock', { storeId, productId })).stock).toMatchObject([{ quantity: 17 }])
+    expect(await get(path)).toContain('17 in the store, 0 reserved, 17 available')
+    expect((await post(path, 'set', { productId })).status).toBe(400)
+    const rejected = await post(path, 'set', { productId, quantity: 'viele', _form: `set ${productId}` })
+    expect([rejected.status, rejected.text.includes('value="viele"')]).toEqual([400, true])
+  })
+
+  it('refunds: finds a purchase, asks, refunds one line and then the rest', async () => {
+    const [first, second] = shop.products
+    const items = [first, second].map(({ productId }) => ({ productId, quantity: 1 }))
+    const { transactionId: purchaseId, items: bought } = await shop.buy(items)
+    const path = `/console/refunds?purchase=${purchaseId}`
+    expect(await get('/console/refunds')).toContain(purchaseId)
+    expect(await get(`/console/refunds?purchase=${encodeURIComponent(`https://x.example/r/${purchaseId}`)}`)).toContain(
+      'Which goods came back?',
+    )
+    const lines = bought[0].itemLineId
+    const question = await get(`${path}&line=${lines}&confirm=yes`)
+    expect(question).toContain(`Refund €${first.price} now`)
+    expect(await post(path, 'refund', { purchaseId, lines })).toMatchObject({ status: 303, location: path })
+    expect((await shop.ok('fetchPurchase', { purchaseId })).refunded).toBe(first.price)
+    expect(await get(path)).toContain('refunded already')
+    expect((await post(path, 'refund', { purchaseId, lines })).status).toBe(409)
+    expect(await get(`${path}&confirm=yes`)).toContain('The whole purchase is cancelled')
+    expect((await post(path, 'refund', { purchaseId })).status).toBe(303)
+    expect((await shop.ok('fetchPurchase', { purchaseId })).status).toBe('CANCELLED')
+    expect(await get('/console/refunds?purchase=pur_00000000000000000000000000')).toContain('No purchase of this store')
+    expect((await post(path, 'refund', { purchaseId }, 'associate')).status).toBe(403)
+  })
+
+  it('operators: shows the badge once, with its QR code, and removes a person', async () => {
+    const path = '/console/operators'
+    const added = await post(path, 'register', { name: 'Ilse Brandt', pin: '998877' })
+    expect(added.status).toBe(200)
+    expect(added.text).toMatch(/Ilse Brandt[^]*<svg class="qr"|<svg class="qr"[^]*Ilse Brandt/)
+    const { operators } = await shop.ok('fetchOperators', { storeId: shop.storeId })
+    const { operatorId } = operators.find(({ name }: { name: string }) => name === 'Ilse Brandt')
+    expect(await get(path)).not.toContain('class="qr"')
+    const rejected = await post(path, 'register', { name: 'A', pin: '12', _form: 'register' })
+    expect([rejected.status, rejected.text.includes('value="12"')]).toEqual([400, false])
+    expect((await post(path, 'remove', { operatorId })).status).toBe(303)
+    expect(await get(path)).not.toContain('Ilse Brandt')
+  })
+
+  it('operators: makes a set-up code for a device', async () => {
+    const made = await post('/console/operators', 'setup', {})
+    expect([made.status, /class="big-code">[0-9A-Z]{4}(-[0-9A-Z]{4}){2}</.test(made.text)]).toEqual([200, true])
+  })
+
+  it('closings: shows the latest figures and refuses a second closing of a day', async () => {
+    const text = await get('/console/closings', 'viewer')
+    for (const part of ['Closing 1:', 'Value added tax', 'No.']) expect(text).toContain(part)
+    expect(text).not.toContain('Close the days')
+    expect((await post('/console/closings', 'close', {})).status).toBe(409)
+  })
+})

@@ -1,0 +1,132 @@
+import { TOTP } from 'otpauth'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+
+const PASSWORD = 'vier Wörter, die niemand rät'
+const EMAIL = 'jana@shop.example'
+
+onEveryDatabase('the sign-in pages', (kind) => {
+  let cloud: TestCloud
+  let link: string
+  beforeAll(async () => {
+    cloud = await startTestCloud(kind)
+    const owner = await cloud.user('owner')
+    const { url } = await cloud.ok(owner, 'inviteUser', { email: EMAIL, role: 'manager' })
+    link = new URL(url).pathname
+  })
+  afterAll(async () => {
+    await cloud.stop()
+    expect(cloud.errors).toEqual([])
+  })
+
+  const send = async (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+    cloud.cloud.app.request(`https://shop.example${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', host: 'shop.example', ...headers },
+      body: new URLSearchParams(fields).toString(),
+    })
+  const open = (path: string, cookie: string) => cloud.get(path, { cookie })
+  const cookieOf = (answer: Response) => (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+
+  it('accept an invitation once, and start a session in a cookie that scripts cannot read', async () => {
+    expect((await cloud.get(link)).text).toContain(EMAIL)
+    const weak = await send(link, { name: 'Jana', password: 'kurz' })
+    expect(weak.status).toBe(400)
+    const answer = await send(link, { name: 'Jana', password: PASSWORD })
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/console'])
+    const cookie = answer.headers.get('set-cookie') ?? ''
+    expect(cookie).toMatch(/^__Host-untag_session=untag_us_/)
+    for (const part of ['Path=/', 'HttpOnly', 'Secure', 'SameSite=Lax']) expect(cookie).toContain(part)
+    expect((await open('/console', cookieOf(answer))).text).not.toContain('name="password"')
+    expect((await cloud.get(link)).status).toBe(404)
+  })
+
+  it('ask for a code as the second step, and set it up on the page of the profile', async () => {
+    const owner = await cloud.user('owner')
+    const { url } = await cloud.ok(owner, 'inviteUser', { email: 'app@shop.example', role: 'manager' })
+    const cookie = cookieOf(await send(new URL(url).pathname, { name: 'App', password: PASSWORD }))
+    const field = (text: string, name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1] ?? ''
+    const act = async (action: string, fields: Record<string, string>) => {
+      const { text } = await open('/console/profile', cookie)
+      const hidden = Object.fromEntries(['_csrf', '_mode', '_store'].map((name) => [name, field(text, name)]))
+      const form = { ...hidden, _key: `${action}-key`, _action: action, _form: action, ...fields }
+      return (await send('/console/profile', form, { cookie, origin: 'https://shop.example' })).text()
+    }
+    const begun = await act('begin', {})
+    const secret = /<code>([A-Z2-7]{32})<\/code>/.exec(begun)?.[1] ?? ''
+    const code = (step = 0) => new TOTP({ secret }).generate({ timestamp: cloud.platform.clock.wall() + step * 30_000 })
+    expect(await act('confirm', { code: code() })).toMatch(/<code>(?:[A-Z0-9]{12} ?){10}<\/code>/)
+
+    const first = await send('/console/sign-in', {
+      email: 'app@shop.example',
+      password: PASSWORD,
+      to: '/console/agents',
+    })
+    expect(await first.text()).toContain('name="code"')
+    const pending = cookieOf(first)
+    expect((await open('/console', pending)).text).toContain('name="password"')
+    const wrong = await send('/console/sign-in/code', { code: '000000' }, { cookie: pending })
+    expect(wrong.status).toBe(401)
+    const done = await send('/console/sign-in/code', { code: code(1), to: '/console/agents' }, { cookie: pending })
+    expect([done.status, done.headers.get('location')]).toEqual([303, '/console/agents'])
+    expect((await open('/console/profile', cookieOf(done))).text).not.toContain('name="email"')
+  })
+
+  it('invite a person on the page of users, and show the link once', async () => {
+    const owner = await cloud.user('owner')
+    const cookie = `__Host-untag_session=${owner}`
+    const { text } = await open('/console/users', cookie)
+    const field = (name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1] ?? ''
+    const hidden = Object.fromEntries(['_csrf', '_mode', '_store', '_key', '_form'].map((name) => [name, field(name)]))
+    const form = { ...hidden, _action: 'invite', email: 'neu@shop.example', role: 'viewer', store_id: '' }
+    const answer = await send('/console/users', form, { cookie, origin: 'https://shop.example' })
+    expect(await answer.text()).toMatch(/\/console\/invitations\/untag_ui_/)
+    const after = (await open('/console/users', cookie)).text
+    expect(after).toContain('neu@shop.example')
+    expect(after).not.toContain('untag_ui_')
+  })
+
+  it('answer every address of the console while the browser is signed out, and return there', async () => {
+    for (const path of ['/console', '/console/no-such-page', '/console/agents?x=1']) {
+      const page = await cloud.get(path)
+      expect([page.status, page.text.includes('name="password"')]).toEqual([200, true])
+      expect(page.text).toContain(`value="${path}"`)
+    }
+    const fields = { email: EMAIL, password: PASSWORD }
+    const to = async (address: string) =>
+      (await send('/console/sign-in', { ...fields, to: address })).headers.get('location')
+    expect(await to('/console/agents?x=1')).toBe('/console/agents?x=1')
+    for (const foreign of ['https://evil.example', '//evil.example', '/console//evil.example', '/console/\\evil', 'x'])
+      expect(await to(foreign)).toBe('/console')
+  })
+
+  it('refuse a form of another site, and a session chosen by an attacker', async () => {
+    const fields = { email: EMAIL, password: PASSWORD }
+    for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }, { origin: 'null' }])
+      expect((await send('/console/sign-in', fields, headers)).status).toBe(403)
+    const chosen = `__Host-untag_session=untag_us_${'A'.repeat(43)}`
+    const answer = await send('/console/sign-in', fields, { cookie: chosen, origin: 'https://shop.example' })
+    expect(answer.status).toBe(303)
+    expect(cookieOf(answer)).not.toBe(chosen)
+    expect((await open('/console', chosen)).text).toContain('name="password"')
+  })
+
+  it('show a wrong password in both languages and keep the address of the person', async () => {
+    const answer = await send('/console/sign-in?lang=de', { email: EMAIL, password: 'wrong' })
+    const text = await answer.text()
+    expect(answer.status).toBe(401)
+    expect(text).toContain('Passwort ist falsch')
+    expect(text).toContain(`value="${EMAIL}"`)
+    expect(text).not.toContain('wrong')
+  })
+
+  it('give the API no session of a cookie', async () => {
+    const cookie = cookieOf(await send('/console/sign-in', { email: EMAIL, password: PASSWORD }))
+    const headers = { 'content-type': 'application/json', cookie }
+    const answer = await cloud.cloud.app.request('/api/v1/fetchProfile', { method: 'POST', headers, body: '{}' })
+    expect(answer.status).toBe(401)
+    const token = cookie.split('=')[1] ?? ''
+    expect(await cloud.ok(token, 'fetchProfile')).toMatchObject({ email: EMAIL })
+  })
+})

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { perform } from '../../../cloud/operations/perform.ts'
+import { disposeAlarm } from '../../../cloud/protection/records/dispose-alarm.ts'
+import type { UserCaller } from '../../../cloud/foundation/caller.ts'
+import type { Json } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
+import { newEpc, openShop, type Shop } from '../../support/shop.ts'
+
+const MINUTE = 60_000
+
+onEveryDatabase('alarms of a store', (kind) => {
+  let shop: Shop
+  let ids = 0
+  beforeAll(async () => {
+    shop = await openShop(kind)
+  })
+  afterAll(() => shop?.stop())
+
+  const nowMs = () => shop.cloud.platform.clock.wall()
+  async function raise(fields: Json = {}, ms = nowMs()): Promise<string> {
+    const eventId = `alarm-${++ids}`
+    const event = {
+      type: 'protection.exception.raised',
+      eventId,
+      occurredAt: new Date(ms).toISOString(),
+      storeId: shop.storeId,
+      deviceId: shop.devices.exit_gate,
+      reason: 'gate_alarm',
+      epc: newEpc(),
+      ...fields,
+    }
+    await shop.ok('reportProtectionEvents', { events: [event] })
+    return eventId
+  }
+  const fetched = (filter: Json = {}): Promise<Json> => shop.ok('fetchAlarms', { storeId: shop.storeId, ...filter })
+  const alarmOf = async (eventId: string, state = 'open') =>
+    (await fetched({ state })).alarms.find((alarm: Json) => alarm.eventId === eventId)
+
+  it('lists an open alarm with product, price and gate, then as acknowledged, then as disposed of', async () => {
+    const [product] = shop.products
+    const { epc } = await shop.newItem(product)
+    await shop.ok('updateDevice', { deviceId: shop.devices.exit_gate, name: 'Ausgang Nord' })
+    const eventId = await raise({ epc, itemStatus: 'sellable' })
+    const open = await alarmOf(eventId)
+    expect(open).toMatchObject({
+      state: 'open',
+      gate: 'Ausgang Nord',
+      epc,
+      times: 1,
+      product: { productId: product.productId, name: product.name, price: product.price },
+    })
+    expect(open.receipt).toBeUndefined()
+    await shop.ok('acknowledgeException', { exceptionId: open.exceptionId })
+    expect(await alarmOf(eventId)).toBeUndefined()
+    expect(await alarmOf(eventId, 'acknowledged')).toMatchObject({ state: 'acknowledged' })
+    const { operatorId } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
+    await shop.ok('disposeAlarm', { eventId, disposition: 'real', operatorId, recoveredValue: 12.5 })
+    expect(await alarmOf(eventId, 'acknowledged')).toBeUndefined()
+    expect(await alarmOf(eventId, 'disposed')).toMatchObject({
+      state: 'disposed',
+      disposition: 'real',
+      recoveredValue: 12.5,
+      operatorId,
+      handledByName: 'Frau Petersen',
+    })
+    expect((await fetched({ state: 'disposed', disposition: 'phantom' })).total).toBe(0)
+    expect((await shop.ok('fetchAlarms', { storeId: shop.otherStoreId })).alarms).toEqual([])
+  })
+
+  it('names the purchase that contains this tag, else the product, of the last hour only', async () => {
+    const [, first, second] = shop.products
+    const paid = await shop.newItem(first)
+    const { transactionId: ofItem } = await shop.buy([{ ean: first.ean, quantity: 1, epcs: [paid.epc] }])
+    const { transactionId: ofProduct } = await shop.buy([{ ean: second.ean, quantity: 1 }])
+    const receiptOf = async (epc: string, ms = nowMs()) => (await alarmOf(await raise({ epc }, ms))).receipt
+    expect(await receiptOf(paid.epc)).toMatchObject({ match: 'item', purchaseId: ofItem })
+    // Another piece of the first product: the only purchase of the product is bound to another tag.
+    expect(await receiptOf((await shop.newItem(first)).epc)).toBeUndefined()
+    const other = await shop.newItem(second)
+    expect(await receiptOf(other.epc)).toMatchObject({ match: 'product', purchaseId: ofProduct })
+    // The shopper pays up to ten minutes after the alarm; a purchase more than an hour ago does not count.
+    expect(await receiptOf(other.epc, nowMs() - 9 * MINUTE)).toMatchObject({ match: 'product' })
+    expect(await receiptOf(other.epc, nowMs() - 11 * MINUTE)).toBeUndefined()
+    expect(await receiptOf(other.epc, nowMs() + 59 * MINUTE)).toMatchObject({ match: 'product' })
+    expect(await receiptOf(other.epc, nowMs() + 61 * MINUTE)).toBeUndefined()
+    await shop.ok('markPurchaseCancelled', { purchaseId: ofProduct })
+    expect(await receiptOf(other.epc)).toBeUndefined()
+  })
+
+  it('pages, the latest first, and counts', async () => {
+    const all = (await fetched({ limit: 50 })).alarms.map(({ eventId }: Json) => eventId)
+    const seen: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await fetched({ limit: 2, ...(cursor !== undefined && { cursor }) })
+      expect(page.total).toBe(all.length)
+      seen.push(...page.alarms.map(({ eventId }: Json) => eventId))
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    expect(seen).toEqual(all)
+    const newest = await raise()
+    expect((await fetched({ limit: 1 })).alarms[0].eventId).toBe(newest)
+    expect((await shop.call('fetchAlarms', { storeId: shop.storeId, cursor: 'x' })).status).toBe(400)
+  })
+
+  it('stores the user who disposes of an alarm, and asks API keys who decided', async () => {
+    const eventId = await raise()
+    const refused = await shop.call('disposeAlarm', { eventId, disposition: 'phantom' })
+    expect(refused).toMatchObject({ status: 400, body: { details: [{ path: 'operatorId', code: 'missing' }] } })
+    const { tenant } = await shop.cloud.db.database.reads.selectFrom('store').select('tenant').executeTakeFirstOrThrow()
+    const caller: UserCaller = {
+      kind: 'user',
+      keyId: 'usr_1',
+      sessionId: 'ses_1',
+      role: 'associate',
+      hasSecondFactor: false,
+      mayUseLive: false,
+      accountId: tenant.split('.')[0]!,
+      mode: 'test',
+      tenant: tenant as UserCaller['tenant'],
+      storeIds: null,
+      package: 'PRIME',
+      expiresMs: null,
+    }
+    const { body } = await perform(
+      {
+        operation: disposeAlarm,
+        caller,
+        input: { eventId, disposition: 'staff_error' },
+        isLegacyForm: false,
+        idempotencyKey: undefined,
+        requestId: 'req_1',
+      },
+      shop.cloud.db.database,
+      shop.cloud.cloud.services,
+    )
+    expect(JSON.parse(body)).toMatchObject({ disposition: 'staff_error', operatorId: 'usr_1' })
+  })
+})

@@ -1,0 +1,133 @@
+import type { BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { violations } from '../../support/axe.ts'
+import { ensureBuilt } from '../../support/built.ts'
+import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
+import {
+  denied,
+  GATE,
+  OPERATOR,
+  pagesBench,
+  pairBrowser,
+  servePages,
+  type PagesBench,
+  type ServedPages,
+} from './pages-agent.ts'
+
+describe.skipIf(NO_CHROMIUM)(`alarms on the page of the gate (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+  let bench: PagesBench
+  let served: ServedPages
+  let chromium: TestBrowser
+  let context: BrowserContext
+  let page: Page
+  let alarms = 0
+  beforeAll(async () => {
+    await ensureBuilt()
+    bench = pagesBench()
+    served = await servePages(bench)
+    chromium = await startChromium()
+    context = await chromium.browser.newContext({ locale: 'de-DE', viewport: { width: 390, height: 844 } })
+    page = await context.newPage()
+    page.setDefaultTimeout(5_000)
+    await pairBrowser(page, served)
+    await open(page)
+  }, 60_000)
+  afterAll(async () => {
+    await chromium?.close()
+    await served?.close()
+  })
+
+  async function open(at: Page): Promise<void> {
+    const live = at.waitForResponse((response) => response.url().endsWith('/v1/events'))
+    await at.goto(`${served.url}/gate?device=${GATE}`)
+    await live
+  }
+  /** Raises an alarm at the gate, as the agent does. */
+  async function alarm(): Promise<string> {
+    const alarmId = `evt_${++alarms}`
+    bench.agent.gates.alarms.raised(GATE, alarmId)
+    bench.happens(GATE, { ...denied('item_not_paid'), item: `3034257BF7194E400000${alarms}`, alarmId } as never)
+    await page.locator(`[data-alarm="${alarmId}"]`).waitFor()
+    return alarmId
+  }
+  const line = (alarmId: string, at = page) => at.locator(`[data-alarm="${alarmId}"]`)
+  const handle = (alarmId: string, at = page) => line(alarmId, at).getByRole('button', { name: 'Bearbeiten' }).click()
+
+  it('are disposed of by an operator, in two clicks after the sign-in', async () => {
+    const first = await alarm()
+    expect(await violations(page)).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+    await handle(first)
+    await page.getByRole('button', { name: OPERATOR.name }).click()
+    await page.keyboard.type(OPERATOR.pin)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: /^Alarm um .*: Was war es\?$/ }).waitFor()
+    expect(await violations(page)).toEqual([])
+    await page.getByRole('button', { name: 'Ich kümmere mich' }).click()
+    await line(first).getByText('Übernommen · Frau Petersen').waitFor()
+    await handle(first)
+    await page.getByRole('button', { name: 'Bezahlt, Etikett war noch dran' }).click()
+    await line(first).getByText('Etikett noch dran · Frau Petersen').waitFor()
+    expect(bench.rows.map(({ evidence }) => evidence)).toEqual(
+      (['acknowledged', 'tag_left_on'] as const).map((step) => ({
+        kind: 'alarm_handled',
+        eventId: first,
+        step,
+        operatorId: OPERATOR.operatorId,
+      })),
+    )
+  })
+
+  it('show on every page of the gate what was done, also after a reload', async () => {
+    const second = await alarm()
+    const other = await context.newPage()
+    await open(other)
+    await handle(second, other)
+    await other.getByRole('button', { name: 'Fehlalarm, keine Ware' }).click()
+    await line(second).getByText('Fehlalarm · Frau Petersen').waitFor()
+    await open(page)
+    await line(second).getByText('Fehlalarm · Frau Petersen').waitFor()
+    await other.close()
+  })
+
+  it('show the goods and their number, and sound once the page was touched, unless a person mutes the page', async () => {
+    const fresh = await context.newPage()
+    await open(fresh)
+    const unpaid = { ...denied('item_not_paid'), item: '3034257BF7194E4000001A85', product: 'Regenjacke' }
+    const sound = () => fresh.evaluate<unknown>(`document.body.dataset.sound`)
+    await fresh.keyboard.press('Tab')
+    for (let n = 0; n < 2; n++) bench.happens(GATE, unpaid as never)
+    await fresh.locator('.stage').getByText('2 × Regenjacke').waitFor()
+    await expect.poll(sound).toBe('alarm')
+    const mute = fresh.getByRole('button', { name: 'Ton an' })
+    await mute.click()
+    await fresh.getByRole('button', { name: 'Ton aus', pressed: true }).waitFor()
+    await open(fresh)
+    await fresh.getByRole('button', { name: 'Ton aus', pressed: true }).waitFor()
+    await fresh.keyboard.press('Tab')
+    bench.happens(GATE, unpaid as never)
+    await fresh.locator('.stage').getByText('Regenjacke').waitFor()
+    expect(await sound()).toBeUndefined()
+    await fresh.close()
+  })
+
+  it('can be installed: the manifest and its icon load under the policy of the page', async () => {
+    const session = await context.newCDPSession(page)
+    const { errors, data = '' } = (await session.send('Page.getAppManifest')) as { errors: unknown[]; data?: string }
+    expect(errors).toEqual([])
+    expect(JSON.parse(data)).toMatchObject({ start_url: `/gate?device=${GATE}`, display: 'fullscreen', lang: 'de' })
+    const { installabilityErrors } = await session.send('Page.getInstallabilityErrors')
+    // Browsers of tests keep nothing, as private windows do. Nothing else prevents the installation.
+    expect(installabilityErrors.map(({ errorId }) => errorId)).toEqual(['in-incognito'])
+    expect((await page.request.get(`${served.url}/manifest.webmanifest?page=setup&device=x`)).status()).toBe(404)
+  })
+
+  it('need a new sign-in if the session has ended', async () => {
+    const third = await alarm()
+    bench.agent.lanes.signOut(GATE)
+    await page.getByRole('button', { name: 'Anmelden' }).waitFor()
+    await handle(third)
+    await page.getByRole('heading', { name: 'Wer sind Sie?' }).waitFor()
+    await page.keyboard.press('Escape')
+  })
+})

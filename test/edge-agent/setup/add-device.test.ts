@@ -1,0 +1,198 @@
+import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { configFile } from '../../../bin/config-file.ts'
+import type { DeviceCommand } from '../../../device-drivers/drivers/device.ts'
+import { result } from '../../../device-drivers/drivers/device.ts'
+import { openSetup, TEST_MS, type SetupParts } from '../../../edge-agent/setup/setup.ts'
+import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
+import type { Json } from '../../support/cloud.ts'
+import { temporaryFolder } from '../../support/databases.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { openStore, type TestStore } from '../../support/store.ts'
+
+describe('a device that the set-up page registers with a code', () => {
+  let store: TestStore
+  let folder: string
+  let file: string
+  let board: RelayBoard
+  const entry = (output: number, more: Json = {}) => ({
+    deviceId: 'dev_…',
+    driver: 'modbus',
+    link: { tcp: '10.0.0.20:502' },
+    output,
+    ...more,
+  })
+  beforeAll(async () => {
+    folder = temporaryFolder('add-device')
+    file = join(folder, 'edge.json')
+    store = await openStore({
+      parts: { configFile: configFile(file) },
+      extra: async (_shop, platform) => {
+        board = relayBoard({ platform, locks: [] })
+        return { ports: { '10.0.0.20:502': (link) => board.serve(link) } }
+      },
+    })
+    writeConfig()
+  })
+  afterAll(async () => {
+    await store.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  function writeConfig(): void {
+    writeFileSync(file, JSON.stringify({ devices: store.agent.config.devices, sounds: false }))
+    chmodSync(file, 0o640)
+  }
+  const newCode = async () =>
+    (await store.drive(store.shop.ok('createSetupCode', { storeId: store.shop.storeId }))).code as string
+  const post = (path: string, body: Json) => store.local(`/v1/setup/${path}`, { method: 'POST', body })
+  const add = (code: string, device: Json, more: Json = {}) =>
+    post('devices', { entry: device, registration: { code, deviceType: 'pos_deactivator', ...more } })
+  const inFile = () => (JSON.parse(readFileSync(file, 'utf8')) as Json).devices.map((d: Json) => d.deviceId)
+  const pulses = (coil: number) => board.log.filter((change) => change.coil === coil && change.on).length
+  const ofCloud = async () =>
+    (await store.drive(store.shop.ok('fetchDevices', { storeId: store.shop.storeId }))).devices
+
+  it('is registered, saved and used at once, while the other devices stay connected', async () => {
+    const before = store.agent.status().devices
+    const code = await newCode()
+    const { status, body } = await add(code, entry(0), { name: 'Kasse 3' })
+    expect([status, body]).toEqual([200, { file, deviceId: expect.stringMatching(/^dev_/), isInUse: true }])
+    const { deviceId } = body
+    expect(await ofCloud()).toContainEqual(
+      expect.objectContaining({ deviceId, name: 'Kasse 3', agentId: store.identity.agentId }),
+    )
+    expect(inFile()).toEqual([...before.map((d) => d.deviceId), deviceId])
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ sounds: false })
+    expect(statSync(file).mode & 0o777).toBe(0o640)
+    const own = () => store.agent.status().devices.find((d) => d.deviceId === deviceId)
+    await store.until('the new device', () => own()?.state === 'ready')
+    expect(own()).toMatchObject({ name: 'Kasse 3', deviceType: 'pos_deactivator' })
+    expect(store.agent.status().devices.filter((d) => d.deviceId !== deviceId)).toEqual(before)
+    // The new device releases a purchase without a restart of the agent.
+    const product = store.shop.products.find(({ tagged }: Json) => tagged) ?? store.shop.products[0]
+    const { receipt } = await store.buy([{ ean: product?.ean, quantity: 1 }])
+    expect(await store.authorize({ deviceId, protectionAction: 'deactivate_label', receipt })).toMatchObject({
+      authorized: true,
+      outcome: 'confirmed',
+    })
+    expect(pulses(0)).toBe(1)
+  })
+
+  it('can be tested, and the journal has each release', async () => {
+    const { deviceId } = (await add(await newCode(), entry(1, { green: { output: 2 } }))).body
+    await store.until('the new device', () =>
+      store.agent.status().devices.some((d) => d.deviceId === deviceId && d.state === 'ready'),
+    )
+    const test = (output: string, id = deviceId) => post('test', { deviceId: id, output })
+    expect((await test('green')).body).toMatchObject({ outcome: 'confirmed' })
+    expect(pulses(2)).toBe(1)
+    expect((await test('siren')).body).toMatchObject({
+      outcome: 'failed',
+      detail: expect.stringMatching(/not_supported/),
+    })
+    expect(pulses(1)).toBe(0)
+    expect((await test('release')).body).toMatchObject({ outcome: 'confirmed' })
+    expect(pulses(1)).toBe(1)
+    await store.drive(store.agent.link.whenReported(5_000))
+    const { events } = await store.drive(store.shop.ok('fetchProtectionEvents', { storeId: store.shop.storeId }))
+    expect(events.filter((e: Json) => e.reason === 'device_tested')).toEqual([expect.objectContaining({ deviceId })])
+    // Devices that were registered otherwise cannot be moved.
+    const closed = await test('release', store.shop.devices.self_checkout_detacher)
+    expect([closed.status, closed.body.code]).toEqual([403, 'test_not_allowed'])
+    expect([pulses(1), store.pulses('detacher')]).toEqual([1, 0])
+  })
+
+  it('is refused with a reason, and a faulty entry uses up no code', async () => {
+    const before = readFileSync(file, 'utf8')
+    const refused = async (...args: Parameters<typeof add>) => {
+      const { status, body } = await add(...args)
+      return [status, body.code]
+    }
+    const code = await newCode()
+    // Output 0 belongs to a configured device.
+    expect(await refused(code, entry(0))).toEqual([400, 'invalid-argument'])
+    expect(await refused(code, entry(3, { driver: 'x' }))).toEqual([400, 'invalid-argument'])
+    expect(await refused(code, entry(3, { deviceId: store.shop.devices.exit_gate }))).toEqual([400, 'invalid-argument'])
+    expect(await refused('AAAA-AAAA-AAAA', entry(3))).toEqual([403, 'setup_code_wrong'])
+    store.network(false)
+    expect(await refused(code, entry(3))).toEqual([503, 'cloud_unreachable'])
+    store.network(true)
+    await store.until('the cloud again', () => store.agent.link.isOnline)
+    expect(readFileSync(file, 'utf8')).toBe(before)
+    expect((await add(code, entry(3))).status).toBe(200)
+    expect(await refused(code, entry(4))).toEqual([403, 'setup_code_used'])
+    const late = await newCode()
+    await store.shop.cloud.db.database.write((db) => db.updateTable('setup_code').set({ expires_ms: 1 }).execute())
+    expect(await refused(late, entry(4))).toEqual([403, 'setup_code_expired'])
+  })
+
+  it('waits for a restart if the file has other changes too', async () => {
+    const whole = JSON.parse(readFileSync(file, 'utf8')) as Json
+    whole.devices[0].pulseMs = 900
+    writeFileSync(file, JSON.stringify(whole))
+    const { status, body } = await add(await newCode(), entry(5))
+    expect([status, body.isInUse]).toEqual([200, false])
+    expect(store.agent.status().devices.some((d) => d.deviceId === body.deviceId)).toBe(false)
+    expect(inFile()).toContain(body.deviceId)
+  })
+})
+
+describe('the set-up of an agent', () => {
+  const registration = { code: 'K7QX-2M9T-4WZ1', deviceType: 'exit_gate' } as const
+
+  function bench(write: () => void = () => undefined) {
+    const platform = virtualPlatform()
+    const commands: DeviceCommand[] = []
+    const added = () => ({ ok: true as const, devices: [] })
+    const parts: Partial<SetupParts> = {
+      platform,
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      configFile: { name: 'edge.json', check: added, add: () => (write(), added()) },
+      link: {
+        call: async () => ({ kind: 'answered', body: { deviceId: 'dev_1' } }),
+        bind: async () => undefined,
+        refreshDocuments: async () => undefined,
+        isOnline: true,
+      },
+      devices: {
+        supervisor: undefined,
+        entries: [],
+        extend: () => true,
+        execute: async (_deviceId, command) => (commands.push(command), result('confirmed', true, 'acknowledged')),
+      },
+    }
+    return { platform, commands, setup: openSetup(parts as SetupParts) }
+  }
+
+  it('ends the tests of a device 15 minutes after its registration', async () => {
+    const { setup, platform, commands } = bench()
+    await setup.add({ entry: {}, registration })
+    await platform.advance(TEST_MS - 1)
+    expect(await setup.test('dev_1', 'siren')).toMatchObject({ ok: true })
+    await platform.advance(1)
+    expect(await setup.test('dev_1', 'siren')).toMatchObject({ code: 'test_not_allowed' })
+    expect(commands).toEqual([{ kind: 'signal', signal: 'siren', seconds: 2 }])
+  })
+
+  it('repeats with the same code after the file could not be written', async () => {
+    let isFull = true
+    const { setup } = bench(() => {
+      if (isFull) throw new Error('ENOSPC')
+    })
+    expect(await setup.add({ entry: {}, registration })).toMatchObject({
+      code: 'config_not_written',
+      error: 'edge.json cannot be written: ENOSPC',
+    })
+    isFull = false
+    expect(await setup.add({ entry: {}, registration })).toMatchObject({ ok: true, deviceId: 'dev_1' })
+  })
+
+  it('asks for the id of a registered device if there is no code', async () => {
+    const { setup } = bench()
+    expect(await setup.add({ entry: { deviceId: 'dev_2' } })).toMatchObject({ ok: true, deviceId: 'dev_2' })
+    expect(await setup.add({ entry: { deviceId: 'dev_2' }, registration })).toMatchObject({ code: 'invalid-argument' })
+    expect(setup.mayTest('dev_2')).toBe(false)
+  })
+})

@@ -1,0 +1,54 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { FIXTURES, fixtureHash, releaseFaults, schemaHash } from '../../bin/release-checks.js'
+import { temporaryFolder } from '../support/databases.ts'
+
+const READY = {
+  version: '0.1.0',
+  changelog: '# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-12-01\n\n### Added\n\n- A.\n',
+  status: '',
+  fixture: 'abc',
+  schema: 'abc',
+  today: '2026-12-01',
+}
+
+describe('npm run release', () => {
+  it('accepts a clean checkout with a heading and data of the release', () => {
+    expect(releaseFaults(READY)).toEqual([])
+  })
+
+  it.each([
+    [{ status: ' M a.ts\n?? b.ts\n' }, 'git: 2 changed files: commit or remove them first'],
+    [
+      { changelog: '## [Unreleased]\n\n- A.\n' },
+      'CHANGELOG.md: no heading "## [0.1.0] - 2026-12-01": add it below "## [Unreleased]"',
+    ],
+    [{ changelog: '## [Unreleased]\n\n## [0x1.0] - 2026-12-01\n' }, 'CHANGELOG.md: no heading'],
+    [
+      { changelog: '## [Unreleased]\n\n### Added\n\n- B.\n\n## [0.1.0] - 2026-12-01\n' },
+      'CHANGELOG.md: entries below "## [Unreleased]": move them below "## [0.1.0]"',
+    ],
+    [{ fixture: undefined }, 'test/fixtures/releases/0.1.0 is missing: run UNTAG_WRITE_FIXTURE=true npx vitest run'],
+    [{ fixture: 'old' }, 'test/fixtures/releases/0.1.0 has another schema: run UNTAG_WRITE_FIXTURE=true npx vitest'],
+  ])('rejects %j', (change, fault) => {
+    expect(releaseFaults({ ...READY, ...change })).toEqual([expect.stringContaining(fault)])
+  })
+
+  it('compares the data with the sources of the schema', () => {
+    const base = temporaryFolder('release')
+    const write = (path: string, text: string) => {
+      mkdirSync(dirname(join(base, path)), { recursive: true })
+      writeFileSync(join(base, path), text)
+    }
+    write('cloud/persistence/migrations/0001.ts', 'CREATE TABLE a')
+    write('edge-agent/ledger/file/ledger-file.ts', 'CREATE TABLE b')
+    const before = schemaHash(base)
+    write('cloud/persistence/migrations/0001.ts', 'CREATE TABLE c')
+    expect(schemaHash(base)).not.toBe(before)
+    expect(fixtureHash('0.1.0', base)).toBeUndefined()
+    write(`${FIXTURES}/0.1.0/schema.sha256`, `${before}\n`)
+    expect(fixtureHash('0.1.0', base)).toBe(before)
+    rmSync(base, { recursive: true })
+  })
+})
