@@ -64,7 +64,10 @@ export async function runWalkTest(settings: Settings): Promise<void> {
   const agent = agentOf(settings)
   const { status, gate } = await gateOf(agent, device)
   const testedAt = new Date(realPlatform().clock.wall()).toISOString()
-  const walks = await carryOut(plan, settings, (walk) => recordWalk(agent, device, walk, settings.seconds))
+  const walks = await carryOut(plan, settings, {
+    start: () => agent.call('POST', '/v1/setup/walk-test', { deviceId: device, seconds: settings.seconds }),
+    finish: (walk) => finishWalk(agent, device, walk),
+  })
   const report: CommissioningReport = {
     testedAt,
     operator,
@@ -100,7 +103,7 @@ function planned({ positions, repeats }: Settings, unpaid: string, paid: string)
 async function carryOut(
   plan: readonly PlannedWalk[],
   { seconds }: Settings,
-  record: (walk: PlannedWalk) => Promise<Walk>,
+  recording: { start(): Promise<unknown>; finish(walk: PlannedWalk): Promise<Walk> },
 ): Promise<Walk[]> {
   const isTerminal = process.stdin.isTTY
   const lines = isTerminal ? createInterface({ input: process.stdin }) : undefined
@@ -109,10 +112,15 @@ async function carryOut(
   const say = (text: string) => (writesJson() ? process.stderr : process.stdout).write(text)
   const walks: Walk[] = []
   for (const [index, walk] of plan.entries()) {
-    say(`walk ${index + 1} of ${plan.length}: carry the ${walk.kind} tag ${walk.tag} out, ${walk.position}. `)
-    say(isTerminal ? `Press Enter, then walk within ${seconds} s.\n` : '')
-    await entered?.next()
-    const done = await record(walk)
+    const task = `walk ${index + 1} of ${plan.length}: carry the ${walk.kind} tag ${walk.tag} out, ${walk.position}.`
+    if (entered) {
+      say(`${task} Press Enter to start.\n`)
+      await entered.next()
+    }
+    // A walk that began before the recording would look like the second half of a walk.
+    await recording.start()
+    say(entered ? `  Walk now, within ${seconds} s.\n` : `${task}\n`)
+    const done = await recording.finish(walk)
     say(`  ${done.hasLeft ? `detected, ${done.hasAlarmed ? 'alarm' : 'no alarm'} (${done.reason})` : 'not detected'}\n`)
     walks.push(done)
   }
@@ -120,8 +128,8 @@ async function carryOut(
   return walks
 }
 
-async function recordWalk(agent: AgentCalls, deviceId: string, walk: PlannedWalk, seconds: number): Promise<Walk> {
-  await agent.call('POST', '/v1/setup/walk-test', { deviceId, seconds })
+/** Waits until the tag has left or the time of the recording is over. */
+async function finishWalk(agent: AgentCalls, deviceId: string, walk: PlannedWalk): Promise<Walk> {
   const { timers } = realPlatform()
   for (;;) {
     await pause(timers, POLL_MS)

@@ -56,6 +56,8 @@ const SYNC_TIMEOUT_MS = 250
 const WAITING_LIMIT = 200
 /** Time in which a new gate learns the stationary tags around it, ms. The gate alarms from the start. */
 const CALIBRATION_MS = 60_000
+/** Maximum tags that a gate watches at a time while it learns. */
+const LEARNING_LIMIT = 2_000
 /** Time after a passage in which a read inside shows that a tag outside did not leave, ms. */
 const PASSAGE_WAIT_MS = 500
 const TIDY_MS = 5_000
@@ -83,6 +85,7 @@ export class GateLane {
   readonly #departures: Departures = departures()
   readonly #late: LateReads
   readonly #waitingForItems = new Set<string>()
+  readonly #watched = new Set<string>()
   readonly #cancels = new Set<Cancel>()
   #isStopped = false
 
@@ -121,9 +124,12 @@ export class GateLane {
       return this.#late.add(tag, atMs - seenAtMs)
     }
     const seenMs = Math.min(seenAtMs, atMs)
-    if (!this.#recently.isNew(tag, zone, seenMs)) return
-    this.#departures.seen(tag, zone, seenMs)
-    const movement = this.#presence.see(tag, zone, seenMs)
+    const isNew = this.#recently.isNew(tag, zone, seenMs)
+    const mayLeaveUnread = zone === 'outside' && this.#presence.isLearning(seenMs)
+    if (isNew) this.#departures.seen(tag, zone, seenMs)
+    else if (mayLeaveUnread) this.#presence.seeAgainOutside(tag, seenMs)
+    const movement = isNew ? this.#presence.see(tag, zone, seenMs) : 'present'
+    if (mayLeaveUnread && movement === 'present') this.#waitUntilUnread(tag)
     if (movement === 'entering') this.counts.entering++
     if (movement === 'leaving') this.#leave(tag)
   }
@@ -196,6 +202,20 @@ export class GateLane {
       assessment.severity !== 'pass' && mayBeOld && isOnline() && this.#waitingForItems.size < WAITING_LIMIT
     if (mustSync) this.#syncThenFinish(tag)
     else this.#act(tag, assessment)
+  }
+
+  /** Lets a tag leave that is not read again. A gate that has learnt decides at the first read outside instead. */
+  #waitUntilUnread(tag: string): void {
+    if (this.#watched.has(tag)) return
+    const check = () => {
+      this.#watched.delete(tag)
+      const waitMs = this.#presence.leavesInMs(tag, this.#parts.platform.clock.elapsed())
+      if (waitMs === 0) return this.#leave(tag)
+      if (waitMs === undefined || this.#watched.size >= LEARNING_LIMIT) return
+      this.#watched.add(tag)
+      this.#later(waitMs, check)
+    }
+    check()
   }
 
   /** Fetches newer items, which may prevent a needless alarm. The wait is so short that the shopper is still near. */

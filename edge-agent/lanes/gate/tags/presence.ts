@@ -3,6 +3,7 @@ import {
   APPROACH_MS,
   approachMs,
   newTrack,
+  leavesInMs,
   newApproach,
   REMEMBERED_MS,
   seeInside,
@@ -94,6 +95,27 @@ export class Presence {
     if (!track || track.wasInside || track.hasLeft) return false
     track.hasLeft = true
     return true
+  }
+
+  /** Handles a read outside that the filter drops as repeated. */
+  seeAgainOutside(tag: string, atMs: number): void {
+    const track = this.#tracks.get(tag)
+    if (!track) return
+    track.isSurelyOutside = track.outsideRun > 0
+    track.lastMs = Math.max(track.lastMs, atMs)
+  }
+
+  /** True while a new gate learns the stationary tags around it. */
+  isLearning(atMs: number): boolean {
+    return atMs < this.#calibratingUntilMs
+  }
+
+  /** Time until a tag that is not read again counts as left, ms; undefined: never. Marks the tag as left at 0. */
+  leavesInMs(tag: string, atMs: number): number | undefined {
+    const track = this.#tracks.get(tag)
+    const waitMs = track && leavesInMs(track, atMs)
+    if (track && waitMs === 0) track.hasLeft = true
+    return waitMs
   }
 
   /** True if the tag is stationary near the gate. */

@@ -11,8 +11,10 @@ export interface Track {
   /** Time since which all reads were inside. */
   insideSinceMs: number
   lastInsideMs: number
-  /** Number of reads outside since the last read inside. */
+  /** Number of reads outside since the last read inside, without those that the filter drops. */
   outsideRun: number
+  /** True if the tag was read outside twice or more since the last read inside, with those that the filter drops. */
+  isSurelyOutside: boolean
   longestGapMs: number
   /** How often a read inside followed reads outside. Walking shoppers cause few flickers. */
   flickers: number
@@ -38,6 +40,8 @@ export const STATIONARY_GONE_MS = 60_000
 const SETTLED_MS = 1_000
 /** While a gate learns: minimum time without a read inside before a tag counts as left, ms. */
 const CALIBRATION_GAP_MS = 300
+/** While a gate learns: time without any read after which a tag that was last read outside counts as left, ms. */
+const UNREAD_MS = 500
 /** While a gate learns: number of flickers from which a tag is treated as stationary. */
 const FLICKERS = 8
 /**
@@ -64,6 +68,7 @@ export function newTrack(zone: Zone, atMs: number): Track {
     insideSinceMs: atMs,
     lastInsideMs: atMs,
     outsideRun: 0,
+    isSurelyOutside: false,
     longestGapMs: 0,
     flickers: 0,
     returns: 0,
@@ -107,6 +112,7 @@ export function seeInside(track: Track, atMs: number): Movement {
   if (track.outsideRun > 0 || !track.wasInside) track.insideSinceMs = atMs
   track.lastInsideMs = atMs
   track.outsideRun = 0
+  track.isSurelyOutside = false
   track.wasInside = true
   if (atMs - track.insideSinceMs >= SETTLED_MS) {
     track.origin = 'inside'
@@ -121,13 +127,23 @@ export function seeInside(track: Track, atMs: number): Movement {
 export function seeOutside(track: Track, atMs: number, calibratingUntilMs: number): Movement {
   const isFirst = !track.wasOutside
   track.wasOutside = true
-  track.outsideRun++
+  track.isSurelyOutside = ++track.outsideRun >= 2
   if (track.hasLeft || !track.wasInside || (track.origin !== 'inside' && !track.isStationary)) return 'present'
   if (!track.isStationary && track.returns >= RETURNS_COUNTED && track.outsideRun < RUN_AFTER_RETURNS) return 'present'
   const needed = neededGapMs(track, isFirst, atMs < calibratingUntilMs)
   if (needed > 0 && (track.outsideRun < 2 || atMs - track.lastInsideMs < needed)) return 'present'
   track.hasLeft = true
   return 'leaving'
+}
+
+/**
+ * Time until a tag counts as left if it is not read again, ms. Undefined if it cannot leave like this: such as a tag
+ * whose last read was inside. For a gate that still learns: somebody who walks fast is soon read no more.
+ */
+export function leavesInMs(track: Track, atMs: number): number | undefined {
+  const { hasLeft, wasInside, origin, isStationary, isSurelyOutside, lastMs } = track
+  if (hasLeft || !wasInside || origin !== 'inside' || isStationary || !isSurelyOutside) return undefined
+  return Math.max(0, lastMs + UNREAD_MS - atMs)
 }
 
 /** Returns the time without a read inside after which the gate treats the tag as gone, ms. */

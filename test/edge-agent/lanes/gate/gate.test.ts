@@ -186,6 +186,20 @@ describe('the exit gate', () => {
     }
   })
 
+  it('alarms in the first minute of a new gate for a tag that the last reads show outside for only 240 ms', async () => {
+    const gate = gateWorld({ isNew: true })
+    const epc = gate.item('sellable')
+    // Milliseconds of the reads of a recorded walk through a simulated gate.
+    const inside = [0, 60, 180, 240, 420, 480, 545, 605, 665, 790, 850, 970]
+    const outside = [360, 485, 545, 605, 665, 725, 790, 850, 910, 970, 1_030, 1_090, 1_150, 1_210]
+    for (let ms = 0; ms <= 2_000; ms += 5) {
+      if (inside.includes(ms)) gate.lane.see(epc, 'inside', ms)
+      if (outside.includes(ms)) gate.lane.see(epc, 'outside', ms)
+      await gate.world.advance(5)
+    }
+    expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([epc])
+  })
+
   it('raises one bulk alarm for 40 items, names each, and sounds the siren for any policy', async () => {
     const gate = gateWorld({ gate: { severity: [{ severity: 'silent' }] } })
     await gate.walk(goesOut(gate.item('sellable')))
