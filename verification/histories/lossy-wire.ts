@@ -15,7 +15,7 @@ export interface LossyWire {
 }
 
 /** Maximum wait for a COMMIT and its answer, ms. */
-const WAIT_MS = 1_000
+const WAIT_MS = 5_000
 
 /** Starts a proxy for the server at this port. */
 export async function startLossyWire(serverPort: number): Promise<LossyWire> {
