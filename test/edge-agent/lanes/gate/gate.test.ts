@@ -190,11 +190,11 @@ describe('the exit gate', () => {
     const gate = gateWorld({ isNew: true })
     const epc = gate.item('sellable')
     // Milliseconds of the reads of a recorded walk through a simulated gate.
-    const inside = [0, 60, 180, 240, 420, 480, 545, 605, 665, 790, 850, 970]
-    const outside = [360, 485, 545, 605, 665, 725, 790, 850, 910, 970, 1_030, 1_090, 1_150, 1_210]
+    const inside = new Set([0, 60, 180, 240, 420, 480, 545, 605, 665, 790, 850, 970])
+    const outside = new Set([360, 485, 545, 605, 665, 725, 790, 850, 910, 970, 1_030, 1_090, 1_150, 1_210])
     for (let ms = 0; ms <= 2_000; ms += 5) {
-      if (inside.includes(ms)) gate.lane.see(epc, 'inside', ms)
-      if (outside.includes(ms)) gate.lane.see(epc, 'outside', ms)
+      if (inside.has(ms)) gate.lane.see(epc, 'inside', ms)
+      if (outside.has(ms)) gate.lane.see(epc, 'outside', ms)
       await gate.world.advance(5)
     }
     expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([epc])
