@@ -604,7 +604,11 @@ export const KEYS_REVOKE_OPTIONS = {
   keyId,
   ...signingKey,
   kid: text(
-    { flag: 'kid', env: 'UNTAG_KID', help: 'Id of the signing key. Default: the key that signs now' },
+    {
+      flag: 'kid',
+      env: 'UNTAG_KID',
+      help: 'Id of the signing key, or all: the one that signs now, the next and former ones. Default: the one that signs now',
+    },
     'KID',
     undefined,
   ),

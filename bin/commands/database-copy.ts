@@ -71,5 +71,5 @@ function print(json: boolean, data: string, { master }: KeyPlace, tables: readon
       '',
     ].join('\n'),
   )
-  process.stdout.write(json ? `${JSON.stringify({ rows, tables: counts })}\n` : `${rows}\n`)
+  process.stdout.write(json ? `${JSON.stringify({ rows, tables: counts })}\n` : `${counted(rows, 'row')} copied\n`)
 }

@@ -81,13 +81,15 @@ async function lock(client: pg.Client): Promise<void> {
   })
 }
 
+/** Counts the sessions of other roles too, whose kind PostgreSQL hides. Its own workers have no role. */
 async function assertUnused(client: pg.Client): Promise<void> {
   const [encoding] = await texts(client, 'SHOW server_encoding')
   if (encoding !== 'UTF8') throw new Error(`the database has the encoding ${encoding}: create one with ENCODING 'UTF8'`)
   const [others] = await texts(
     client,
     `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-     AND backend_type = 'client backend' AND application_name <> $1`,
+     AND usesysid IS NOT NULL AND coalesce(backend_type, 'client backend') = 'client backend'
+     AND application_name IS DISTINCT FROM $1`,
     [APPLICATION],
   )
   if (others !== '0')

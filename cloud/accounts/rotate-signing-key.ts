@@ -19,9 +19,11 @@ export const rotateSigningKey = operation({
   request: z.strictObject({
     use: z.enum(ROTATED_USES),
     revoke: z
-      .union([z.boolean(), z.string().regex(/^[A-Za-z0-9_-]{8}$/)])
+      .union([z.boolean(), z.literal('all'), z.string().regex(/^[A-Za-z0-9_-]{8}$/)])
       .optional()
-      .describe('`true`: revokes the key that signs now. A kid: revokes that key.'),
+      .describe(
+        '`true`: revokes the key that signs now. `all`: revokes this key, the next one and former ones. A kid: revokes that key.',
+      ),
     accountId: Id.optional().describe('Account of the token or receipt key. Default: the account of the caller.'),
     mode: z.enum(['test', 'live']).optional(),
   }),

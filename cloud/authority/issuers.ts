@@ -22,7 +22,7 @@ export async function issuersOf(
   revoke: boolean | string,
 ): Promise<string[]> {
   const issuers = use === 'policy' || use === 'freshness' ? [INSTALLATION] : await sidesOf(db, accountId, mode)
-  if (typeof revoke !== 'string') return issuers
+  if (typeof revoke !== 'string' || revoke === 'all') return issuers
   const key = await db.selectFrom('signing_key').select('iss').where('kid', '=', revoke).executeTakeFirst()
   const holding = issuers.filter((iss) => iss === key?.iss)
   if (holding.length === 0) throw notFound('signing key')

@@ -40,42 +40,56 @@ export interface Rotation {
   iss: string
   use: RotatedUse
   /**
-   * If true, revokes the active key instead of retiring it. If `revoke` is a kid, revokes the key with this kid in any
-   * state.
+   * If true, revokes the active key instead of retiring it. If `all`, revokes each key that signs, has signed or will
+   * sign. Otherwise a kid: revokes the key with this kid in any state.
    */
   revoke: boolean | string
 }
 
+/** States of the keys whose signatures are trusted, or soon will be. */
+const TRUSTED: ReadonlySet<KeyState> = new Set(['active', 'next', 'retiring'])
+
 /**
- * Rotates the signing key, or revokes a key at once. Returns the kid that signs from now on. Throws 404 for a kid of
+ * Rotates the signing key, or revokes keys at once. Returns the kid that signs from now on. Throws 404 for a kid of
  * another use.
  */
 export async function rotateKey(db: Db, { iss, use, revoke }: Rotation, maker: KeyMaker): Promise<string> {
   await makeMissingKeys(db, iss, [use], maker)
-  const keys = await db
+  const keys = await keysOf(db, iss, use)
+  const active = keys.find(({ state }) => state === 'active')
+  const next = keys.find(({ state }) => state === 'next')
+  assert(active && next, `${iss} has no ${use} keys`)
+  const named = keys.filter(({ kid, state }) => {
+    if (revoke === 'all') return TRUSTED.has(state)
+    return kid === (revoke === true ? active.kid : revoke)
+  })
+  if (revoke !== false && named.length === 0) throw notFound('signing key')
+  const revoked = named.filter(({ state }) => state !== 'revoked')
+  if (revoke !== false && revoked.length === 0) return active.kid
+
+  for (const { kid } of revoked) await setState(db, kid, 'revoked', maker.nowMs)
+  if (revoke === false) await setState(db, active.kid, 'retiring', maker.nowMs)
+  const isChanged = revoke === false || revoked.includes(active)
+  if (isChanged && !revoked.includes(next)) await setState(db, next.kid, 'active', maker.nowMs)
+  await makeMissingKeys(db, iss, [use], maker)
+  // With the stolen key, a thief may have signed a time in the future. Agents lower their trusted time only in a new
+  // time epoch.
+  if (use === 'freshness' && revoked.length > 0) await beginTimeEpoch(db, maker.nowMs)
+  if (use === 'policy' || use === 'freshness') await renewDocuments(db, revoked.length > 0)
+  await raiseKeyGeneration(db)
+  const signing = (await keysOf(db, iss, use)).find(({ state }) => state === 'active')
+  assert(signing, `${iss} has no active ${use} key`)
+  return signing.kid
+}
+
+function keysOf(db: Db, iss: string, use: RotatedUse): Promise<{ kid: string; state: KeyState }[]> {
+  return db
     .selectFrom('signing_key')
     .select(['kid', 'state'])
     .where('iss', '=', iss)
     .where('key_use', '=', use)
+    .$narrowType<{ state: KeyState }>()
     .execute()
-  const inState = (state: KeyState) => keys.find((key) => key.state === state)
-  const [active, next] = [inState('active'), inState('next')]
-  assert(active && next, `${iss} has no ${use} keys`)
-  const keyToRevoke = typeof revoke === 'string' ? keys.find((key) => key.kid === revoke) : revoke ? active : undefined
-  if (typeof revoke === 'string' && !keyToRevoke) throw notFound('signing key')
-  if (keyToRevoke?.state === 'revoked') return active.kid
-
-  const isChanged = !keyToRevoke || keyToRevoke === active
-  if (keyToRevoke) await setState(db, keyToRevoke.kid, 'revoked', maker.nowMs)
-  else await setState(db, active.kid, 'retiring', maker.nowMs)
-  if (isChanged) await setState(db, next.kid, 'active', maker.nowMs)
-  await makeMissingKeys(db, iss, [use], maker)
-  // With the stolen key, a thief may have signed a time in the future. Agents lower their trusted time only in a new
-  // time epoch.
-  if (use === 'freshness' && keyToRevoke) await beginTimeEpoch(db, maker.nowMs)
-  if (use === 'policy' || use === 'freshness') await renewDocuments(db, keyToRevoke !== undefined)
-  await raiseKeyGeneration(db)
-  return isChanged ? next.kid : active.kid
 }
 
 /**

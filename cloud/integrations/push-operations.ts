@@ -17,7 +17,9 @@ const request = {
     .min(1)
     .max(60)
     .regex(/^[A-Za-z][A-Za-z0-9_-]*$/)
-    .describe('Such as `transactions`; systems other than `generic` accept the types in docs/guides/integrations.md.'),
+    .describe(
+      'Such as `transactions`; systems other than `generic` accept the types in docs/reference/integrations.md.',
+    ),
   records: z
     .array(z.record(z.string().max(120), z.unknown()))
     .min(1)

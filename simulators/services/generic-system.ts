@@ -9,7 +9,7 @@ import {
 } from './vendor-server.ts'
 
 /**
- * A merchant's own till or ERP system, as docs/guides/integrations.md describes it:
+ * A merchant's own till or ERP system, as docs/reference/integrations.md describes it:
  *
  *     GET /articles · /stock · /orders · /suppliers ?cursor=   POST /{dataType} {records[]}
  *

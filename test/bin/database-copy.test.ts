@@ -238,6 +238,12 @@ describe.skipIf(server === '')(
       const client = new pg.Client({ connectionString: url })
       await client.connect()
       await expect(copy()).rejects.toThrow('the database has 1 other connection: stop every program that uses it')
+      // PostgreSQL hides from a role what the sessions of other roles are.
+      const role = `copier_${randomBytes(4).toString('hex')}`
+      await client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'x'`)
+      const asRole = Object.assign(new URL(url), { username: role, password: 'x' }).href
+      await expect(copy({ url: asRole })).rejects.toThrow('the database has 1 other connection')
+      await client.query(`DROP ROLE ${role}`)
       await client.end()
       await shop.cloud.db.database.write((db) =>
         db.insertInto('installation').values({ name: 'odd', value: 'a\0b' }).execute(),

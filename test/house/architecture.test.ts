@@ -120,8 +120,8 @@ describe('the architecture', () => {
     expect(left).toEqual([])
   })
 
-  it('lets each folder of cloud/ import only lower rows of the table in docs/guides/development.md', () => {
-    const page = readFileSync(join(ROOT, 'docs/guides/development.md'), 'utf8')
+  it('lets each folder of cloud/ import only lower rows of the table in docs/guides/structure.md', () => {
+    const page = readFileSync(join(ROOT, 'docs/guides/structure.md'), 'utf8')
     const section = /\n## Folders of the cloud\n(.*?)\n## /s.exec(page)?.[1] ?? ''
     const rows = [...section.matchAll(/^\| (`.*?) \|/gm)].map(([, cell = '']) => cell)
     const rowOf = new Map(

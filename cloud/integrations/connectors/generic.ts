@@ -5,7 +5,7 @@ import type { DataType } from '../systems.ts'
 import type { VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 
-/** Connector for a merchant's own system, or for a bridge to a system (ADR 0033, docs/guides/integrations.md). */
+/** Connector for a merchant's own system, or for a bridge to a system (ADR 0033, docs/reference/integrations.md). */
 
 const GenericCredentials = z
   .strictObject({

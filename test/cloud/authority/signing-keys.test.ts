@@ -144,6 +144,31 @@ onEveryDatabase('signing keys', (kind) => {
     expect((await shop.call('rotateSigningKey', { use: 'token' })).status).toBe(403)
   })
 
+  it('are all revoked at once: the one that signs, the next and the former one', async () => {
+    const { keys: rotated } = await rotate({ use: 'token' })
+    const issuers = rotated.map((key: Json) => key.iss as string)
+    const tokenKeys = () =>
+      shop.cloud.db.database.reads
+        .selectFrom('signing_key')
+        .select(['kid', 'state'])
+        .where('key_use', '=', 'token')
+        .where('iss', 'in', issuers)
+        .execute()
+    const trusted = (await tokenKeys()).filter(({ state }) => ['active', 'next', 'retiring'].includes(state))
+    expect(new Set(trusted.map(({ state }) => state)).size).toBe(3)
+    const { keys } = await rotate({ use: 'token', revoke: 'all' })
+    const after = new Map((await tokenKeys()).map(({ kid, state }) => [kid, state]))
+    for (const { kid } of trusted) expect(after.get(kid)).toBe('revoked')
+    for (const { kid } of keys) expect(after.get(kid)).toBe('active')
+    const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+    const { authorizationToken } = await shop.ok('verifySecurityTagDeactivation', {
+      purchaseId: transactionId,
+      deviceId: shop.devices.pos_deactivator,
+    })
+    expect(keys.map((key: Json) => key.kid)).toContain(kidOf(authorizationToken))
+    expect((await redeem(authorizationToken)).body).toMatchObject({ success: true })
+  })
+
   it('a stored token is not returned again after its key was revoked', async () => {
     const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const verifyPurchase = () =>

@@ -3,7 +3,7 @@ import type { Clock } from '../../../policy/platform.ts'
 import { pspBooks, type PspBooks } from '../../../simulators/services/psp-books.ts'
 
 export const PSP = 'http://psp.sim'
-/** Simulated POS and ERP with the generic protocol (docs/guides/integrations.md). */
+/** Simulated POS and ERP with the generic protocol (docs/reference/integrations.md). */
 export const TILL = 'http://till.sim'
 export const ERP = 'http://erp.sim'
 /** URL that accepts webhooks. */
