@@ -143,8 +143,8 @@ describe.skipIf(missing !== '')(`Prometheus with the files of deploy/monitoring$
       async () => (await rules()).every(({ health }: Json) => health === 'ok'),
       LIMIT_MS,
     )
-    // The boards do not answer.
+    // The boards do not answer, and nobody has made a backup yet.
     const waiting = (await rules()).filter(({ state }: Json) => state !== 'inactive').map(({ name }: Json) => name)
-    expect(waiting).toEqual(['UntagDeviceNotReady'])
+    expect(waiting.toSorted()).toEqual(['UntagBackupMissing', 'UntagDeviceNotReady'])
   })
 })

@@ -4775,7 +4775,7 @@ RotateSigningKeyRequest = TypedDict(
     "RotateSigningKeyRequest",
     {
         "use": Literal["token", "receipt", "policy", "freshness"],
-        "revoke": NotRequired[Union[bool, str]],
+        "revoke": NotRequired[Union[bool, Literal["all"], str]],
         "accountId": NotRequired[str],
         "mode": NotRequired[Literal["test", "live"]],
     },
