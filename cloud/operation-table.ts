@@ -78,6 +78,7 @@ import { fetchOperators, registerOperator, removeOperator } from './protection/o
 import { fetchProtectionPolicy, updateProtectionPolicy } from './protection/policy/policy-operations.ts'
 import { resolveRedemption } from './protection/redeem/resolve-redemption.ts'
 import { simulateProtectionPolicy } from './protection/policy/simulate-policy.ts'
+import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from './push/alarm-notice-operations.ts'
 import { fetchPushKey, registerPushSubscription, removePushSubscription } from './push/operations.ts'
 import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from './receipts/operations.ts'
 import {
@@ -239,6 +240,9 @@ export const OPERATIONS = {
   acknowledgeException,
   fetchAlarms,
   disposeAlarm,
+  fetchAlarmNotices,
+  registerAlarmNotices,
+  removeAlarmNotices,
   exportEpcisEvents,
   createEnrolmentCode,
   createSetupCode,

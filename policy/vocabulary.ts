@@ -134,3 +134,6 @@ export const DEFAULT_WORKFLOW: Record<DeviceType, WorkflowType> = {
   self_checkout_detacher: 'self_service',
   exit_gate: 'automatic_exit',
 }
+
+/** Reasons of `protection.exception.raised` that are alarms of a gate. */
+export const GATE_ALARMS: ReadonlySet<string> = new Set(['gate_alarm', 'gate_bulk_alarm'])

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { newId } from '../../policy/ids.ts'
 import { iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
 import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { PushDeliveryRow } from '../persistence/tables/push.ts'
 import { subscriptionsOf } from './subscriptions.ts'
@@ -30,14 +31,7 @@ export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order:
   const targets = [to === 'store' ? `store:${storeId}` : `user:${userId}`, 'all']
   const receivers = await subscriptionsOf(db, tenant, targets, RECEIVERS_LIMIT)
   if (receivers.length === 0) return
-  const waiting = await db
-    .selectFrom('push_delivery')
-    .select('delivery_id')
-    .where('tenant', '=', tenant)
-    .offset(WAITING_LIMIT - 1)
-    .limit(1)
-    .executeTakeFirst()
-  if (waiting) {
+  if (await isQueueFull(db, tenant)) {
     call.afterCommit(() =>
       services.log.warn({ tenant, orderId }, 'too many push notices wait: a new notice was discarded'),
     )
@@ -62,7 +56,19 @@ export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order:
   call.afterCommit(services.push.wake)
 }
 
+/** True if no more notices of this account may be queued. */
+export async function isQueueFull(db: Db, tenant: string): Promise<boolean> {
+  const last = await db
+    .selectFrom('push_delivery')
+    .select('delivery_id')
+    .where('tenant', '=', tenant)
+    .offset(WAITING_LIMIT - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return last !== undefined
+}
+
 /** `Topic` of RFC 8030: at most 32 URL-safe characters. */
-function topicOf(orderId: string): string {
-  return createHash('sha256').update(orderId).digest('base64url').slice(0, 32)
+export function topicOf(subject: string): string {
+  return createHash('sha256').update(subject).digest('base64url').slice(0, 32)
 }

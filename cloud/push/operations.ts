@@ -9,6 +9,10 @@ import { rolesFrom } from '../foundation/roles.ts'
 const ENDPOINT_MAX = 2_048
 const Kind = z.enum(['web', 'https'])
 const Key = z.string().regex(/^[A-Za-z0-9_-]{1,128}={0,2}$/, 'must be base64url')
+/** Address of a push service, or of the merchant. */
+export const EndpointField = z.string().max(ENDPOINT_MAX)
+/** Keys of a browser's PushSubscription. */
+export const KeysField = z.strictObject({ p256dh: Key, auth: Key })
 const SessionId = Id.optional().describe('With a publishable key: a session that `checkIn` opened with a secret key.')
 
 export const fetchPushKey = operation({
@@ -48,8 +52,8 @@ export const registerPushSubscription = operation({
   changes: true,
   request: z.strictObject({
     kind: Kind,
-    endpoint: z.string().max(ENDPOINT_MAX),
-    keys: z.strictObject({ p256dh: Key, auth: Key }).optional(),
+    endpoint: EndpointField,
+    keys: KeysField.optional(),
     userId: text(128).optional(),
     storeId: Id.optional(),
     sessionId: SessionId,

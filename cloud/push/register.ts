@@ -34,10 +34,11 @@ export interface NoticeTargetInput {
   sessionId?: string | undefined
 }
 
-/** Target of notices: a customer, a store, or neither for the whole account. */
+/** Target of notices: a customer, a store, the session of a console user, or none of them for the whole account. */
 export interface NoticeTarget {
   userId: string | null
   storeId: string | null
+  sessionId?: string
 }
 
 /**
@@ -135,6 +136,7 @@ export async function registerEndpoint(
     target,
     user_id: noticesFor.userId,
     store_id: noticesFor.storeId,
+    session_id: noticesFor.sessionId ?? null,
     endpoint_hash: hash,
     sealed: sealTarget(services.authority.sealer, id, pushTarget),
     failed_in_row: 0,
@@ -150,7 +152,8 @@ export async function registerEndpoint(
   return { row, secret }
 }
 
-function targetOf({ userId, storeId }: NoticeTarget): string {
+function targetOf({ userId, storeId, sessionId }: NoticeTarget): string {
+  if (sessionId !== undefined) return `session:${sessionId}`
   if (userId !== null) return `user:${userId}`
   return storeId === null ? 'all' : `store:${storeId}`
 }
@@ -178,7 +181,7 @@ export async function ownSubscription(
   if (caller.kind === 'publishable' && sessionId === undefined) throw invalid('sessionId', 'is missing', 'missing')
   const userId = sessionId === undefined ? undefined : await userOfSession(call, sessionId)
   const row = await findSubscription(call.db, subscriptionId)
-  if (!row || row.tenant !== caller.tenant) throw notFound('push subscription')
+  if (!row || row.tenant !== caller.tenant || row.session_id !== null) throw notFound('push subscription')
   const isOwn =
     userId !== undefined
       ? row.user_id === userId

@@ -78,3 +78,19 @@ export function findSubscription(db: Db, subscriptionId: string): Promise<PushSu
 export async function deleteSubscription(db: Db, subscriptionId: string): Promise<void> {
   await db.deleteFrom('push_subscription').where('subscription_id', '=', subscriptionId).execute()
 }
+
+/** True if the session of a console user has a subscription. */
+export async function hasSessionSubscription(db: Db, tenant: string, sessionId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('push_subscription')
+    .select('subscription_id')
+    .where('session_id', '=', sessionId)
+    .where('tenant', '=', tenant)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Deletes the subscriptions of a session with their queued notices. */
+export async function deleteSessionSubscriptions(db: Db, tenant: string, sessionId: string): Promise<void> {
+  await db.deleteFrom('push_subscription').where('session_id', '=', sessionId).where('tenant', '=', tenant).execute()
+}

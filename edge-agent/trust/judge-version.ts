@@ -25,6 +25,10 @@ export function judgeVersion(
   if (!have) return undefined
   const order = compareVersions(claims, have)
   if (order > 0) return undefined
-  if (order < 0) return refused(`${kind} ${claims.epoch}.${claims.ver} is older than ${have.epoch}.${have.ver}`)
+  if (order < 0)
+    return {
+      ...refused(`${kind} ${claims.epoch}.${claims.ver} is older than ${have.epoch}.${have.ver}`),
+      isOlderThan: kind,
+    }
   return hash === have.hash ? KNOWN : refused(`${kind} ${claims.ver} has different content than the held one`)
 }

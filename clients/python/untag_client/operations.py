@@ -1372,6 +1372,21 @@ FetchAgentsResponse = TypedDict(
     },
 )
 
+FetchAlarmNoticesRequest = TypedDict(
+    "FetchAlarmNoticesRequest",
+    {
+    },
+)
+
+FetchAlarmNoticesResponse = TypedDict(
+    "FetchAlarmNoticesResponse",
+    {
+        "success": Literal[True],
+        "isOn": bool,
+        "publicKey": str,
+    },
+)
+
 FetchAlarmsRequest = TypedDict(
     "FetchAlarmsRequest",
     {
@@ -4059,6 +4074,30 @@ RefundPaymentResponse = TypedDict(
     },
 )
 
+RegisterAlarmNoticesRequestKeys = TypedDict(
+    "RegisterAlarmNoticesRequestKeys",
+    {
+        "p256dh": str,
+        "auth": str,
+    },
+)
+
+RegisterAlarmNoticesRequest = TypedDict(
+    "RegisterAlarmNoticesRequest",
+    {
+        "endpoint": str,
+        "keys": "RegisterAlarmNoticesRequestKeys",
+    },
+)
+
+RegisterAlarmNoticesResponse = TypedDict(
+    "RegisterAlarmNoticesResponse",
+    {
+        "success": Literal[True],
+        "isOn": Literal[True],
+    },
+)
+
 RegisterDeviceRequest = TypedDict(
     "RegisterDeviceRequest",
     {
@@ -4398,6 +4437,20 @@ RejectStoreRegistrationResponse = TypedDict(
         "submittedAt": str,
         "decidedAt": NotRequired[str],
         "success": Literal[True],
+    },
+)
+
+RemoveAlarmNoticesRequest = TypedDict(
+    "RemoveAlarmNoticesRequest",
+    {
+    },
+)
+
+RemoveAlarmNoticesResponse = TypedDict(
+    "RemoveAlarmNoticesResponse",
+    {
+        "success": Literal[True],
+        "isOn": Literal[False],
     },
 )
 
@@ -6684,6 +6737,7 @@ CHANGING = frozenset((
     "redeemProtectionAuthorization",
     "redeliverWebhook",
     "refundPayment",
+    "registerAlarmNotices",
     "registerDevice",
     "registerDeviceWithCode",
     "registerOperator",
@@ -6692,6 +6746,7 @@ CHANGING = frozenset((
     "registerPushSubscription",
     "registerWebhook",
     "rejectStoreRegistration",
+    "removeAlarmNotices",
     "removeOperator",
     "removeProductFromStore",
     "removePushSubscription",
@@ -7070,6 +7125,15 @@ class SyncOperations:
         return cast(
             "FetchAgentsResponse",
             self.call("fetchAgents", request, idempotency_key=idempotency_key),
+        )
+
+    def fetchAlarmNotices(
+        self, request: "FetchAlarmNoticesRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchAlarmNoticesResponse":
+        "Returns whether this session gets push notices about alarms, and the public key to subscribe with."
+        return cast(
+            "FetchAlarmNoticesResponse",
+            self.call("fetchAlarmNotices", request, idempotency_key=idempotency_key),
         )
 
     def fetchAlarms(
@@ -7594,6 +7658,15 @@ class SyncOperations:
             self.call("refundPayment", request, idempotency_key=idempotency_key),
         )
 
+    def registerAlarmNotices(
+        self, request: "RegisterAlarmNoticesRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RegisterAlarmNoticesResponse":
+        "Sends push notices about alarms to the browser of this session."
+        return cast(
+            "RegisterAlarmNoticesResponse",
+            self.call("registerAlarmNotices", request, idempotency_key=idempotency_key),
+        )
+
     def registerDevice(
         self, request: "RegisterDeviceRequest", *, idempotency_key: Optional[str] = None
     ) -> "RegisterDeviceResponse":
@@ -7664,6 +7737,15 @@ class SyncOperations:
         return cast(
             "RejectStoreRegistrationResponse",
             self.call("rejectStoreRegistration", request, idempotency_key=idempotency_key),
+        )
+
+    def removeAlarmNotices(
+        self, request: "RemoveAlarmNoticesRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "RemoveAlarmNoticesResponse":
+        "Ends the push notices of this session. Does nothing if there are none."
+        return cast(
+            "RemoveAlarmNoticesResponse",
+            self.call("removeAlarmNotices", request, idempotency_key=idempotency_key),
         )
 
     def removeOperator(
@@ -8411,6 +8493,15 @@ class AsyncOperations:
             await self.call("fetchAgents", request, idempotency_key=idempotency_key),
         )
 
+    async def fetchAlarmNotices(
+        self, request: "FetchAlarmNoticesRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchAlarmNoticesResponse":
+        "Returns whether this session gets push notices about alarms, and the public key to subscribe with."
+        return cast(
+            "FetchAlarmNoticesResponse",
+            await self.call("fetchAlarmNotices", request, idempotency_key=idempotency_key),
+        )
+
     async def fetchAlarms(
         self, request: "FetchAlarmsRequest", *, idempotency_key: Optional[str] = None
     ) -> "FetchAlarmsResponse":
@@ -8933,6 +9024,15 @@ class AsyncOperations:
             await self.call("refundPayment", request, idempotency_key=idempotency_key),
         )
 
+    async def registerAlarmNotices(
+        self, request: "RegisterAlarmNoticesRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RegisterAlarmNoticesResponse":
+        "Sends push notices about alarms to the browser of this session."
+        return cast(
+            "RegisterAlarmNoticesResponse",
+            await self.call("registerAlarmNotices", request, idempotency_key=idempotency_key),
+        )
+
     async def registerDevice(
         self, request: "RegisterDeviceRequest", *, idempotency_key: Optional[str] = None
     ) -> "RegisterDeviceResponse":
@@ -9003,6 +9103,15 @@ class AsyncOperations:
         return cast(
             "RejectStoreRegistrationResponse",
             await self.call("rejectStoreRegistration", request, idempotency_key=idempotency_key),
+        )
+
+    async def removeAlarmNotices(
+        self, request: "RemoveAlarmNoticesRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "RemoveAlarmNoticesResponse":
+        "Ends the push notices of this session. Does nothing if there are none."
+        return cast(
+            "RemoveAlarmNoticesResponse",
+            await self.call("removeAlarmNotices", request, idempotency_key=idempotency_key),
         )
 
     async def removeOperator(

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Language } from '../../../policy/page-language.ts'
 import { packageFile } from '../../http/package-file.ts'
 import { staticDocument, type StaticDocument } from '../../http/static-document.ts'
 import { STYLE } from '../style/style.ts'
 import { MARK } from '../components/mark.tsx'
+import { consoleTexts } from '../texts/catalogue.ts'
 
 const SCRIPT = 'text/javascript; charset=utf-8'
 
@@ -13,9 +15,11 @@ export interface ConsoleAssets {
   /** Address of a file. It contains a hash of all files, so that browsers may store them for ever. */
   href(name: AssetName): string
   answer(build: string, name: string): StaticDocument | undefined
+  /** The service worker that shows notices in a language. Its address is fixed, and it may not be stored for ever. */
+  worker(language: Language): StaticDocument
 }
 
-const NAMES = ['console.css', 'htmx.js', 'sse.js', 'console.js', 'alarms.js', 'mark.svg'] as const
+const NAMES = ['console.css', 'htmx.js', 'sse.js', 'console.js', 'alarms.js', 'notices.js', 'mark.svg'] as const
 export type AssetName = (typeof NAMES)[number]
 
 /** Reads the files into memory. */
@@ -26,6 +30,7 @@ export function readConsoleAssets(): ConsoleAssets {
     'sse.js': [packageFile('htmx-ext-sse', 'sse.min.js'), SCRIPT],
     'console.js': [ownScript('console.js'), SCRIPT],
     'alarms.js': [ownScript('alarms.js'), SCRIPT],
+    'notices.js': [ownScript('notices.js'), SCRIPT],
     'mark.svg': [MARK, 'image/svg+xml'],
   }
   const hash = createHash('sha256')
@@ -35,10 +40,19 @@ export function readConsoleAssets(): ConsoleAssets {
   const documents = new Map<string, StaticDocument>(
     NAMES.map((name) => [name, staticDocument(texts[name][0], texts[name][1], forEver)]),
   )
+  const workers = { en: workerIn('en'), de: workerIn('de') }
   return {
     href: (name) => `/console/assets/${build}/${name}`,
     answer: (asked, name) => (asked === build ? documents.get(name) : undefined),
+    worker: (language) => workers[language],
   }
+}
+
+/** The service worker with its texts. */
+function workerIn(language: Language): StaticDocument {
+  const { exceptionTitles, alarms } = consoleTexts(language)
+  const texts = { titles: exceptionTitles, other: alarms.otherNotice }
+  return staticDocument(`const TEXTS = ${JSON.stringify(texts)};\n${ownScript('worker.js')}`, SCRIPT)
 }
 
 /** A compiled script of the console. Tests run the sources, so they use the script of the last build. */

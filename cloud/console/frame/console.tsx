@@ -35,6 +35,7 @@ export function consoleRoutes(app: Hono, parts: ConsoleParts): void {
     const { build, name } = c.req.param()
     return assets.answer(build, name)?.answer(c) ?? c.body('', 404, { 'cache-control': 'no-store' })
   })
+  app.get('/console/worker.js', (c) => assets.worker(c.req.query('lang') === 'de' ? 'de' : 'en').answer(c))
   liveRoute(app, parts)
   app.post('/console/sign-out', (c) => handler.signOut(c))
   for (const page of pages) {

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
 import { fetchZones, requestAssistance } from '../../assistance/operations.ts'
+import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from '../../push/alarm-notice-operations.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
 import { iso } from '../../operations/fields.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
@@ -11,6 +12,7 @@ import { Card, Figures } from '../components/card.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { Select } from '../components/fields.tsx'
 import { FilterBar, Results } from '../components/filter-bar.tsx'
+import { ActionForm, Submit } from '../components/form.tsx'
 import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
 import { Pagination } from '../components/pagination.tsx'
@@ -34,6 +36,8 @@ interface AlarmsView {
   /** Number of alarms with a recorded cause in the last 24 hours. */
   readonly recorded: number
   readonly cause: AlarmDisposition | undefined
+  /** Whether this browser gets notices; undefined: the package has none. */
+  readonly notices: z.output<typeof fetchAlarmNotices.response> | undefined
   /** Zone in which the page calls help; undefined: the store has none, or its package has no assistance. */
   readonly zoneId: string | undefined
 }
@@ -71,6 +75,15 @@ export const alarmsPage = page<AlarmsView>({
       input: (form) => ({ zoneId: form.text('zoneId'), message: form.text('message') }),
       done: (texts) => texts.alarms.helpCalled,
     },
+    noticesOn: {
+      operation: registerAlarmNotices,
+      input: (form) => ({
+        endpoint: form.text('endpoint'),
+        keys: { p256dh: form.text('p256dh'), auth: form.text('auth') },
+      }),
+      done: (texts) => texts.alarms.noticesOn,
+    },
+    noticesOff: { operation: removeAlarmNotices, input: () => ({}), done: (texts) => texts.alarms.noticesOff },
   },
   async load(at) {
     const storeId = at.store?.storeId ?? ''
@@ -89,6 +102,7 @@ export const alarmsPage = page<AlarmsView>({
       }),
       recorded: (await read({ state: 'disposed', since: iso(at.nowMs - DAY_MS), limit: 1 })).total,
       cause,
+      notices: await at.runIfAllowed(fetchAlarmNotices, {}),
       zoneId: zones[0]?.zoneId,
     }
   },
@@ -98,6 +112,7 @@ export const alarmsPage = page<AlarmsView>({
         <Summary at={at} {...at.data} />
       </Live>
       <SoundSwitch at={at} />
+      <NoticeSwitch at={at} notices={at.data.notices} />
       <Live at={at} id="alarms">
         <Open at={at} {...at.data} />
       </Live>
@@ -139,6 +154,32 @@ function SoundSwitch({ at }: { at: ViewContext }) {
       </button>
       <span class="soft small" data-when="blocked" hidden>
         {t.soundHint}
+      </span>
+    </div>
+  )
+}
+
+/** The switch works by browser/notices.ts, which also shows it if the browser has push notices. */
+function NoticeSwitch({ at, notices }: { at: ViewContext; notices: AlarmsView['notices'] }) {
+  const t = at.texts.alarms
+  if (!notices) return null
+  const { isOn, publicKey } = notices
+  return (
+    <div class="row" data-notices={publicKey} data-worker={`/console/worker.js?lang=${at.language}`} hidden>
+      <ActionForm at={at} action={isOn ? 'noticesOff' : 'noticesOn'}>
+        {isOn ? null : ['endpoint', 'p256dh', 'auth'].map((name) => <input type="hidden" name={name} value="" />)}
+        <Submit main={false}>
+          <Icon name="alarm" /> {t.notices}: {isOn ? t.soundOn : t.soundOff}
+        </Submit>
+      </ActionForm>
+      <span class="soft small" data-when="possible">
+        {t.noticesHint}
+      </span>
+      <span class="soft small" data-when="denied" role="status" hidden>
+        {t.noticesDenied}
+      </span>
+      <span class="soft small" data-when="failed" role="status" hidden>
+        {t.noticesFailed}
       </span>
     </div>
   )

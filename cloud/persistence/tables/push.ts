@@ -5,10 +5,12 @@ export interface PushSubscriptionRow {
   tenant: string
   /** `web`: a browser, through its push service. `https`: an endpoint of the merchant. */
   kind: string
-  /** Topic of the subscription's notices: `user:{userId}`, `store:{storeId}` or `all`. */
+  /** Topic of the subscription's notices: `user:{userId}`, `store:{storeId}`, `session:{sessionId}` or `all`. */
   target: string
   user_id: string | null
   store_id: string | null
+  /** Session of a console user. The subscription ends with the session. */
+  session_id: string | null
   /** SHA-256 of the endpoint. Registrations with the same hash share one row. */
   endpoint_hash: string
   /**

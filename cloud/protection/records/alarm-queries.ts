@@ -1,8 +1,7 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { Db } from '../../persistence/database.ts'
+import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import type { AlarmDispositionRow, ProtectionEventRow } from '../../persistence/tables/protection.ts'
-
-const ALARMS: ReadonlySet<string> = new Set(['gate_alarm', 'gate_bulk_alarm'])
 
 /** The tenant's gate alarm with this event id, if any. */
 export async function findAlarm(db: Db, tenant: string, eventId: string): Promise<ProtectionEventRow | undefined> {
@@ -14,7 +13,7 @@ export async function findAlarm(db: Db, tenant: string, eventId: string): Promis
     .where('type', '=', 'protection.exception.raised')
     .executeTakeFirst()
   const { reason } = row ? (JSON.parse(row.body) as ProtectionEvent) : {}
-  return reason !== undefined && ALARMS.has(reason) ? row : undefined
+  return reason !== undefined && GATE_ALARMS.has(reason) ? row : undefined
 }
 
 /** Dispositions of alarms by event id. */
@@ -61,7 +60,7 @@ export async function acknowledgeAlarm(
     .updateTable('protection_exception')
     .set({ acknowledged_ms: atMs, acknowledged_by: by })
     .where('store_id', '=', storeId)
-    .where('kind', 'in', [...ALARMS])
+    .where('kind', 'in', [...GATE_ALARMS])
     .where('event_id', '=', eventId)
     .where('acknowledged_ms', 'is', null)
     .execute()

@@ -7,6 +7,7 @@ import { fieldsOf, prepared } from '../../persistence/prepared.ts'
 import { insertChunks } from '../../persistence/insert-chunks.ts'
 import { commitPosition } from '../../persistence/positions.ts'
 import { preparedInsert } from '../../persistence/prepared-insert.ts'
+import { enqueueAlarmNotices } from '../../push/alarm-notices.ts'
 import { enqueueSubscribedEvents } from '../../webhooks/queries.ts'
 import type { ProtectionEventRow } from '../../persistence/tables/protection.ts'
 
@@ -84,6 +85,7 @@ export async function storeEvent(scope: Omit<EventScope, 'platform'>, event: Pro
   const row = rowOf(scope, event)
   await insertEvent(scope.db, row)
   await enqueueSubscribedEvents(scope.db, scope.tenant, [offerOf(row)])
+  await enqueueAlarmNotices(scope, [event])
 }
 
 const insertEvents = preparedInsert((db, rows: readonly NewEventRow[]) =>
@@ -101,6 +103,7 @@ export async function storeEvents(
   const rows = events.map((event) => rowOf(scope, event))
   for (const chunk of insertChunks(rows)) await insertEvents(scope.db, chunk)
   await enqueueSubscribedEvents(scope.db, scope.tenant, rows.map(offerOf))
+  await enqueueAlarmNotices(scope, events)
 }
 
 function rowOf({ tenant, nowMs }: Omit<EventScope, 'platform'>, event: ProtectionEvent): NewEventRow {

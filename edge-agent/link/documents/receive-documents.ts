@@ -44,6 +44,11 @@ type HeldVersions = Omit<ReturnType<Trust['heldVersions']>, 'items'> & { items?:
 
 /** Delay of the poll that confirms documents, ms. Documents that arrive within this delay share one poll. */
 const CONFIRM_MS = 100
+/**
+ * Time within which an older version may arrive after a newer one, ms. Documents come by HTTP and from the broker, and
+ * overtake each other.
+ */
+const OVERTAKEN_MS = 60_000
 /** Maximum pages of one `fetch`. */
 const PAGES_LIMIT = 1_000
 
@@ -54,6 +59,8 @@ export function openDocumentReceiver(parts: DocumentReceiverParts): DocumentRece
 
 export class DocumentReceiver {
   readonly #parts: DocumentReceiverParts
+  /** Time at which each kind of document was accepted last, ms of `elapsed`. */
+  readonly #takenMs = new Map<string, number>()
   #polling: Promise<void> | undefined
   /** The versions that the last answered poll reported. */
   #reported: { items: string; denySeq: number; resynced: number | undefined } | undefined
@@ -68,9 +75,16 @@ export class DocumentReceiver {
    */
   receive(document: unknown): string | undefined {
     const result = typeof document === 'string' ? this.#accept(document) : undefined
-    if (result && !result.taken && result.why === 'refused')
+    if (result?.taken) this.#takenMs.set(result.kind, this.#parts.platform.clock.elapsed())
+    if (result && !result.taken && result.why === 'refused' && !this.#wasOvertaken(result.isOlderThan))
       this.#parts.onRefused(result.detail, result.requiredRelease ? 'agent_too_old' : 'refused_document')
     return result?.taken ? result.kind : undefined
+  }
+
+  /** True if this agent accepted a newer version of the kind a moment ago. */
+  #wasOvertaken(kind: 'keys' | 'policy' | undefined): boolean {
+    const takenMs = kind && this.#takenMs.get(kind)
+    return takenMs !== undefined && this.#parts.platform.clock.elapsed() - takenMs <= OVERTAKEN_MS
   }
 
   /** Polls once. Concurrent callers share one poll. */

@@ -28,6 +28,8 @@ export interface Refusal {
   taken: false
   why: 'refused'
   detail: string
+  /** Set if the agent holds a newer version of this kind. */
+  isOlderThan?: 'keys' | 'policy'
   /** Set if the document needs a later release of the agent. */
   requiredRelease?: RequiredRelease
 }

@@ -54,6 +54,15 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   confirmSecondFactor: () => ({ code: '000000' }),
   removeSecondFactor: () => ({ code: '000000' }),
   confirmSignIn: () => ({ sessionToken: 'x', code: '000000' }),
+  fetchAlarmNotices: () => ({}),
+  registerAlarmNotices: () => ({
+    endpoint: 'https://push.example/w',
+    keys: {
+      p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+      auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+    },
+  }),
+  removeAlarmNotices: () => ({}),
   fetchProducts: ({ storeId }) => ({ storeId }),
   fetchProduct: ({ products }) => ({ productId: products[0].productId }),
   searchProducts: ({ storeId }) => ({ storeId, q: 'leinen' }),

@@ -3,9 +3,13 @@ import { openDocumentReceiver } from '../../../edge-agent/link/documents/receive
 import type { Trust } from '../../../edge-agent/trust/trust.ts'
 import type { Json } from '../../support/cloud.ts'
 import { realPlatform } from '../../../bin/platform.ts'
+import { movablePlatform } from '../../support/movable-platform.ts'
 
 /** Opens a receiver that accepts pages `kind:n` in order, and a simulated cloud with these pages. */
-function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBackAt = 2 } = {}) {
+function open(
+  pages: Record<'deny' | 'items', number>,
+  { hasGate = true, takesBackAt = 2, platform = realPlatform() } = {},
+) {
   const held = { deny: 0, items: 0 }
   const told: Json[] = []
   const trust = {
@@ -24,7 +28,7 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
   const unconfirmed: boolean[] = []
   const refused: string[] = []
   const documents = openDocumentReceiver({
-    platform: realPlatform(),
+    platform,
     trust,
     pictures: { request: () => [], receive: () => false },
     session: {
@@ -111,4 +115,19 @@ it('confirms items with the regular poll if no gate uses them', async () => {
   await documents.fetch('all')
   documents.receive('items:1')
   expect(documents.confirmWithinMs).toBeUndefined()
+})
+
+it('reports an older policy, except if a newer one overtook it within the last minute', () => {
+  const { platform, forward } = movablePlatform()
+  const { documents, refused, trust } = open({ deny: 0, items: 0 }, { platform })
+  const older = { taken: false, why: 'refused', detail: 'policy 0.5 is older than 0.6', isOlderThan: 'policy' }
+  trust.accept = (document) => (document === 'policy:5' ? older : { taken: true, kind: 'policy' }) as never
+  documents.receive('policy:5')
+  expect(refused).toHaveLength(1)
+  documents.receive('policy:6')
+  documents.receive('policy:5')
+  expect(refused).toHaveLength(1)
+  forward(61_000)
+  documents.receive('policy:5')
+  expect(refused).toHaveLength(2)
 })

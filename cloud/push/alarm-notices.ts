@@ -1,0 +1,110 @@
+import type { ProtectionEvent } from '../../policy/protection-events.ts'
+import { GATE_ALARMS } from '../../policy/vocabulary.ts'
+import { isRoleAtLeast } from '../foundation/roles.ts'
+import type { Db } from '../persistence/database.ts'
+import type { PushDeliveryRow } from '../persistence/tables/push.ts'
+import { IDLE_MS, mayUseLive } from '../users/sessions.ts'
+import { roleOf, storesOf } from '../users/user-queries.ts'
+import { isQueueFull, topicOf } from './enqueue-notices.ts'
+
+/** Life of a notice, ms. Later the person at the door cannot act any more. */
+const NOTICE_LIFE_MS = 30 * 60_000
+/** Maximum age of an event, ms. An agent that was offline reports older events, which ring no phone. */
+const RECENT_MS = 15 * 60_000
+/** Maximum number of browsers that get one notice. */
+const RECEIVERS_LIMIT = 200
+/** Maximum number of subscribed browsers that the cloud reads for one notice. */
+const BROWSERS_LIMIT = 5_000
+
+/** Content of a notice. The service worker (console/browser/worker.ts) turns it into text. */
+export interface AlarmNotice {
+  readonly id: string
+  /** Kind of the exception, such as `gate_alarm`. */
+  readonly reason: string
+  readonly storeName: string
+  /** Page of the console to open. */
+  readonly path: string
+  /** A notice with the same tag replaces this one on the phone. */
+  readonly tag: string
+}
+
+/**
+ * Enqueues notices for users of the console about exceptions, in the transaction of the events. Alarms of gates reach
+ * associates and higher roles, other exceptions managers and higher roles, each for their own stores.
+ */
+export async function enqueueAlarmNotices(
+  { db, tenant, nowMs }: { db: Db; tenant: string; nowMs: number },
+  events: readonly ProtectionEvent[],
+): Promise<void> {
+  const raised = events.filter(
+    ({ type, occurredAt }) =>
+      type === 'protection.exception.raised' && Math.abs(nowMs - Date.parse(occurredAt)) <= RECENT_MS,
+  )
+  if (raised.length === 0) return
+  const browsers = await browsersOf(db, tenant, nowMs)
+  if (browsers.length === 0 || (await isQueueFull(db, tenant))) return
+  for (const event of raised) {
+    const lowest = GATE_ALARMS.has(event.reason ?? '') ? 'associate' : 'manager'
+    const receivers = browsers.filter((user) => {
+      const stores = storesOf(user)
+      return isRoleAtLeast(roleOf(user), lowest) && (stores === null || stores.includes(event.storeId))
+    })
+    if (receivers.length > 0) await enqueue(db, { tenant, nowMs }, event, receivers.slice(0, RECEIVERS_LIMIT))
+  }
+}
+
+/** Browsers with an active session of a user who may see this tenant. */
+async function browsersOf(db: Db, tenant: string, nowMs: number) {
+  const rows = await db
+    .selectFrom('push_subscription as p')
+    .innerJoin('user_session as s', 's.session_id', 'p.session_id')
+    .innerJoin('console_user as u', 'u.user_id', 's.user_id')
+    .select(['p.subscription_id', 's.second_factor', 'u.role', 'u.store_ids', 'u.sandbox_only'])
+    .where('p.tenant', '=', tenant)
+    .where('s.state', '=', 'active')
+    .where('s.expires_ms', '>', nowMs)
+    .where('s.seen_ms', '>', nowMs - IDLE_MS)
+    .orderBy('p.subscription_id')
+    .limit(BROWSERS_LIMIT)
+    .execute()
+  return tenant.endsWith('.live') ? rows.filter((row) => mayUseLive(row, row.second_factor === 1)) : rows
+}
+
+async function enqueue(
+  db: Db,
+  { tenant, nowMs }: { tenant: string; nowMs: number },
+  { eventId, reason = '', storeId }: ProtectionEvent,
+  receivers: readonly { subscription_id: string }[],
+): Promise<void> {
+  const store = await db.selectFrom('store').select('trading_name').where('store_id', '=', storeId).executeTakeFirst()
+  const isAlarm = GATE_ALARMS.has(reason)
+  const mode = tenant.endsWith('.live') ? 'live' : 'test'
+  const tag = topicOf(`${storeId}/${isAlarm ? 'alarm' : reason}`)
+  const notice: AlarmNotice = {
+    id: eventId,
+    reason,
+    storeName: store?.trading_name ?? '',
+    path: `/console/${isAlarm ? 'alarms' : 'exceptions'}?mode=${mode}&store=${storeId}`,
+    tag,
+  }
+  const body = JSON.stringify(notice)
+  const rows = receivers.map(({ subscription_id }): PushDeliveryRow => ({
+    // An event that is reported again rings again only after its first notice was sent.
+    delivery_id: `pdl_${topicOf(`${eventId}/${subscription_id}`)}`,
+    tenant,
+    subscription_id,
+    user_id: null,
+    body,
+    urgency: 'high',
+    topic: tag,
+    attempts: 0,
+    due_ms: nowMs,
+    lease_id: null,
+    expires_ms: nowMs + NOTICE_LIFE_MS,
+  }))
+  await db
+    .insertInto('push_delivery')
+    .values(rows)
+    .onConflict((c) => c.column('delivery_id').doNothing())
+    .execute()
+}
