@@ -16,6 +16,8 @@ import {
   wholeNumber,
 } from './options.ts'
 
+import { openIdSettings } from './openid-settings.ts'
+
 /** All settings of all commands. Help texts, validation and docs/reference/configuration.md use this list. */
 
 const dataDir = (fallback: string, help = 'Folder for data and keys') =>
@@ -279,6 +281,7 @@ export const CLOUD_OPTIONS = {
     0,
     1_000_000,
   ),
+  ...openIdSettings,
   trustedProxies: text(
     {
       flag: 'trusted-proxies',

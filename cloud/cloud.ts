@@ -27,6 +27,7 @@ import { ChangeFeed } from './operations/change-feed.ts'
 import { notifier } from './operations/notifier.ts'
 import { OPERATION_TABLE } from './operation-table.ts'
 import type { OutgoingHttp } from './outgoing/outgoing-http.ts'
+import { openIdProvider } from './users/openid-provider.ts'
 import type { Database } from './persistence/database.ts'
 import { storeConsoleUrl } from './users/console-address.ts'
 import { startPushSender } from './push/sender.ts'
@@ -114,6 +115,7 @@ export async function createCloud({
     offersChanged: notifier(),
     entityRegistered: notifier(),
     paymentsDue: notifier(),
+    identityProvider: openIdProvider(config, { outgoing, platform, log }),
     outgoing,
     webhooks: { wake: () => dispatcher.wake(), assertEvent },
   }

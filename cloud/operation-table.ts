@@ -120,6 +120,7 @@ import {
   switchMode,
   updateProfile,
 } from './users/session-operations.ts'
+import { beginOpenIdSignIn, finishOpenIdSignIn } from './users/openid-operations.ts'
 import {
   beginSecondFactor,
   confirmSecondFactor,
@@ -163,6 +164,8 @@ export const OPERATIONS = {
   fetchProfile,
   updateProfile,
   changePassword,
+  beginOpenIdSignIn,
+  finishOpenIdSignIn,
   beginSecondFactor,
   confirmSecondFactor,
   removeSecondFactor,

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { openIdConfig } from '../openid-settings.ts'
 import { join } from 'node:path'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
@@ -207,6 +208,7 @@ function configOf(
   broker: CloudBroker['config'],
   tls: CloudTls | undefined,
 ): CloudConfig {
+  const openId = openIdConfig(settings)
   const origin = settings.publicUrl ?? `${tls?.api ? 'https' : 'http'}://${shownHost(settings.host)}:${port}`
   return {
     ...broker,
@@ -218,6 +220,7 @@ function configOf(
     allowPrivateTargets: settings.allowPrivateTargets,
     ...(settings.silentMinutes > 0 && { silentAfterMs: settings.silentMinutes * 60_000 }),
     ...(settings.keepDays && { keepDays: settings.keepDays }),
+    ...(openId && { openId }),
     trustedProxies: settings.trustedProxies?.split(',').map((p) => p.trim()) ?? [],
   }
 }

@@ -46,6 +46,8 @@ export const REASON_TEXTS = codes({
   idempotency_key_reused: 'This key was used for another request. Use a new key.',
   illegal_move: 'The item cannot change to this status. `allowedNext` lists the possible ones.',
   illegal_order_move: 'The order cannot change to this status. `allowedNext` lists the possible ones.',
+  identity_provider_unavailable:
+    'The OpenID Connect provider does not answer, or refuses the settings of this cloud. Use a password, or try later.',
   images_unavailable: 'The cloud cannot store images now, or the optional package `sharp` is not installed.',
   item_in_another_store:
     'The item is registered in another of your stores. Set it to `transfer_in_transit` there, then call `registerProtectedItems` here.',
@@ -67,6 +69,8 @@ export const REASON_TEXTS = codes({
   nothing_earned: 'The paid amount, less refunds, is too small for one point.',
   nothing_to_claim: 'All keys were handed out, or the live store is not approved yet.',
   offer_of_other_stores: 'The offer has branches in stores that this key may not use. Use a key for all of them.',
+  openid_connect_off:
+    'This cloud has no OpenID Connect provider. Start it with `--oidc-issuer`, or sign in with a password.',
   out_of_stock: '`details` names the lines and how many pieces are left.',
   outcome_known: 'The outcome is already known and cannot be changed.',
   outcome_pending: 'The device may still report. Staff may decide five minutes after the claim.',
@@ -139,6 +143,8 @@ export const REASON_TEXTS = codes({
   transaction_used: 'Another customer has earned points with this transaction.',
   user_exists: 'This address belongs to a user of the account. Change it with `updateUser`.',
   user_not_allowed: 'Users may not call this operation. It is for keys, agents or callers without a key.',
+  user_not_invited:
+    'No user has this address, or the provider has not verified it. Ask an owner or admin for an invitation.',
   version_moved: 'The policy changed meanwhile. Read it again.',
   webhook_disabled: 'The webhook is disabled. `disabledReason` in `fetchWebhooks` has the cause.',
 })

@@ -22,6 +22,8 @@ export interface CloudConfig {
   readonly silentAfterMs?: number
   /** How long each kind of data is kept; absent: the defaults of keep-days.ts. */
   readonly keepDays?: KeepDays
+  /** Sign-in to the console with an OpenID Connect provider; absent: by password only. */
+  readonly openId?: OpenIdConfig
   /** Addresses of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
 }
@@ -32,6 +34,17 @@ export interface BrokerLogins {
   readonly secret: string
   /** Login of the cloud itself. */
   readonly cloud?: { readonly username: string; readonly password: string }
+}
+
+/** The OpenID Connect provider of the installation. */
+export interface OpenIdConfig {
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** Name on the button of the sign-in page. */
+  readonly name: string
+  /** Domains of the e-mail addresses that may sign in; empty: all. */
+  readonly domains: readonly string[]
 }
 
 /** Scheme, host and port of the public address. */

@@ -37,3 +37,32 @@ export interface VapidKeys {
   /** 32 bytes, base64url. */
   readonly privateKey: string
 }
+
+/** What a browser's sign-in at an identity provider must answer to. Secret. */
+export interface SignInFlow {
+  readonly state: string
+  readonly nonce: string
+  /** Verifier of PKCE (RFC 7636). */
+  readonly verifier: string
+}
+
+/** A person as the identity provider knows them. */
+export interface Identity {
+  readonly issuer: string
+  readonly subject: string
+  /** In lower case; undefined if the provider names none that may sign in. */
+  readonly email: string | undefined
+  readonly name: string | undefined
+  /** True if the person confirmed the sign-in with a second factor. */
+  readonly hasSecondFactor: boolean
+}
+
+/** Sign-in with OpenID Connect. Both calls throw `unavailable` if the provider does not answer as it should. */
+export interface IdentityProvider {
+  /** Name on the button of the sign-in page. */
+  readonly name: string
+  /** Address of the provider's sign-in page, and the secrets of this sign-in. */
+  begin(): Promise<{ readonly url: string; readonly flow: SignInFlow }>
+  /** Verifies the answer: the query of the address to which the provider sent the browser. Undefined: not valid. */
+  finish(query: string, flow: SignInFlow): Promise<Identity | undefined>
+}

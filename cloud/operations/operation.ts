@@ -16,7 +16,7 @@ import type { WaitForRelease } from './lease-recall.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { Multipart, ResponseFormat, StreamedResponse } from './body-formats.ts'
 import type { Notifier } from './notifier.ts'
-import type { KeyUsage, LastSeen, VapidKeys, RequestMetrics } from '../foundation/ports.ts'
+import type { IdentityProvider, KeyUsage, LastSeen, RequestMetrics, VapidKeys } from '../foundation/ports.ts'
 import type { Readiness } from '../foundation/readiness.ts'
 import type { Area } from './areas.ts'
 
@@ -49,6 +49,8 @@ export interface Services {
   readonly entityRegistered: Notifier
   /** Notifies after a commit that made payments or refunds due. */
   readonly paymentsDue: Notifier
+  /** Undefined without OpenID Connect. */
+  readonly identityProvider: IdentityProvider | undefined
   /** HTTP client for addresses that merchants configured. */
   readonly outgoing: OutgoingHttp
   /** `wake` starts the dispatcher after events were stored. `assertEvent` throws if an event is not as declared. */

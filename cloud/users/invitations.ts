@@ -116,11 +116,11 @@ export function assertRoleFits(role: Role, storeIds: readonly string[] | null): 
     throw invalid('storeIds', 'an owner has all stores: leave storeIds out, or choose another role')
 }
 
-/** Stores name and password of a person who accepts. Ends the invitation and all sessions. */
+/** Stores name and password of a person who accepts; null: the person signs in with OpenID Connect. Ends the invitation and all sessions. */
 export async function acceptAs(
   db: Db,
   userId: string,
-  { name, passwordHash }: { name: string; passwordHash: string },
+  { name, passwordHash }: { name: string; passwordHash: string | null },
   nowMs: number,
 ): Promise<void> {
   const accepted = { name, password_hash: passwordHash, invitation_hash: null, invitation_expires_ms: null }

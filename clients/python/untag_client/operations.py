@@ -259,6 +259,22 @@ ApproveStoreRegistrationResponse = TypedDict(
     },
 )
 
+BeginOpenIdSignInRequest = TypedDict(
+    "BeginOpenIdSignInRequest",
+    {
+    },
+)
+
+BeginOpenIdSignInResponse = TypedDict(
+    "BeginOpenIdSignInResponse",
+    {
+        "success": Literal[True],
+        "url": str,
+        "flow": str,
+        "expiresAt": str,
+    },
+)
+
 BeginSecondFactorRequest = TypedDict(
     "BeginSecondFactorRequest",
     {
@@ -2764,6 +2780,28 @@ FetchZonesResponse = TypedDict(
     {
         "success": Literal[True],
         "zones": List["FetchZonesResponseZonesItem"],
+    },
+)
+
+FinishOpenIdSignInRequest = TypedDict(
+    "FinishOpenIdSignInRequest",
+    {
+        "flow": str,
+        "query": str,
+        "device": NotRequired[str],
+    },
+)
+
+FinishOpenIdSignInResponse = TypedDict(
+    "FinishOpenIdSignInResponse",
+    {
+        "success": Literal[True],
+        "sessionToken": str,
+        "state": Literal["active", "pending"],
+        "userId": str,
+        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "mode": Literal["test", "live"],
+        "expiresAt": str,
     },
 )
 
@@ -6696,6 +6734,7 @@ CHANGING = frozenset((
     "answerAssistanceRequest",
     "approveCheckout",
     "approveStoreRegistration",
+    "beginOpenIdSignIn",
     "beginSecondFactor",
     "bulkImportProducts",
     "changePassword",
@@ -6721,6 +6760,7 @@ CHANGING = frozenset((
     "enrolEdgeAgent",
     "eraseCustomerData",
     "fetchSignedDocuments",
+    "finishOpenIdSignIn",
     "getLoyaltyWebhookEvents",
     "importProducts",
     "insertProduct",
@@ -6864,6 +6904,15 @@ class SyncOperations:
         return cast(
             "ApproveStoreRegistrationResponse",
             self.call("approveStoreRegistration", request, idempotency_key=idempotency_key),
+        )
+
+    def beginOpenIdSignIn(
+        self, request: "BeginOpenIdSignInRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "BeginOpenIdSignInResponse":
+        "Starts a sign-in at the OpenID Connect provider of the installation."
+        return cast(
+            "BeginOpenIdSignInResponse",
+            self.call("beginOpenIdSignIn", request, idempotency_key=idempotency_key),
         )
 
     def beginSecondFactor(
@@ -7431,6 +7480,15 @@ class SyncOperations:
         return cast(
             "FetchZonesResponse",
             self.call("fetchZones", request, idempotency_key=idempotency_key),
+        )
+
+    def finishOpenIdSignIn(
+        self, request: "FinishOpenIdSignInRequest", *, idempotency_key: Optional[str] = None
+    ) -> "FinishOpenIdSignInResponse":
+        "Signs a user in with the answer of the OpenID Connect provider."
+        return cast(
+            "FinishOpenIdSignInResponse",
+            self.call("finishOpenIdSignIn", request, idempotency_key=idempotency_key),
         )
 
     def generateCodes(
@@ -8232,6 +8290,15 @@ class AsyncOperations:
             await self.call("approveStoreRegistration", request, idempotency_key=idempotency_key),
         )
 
+    async def beginOpenIdSignIn(
+        self, request: "BeginOpenIdSignInRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "BeginOpenIdSignInResponse":
+        "Starts a sign-in at the OpenID Connect provider of the installation."
+        return cast(
+            "BeginOpenIdSignInResponse",
+            await self.call("beginOpenIdSignIn", request, idempotency_key=idempotency_key),
+        )
+
     async def beginSecondFactor(
         self, request: "BeginSecondFactorRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "BeginSecondFactorResponse":
@@ -8797,6 +8864,15 @@ class AsyncOperations:
         return cast(
             "FetchZonesResponse",
             await self.call("fetchZones", request, idempotency_key=idempotency_key),
+        )
+
+    async def finishOpenIdSignIn(
+        self, request: "FinishOpenIdSignInRequest", *, idempotency_key: Optional[str] = None
+    ) -> "FinishOpenIdSignInResponse":
+        "Signs a user in with the answer of the OpenID Connect provider."
+        return cast(
+            "FinishOpenIdSignInResponse",
+            await self.call("finishOpenIdSignIn", request, idempotency_key=idempotency_key),
         )
 
     async def generateCodes(

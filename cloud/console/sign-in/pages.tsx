@@ -36,12 +36,20 @@ function VisitorPage({ view, title, children }: { view: VisitorView; title: stri
   )
 }
 
-/** The sign-in page. `to` is the address to open afterwards. */
-export function SignInPage({ view, to }: { view: VisitorView; to: string }) {
+/** The sign-in page. `to` is the address to open afterwards, `provider` the name of the OpenID Connect provider. */
+export function SignInPage({ view, to, provider }: { view: VisitorView; to: string; provider: string | undefined }) {
   const { signIn } = consoleTexts(view.language)
   const { form } = view
   return (
     <VisitorPage view={view} title={signIn.title}>
+      {provider === undefined ? null : (
+        <>
+          <a class="button main wide" href={`/console/sign-in/openid-connect?to=${encodeURIComponent(to)}`}>
+            {signIn.withProvider(provider)}
+          </a>
+          <p class="small soft">{signIn.orPassword}</p>
+        </>
+      )}
       <form class="stack" method="post" action="/console/sign-in">
         <input type="hidden" name="to" value={to} />
         <TextField form={form} name="email" type="email" autocomplete="username" label={signIn.email} required />
@@ -53,7 +61,9 @@ export function SignInPage({ view, to }: { view: VisitorView; to: string }) {
           label={signIn.password}
           required
         />
-        <Submit wide>{signIn.submit}</Submit>
+        <Submit wide main={provider === undefined}>
+          {signIn.submit}
+        </Submit>
       </form>
       <p class="small soft">{signIn.forgotten}</p>
     </VisitorPage>

@@ -7,9 +7,12 @@ import { clientAddress } from '../../http/client-address.ts'
 import type { OperationLimits } from '../../http/operation-limits.ts'
 import { performerForPages, type PerformAs } from '../../http/perform-as.ts'
 import { sessionTokenOf, setSessionCookie } from '../../http/session-cookie.ts'
+import { setFlowCookie, takeFlowCookie } from './flow-cookie.ts'
 import type { Operation, Services } from '../../operations/operation.ts'
 import type { Database } from '../../persistence/database.ts'
 import { invitedUser } from '../../users/invitations.ts'
+import { beginOpenIdSignIn, finishOpenIdSignIn } from '../../users/openid-operations.ts'
+import { CALLBACK_PATH } from '../../users/openid-provider.ts'
 import { confirmSignIn } from '../../users/second-factor-operations.ts'
 import { acceptInvitation, signIn } from '../../users/sign-in-operations.ts'
 import { readConsoleAssets } from '../frame/assets.ts'
@@ -40,6 +43,8 @@ export class SignInPages {
     app.get('/console/sign-in', (c) => this.page(c))
     app.post('/console/sign-in', (c) => this.signIn(c))
     app.post('/console/sign-in/code', (c) => this.confirm(c))
+    app.get('/console/sign-in/openid-connect', (c) => this.openId(c))
+    app.get(CALLBACK_PATH, (c) => this.openIdAnswer(c))
     app.get('/console/invitations/:token', (c) => this.invitation(c, NO_FORM))
     app.post('/console/invitations/:token', (c) => this.accept(c))
   }
@@ -48,7 +53,8 @@ export class SignInPages {
   page(c: Context, form: FormState = NO_FORM, status = 200, to?: string): Promise<Response> {
     const url = new URL(c.req.url)
     const here = url.pathname === '/console/sign-in' ? (c.req.query('to') ?? HOME) : `${url.pathname}${url.search}`
-    return this.#show(c, SignInPage({ view: this.#viewOf(c, form), to: ownAddress(to ?? here) }), status)
+    const provider = this.#services.identityProvider?.name
+    return this.#show(c, SignInPage({ view: this.#viewOf(c, form), to: ownAddress(to ?? here), provider }), status)
   }
 
   async signIn(c: Context): Promise<Response> {
@@ -82,6 +88,46 @@ export class SignInPages {
     }
   }
 
+  /** Sends the browser to the OpenID Connect provider. A cookie keeps the secrets of this sign-in. */
+  async openId(c: Context): Promise<Response> {
+    const to = ownAddress(c.req.query('to') ?? HOME)
+    try {
+      const { body } = await this.#visit(c, beginOpenIdSignIn, {})
+      const { url, flow } = JSON.parse(body) as { url: string; flow: string }
+      setFlowCookie(c, this.#services.config, { flow, to })
+      return c.redirect(url, 303)
+    } catch (error) {
+      return this.#openIdFailed(c, error, to)
+    }
+  }
+
+  /** The provider sent the browser back. */
+  async openIdAnswer(c: Context): Promise<Response> {
+    const { flow, to } = takeFlowCookie(c, this.#services.config)
+    try {
+      const query = new URL(c.req.url).search.slice(1)
+      if ((await this.#start(c, finishOpenIdSignIn, { flow, query })) === 'active')
+        return c.redirect(ownAddress(to), 303)
+      return this.#show(c, CodePage({ view: this.#viewOf(c, NO_FORM), to: ownAddress(to) }), 200)
+    } catch (error) {
+      return this.#openIdFailed(c, error, to)
+    }
+  }
+
+  #openIdFailed(c: Context, error: unknown, to: string): Promise<Response> {
+    const [state, status] = this.#rejected(c, undefined, error)
+    const { signIn: texts } = consoleTexts(this.#languageOf(c))
+    const name = this.#services.identityProvider?.name ?? ''
+    const own: Readonly<Record<number, string>> = {
+      400: texts.providerFailed,
+      401: texts.providerFailed,
+      403: texts.notInvited,
+      503: texts.providerDown(name),
+    }
+    const message = own[status] ?? state.message
+    return this.page(c, { ...state, ...(message !== undefined && { message }) }, status, to)
+  }
+
   async invitation(c: Context, form: FormState, status = 200): Promise<Response> {
     const token = c.req.param('token') ?? ''
     const known = await invitedUser(this.#database.reads, token, this.#services.platform.clock.wall()).catch(unlessGone)
@@ -104,21 +150,19 @@ export class SignInPages {
 
   /** Calls the operation as a visitor, and stores the new session in the cookie. Returns its state. */
   async #start(c: Context, operation: Operation, input: Record<string, unknown>): Promise<'active' | 'pending'> {
-    const { config, platform } = this.#services
-    const address = clientAddress(c, config.trustedProxies)
     const device = (c.req.header('user-agent') ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, 200)
-    const { body } = await this.#performAs(
-      { kind: 'anyone', address },
-      {
-        operation,
-        input: { ...input, ...(device !== '' && { device }) },
-        idempotencyKey: undefined,
-        requestId: newId('req', platform),
-      },
-    )
+    const { body } = await this.#visit(c, operation, { ...input, ...(device !== '' && { device }) })
     const { sessionToken, state } = JSON.parse(body) as { sessionToken: string; state: 'active' | 'pending' }
-    setSessionCookie(c, config, sessionToken)
+    setSessionCookie(c, this.#services.config, sessionToken)
     return state
+  }
+
+  /** Calls an operation as a visitor. */
+  #visit(c: Context, operation: Operation, input: Record<string, unknown>) {
+    const { config, platform } = this.#services
+    const caller = { kind: 'anyone' as const, address: clientAddress(c, config.trustedProxies) }
+    const requestId = newId('req', platform)
+    return this.#performAs(caller, { operation, input, idempotencyKey: undefined, requestId })
   }
 
   async #formOf(c: Context): Promise<FormFields> {
@@ -159,9 +203,9 @@ export class SignInPages {
 
 /** The address, if it is an address of the console; otherwise the console. Never another site. */
 function ownAddress(address: string): string {
-  return /^\/console(?:[/?][\x21-\x7e]*)?$/.test(address) && !address.includes('//') && !address.includes('\\')
-    ? address
-    : HOME
+  if (!/^\/console(?:[/?][\x21-\x7e]*)?$/.test(address) || address.includes('//') || address.includes('\\')) return HOME
+  const { pathname, search } = new URL(address, 'http://console')
+  return pathname.startsWith(HOME) ? `${pathname}${search}` : HOME
 }
 
 /** True if the browser does not name another site as the sender of the form. */

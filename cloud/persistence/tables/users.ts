@@ -48,6 +48,14 @@ export interface UserSessionRow {
   expires_ms: number
 }
 
+/** A person at an OpenID Connect provider who signs in as a user. */
+export interface UserIdentityRow {
+  issuer: string
+  subject: string
+  user_id: string
+  created_ms: number
+}
+
 /** Failed sign-ins of one e-mail address or one client address. */
 export interface SignInFailureRow {
   /** Hash of the address. */

@@ -74,7 +74,10 @@ onEveryDatabase('customers’ rights', (kind) => {
 
   it('every table with a column user_id is in PERSONAL_TABLES, except tables of console users', async () => {
     const found = (await columns())
-      .filter(({ column, table }) => column === 'user_id' && !['console_user', 'user_session'].includes(table))
+      .filter(
+        ({ column, table }) =>
+          column === 'user_id' && !['console_user', 'user_identity', 'user_session'].includes(table),
+      )
       .map(({ table }) => table)
     expect(found.length).toBeGreaterThan(3)
     expect(found.filter((table) => !PERSONAL_TABLES.some((personal) => personal.table === table))).toEqual([])

@@ -50,6 +50,8 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   updateProfile: () => ({ name: 'Jana' }),
   changePassword: () => ({ password: 'x', newPassword: 'vier Wörter, die niemand rät' }),
   switchMode: () => ({ mode: 'test' }),
+  beginOpenIdSignIn: () => ({}),
+  finishOpenIdSignIn: () => ({ flow: 'x', query: 'code=x&state=x' }),
   beginSecondFactor: () => ({}),
   confirmSecondFactor: () => ({ code: '000000' }),
   removeSecondFactor: () => ({ code: '000000' }),

@@ -13,6 +13,10 @@ export const USERS: readonly string[] = [
     created_ms bigint NOT NULL, seen_ms bigint NOT NULL, expires_ms bigint NOT NULL)`,
   `CREATE INDEX user_session_by_user ON user_session (user_id, session_id)`,
   `CREATE INDEX user_session_by_expiry ON user_session (expires_ms)`,
+  `CREATE TABLE user_identity (
+    issuer text NOT NULL, subject text NOT NULL, created_ms bigint NOT NULL,
+    user_id text NOT NULL REFERENCES console_user (user_id) ON DELETE CASCADE, PRIMARY KEY (issuer, subject))`,
+  `CREATE INDEX user_identity_by_user ON user_identity (user_id)`,
   `CREATE TABLE sign_in_failure (subject text PRIMARY KEY, count bigint NOT NULL, since_ms bigint NOT NULL)`,
   `CREATE INDEX sign_in_failure_by_age ON sign_in_failure (since_ms)`,
 ]
