@@ -1,16 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROLES, type Role } from '../../../cloud/foundation/roles.ts'
 import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
+import { onEveryDatabase } from '../../support/databases.ts'
 
 const operations = [...OPERATION_TABLE.values()]
 const REFUSED = new Set(['role_too_low', 'user_not_allowed'])
 
-describe('roles', () => {
+onEveryDatabase('roles', (kind) => {
   let cloud: TestCloud
   const sessions = new Map<Role, string>()
   beforeAll(async () => {
-    cloud = await startTestCloud('sqlite')
+    cloud = await startTestCloud(kind)
     for (const role of ROLES) sessions.set(role, await cloud.user(role))
   })
   afterAll(() => cloud.stop())
