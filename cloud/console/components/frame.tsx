@@ -43,6 +43,7 @@ export function Head({ title, assets, mode }: { title: string; assets: ConsoleAs
       <script src={assets.href('sse.js')} defer></script>
       <script src={assets.href('console.js')} defer></script>
       <script src={assets.href('alarms.js')} defer></script>
+      <script src={assets.href('passkeys.js')} defer></script>
     </head>
   )
 }

@@ -15,7 +15,7 @@ export interface ConsoleAssets {
   answer(build: string, name: string): StaticDocument | undefined
 }
 
-const NAMES = ['console.css', 'htmx.js', 'sse.js', 'console.js', 'alarms.js', 'mark.svg'] as const
+const NAMES = ['console.css', 'htmx.js', 'sse.js', 'console.js', 'alarms.js', 'passkeys.js', 'mark.svg'] as const
 export type AssetName = (typeof NAMES)[number]
 
 /** Reads the files into memory. */
@@ -26,6 +26,7 @@ export function readConsoleAssets(): ConsoleAssets {
     'sse.js': [packageFile('htmx-ext-sse', 'sse.min.js'), SCRIPT],
     'console.js': [ownScript('console.js'), SCRIPT],
     'alarms.js': [ownScript('alarms.js'), SCRIPT],
+    'passkeys.js': [ownScript('passkeys.js'), SCRIPT],
     'mark.svg': [MARK, 'image/svg+xml'],
   }
   const hash = createHash('sha256')

@@ -4,6 +4,8 @@ import { TextField } from '../components/fields.tsx'
 import { Submit } from '../components/form.tsx'
 import { AlonePage } from '../components/frame.tsx'
 import { Notice } from '../components/notice.tsx'
+import { PasskeySignIn } from '../components/passkey.tsx'
+import type { PasskeySite } from '../../users/console-address.ts'
 import type { ConsoleAssets } from '../frame/assets.ts'
 import type { FormState } from '../frame/form.ts'
 import { consoleTexts } from '../texts/catalogue.ts'
@@ -36,15 +38,22 @@ function VisitorPage({ view, title, children }: { view: VisitorView; title: stri
   )
 }
 
-/** The sign-in page. `to` is the address to open afterwards. */
-export function SignInPage({ view, to }: { view: VisitorView; to: string }) {
+/** The sign-in page. `to` is the address to open afterwards, `site` that of passkeys, if browsers allow them. */
+export function SignInPage({ view, to, site }: { view: VisitorView; to: string; site: PasskeySite | undefined }) {
   const { signIn } = consoleTexts(view.language)
   const { form } = view
   return (
     <VisitorPage view={view} title={signIn.title}>
       <form class="stack" method="post" action="/console/sign-in">
         <input type="hidden" name="to" value={to} />
-        <TextField form={form} name="email" type="email" autocomplete="username" label={signIn.email} required />
+        <TextField
+          form={form}
+          name="email"
+          type="email"
+          autocomplete="username webauthn"
+          label={signIn.email}
+          required
+        />
         <TextField
           form={form}
           name="password"
@@ -55,6 +64,7 @@ export function SignInPage({ view, to }: { view: VisitorView; to: string }) {
         />
         <Submit wide>{signIn.submit}</Submit>
       </form>
+      {site && <PasskeySignIn language={view.language} to={to} site={site} />}
       <p class="small soft">{signIn.forgotten}</p>
     </VisitorPage>
   )

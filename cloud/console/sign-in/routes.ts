@@ -10,12 +10,15 @@ import { sessionTokenOf, setSessionCookie } from '../../http/session-cookie.ts'
 import type { Operation, Services } from '../../operations/operation.ts'
 import type { Database } from '../../persistence/database.ts'
 import { invitedUser } from '../../users/invitations.ts'
+import { passkeySiteOf, type PasskeySite } from '../../users/console-address.ts'
+import { signInWithPasskey } from '../../users/passkey-operations.ts'
 import { confirmSignIn } from '../../users/second-factor-operations.ts'
 import { acceptInvitation, signIn } from '../../users/sign-in-operations.ts'
 import { readConsoleAssets } from '../frame/assets.ts'
 import { languageOf } from '../frame/context.ts'
 import { NO_FORM, parseForm, rejectedForm, type FormFields, type FormState } from '../frame/form.ts'
 import { CONSOLE_HEADERS } from '../frame/headers.ts'
+import { credentialOf } from '../components/passkey.tsx'
 import { consoleTexts } from '../texts/catalogue.ts'
 import { CodePage, InvitationPage, SignInPage, type VisitorView } from './pages.tsx'
 
@@ -28,11 +31,13 @@ export class SignInPages {
   readonly #services: Services
   readonly #performAs: PerformAs
   readonly #assets = readConsoleAssets()
+  readonly #site: PasskeySite | undefined
 
   constructor(database: Database, services: Services, limits: OperationLimits) {
     this.#database = database
     this.#services = services
     this.#performAs = performerForPages(database, services, limits)
+    this.#site = passkeySiteOf(services.config)
   }
 
   /** Adds the routes. They come before the routes of the console, which answer every address below `/console`. */
@@ -40,6 +45,7 @@ export class SignInPages {
     app.get('/console/sign-in', (c) => this.page(c))
     app.post('/console/sign-in', (c) => this.signIn(c))
     app.post('/console/sign-in/code', (c) => this.confirm(c))
+    app.post('/console/sign-in/passkey', (c) => this.passkey(c))
     app.get('/console/invitations/:token', (c) => this.invitation(c, NO_FORM))
     app.post('/console/invitations/:token', (c) => this.accept(c))
   }
@@ -48,7 +54,11 @@ export class SignInPages {
   page(c: Context, form: FormState = NO_FORM, status = 200, to?: string): Promise<Response> {
     const url = new URL(c.req.url)
     const here = url.pathname === '/console/sign-in' ? (c.req.query('to') ?? HOME) : `${url.pathname}${url.search}`
-    return this.#show(c, SignInPage({ view: this.#viewOf(c, form), to: ownAddress(to ?? here) }), status)
+    return this.#show(
+      c,
+      SignInPage({ view: this.#viewOf(c, form), to: ownAddress(to ?? here), site: this.#site }),
+      status,
+    )
   }
 
   async signIn(c: Context): Promise<Response> {
@@ -79,6 +89,20 @@ export class SignInPages {
       const message = status === 401 ? wrongCode : state.message
       const view = this.#viewOf(c, { ...state, ...(message !== undefined && { message }) })
       return this.#show(c, CodePage({ view, to: ownAddress(form?.text('to') ?? HOME) }), status)
+    }
+  }
+
+  /** Sign-in with a passkey. The script of the page fills the field `credential`. */
+  async passkey(c: Context): Promise<Response> {
+    let form: FormFields | undefined
+    try {
+      form = await this.#formOf(c)
+      await this.#start(c, signInWithPasskey, { credential: credentialOf(form) })
+      return c.redirect(ownAddress(form.text('to') ?? HOME), 303)
+    } catch (error) {
+      const [state, status] = this.#rejected(c, form, error)
+      const { wrong } = consoleTexts(this.#languageOf(c)).passkeys
+      return this.page(c, status === 401 ? { ...state, message: wrong } : state, status, form?.text('to'))
     }
   }
 
