@@ -31,8 +31,9 @@ onEveryDatabase('passkeys', (kind) => {
   }
   const FAILED = [401, 'sign_in_failed']
 
+  const call: TestCloud['call'] = (...args) => cloud.call(...args)
   const anyone = async (operation: string, body: Json = {}): Promise<Json> => {
-    const answer = await cloud.call(null, operation, body)
+    const answer = await call(null, operation, body)
     expect([operation, answer.status]).toEqual([operation, 200])
     return answer.body
   }
@@ -51,7 +52,7 @@ onEveryDatabase('passkeys', (kind) => {
     return { key, passkeyId }
   }
   const challenge = async () => (await anyone('beginPasskeySignIn')).options
-  const send = (credential: Json) => cloud.call(null, 'signInWithPasskey', { credential, device: 'Firefox' })
+  const send = (credential: Json) => call(null, 'signInWithPasskey', { credential, device: 'Firefox' })
   const signIn = async (key: SoftwareAuthenticator, faults: Faults = {}) => send(key.sign(await challenge(), faults))
 
   it('are registered, listed, and sign an owner in with a second factor', async () => {
@@ -82,7 +83,7 @@ onEveryDatabase('passkeys', (kind) => {
     await cloud.ok(session, 'confirmSecondFactor', { code })
     const { key } = await register(session)
     expect((await signIn(key)).body.state).toBe('active')
-    const { body } = await cloud.call(null, 'signIn', { email: 'both@shop.example', password: PASSWORD })
+    const { body } = await call(null, 'signIn', { email: 'both@shop.example', password: PASSWORD })
     expect(body.state).toBe('pending')
   })
 
@@ -98,7 +99,7 @@ onEveryDatabase('passkeys', (kind) => {
     const { options } = await cloud.ok(session, 'beginPasskey')
     const credential = { ...new SoftwareAuthenticator().create(options, faults) }
     if (faults.credentialId !== undefined) credential['id'] = faults.credentialId
-    expect(await refusal(cloud.call(session, 'registerPasskey', { name: 'x', credential }))).toEqual([
+    expect(await refusal(call(session, 'registerPasskey', { name: 'x', credential }))).toEqual([
       409,
       'passkey_rejected',
     ])
@@ -121,7 +122,7 @@ onEveryDatabase('passkeys', (kind) => {
     const { options } = await cloud.ok(other, 'beginPasskey')
     const rejected = [409, 'passkey_rejected']
     const registration = (by: string, of: Json) =>
-      refusal(cloud.call(by, 'registerPasskey', { name: 'x', credential: new SoftwareAuthenticator().create(of) }))
+      refusal(call(by, 'registerPasskey', { name: 'x', credential: new SoftwareAuthenticator().create(of) }))
     expect(await registration(session, options), 'the challenge of another user').toEqual(rejected)
     expect(await registration(session, { ...options, challenge: (await challenge()).challenge })).toEqual(rejected)
     const own = { rpId: 'shop.example', challenge: options.challenge }
@@ -144,7 +145,7 @@ onEveryDatabase('passkeys', (kind) => {
     const { options } = await cloud.ok(second.session, 'beginPasskey')
     expect(options.excludeCredentials.map((c: Json) => c.id)).toEqual([other.id])
     const credential = other.create(options)
-    expect(await refusal(cloud.call(second.session, 'registerPasskey', { name: 'x', credential }))).toEqual([
+    expect(await refusal(call(second.session, 'registerPasskey', { name: 'x', credential }))).toEqual([
       409,
       'passkey_exists',
     ])
@@ -155,7 +156,7 @@ onEveryDatabase('passkeys', (kind) => {
     const { options } = await cloud.ok(session, 'beginPasskey')
     const attStmt = new Map<string, unknown>([['x5c', [new Uint8Array([1])]]])
     const credential = new SoftwareAuthenticator().create(options, { attestation: { fmt: 'packed', attStmt } })
-    expect(await refusal(cloud.call(session, 'registerPasskey', { name: 'x', credential }))).toEqual([
+    expect(await refusal(call(session, 'registerPasskey', { name: 'x', credential }))).toEqual([
       409,
       'passkey_rejected',
     ])
@@ -186,14 +187,14 @@ onEveryDatabase('passkeys', (kind) => {
       ['removePasskey', { passkeyId }] as const,
       ['beginSecondFactor', {}] as const,
     ])
-      expect(await refusal(cloud.call(weak, name, body))).toEqual([403, 'second_factor_needed'])
+      expect(await refusal(call(weak, name, body))).toEqual([403, 'second_factor_needed'])
     const { sessionToken: strong } = (await signIn(key)).body
     const { passkeyId: second } = await register(strong, 'Laptop')
-    expect((await cloud.call(weak, 'fetchProfile')).status, 'a registration ends other sessions').toBe(401)
+    expect((await call(weak, 'fetchProfile')).status, 'a registration ends other sessions').toBe(401)
     await cloud.ok(strong, 'removePasskey', { passkeyId: second })
     expect(await cloud.ok(strong, 'fetchProfile')).toMatchObject({ hasSecondFactor: true })
     await cloud.ok(strong, 'removePasskey', { passkeyId })
-    expect((await cloud.call(strong, 'fetchProfile')).status, 'the last second factor ends all sessions').toBe(401)
+    expect((await call(strong, 'fetchProfile')).status, 'the last second factor ends all sessions').toBe(401)
     expect(await refusal(signIn(key))).toEqual(FAILED)
   })
 
@@ -226,7 +227,7 @@ onEveryDatabase('passkeys', (kind) => {
   it('are at most 10 for each user, and the number of open challenges is limited', async () => {
     const { session } = await invited('many@shop.example')
     for (let i = 0; i < PASSKEYS_LIMIT; i++) await register(session)
-    expect(await refusal(cloud.call(session, 'beginPasskey'))).toEqual([409, 'too_many_passkeys'])
+    expect(await refusal(call(session, 'beginPasskey'))).toEqual([409, 'too_many_passkeys'])
     const { database } = cloud.db
     const expires_ms = platform.clock.wall() + CHALLENGE_MS
     const insert = (source: string, count: number) =>
@@ -249,7 +250,7 @@ onEveryDatabase('passkeys', (kind) => {
       CHALLENGE_LIMITS.source,
     )
     await insert('others', CHALLENGE_LIMITS.all)
-    expect(await refusal(cloud.call(null, 'beginPasskeySignIn'))).toEqual([429, 'too_many_sign_ins'])
+    expect(await refusal(call(null, 'beginPasskeySignIn'))).toEqual([429, 'too_many_sign_ins'])
     await database.write(async (db) => void (await db.deleteFrom('passkey_challenge').execute()))
   })
 
@@ -260,7 +261,7 @@ onEveryDatabase('passkeys', (kind) => {
     const [a, b] = [await register(here.session), await register(there.session)]
     expect((await signIn(a.key)).body).toMatchObject({ userId: here.userId, role: 'manager' })
     expect((await signIn(b.key)).body).toMatchObject({ userId: there.userId, role: 'viewer' })
-    expect((await cloud.call(there.session, 'removePasskey', { passkeyId: a.passkeyId })).status).toBe(404)
+    expect((await call(there.session, 'removePasskey', { passkeyId: a.passkeyId })).status).toBe(404)
     expect((await cloud.ok(here.session, 'fetchPasskeys')).passkeys).toHaveLength(1)
   })
 })
@@ -280,8 +281,9 @@ describe('passkeys at an address where browsers allow none', () => {
   it('answer 409 with a reason', async () => {
     const cloud = await startTestCloud('sqlite', { config: { baseUrl: 'http://192.168.1.5:8080/api/v1' } })
     const session = await cloud.user('owner')
+    const { call } = cloud
     for (const [key, name] of [[session, 'beginPasskey'] as const, [null, 'beginPasskeySignIn'] as const])
-      expect(await cloud.call(key, name)).toMatchObject({ status: 409, body: { reason: 'passkeys_unavailable' } })
+      expect(await call(key, name)).toMatchObject({ status: 409, body: { reason: 'passkeys_unavailable' } })
     expect(await cloud.ok(session, 'fetchPasskeys')).toMatchObject({ available: false })
     await cloud.stop()
   })
