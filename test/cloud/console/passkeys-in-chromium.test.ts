@@ -74,7 +74,7 @@ describe.skipIf(WHY)(`passkeys (${WHY ?? 'in Chromium'})`, () => {
 
     await page.context().clearCookies()
     await page.goto(`${base}/console/profile`)
-    await page.getByText('last used').waitFor() // The authenticator accepts the offer of the e-mail field at once.
+    await page.getByText('· last used').waitFor() // The authenticator accepts the offer of the e-mail field at once.
     expect(page.url()).toBe(`${base}/console/profile`)
 
     await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false')
