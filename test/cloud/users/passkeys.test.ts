@@ -108,7 +108,7 @@ onEveryDatabase('passkeys', (kind) => {
     expect((await signIn(key)).status).toBe(200)
   })
 
-  it('refuse a challenge that was used, failed, expired, or was made for something else', async () => {
+  it('refuse a challenge that was used or has expired', async () => {
     const { session } = await invited('challenge@shop.example')
     const { key } = await register(session)
     const used = await challenge()
@@ -162,7 +162,7 @@ onEveryDatabase('passkeys', (kind) => {
     ])
   })
 
-  it('refuse a counter that does not rise, which a copied key would send', async () => {
+  it('refuse a counter that does not rise', async () => {
     const { key } = await register((await invited('counter@shop.example')).session)
     expect((await signIn(key, { counter: 7 })).status).toBe(200)
     expect(await refusal(signIn(key, { counter: 7 }))).toEqual(FAILED)
