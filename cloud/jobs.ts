@@ -30,6 +30,7 @@ import type { Database, Db } from './persistence/database.ts'
 import { oldestOpen } from './persistence/positions.ts'
 import { Retention } from './retention/apply-retention.ts'
 import { cancelOverduePurchases } from './scan-and-go/cancel-overdue-purchases.ts'
+import { pruneChallenges } from './users/passkey-challenges.ts'
 import { pruneSessions } from './users/sessions.ts'
 import { lapseReservations } from './stock/lapse-reservations.ts'
 
@@ -158,6 +159,7 @@ const PRUNED: readonly ((db: Db, nowMs: number) => Promise<unknown>)[] = [
   pruneStoredResponses,
   pruneLogins,
   pruneSessions,
+  pruneChallenges,
   pruneCodes,
   pruneRemovedNames,
   pruneDecisions,

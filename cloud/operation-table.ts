@@ -127,6 +127,14 @@ import {
   confirmSignIn,
   removeSecondFactor,
 } from './users/second-factor-operations.ts'
+import {
+  beginPasskey,
+  beginPasskeySignIn,
+  fetchPasskeys,
+  registerPasskey,
+  removePasskey,
+  signInWithPasskey,
+} from './users/passkey-operations.ts'
 import { acceptInvitation, signIn } from './users/sign-in-operations.ts'
 import { fetchUsers, inviteUser, removeUser, updateUser } from './users/user-operations.ts'
 import { assert } from '../policy/assert.ts'
@@ -170,6 +178,12 @@ export const OPERATIONS = {
   confirmSecondFactor,
   removeSecondFactor,
   confirmSignIn,
+  beginPasskey,
+  registerPasskey,
+  fetchPasskeys,
+  removePasskey,
+  beginPasskeySignIn,
+  signInWithPasskey,
   switchMode,
   fetchProducts,
   fetchProduct,

@@ -88,6 +88,11 @@ export const REASON_TEXTS = codes({
     'The payment provider did not answer or refused. Nothing was paid and the purchase is CANCELLED. Start a new checkout.',
   publishable_not_allowed: 'Publishable keys may not call this operation. Call it from your server with a secret key.',
   purchase_not_cancellable: 'The purchase has ended and cannot be cancelled.',
+  passkey_exists: 'This passkey is registered already. Use it to sign in.',
+  passkey_rejected:
+    'The passkey does not fit the challenge, or 5 minutes have passed. Call `beginPasskey` again and create a new passkey.',
+  passkeys_unavailable:
+    'Browsers allow passkeys only over HTTPS with a host name, or on localhost. Set the public URL of the cloud.',
   purchase_not_paid: 'The purchase is not paid, so it has no receipt.',
   purchase_not_refundable:
     'Nothing was paid, or the goods have left. For goods that left, name `itemLineIds` or an `amount`.',
@@ -108,7 +113,7 @@ export const REASON_TEXTS = codes({
   second_factor_exists: 'The user has a second factor. Remove it first with `removeSecondFactor`.',
   second_factor_missing: 'The user has no second factor.',
   second_factor_not_begun: 'Call `beginSecondFactor` first, then confirm a code of the app.',
-  second_factor_needed: 'The session may use sandbox data only. Add a second factor, then sign in with it.',
+  second_factor_needed: 'The session has no second factor. Add one if the user has none, then sign in with it.',
   secret_keys_only: 'Call this from your server, with a secret key.',
   secret_not_allowed: 'Secret keys may not call this operation.',
   session_without_customer:
@@ -130,6 +135,7 @@ export const REASON_TEXTS = codes({
   too_far: 'The customer is not at the store.',
   too_many_keys: 'The account has too many keys. Revoke keys that are not in use.',
   too_many_messages: 'A request for help holds 50 messages. Open another one.',
+  too_many_passkeys: 'The user has 10 passkeys, which is the most. Remove one.',
   too_many_push_subscriptions:
     'A customer or store has at most 20 push subscriptions, an account 100,000. Remove one with `removePushSubscription`.',
   too_many_registrations: 'Too many registrations wait for review. Try again later.',

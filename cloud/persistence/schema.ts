@@ -65,7 +65,14 @@ import type {
   StoreProductRow,
   StoreRow,
 } from './tables/stores.ts'
-import type { SignInFailureRow, UserRow, UserIdentityRow, UserSessionRow } from './tables/users.ts'
+import type {
+  PasskeyChallengeRow,
+  SignInFailureRow,
+  UserIdentityRow,
+  UserPasskeyRow,
+  UserRow,
+  UserSessionRow,
+} from './tables/users.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscriptionRow } from './tables/webhooks.ts'
 
 /** A counter with one row for each connection: the database sets `slot`, and readers add the rows up. */
@@ -84,6 +91,8 @@ export interface Schema {
   console_user: UserRow
   user_session: UserSessionRow
   user_identity: UserIdentityRow
+  user_passkey: UserPasskeyRow
+  passkey_challenge: PasskeyChallengeRow
   sign_in_failure: SignInFailureRow
   /** Inserts omit the columns of `SealRow`; sealing sets these columns later. */
   audit_entry: AuditEntryRow & { [K in keyof SealRow]: ColumnType<SealRow[K], never, SealRow[K]> }

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import type { CloudConfig } from '../foundation/config.ts'
 import { originOf } from '../foundation/config.ts'
 import type { Database, Db } from '../persistence/database.ts'
@@ -14,6 +15,19 @@ export function consoleUrlAt(origin: string): string {
   const url = new URL(origin)
   if (url.hostname === '127.0.0.1' || url.hostname === '[::1]') url.hostname = 'localhost'
   return `${url.origin}/console`
+}
+
+/** The site to which passkeys are bound (WebAuthn: relying party). */
+export interface PasskeySite {
+  readonly id: string
+  readonly origin: string
+}
+
+/** The site of the console's passkeys; undefined if browsers allow none there: IP addresses, and HTTP off localhost. */
+export function passkeySiteOf(config: Pick<CloudConfig, 'baseUrl'>): PasskeySite | undefined {
+  const { protocol, hostname, origin } = new URL(consoleUrlOf(config))
+  if (isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0) return undefined
+  return protocol === 'https:' || hostname === 'localhost' ? { id: hostname, origin } : undefined
 }
 
 /** Stores the address of the console, so that the command line can print links. */

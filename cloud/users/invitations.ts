@@ -8,6 +8,7 @@ import type { UserRow } from '../persistence/tables/users.ts'
 import { findStore } from '../stores/queries.ts'
 import { endSessionsOf } from './sessions.ts'
 import {
+  deletePasskeysOf,
   findUserOfAccount,
   findUserOfInvitation,
   insertUser,
@@ -116,7 +117,10 @@ export function assertRoleFits(role: Role, storeIds: readonly string[] | null): 
     throw invalid('storeIds', 'an owner has all stores: leave storeIds out, or choose another role')
 }
 
-/** Stores name and password of a person who accepts; null: the person signs in with OpenID Connect. Ends the invitation and all sessions. */
+/**
+ * Stores name and password of a person who accepts; null: the person signs in with OpenID Connect. Ends the invitation and all sessions, and removes the second
+ * factors, because a person who lost them is invited again.
+ */
 export async function acceptAs(
   db: Db,
   userId: string,
@@ -124,7 +128,9 @@ export async function acceptAs(
   nowMs: number,
 ): Promise<void> {
   const accepted = { name, password_hash: passwordHash, invitation_hash: null, invitation_expires_ms: null }
-  await updateUserRow(db, userId, { ...accepted, accepted_ms: nowMs })
+  const noFactors = { totp_secret: null, totp_next: null, recovery_codes: '[]' }
+  await updateUserRow(db, userId, { ...accepted, ...noFactors, accepted_ms: nowMs })
+  await deletePasskeysOf(db, userId)
   await endSessionsOf(db, userId)
 }
 

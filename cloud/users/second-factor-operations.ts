@@ -17,6 +17,7 @@ import { Device, SignInAnswer } from './schema.ts'
 import { endSession, endSessionsOf, findSession, writeSecondFactor } from './sessions.ts'
 import { addressOf, failedSignIn, signedIn } from './sign-in-operations.ts'
 import { assertMayTry, clearFailures, type SignInSubjects } from './sign-in-failures.ts'
+import { assertMayChangeFactors } from './passkeys.ts'
 import { findUser, updateUserRow } from './user-queries.ts'
 
 /** Code of an authenticator app, or a recovery code. */
@@ -68,6 +69,7 @@ export const beginSecondFactor = operation({
   example: {},
   async run(call) {
     const user = await ownUser(call)
+    await assertMayChangeFactors(call, user)
     if (user.totp_secret !== null)
       throw precondition('second_factor_exists', 'the user has a second factor: remove it first')
     const { authority, platform } = call.services

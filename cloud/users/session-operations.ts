@@ -96,18 +96,21 @@ export const fetchProfile = operation({
     mode: z.enum(['test', 'live']),
     mayUseLive: z.boolean().describe('False: add a second factor and sign in again.'),
     hasSecondFactor: z.boolean().describe('True if this session was confirmed with a second factor.'),
+    hasAuthenticatorApp: z.boolean().describe('True if a sign-in with the password needs a code.'),
   }),
   example: {},
   async run(call) {
     const { mode, mayUseLive, hasSecondFactor, accountId } = userCaller(call.caller)
     const account = await accountName(call.db, accountId)
+    const user = await ownUser(call)
     return {
       success: true as const,
-      ...toUserRecord(await ownUser(call)),
+      ...toUserRecord(user),
       account,
       mode,
       mayUseLive,
       hasSecondFactor,
+      hasAuthenticatorApp: user.totp_secret !== null,
     }
   },
 })

@@ -40,11 +40,19 @@ export async function signedIn(call: Call, user: UserRow, session: NewSession): 
   }
 }
 
-/** 401 that counts as a failed sign-in. The text is the same for wrong passwords and unknown users. */
-export function failedSignIn(subjects: SignInSubjects, nowMs: number, text: string): Failure {
+/** 401 that counts as a failed sign-in. `also` runs in the transaction that counts it. The text is the same for wrong passwords and unknown users. */
+export function failedSignIn(
+  subjects: SignInSubjects,
+  nowMs: number,
+  text: string,
+  also?: (db: Db) => Promise<void>,
+): Failure {
   return new Failure('unauthenticated', text, {
     reason: 'sign_in_failed',
-    afterRefusal: (db: Db) => countFailure(db, subjects, nowMs),
+    afterRefusal: async (db: Db) => {
+      await also?.(db)
+      await countFailure(db, subjects, nowMs)
+    },
   })
 }
 

@@ -67,8 +67,15 @@ export async function updateUserRow(db: Db, userId: string, set: Partial<UserRow
   await db.updateTable('console_user').set(set).where('user_id', '=', userId).execute()
 }
 
-/** Deletes a user with all sessions. */
+/** Deletes the passkeys of a user, also those that are being registered. */
+export async function deletePasskeysOf(db: Db, userId: string): Promise<void> {
+  await db.deleteFrom('passkey_challenge').where('source', '=', userId).execute()
+  await db.deleteFrom('user_passkey').where('user_id', '=', userId).execute()
+}
+
+/** Deletes a user with all sessions and passkeys. */
 export async function deleteUser(db: Db, userId: string): Promise<void> {
+  await deletePasskeysOf(db, userId)
   await db.deleteFrom('user_session').where('user_id', '=', userId).execute()
   await db.deleteFrom('console_user').where('user_id', '=', userId).execute()
 }

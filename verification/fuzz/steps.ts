@@ -35,9 +35,9 @@ const STYLES: readonly [Style, number][] = [
   ['repeat', 0.04],
   ['page', 0.04],
 ]
-/** All operations but those of the second factor, which need codes of an authenticator app. */
+/** All operations but those that need codes of an authenticator app, or a passkey. */
 export const FUZZED_OPERATIONS: readonly Operation[] = [...OPERATION_TABLE.values()].filter(
-  ({ name }) => !/SecondFactor$|^confirmSignIn$/.test(name),
+  ({ name }) => !/SecondFactor$|^confirmSignIn$|^(?:register|remove|signInWith)Passkey$/.test(name),
 )
 const KINDS: readonly KeyKind[] = ['secret', 'bound', 'publishable', 'admin', 'agent', 'user', 'anyone']
 /** Probability that a step picks an operation that has not succeeded so far. */

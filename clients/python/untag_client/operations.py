@@ -275,6 +275,101 @@ BeginOpenIdSignInResponse = TypedDict(
     },
 )
 
+BeginPasskeyRequest = TypedDict(
+    "BeginPasskeyRequest",
+    {
+    },
+)
+
+BeginPasskeyResponseOptionsRp = TypedDict(
+    "BeginPasskeyResponseOptionsRp",
+    {
+        "id": str,
+        "name": str,
+    },
+)
+
+BeginPasskeyResponseOptionsUser = TypedDict(
+    "BeginPasskeyResponseOptionsUser",
+    {
+        "id": str,
+        "name": str,
+        "displayName": str,
+    },
+)
+
+BeginPasskeyResponseOptionsPubKeyCredParamsItem = TypedDict(
+    "BeginPasskeyResponseOptionsPubKeyCredParamsItem",
+    {
+        "type": Literal["public-key"],
+        "alg": int,
+    },
+)
+
+BeginPasskeyResponseOptionsAuthenticatorSelection = TypedDict(
+    "BeginPasskeyResponseOptionsAuthenticatorSelection",
+    {
+        "residentKey": Literal["required"],
+        "requireResidentKey": Literal[True],
+        "userVerification": Literal["required"],
+    },
+)
+
+BeginPasskeyResponseOptionsExcludeCredentialsItem = TypedDict(
+    "BeginPasskeyResponseOptionsExcludeCredentialsItem",
+    {
+        "id": str,
+        "type": Literal["public-key"],
+        "transports": List[str],
+    },
+)
+
+BeginPasskeyResponseOptions = TypedDict(
+    "BeginPasskeyResponseOptions",
+    {
+        "challenge": str,
+        "rp": "BeginPasskeyResponseOptionsRp",
+        "user": "BeginPasskeyResponseOptionsUser",
+        "pubKeyCredParams": List["BeginPasskeyResponseOptionsPubKeyCredParamsItem"],
+        "timeout": int,
+        "attestation": Literal["none"],
+        "authenticatorSelection": "BeginPasskeyResponseOptionsAuthenticatorSelection",
+        "excludeCredentials": List["BeginPasskeyResponseOptionsExcludeCredentialsItem"],
+    },
+)
+
+BeginPasskeyResponse = TypedDict(
+    "BeginPasskeyResponse",
+    {
+        "success": Literal[True],
+        "options": "BeginPasskeyResponseOptions",
+    },
+)
+
+BeginPasskeySignInRequest = TypedDict(
+    "BeginPasskeySignInRequest",
+    {
+    },
+)
+
+BeginPasskeySignInResponseOptions = TypedDict(
+    "BeginPasskeySignInResponseOptions",
+    {
+        "challenge": str,
+        "rpId": str,
+        "timeout": int,
+        "userVerification": Literal["required"],
+    },
+)
+
+BeginPasskeySignInResponse = TypedDict(
+    "BeginPasskeySignInResponse",
+    {
+        "success": Literal[True],
+        "options": "BeginPasskeySignInResponseOptions",
+    },
+)
+
 BeginSecondFactorRequest = TypedDict(
     "BeginSecondFactorRequest",
     {
@@ -1961,6 +2056,32 @@ FetchOperatorsResponse = TypedDict(
     },
 )
 
+FetchPasskeysRequest = TypedDict(
+    "FetchPasskeysRequest",
+    {
+    },
+)
+
+FetchPasskeysResponsePasskeysItem = TypedDict(
+    "FetchPasskeysResponsePasskeysItem",
+    {
+        "passkeyId": str,
+        "name": str,
+        "backedUp": bool,
+        "createdAt": str,
+        "lastUsedAt": NotRequired[str],
+    },
+)
+
+FetchPasskeysResponse = TypedDict(
+    "FetchPasskeysResponse",
+    {
+        "success": Literal[True],
+        "available": bool,
+        "passkeys": List["FetchPasskeysResponsePasskeysItem"],
+    },
+)
+
 FetchProductRequest = TypedDict(
     "FetchProductRequest",
     {
@@ -2094,6 +2215,7 @@ FetchProfileResponse = TypedDict(
         "mode": Literal["test", "live"],
         "mayUseLive": bool,
         "hasSecondFactor": bool,
+        "hasAuthenticatorApp": bool,
     },
 )
 
@@ -4250,6 +4372,50 @@ RegisterOperatorResponse = TypedDict(
     },
 )
 
+RegisterPasskeyRequestCredentialResponse = TypedDict(
+    "RegisterPasskeyRequestCredentialResponse",
+    {
+        "clientDataJSON": str,
+        "attestationObject": str,
+        "transports": NotRequired[List[str]],
+        "authenticatorData": NotRequired[str],
+        "publicKey": NotRequired[str],
+        "publicKeyAlgorithm": NotRequired[int],
+    },
+)
+
+RegisterPasskeyRequestCredential = TypedDict(
+    "RegisterPasskeyRequestCredential",
+    {
+        "id": str,
+        "rawId": str,
+        "type": Literal["public-key"],
+        "authenticatorAttachment": NotRequired[str],
+        "clientExtensionResults": NotRequired[Dict[str, Any]],
+        "response": "RegisterPasskeyRequestCredentialResponse",
+    },
+)
+
+RegisterPasskeyRequest = TypedDict(
+    "RegisterPasskeyRequest",
+    {
+        "name": str,
+        "credential": "RegisterPasskeyRequestCredential",
+    },
+)
+
+RegisterPasskeyResponse = TypedDict(
+    "RegisterPasskeyResponse",
+    {
+        "passkeyId": str,
+        "name": str,
+        "backedUp": bool,
+        "createdAt": str,
+        "lastUsedAt": NotRequired[str],
+        "success": Literal[True],
+    },
+)
+
 RegisterProductToStoreRequest = TypedDict(
     "RegisterProductToStoreRequest",
     {
@@ -4503,6 +4669,21 @@ RemoveOperatorResponse = TypedDict(
     "RemoveOperatorResponse",
     {
         "success": Literal[True],
+    },
+)
+
+RemovePasskeyRequest = TypedDict(
+    "RemovePasskeyRequest",
+    {
+        "passkeyId": str,
+    },
+)
+
+RemovePasskeyResponse = TypedDict(
+    "RemovePasskeyResponse",
+    {
+        "success": Literal[True],
+        "passkeyId": str,
     },
 )
 
@@ -5005,6 +5186,49 @@ SignInRequest = TypedDict(
 
 SignInResponse = TypedDict(
     "SignInResponse",
+    {
+        "success": Literal[True],
+        "sessionToken": str,
+        "state": Literal["active", "pending"],
+        "userId": str,
+        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "mode": Literal["test", "live"],
+        "expiresAt": str,
+    },
+)
+
+SignInWithPasskeyRequestCredentialResponse = TypedDict(
+    "SignInWithPasskeyRequestCredentialResponse",
+    {
+        "clientDataJSON": str,
+        "authenticatorData": str,
+        "signature": str,
+        "userHandle": NotRequired[str],
+    },
+)
+
+SignInWithPasskeyRequestCredential = TypedDict(
+    "SignInWithPasskeyRequestCredential",
+    {
+        "id": str,
+        "rawId": str,
+        "type": Literal["public-key"],
+        "authenticatorAttachment": NotRequired[str],
+        "clientExtensionResults": NotRequired[Dict[str, Any]],
+        "response": "SignInWithPasskeyRequestCredentialResponse",
+    },
+)
+
+SignInWithPasskeyRequest = TypedDict(
+    "SignInWithPasskeyRequest",
+    {
+        "credential": "SignInWithPasskeyRequestCredential",
+        "device": NotRequired[str],
+    },
+)
+
+SignInWithPasskeyResponse = TypedDict(
+    "SignInWithPasskeyResponse",
     {
         "success": Literal[True],
         "sessionToken": str,
@@ -6735,6 +6959,8 @@ CHANGING = frozenset((
     "approveCheckout",
     "approveStoreRegistration",
     "beginOpenIdSignIn",
+    "beginPasskey",
+    "beginPasskeySignIn",
     "beginSecondFactor",
     "bulkImportProducts",
     "changePassword",
@@ -6781,6 +7007,7 @@ CHANGING = frozenset((
     "registerDevice",
     "registerDeviceWithCode",
     "registerOperator",
+    "registerPasskey",
     "registerProductToStore",
     "registerProtectedItems",
     "registerPushSubscription",
@@ -6788,6 +7015,7 @@ CHANGING = frozenset((
     "rejectStoreRegistration",
     "removeAlarmNotices",
     "removeOperator",
+    "removePasskey",
     "removeProductFromStore",
     "removePushSubscription",
     "removeSecondFactor",
@@ -6808,6 +7036,7 @@ CHANGING = frozenset((
     "setStock",
     "setStorePackage",
     "signIn",
+    "signInWithPasskey",
     "signOut",
     "startCheckout",
     "submitClickCollectOrder",
@@ -6913,6 +7142,24 @@ class SyncOperations:
         return cast(
             "BeginOpenIdSignInResponse",
             self.call("beginOpenIdSignIn", request, idempotency_key=idempotency_key),
+        )
+
+    def beginPasskey(
+        self, request: "BeginPasskeyRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "BeginPasskeyResponse":
+        "Makes the challenge for a new passkey of the calling user."
+        return cast(
+            "BeginPasskeyResponse",
+            self.call("beginPasskey", request, idempotency_key=idempotency_key),
+        )
+
+    def beginPasskeySignIn(
+        self, request: "BeginPasskeySignInRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "BeginPasskeySignInResponse":
+        "Makes the challenge for a sign-in with a passkey."
+        return cast(
+            "BeginPasskeySignInResponse",
+            self.call("beginPasskeySignIn", request, idempotency_key=idempotency_key),
         )
 
     def beginSecondFactor(
@@ -7300,6 +7547,15 @@ class SyncOperations:
         return cast(
             "FetchOperatorsResponse",
             self.call("fetchOperators", request, idempotency_key=idempotency_key),
+        )
+
+    def fetchPasskeys(
+        self, request: "FetchPasskeysRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchPasskeysResponse":
+        "Lists the passkeys of the calling user, oldest first."
+        return cast(
+            "FetchPasskeysResponse",
+            self.call("fetchPasskeys", request, idempotency_key=idempotency_key),
         )
 
     def fetchProduct(
@@ -7752,6 +8008,15 @@ class SyncOperations:
             self.call("registerOperator", request, idempotency_key=idempotency_key),
         )
 
+    def registerPasskey(
+        self, request: "RegisterPasskeyRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RegisterPasskeyResponse":
+        "Stores a new passkey of the calling user. Ends all other sessions."
+        return cast(
+            "RegisterPasskeyResponse",
+            self.call("registerPasskey", request, idempotency_key=idempotency_key),
+        )
+
     def registerProductToStore(
         self, request: "RegisterProductToStoreRequest", *, idempotency_key: Optional[str] = None
     ) -> "RegisterProductToStoreResponse":
@@ -7813,6 +8078,15 @@ class SyncOperations:
         return cast(
             "RemoveOperatorResponse",
             self.call("removeOperator", request, idempotency_key=idempotency_key),
+        )
+
+    def removePasskey(
+        self, request: "RemovePasskeyRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RemovePasskeyResponse":
+        "Removes a passkey of the calling user. Ends all other sessions."
+        return cast(
+            "RemovePasskeyResponse",
+            self.call("removePasskey", request, idempotency_key=idempotency_key),
         )
 
     def removeProductFromStore(
@@ -8002,6 +8276,15 @@ class SyncOperations:
         return cast(
             "SignInResponse",
             self.call("signIn", request, idempotency_key=idempotency_key),
+        )
+
+    def signInWithPasskey(
+        self, request: "SignInWithPasskeyRequest", *, idempotency_key: Optional[str] = None
+    ) -> "SignInWithPasskeyResponse":
+        "Signs a user in with a passkey, which also counts as the second factor."
+        return cast(
+            "SignInWithPasskeyResponse",
+            self.call("signInWithPasskey", request, idempotency_key=idempotency_key),
         )
 
     def signOut(
@@ -8297,6 +8580,24 @@ class AsyncOperations:
         return cast(
             "BeginOpenIdSignInResponse",
             await self.call("beginOpenIdSignIn", request, idempotency_key=idempotency_key),
+        )
+
+    async def beginPasskey(
+        self, request: "BeginPasskeyRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "BeginPasskeyResponse":
+        "Makes the challenge for a new passkey of the calling user."
+        return cast(
+            "BeginPasskeyResponse",
+            await self.call("beginPasskey", request, idempotency_key=idempotency_key),
+        )
+
+    async def beginPasskeySignIn(
+        self, request: "BeginPasskeySignInRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "BeginPasskeySignInResponse":
+        "Makes the challenge for a sign-in with a passkey."
+        return cast(
+            "BeginPasskeySignInResponse",
+            await self.call("beginPasskeySignIn", request, idempotency_key=idempotency_key),
         )
 
     async def beginSecondFactor(
@@ -8684,6 +8985,15 @@ class AsyncOperations:
         return cast(
             "FetchOperatorsResponse",
             await self.call("fetchOperators", request, idempotency_key=idempotency_key),
+        )
+
+    async def fetchPasskeys(
+        self, request: "FetchPasskeysRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchPasskeysResponse":
+        "Lists the passkeys of the calling user, oldest first."
+        return cast(
+            "FetchPasskeysResponse",
+            await self.call("fetchPasskeys", request, idempotency_key=idempotency_key),
         )
 
     async def fetchProduct(
@@ -9136,6 +9446,15 @@ class AsyncOperations:
             await self.call("registerOperator", request, idempotency_key=idempotency_key),
         )
 
+    async def registerPasskey(
+        self, request: "RegisterPasskeyRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RegisterPasskeyResponse":
+        "Stores a new passkey of the calling user. Ends all other sessions."
+        return cast(
+            "RegisterPasskeyResponse",
+            await self.call("registerPasskey", request, idempotency_key=idempotency_key),
+        )
+
     async def registerProductToStore(
         self, request: "RegisterProductToStoreRequest", *, idempotency_key: Optional[str] = None
     ) -> "RegisterProductToStoreResponse":
@@ -9197,6 +9516,15 @@ class AsyncOperations:
         return cast(
             "RemoveOperatorResponse",
             await self.call("removeOperator", request, idempotency_key=idempotency_key),
+        )
+
+    async def removePasskey(
+        self, request: "RemovePasskeyRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RemovePasskeyResponse":
+        "Removes a passkey of the calling user. Ends all other sessions."
+        return cast(
+            "RemovePasskeyResponse",
+            await self.call("removePasskey", request, idempotency_key=idempotency_key),
         )
 
     async def removeProductFromStore(
@@ -9386,6 +9714,15 @@ class AsyncOperations:
         return cast(
             "SignInResponse",
             await self.call("signIn", request, idempotency_key=idempotency_key),
+        )
+
+    async def signInWithPasskey(
+        self, request: "SignInWithPasskeyRequest", *, idempotency_key: Optional[str] = None
+    ) -> "SignInWithPasskeyResponse":
+        "Signs a user in with a passkey, which also counts as the second factor."
+        return cast(
+            "SignInWithPasskeyResponse",
+            await self.call("signInWithPasskey", request, idempotency_key=idempotency_key),
         )
 
     async def signOut(

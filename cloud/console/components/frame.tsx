@@ -44,6 +44,7 @@ export function Head({ title, assets, mode }: { title: string; assets: ConsoleAs
       <script src={assets.href('console.js')} defer></script>
       <script src={assets.href('alarms.js')} defer></script>
       <script src={assets.href('notices.js')} defer></script>
+      <script src={assets.href('passkeys.js')} defer></script>
     </head>
   )
 }

@@ -19,7 +19,16 @@ export interface ConsoleAssets {
   worker(language: Language): StaticDocument
 }
 
-const NAMES = ['console.css', 'htmx.js', 'sse.js', 'console.js', 'alarms.js', 'notices.js', 'mark.svg'] as const
+const NAMES = [
+  'console.css',
+  'htmx.js',
+  'sse.js',
+  'console.js',
+  'alarms.js',
+  'notices.js',
+  'passkeys.js',
+  'mark.svg',
+] as const
 export type AssetName = (typeof NAMES)[number]
 
 /** Reads the files into memory. */
@@ -31,6 +40,7 @@ export function readConsoleAssets(): ConsoleAssets {
     'console.js': [ownScript('console.js'), SCRIPT],
     'alarms.js': [ownScript('alarms.js'), SCRIPT],
     'notices.js': [ownScript('notices.js'), SCRIPT],
+    'passkeys.js': [ownScript('passkeys.js'), SCRIPT],
     'mark.svg': [MARK, 'image/svg+xml'],
   }
   const hash = createHash('sha256')

@@ -9,6 +9,7 @@ import type { ConsoleAccess, ConsoleSession } from './access.ts'
 import { readConsoleAssets, type ConsoleAssets } from './assets.ts'
 import { FRAME_FIELDS, isOwnForm, NO_FORM, parseForm, rejectedForm, type FormFields, type FormState } from './form.ts'
 import { liveRoute } from './live.ts'
+import { CONSOLE_HEADERS } from './headers.ts'
 import type { ConsolePage, PageAction, PageContext, ViewContext } from './page.ts'
 import { contextOf, languageOf } from './context.ts'
 import { ConsoleRenderer } from './renderer.tsx'
@@ -61,17 +62,23 @@ class Console {
   /** Answers a GET. `page` is undefined for unknown addresses. */
   async show(c: Context, page: ConsolePage | undefined): Promise<Response> {
     const session = await this.#parts.access.sessionOf(c)
-    if (!session) return this.#parts.access.signInPage(c)
+    if (!session) return this.#signedOut(c)
     const requestId = newId('req', this.#parts.services.platform)
     const preferences = readPreferences(c, this.#isSecure, session)
     const at = await this.#contextOf(c, session, page, preferences, requestId)
     return this.#render(c, session, page, at, NO_FORM, requestId)
   }
 
+  /** The sign-in page. htmx loads the whole page again, because only whole pages contain the sign-in page. */
+  #signedOut(c: Context): Promise<Response> | Response {
+    if (c.req.header('hx-request') !== 'true') return this.#parts.access.signInPage(c)
+    return c.body(null, 200, { ...CONSOLE_HEADERS, 'hx-refresh': 'true' })
+  }
+
   /** Answers a POST: calls the operation of the action, then redirects. A rejected form is shown again. */
   async act(c: Context, page: ConsolePage): Promise<Response> {
     const session = await this.#parts.access.sessionOf(c)
-    if (!session) return this.#parts.access.signInPage(c)
+    if (!session) return this.#signedOut(c)
     const requestId = newId('req', this.#parts.services.platform)
     const preferences = readPreferences(c, this.#isSecure, session)
     let form: FormFields | undefined

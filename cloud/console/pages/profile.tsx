@@ -14,8 +14,9 @@ import { ActionButton, ActionForm, Submit } from '../components/form.tsx'
 import { QrCode } from '../components/qr-code.tsx'
 import { List } from '../components/table.tsx'
 import { page, type ViewContext } from '../frame/page.ts'
+import { loadPasskeys, passkeyActions, PasskeyCard, type PasskeyView } from './passkeys.tsx'
 
-interface ProfileView {
+interface ProfileView extends PasskeyView {
   readonly profile: z.output<typeof fetchProfile.response>
   readonly sessions: z.output<typeof fetchSessions.response>['sessions']
 }
@@ -31,6 +32,7 @@ export const profilePage = page<ProfileView>({
   title: (texts) => texts.account.profile,
   lead: (at) => at.texts.account.profileLead,
   actions: {
+    ...passkeyActions,
     rename: {
       operation: updateProfile,
       input: (form) => ({ name: form.text('name') }),
@@ -67,6 +69,7 @@ export const profilePage = page<ProfileView>({
   load: async (at) => ({
     profile: await at.run(fetchProfile, {}),
     sessions: (await at.run(fetchSessions, {})).sessions,
+    passkeys: await loadPasskeys(at),
   }),
   view: (at) => {
     const t = at.texts.account
@@ -75,6 +78,7 @@ export const profilePage = page<ProfileView>({
         <Card title={t.factor}>
           <SecondFactor at={at} />
         </Card>
+        <PasskeyCard at={at} />
         <Card title={t.name}>
           <ActionForm at={at} action="rename">
             <TextField form={at.form} name="name" label={t.name} value={at.data.profile.name} required />
@@ -114,7 +118,7 @@ function SecondFactor({ at }: { at: View }) {
   const t = at.texts.account
   // The secret is not shown again after a wrong code: the app already has it.
   if (at.form.id === 'confirm') return <CodeForm at={at} action="confirm" label={t.factorConfirm} />
-  if (at.data.profile.hasSecondFactor)
+  if (at.data.profile.hasAuthenticatorApp)
     return (
       <>
         <p>{t.factorOn}</p>

@@ -4,6 +4,8 @@ import { TextField } from '../components/fields.tsx'
 import { Submit } from '../components/form.tsx'
 import { AlonePage } from '../components/frame.tsx'
 import { Notice } from '../components/notice.tsx'
+import { PasskeySignIn } from '../components/passkey.tsx'
+import type { PasskeySite } from '../../users/console-address.ts'
 import type { ConsoleAssets } from '../frame/assets.ts'
 import type { FormState } from '../frame/form.ts'
 import { consoleTexts } from '../texts/catalogue.ts'
@@ -36,8 +38,21 @@ function VisitorPage({ view, title, children }: { view: VisitorView; title: stri
   )
 }
 
-/** The sign-in page. `to` is the address to open afterwards, `provider` the name of the OpenID Connect provider. */
-export function SignInPage({ view, to, provider }: { view: VisitorView; to: string; provider: string | undefined }) {
+/**
+ * The sign-in page. `to` is the address to open afterwards, `provider` the name of the OpenID Connect provider, `site`
+ * that of passkeys, if browsers allow them.
+ */
+export function SignInPage({
+  view,
+  to,
+  provider,
+  site,
+}: {
+  view: VisitorView
+  to: string
+  provider: string | undefined
+  site: PasskeySite | undefined
+}) {
   const { signIn } = consoleTexts(view.language)
   const { form } = view
   return (
@@ -52,7 +67,14 @@ export function SignInPage({ view, to, provider }: { view: VisitorView; to: stri
       )}
       <form class="stack" method="post" action="/console/sign-in">
         <input type="hidden" name="to" value={to} />
-        <TextField form={form} name="email" type="email" autocomplete="username" label={signIn.email} required />
+        <TextField
+          form={form}
+          name="email"
+          type="email"
+          autocomplete="username webauthn"
+          label={signIn.email}
+          required
+        />
         <TextField
           form={form}
           name="password"
@@ -65,6 +87,7 @@ export function SignInPage({ view, to, provider }: { view: VisitorView; to: stri
           {signIn.submit}
         </Submit>
       </form>
+      {site && <PasskeySignIn language={view.language} to={to} site={site} />}
       <p class="small soft">{signIn.forgotten}</p>
     </VisitorPage>
   )

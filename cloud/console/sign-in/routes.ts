@@ -13,12 +13,15 @@ import type { Database } from '../../persistence/database.ts'
 import { invitedUser } from '../../users/invitations.ts'
 import { beginOpenIdSignIn, finishOpenIdSignIn } from '../../users/openid-operations.ts'
 import { CALLBACK_PATH } from '../../users/openid-provider.ts'
+import { passkeySiteOf, type PasskeySite } from '../../users/console-address.ts'
+import { signInWithPasskey } from '../../users/passkey-operations.ts'
 import { confirmSignIn } from '../../users/second-factor-operations.ts'
 import { acceptInvitation, signIn } from '../../users/sign-in-operations.ts'
 import { readConsoleAssets } from '../frame/assets.ts'
 import { languageOf } from '../frame/context.ts'
 import { NO_FORM, parseForm, rejectedForm, type FormFields, type FormState } from '../frame/form.ts'
 import { CONSOLE_HEADERS } from '../frame/headers.ts'
+import { credentialOf } from '../components/passkey.tsx'
 import { consoleTexts } from '../texts/catalogue.ts'
 import { CodePage, InvitationPage, SignInPage, type VisitorView } from './pages.tsx'
 
@@ -31,11 +34,13 @@ export class SignInPages {
   readonly #services: Services
   readonly #performAs: PerformAs
   readonly #assets = readConsoleAssets()
+  readonly #site: PasskeySite | undefined
 
   constructor(database: Database, services: Services, limits: OperationLimits) {
     this.#database = database
     this.#services = services
     this.#performAs = performerForPages(database, services, limits)
+    this.#site = passkeySiteOf(services.config)
   }
 
   /** Adds the routes. They come before the routes of the console, which answer every address below `/console`. */
@@ -45,6 +50,7 @@ export class SignInPages {
     app.post('/console/sign-in/code', (c) => this.confirm(c))
     app.get('/console/sign-in/openid-connect', (c) => this.openId(c))
     app.get(CALLBACK_PATH, (c) => this.openIdAnswer(c))
+    app.post('/console/sign-in/passkey', (c) => this.passkey(c))
     app.get('/console/invitations/:token', (c) => this.invitation(c, NO_FORM))
     app.post('/console/invitations/:token', (c) => this.accept(c))
   }
@@ -53,8 +59,9 @@ export class SignInPages {
   page(c: Context, form: FormState = NO_FORM, status = 200, to?: string): Promise<Response> {
     const url = new URL(c.req.url)
     const here = url.pathname === '/console/sign-in' ? (c.req.query('to') ?? HOME) : `${url.pathname}${url.search}`
+    const view = this.#viewOf(c, form)
     const provider = this.#services.identityProvider?.name
-    return this.#show(c, SignInPage({ view: this.#viewOf(c, form), to: ownAddress(to ?? here), provider }), status)
+    return this.#show(c, SignInPage({ view, to: ownAddress(to ?? here), provider, site: this.#site }), status)
   }
 
   async signIn(c: Context): Promise<Response> {
@@ -126,6 +133,20 @@ export class SignInPages {
     }
     const message = own[status] ?? state.message
     return this.page(c, { ...state, ...(message !== undefined && { message }) }, status, to)
+  }
+
+  /** Sign-in with a passkey. The script of the page fills the field `credential`. */
+  async passkey(c: Context): Promise<Response> {
+    let form: FormFields | undefined
+    try {
+      form = await this.#formOf(c)
+      await this.#start(c, signInWithPasskey, { credential: credentialOf(form) })
+      return c.redirect(ownAddress(form.text('to') ?? HOME), 303)
+    } catch (error) {
+      const [state, status] = this.#rejected(c, form, error)
+      const { wrong } = consoleTexts(this.#languageOf(c)).passkeys
+      return this.page(c, status === 401 ? { ...state, message: wrong } : state, status, form?.text('to'))
+    }
   }
 
   async invitation(c: Context, form: FormState, status = 200): Promise<Response> {

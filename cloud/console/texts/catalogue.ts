@@ -14,6 +14,7 @@ import { galleryTexts } from './gallery.ts'
 import { helpTexts } from './help.ts'
 import { operatorsTexts } from './operators.ts'
 import { ordersTexts } from './orders.ts'
+import { passkeysTexts } from './passkeys.ts'
 import { refundsTexts } from './refunds.ts'
 import { signInTexts } from './sign-in.ts'
 import { stockTexts } from './stock.ts'
@@ -25,6 +26,7 @@ const PARTS = {
   errors: errorTexts,
   signIn: signInTexts,
   account: accountTexts,
+  passkeys: passkeysTexts,
   today: todayTexts,
   approvals: approvalsTexts,
   help: helpTexts,

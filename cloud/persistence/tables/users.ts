@@ -56,6 +56,35 @@ export interface UserIdentityRow {
   created_ms: number
 }
 
+/** A passkey: a key pair of which the cloud stores the public key. */
+export interface UserPasskeyRow {
+  passkey_id: string
+  /** Id that the authenticator gave the key, base64url. */
+  credential_id: string
+  user_id: string
+  name: string
+  /** COSE key, base64url. */
+  public_key: string
+  /** Number of signatures, as the authenticator counts them; 0 if it does not count. */
+  counter: number
+  /** JSON list of the ways to reach the authenticator. */
+  transports: string
+  /** 1: the key is copied to other devices of the user. */
+  backed_up: number
+  created_ms: number
+  last_used_ms: number | null
+}
+
+/** An open challenge for a passkey. Each is valid once. */
+export interface PasskeyChallengeRow {
+  challenge: string
+  /** User who registers a passkey; null: the challenge is for a sign-in. */
+  user_id: string | null
+  /** Id of the user, or hash of the client address. The number of challenges of one source is limited. */
+  source: string
+  expires_ms: number
+}
+
 /** Failed sign-ins of one e-mail address or one client address. */
 export interface SignInFailureRow {
   /** Hash of the address. */

@@ -11,6 +11,8 @@ import { openShop, type Shop } from '../../support/shop.ts'
 const USER = 'grüße"%_\\shopper'
 const OTHER = 'GRÜSSE"%_\\SHOPPER'
 
+const USER_TABLES = new Set(['console_user', 'user_session', 'user_passkey', 'passkey_challenge', 'user_identity'])
+
 onEveryDatabase('customers’ rights', (kind) => {
   let shop: Shop
   let offerId: string
@@ -74,10 +76,7 @@ onEveryDatabase('customers’ rights', (kind) => {
 
   it('every table with a column user_id is in PERSONAL_TABLES, except tables of console users', async () => {
     const found = (await columns())
-      .filter(
-        ({ column, table }) =>
-          column === 'user_id' && !['console_user', 'user_identity', 'user_session'].includes(table),
-      )
+      .filter(({ column, table }) => column === 'user_id' && !USER_TABLES.has(table))
       .map(({ table }) => table)
     expect(found.length).toBeGreaterThan(3)
     expect(found.filter((table) => !PERSONAL_TABLES.some((personal) => personal.table === table))).toEqual([])

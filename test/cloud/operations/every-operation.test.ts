@@ -13,6 +13,8 @@ import { newEan, newEpc, openShop, type Shop } from '../../support/shop.ts'
 
 const ADDRESS = { street: 'Am Speicher 12', city: 'Hamburg', zip: '20457', country: 'DE' }
 
+const CREDENTIAL = { id: 'AAAA', rawId: 'AAAA', type: 'public-key' }
+
 /** A request of each operation that is valid except for its ids. Add a row for a new operation. */
 const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchStores: () => ({}),
@@ -65,6 +67,17 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
     },
   }),
   removeAlarmNotices: () => ({}),
+  beginPasskey: () => ({}),
+  registerPasskey: () => ({
+    name: 'Handy',
+    credential: { ...CREDENTIAL, response: { clientDataJSON: 'e30', attestationObject: 'oA' } },
+  }),
+  fetchPasskeys: () => ({}),
+  removePasskey: () => ({ passkeyId: 'psk_x' }),
+  beginPasskeySignIn: () => ({}),
+  signInWithPasskey: () => ({
+    credential: { ...CREDENTIAL, response: { clientDataJSON: 'e30', authenticatorData: 'AA', signature: 'AA' } },
+  }),
   fetchProducts: ({ storeId }) => ({ storeId }),
   fetchProduct: ({ products }) => ({ productId: products[0].productId }),
   searchProducts: ({ storeId }) => ({ storeId, q: 'leinen' }),

@@ -17,6 +17,16 @@ export const USERS: readonly string[] = [
     issuer text NOT NULL, subject text NOT NULL, created_ms bigint NOT NULL,
     user_id text NOT NULL REFERENCES console_user (user_id) ON DELETE CASCADE, PRIMARY KEY (issuer, subject))`,
   `CREATE INDEX user_identity_by_user ON user_identity (user_id)`,
+  `CREATE TABLE user_passkey (
+    passkey_id text PRIMARY KEY, credential_id text NOT NULL UNIQUE,
+    user_id text NOT NULL REFERENCES console_user (user_id), name text NOT NULL, public_key text NOT NULL,
+    counter bigint NOT NULL, transports text NOT NULL, backed_up bigint NOT NULL, created_ms bigint NOT NULL,
+    last_used_ms bigint)`,
+  `CREATE INDEX user_passkey_by_user ON user_passkey (user_id, passkey_id)`,
+  `CREATE TABLE passkey_challenge (
+    challenge text PRIMARY KEY, user_id text, source text NOT NULL, expires_ms bigint NOT NULL)`,
+  `CREATE INDEX passkey_challenge_by_source ON passkey_challenge (source, expires_ms)`,
+  `CREATE INDEX passkey_challenge_by_expiry ON passkey_challenge (expires_ms)`,
   `CREATE TABLE sign_in_failure (subject text PRIMARY KEY, count bigint NOT NULL, since_ms bigint NOT NULL)`,
   `CREATE INDEX sign_in_failure_by_age ON sign_in_failure (since_ms)`,
 ]

@@ -1,0 +1,72 @@
+import type { Child } from 'hono/jsx'
+import type { Language } from '../../../policy/page-language.ts'
+import type { PasskeySite } from '../../users/console-address.ts'
+import type { FormFields } from '../frame/form.ts'
+import { consoleTexts } from '../texts/catalogue.ts'
+import { Submit } from './form.tsx'
+
+/**
+ * Shows `children`, the form of a passkey, only if the browser can use passkeys at this address. The script
+ * browser/passkeys.ts shows the form, and fills its field `credential` when the user sends it.
+ */
+export function PasskeyPart({
+  kind,
+  origin,
+  options,
+  failed,
+  children,
+}: {
+  kind: 'create' | 'get' | 'begin'
+  /** Origin to which the passkeys are bound. Default: that of the page. */
+  origin?: string
+  /** Argument for the browser's call. */
+  options?: object
+  /** Text to show if the user cancels. */
+  failed?: string
+  children?: Child
+}) {
+  return (
+    <div
+      class="stack"
+      data-passkey={kind}
+      {...(origin !== undefined && { 'data-origin': origin })}
+      {...(options && { 'data-options': JSON.stringify(options) })}
+      hidden
+    >
+      {failed === undefined ? null : (
+        <p class="field-error" role="alert" data-passkey-failed hidden>
+          {failed}
+        </p>
+      )}
+      {children}
+    </div>
+  )
+}
+
+/** The field that the script fills. */
+export const CredentialField = () => <input type="hidden" name="credential" value="" autocomplete="off" />
+
+/** The button “Sign in with a passkey”. */
+export function PasskeySignIn({ language, to, site }: { language: Language; to: string; site: PasskeySite }) {
+  const { passkeys } = consoleTexts(language)
+  return (
+    <PasskeyPart kind="get" origin={site.origin} failed={passkeys.failed}>
+      <form method="post" action="/console/sign-in/passkey">
+        <input type="hidden" name="to" value={to} />
+        <CredentialField />
+        <Submit wide main={false}>
+          {passkeys.signIn}
+        </Submit>
+      </form>
+    </PasskeyPart>
+  )
+}
+
+/** The credential of a sent form; an empty object if it is missing, which the operation rejects. */
+export function credentialOf(form: FormFields): unknown {
+  try {
+    return JSON.parse(form.text('credential') ?? '{}')
+  } catch {
+    return {}
+  }
+}
