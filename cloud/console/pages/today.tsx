@@ -13,9 +13,21 @@ import { page, type IconName, type PageContext } from '../frame/page.ts'
 type Tasks = z.output<typeof fetchOpenTasks.response>['tasks']
 type Agents = z.output<typeof fetchAgents.response>['agents']
 
+/** Maximum number of other stores whose tasks the page counts. */
+const OTHER_STORES_LIMIT = 10
+
+/** Another store of the user, in which something waits. */
+interface BusyStore {
+  readonly storeId: string
+  readonly name: string
+  readonly count: number
+  readonly hasAlarm: boolean
+}
+
 /** What the page shows. */
 interface TodayView {
   readonly tasks: Tasks
+  readonly others: readonly BusyStore[]
   readonly agents: Agents
 }
 
@@ -44,15 +56,49 @@ export const todayPage = page<TodayView>({
     const { tasks } = await at.run(fetchOpenTasks, { storeId })
     const found = await at.runIfAllowed(fetchAgents, { storeId, limit: 100 })
     const agents: Agents = found?.agents ?? []
-    return { tasks, agents: agents.filter(({ state }) => state !== 'revoked') }
+    return { tasks, others: await busyStores(at), agents: agents.filter(({ state }) => state !== 'revoked') }
   },
   view: (at) => (
     <Live at={at} id="today">
       <OpenTasks at={at} tasks={at.data.tasks} />
+      <OtherStores at={at} others={at.data.others} />
       <AgentsAtWork at={at} agents={at.data.agents} />
     </Live>
   ),
 })
+
+async function busyStores(at: PageContext): Promise<BusyStore[]> {
+  const others = at.stores.filter(({ storeId }) => storeId !== at.store?.storeId).slice(0, OTHER_STORES_LIMIT)
+  const busy: BusyStore[] = []
+  for (const { storeId, tradingName: name } of others) {
+    const { tasks } = await at.run(fetchOpenTasks, { storeId })
+    const count = tasks.reduce((sum, task) => sum + task.count, 0)
+    if (count > 0) busy.push({ storeId, name, count, hasAlarm: tasks.some((t) => t.kind === 'alarm' && t.count > 0) })
+  }
+  return busy
+}
+
+function OtherStores({ at, others }: { at: PageContext; others: readonly BusyStore[] }) {
+  const t = at.texts.today
+  if (others.length === 0) return null
+  return (
+    <Card title={t.otherStores} flush>
+      <List>
+        {others.map(({ storeId, name, count, hasAlarm }) => (
+          <li>
+            <strong>{name}</strong>
+            <span class="row">
+              <Badge tone={hasAlarm ? 'alarm' : 'warn'}>{at.formats.number(count)}</Badge>
+              <a class="button" href={`/console?store=${storeId}`} aria-label={`${t.open}: ${name}`}>
+                {t.open}
+              </a>
+            </span>
+          </li>
+        ))}
+      </List>
+    </Card>
+  )
+}
 
 function OpenTasks({ at, tasks }: { at: PageContext; tasks: Tasks }) {
   const t = at.texts.today

@@ -33,6 +33,17 @@ describe('pages of the store manager', () => {
     return { status: response.status, location: response.headers.get('location'), text: await response.text() }
   }
 
+  it('today: names the other stores in which something waits', async () => {
+    const { stores } = await shop.ok('fetchStores')
+    const other = stores.find(({ storeId }: { storeId: string }) => storeId !== shop.storeId)
+    expect(await get('/console')).not.toContain('Waiting in your other stores')
+    const there = { cookie: `untag_console=test/${other.storeId}`, [ROLE_HEADER]: 'manager' }
+    const response = await app.request('/console', { headers: { ...there, 'accept-language': 'en' } })
+    const text = await response.text()
+    expect(text).toContain('Waiting in your other stores')
+    expect(text).toContain(`href="/console?store=${shop.storeId}"`)
+  })
+
   it('approvals: lists baskets that wait, and records the user who approves or refuses', async () => {
     const waiting = async () =>
       (await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, awaitingApproval: true })).purchases
