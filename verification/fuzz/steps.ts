@@ -35,9 +35,9 @@ const STYLES: readonly [Style, number][] = [
   ['repeat', 0.04],
   ['page', 0.04],
 ]
-/** All operations but those that need codes of an authenticator app, or a passkey. */
+/** All operations but those that need an authenticator app, a passkey or an OpenID Connect provider. */
 export const FUZZED_OPERATIONS: readonly Operation[] = [...OPERATION_TABLE.values()].filter(
-  ({ name }) => !/SecondFactor$|^confirmSignIn$|^(?:register|remove|signInWith)Passkey$/.test(name),
+  ({ name }) => !/SecondFactor$|^confirmSignIn$|OpenIdSignIn$|^(?:register|remove|signInWith)Passkey$/.test(name),
 )
 const KINDS: readonly KeyKind[] = ['secret', 'bound', 'publishable', 'admin', 'agent', 'user', 'anyone']
 /** Probability that a step picks an operation that has not succeeded so far. */
