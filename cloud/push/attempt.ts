@@ -33,7 +33,7 @@ export async function attempt(job: Job, services: Services, stop: AbortSignal): 
   try {
     const target = openTarget(services.authority.sealer, job.subscription)
     const message =
-      job.subscription.kind === 'web' ? webMessage(job, target, services, atMs) : ownMessage(job, target, atMs)
+      job.subscription.kind === 'web' ? await webMessage(job, target, services, atMs) : ownMessage(job, target, atMs)
     const answer = await services.outgoing.send(
       {
         url: target.endpoint,
@@ -59,14 +59,19 @@ export async function attempt(job: Job, services: Services, stop: AbortSignal): 
 }
 
 /** Message for a push service (RFC 8030), encrypted for the browser. */
-function webMessage(job: Job, { endpoint, keys }: PushTarget, services: Services, atMs: number): Message {
+async function webMessage(
+  job: Job,
+  { endpoint, keys }: PushTarget,
+  services: Services,
+  atMs: number,
+): Promise<Message> {
   if (!keys) throw new Error('a browser’s subscription has no keys')
   return {
     headers: {
       ...pushHeaders(job, atMs),
       'content-type': 'application/octet-stream',
       'content-encoding': CONTENT_ENCODING,
-      authorization: vapidHeader(services.push.vapid, endpoint, subjectOf(services.config.baseUrl), atMs),
+      authorization: await vapidHeader(services.push.vapid, endpoint, subjectOf(services.config.baseUrl), atMs),
     },
     bytes: webPush.encrypt(keys.p256dh, keys.auth, job.delivery.body, CONTENT_ENCODING).cipherText,
   }

@@ -1,5 +1,5 @@
-import { createECDH } from 'node:crypto'
-import webPush from 'web-push'
+import { createECDH, createPrivateKey } from 'node:crypto'
+import { SignJWT } from 'jose'
 import type { Randomness } from '../../policy/platform.ts'
 import type { Sealer } from '../authority/sealing.ts'
 import type { VapidKeys } from '../foundation/ports.ts'
@@ -36,17 +36,26 @@ export function keysOf(secret: Uint8Array): VapidKeys {
 }
 
 /**
- * `Authorization` of a request to a push service. The token is valid for 12 h.
+ * `Authorization` of a request to a push service (RFC 8292 §3). The token is valid for 12 h. web-push would compare this
+ * time with the machine's clock instead of `nowMs`.
  *
  * @param sub Contact of the sender: an `https:` or `mailto:` address.
  */
-export function vapidHeader(
+export async function vapidHeader(
   { publicKey, privateKey }: VapidKeys,
   endpoint: string,
   sub: string,
   nowMs: number,
-): string {
-  const exp = Math.floor(nowMs / 1_000) + LIFE_S
-  const { origin } = new URL(endpoint)
-  return webPush.getVapidHeaders(origin, sub, publicKey, privateKey, CONTENT_ENCODING, exp).Authorization
+): Promise<string> {
+  const point = Buffer.from(publicKey, 'base64url')
+  const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((half) => half.toString('base64url'))
+  // Node.js leaves out leading zeros of a private key.
+  const d = Buffer.from(privateKey, 'base64url').toString('hex').padStart(64, '0')
+  const jwk = { kty: 'EC', crv: 'P-256', x: x ?? '', y: y ?? '', d: Buffer.from(d, 'hex').toString('base64url') }
+  const token = await new SignJWT({ sub })
+    .setProtectedHeader({ typ: 'JWT', alg: 'ES256' })
+    .setAudience(new URL(endpoint).origin)
+    .setExpirationTime(Math.floor(nowMs / 1_000) + LIFE_S)
+    .sign(createPrivateKey({ format: 'jwk', key: jwk }))
+  return `vapid t=${token}, k=${publicKey}`
 }

@@ -35,7 +35,7 @@ describe('mutants of the API', () => {
       'unhandled-exception',
       'account-package-not-checked',
     ]
-    const { code, stdout } = await runFuzzer(['--bugs', '--requests', '20000', '--only', wanted.join(), '--jobs', '2'])
+    const { code, stdout } = await runFuzzer(['--bugs', '--requests', '40000', '--only', wanted.join(), '--jobs', '2'])
     expect([code, stdout]).toEqual([0, expect.stringContaining('4 of 4 mutants were found')])
   })
 })

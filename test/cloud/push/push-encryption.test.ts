@@ -35,7 +35,7 @@ it('the VAPID header contains a token that `jose` verifies for 12 hours', async 
   const keys = keysOf(pair.getPrivateKey())
   const sub = 'https://shop.example'
   const nowMs = Date.parse('2026-11-20T09:00:00Z')
-  const header = vapidHeader(keys, ENDPOINT, sub, nowMs)
+  const header = await vapidHeader(keys, ENDPOINT, sub, nowMs)
   const verify = (now: number) => verifyVapid(header, keys.publicKey, 'https://push.example', new Date(now))
   expect(await verify(nowMs)).toMatchObject({ aud: 'https://push.example', exp: nowMs / 1_000 + 43_200, sub })
   await expect(verify(nowMs + 43_201_000)).rejects.toThrow('exp')
