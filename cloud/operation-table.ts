@@ -48,6 +48,7 @@ import {
   verifyPickupCode,
 } from './click-and-collect/operations.ts'
 import { getLoyaltyAnalytics } from './loyalty/analytics-operations.ts'
+import { issueLoyaltyCard } from './loyalty/card-operations.ts'
 import { addLoyaltyPoints, loyaltyCheckIn, redeemLoyaltyPoints } from './loyalty/points-operations.ts'
 import {
   createLoyaltyProgram,
@@ -220,6 +221,7 @@ export const OPERATIONS = {
   addLoyaltyPoints,
   redeemLoyaltyPoints,
   loyaltyCheckIn,
+  issueLoyaltyCard,
   checkIn,
   startCheckout,
   completeTestCheckout,

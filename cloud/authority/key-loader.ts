@@ -27,7 +27,7 @@ export interface TenantKeys {
   /** Current time epoch. Agents ignore signed times of earlier epochs. */
   readonly timeEpoch: number
   readonly keySet: SignedKeySet
-  /** Secret that derives receipt identities from purchases. */
+  /** Secret that derives receipt identities from purchases, and codes of loyalty cards from members. */
   readonly receiptSecret: Uint8Array
 }
 

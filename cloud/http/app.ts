@@ -13,6 +13,7 @@ import { checkoutRoutes } from './checkout.ts'
 import { apiDocuments } from './docs/documents.ts'
 import { imageRoutes } from './images.ts'
 import { JSON_HEADERS } from './json-headers.ts'
+import { loyaltyCardRoute } from './loyalty-card.ts'
 import { jwksRoutes } from './jwks.ts'
 import { notificationRoutes } from './payment-notifications.ts'
 import { PublicAccess } from './public-access.ts'
@@ -58,6 +59,7 @@ export function createApp(
   jwksRoutes(app, database, access)
   brokerLoginRoute(app, database, services, access)
   receipts.addPages(app)
+  loyaltyCardRoute(app, database, services, readers, access)
   imageRoutes(app, services.images, (c) => access.isTooFast(c, 'image ', IMAGE_ALLOWANCE))
   checkoutRoutes(app, database, services, readers, (c) => access.isTooFast(c, 'checkout '))
   templateRoutes(app)

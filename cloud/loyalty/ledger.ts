@@ -37,7 +37,14 @@ export interface Moved {
 export async function enrol(scope: Scope, { row }: Program, userId: string, source: EarningSource): Promise<boolean> {
   const { db, nowMs } = scope
   const member = { program_id: row.program_id, user_id: userId, balance: 0, month: monthOf(nowMs), enrolled_ms: nowMs }
-  const isNew = await enrolMember(db, { ...member, last_qr_ms: null, last_visit_ms: null, next_expiry_ms: null })
+  const isNew = await enrolMember(db, {
+    ...member,
+    last_qr_ms: null,
+    last_visit_ms: null,
+    next_expiry_ms: null,
+    card_number: 0,
+    card_hash: null,
+  })
   if (isNew)
     scope.emit({
       type: 'loyalty.enrollment',

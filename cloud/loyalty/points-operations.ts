@@ -6,11 +6,12 @@ import { refundsOf } from '../purchases/refund-queries.ts'
 import { unrefundedCent } from '../purchases/refunds.ts'
 import { purchaseOfCaller } from '../purchases/purchase-of-caller.ts'
 import { checkInCustomer, type CheckIn } from './check-in.ts'
+import { memberOfRequest } from './card.ts'
 import { earn, redeem, type Earning } from './ledger.ts'
 import { assertActive, programOfCaller } from './program-of-caller.ts'
 import { amountOf, earnedByPurchase, tierOf, unitsOf, type Program } from './program.ts'
 import { findEarned } from './queries.ts'
-import { Amount, EARNING_SOURCES, UserId } from './schema.ts'
+import { Amount, CardCode, EARNING_SOURCES, UserId } from './schema.ts'
 import { rolesFrom } from '../foundation/roles.ts'
 
 const Movement = {
@@ -42,12 +43,13 @@ export const addLoyaltyPoints = operation({
   description:
     'Credits an `amount`, or the amount that a paid purchase (`purchaseId`) earns by the rules of the program. ' +
     'Refunded parts of the purchase earn nothing. A transaction earns once per program; repeated calls return the ' +
-    'first result.',
+    'first result. Send `userId` or `cardCode`.',
   changes: true,
   refusals: ['program_inactive', 'transaction_used', 'purchase_not_paid', 'nothing_earned'],
   request: z.strictObject({
     programId: Id,
-    userId: UserId,
+    userId: UserId.optional(),
+    cardCode: CardCode.optional(),
     amount: Amount.optional(),
     purchaseId: Id.optional(),
     source: z.enum(EARNING_SOURCES).optional().describe('Default `scan_and_go` with a purchase, else `manual`.'),
@@ -69,9 +71,10 @@ export const addLoyaltyPoints = operation({
     'loyalty.checkin_earned',
   ],
   async run(call, input) {
-    const { programId, userId, purchaseId } = input
+    const { programId, purchaseId } = input
     const { program } = await programOfCaller(call, programId)
     assertActive(program)
+    const userId = await memberOfRequest(call, program, input)
     if (purchaseId !== undefined && input.transactionId !== undefined && input.transactionId !== purchaseId)
       throw invalid('transactionId', 'differs from purchaseId')
     const earned = await toAdd(call, program, input)
@@ -125,10 +128,17 @@ export const redeemLoyaltyPoints = operation({
   minimumPackage: 'GO',
   roles: rolesFrom('associate'),
   summary: 'Redeems points, stamps or cashback of a customer, for a reward or as an amount.',
-  description: 'The balance never falls below 0: the operation fails with 409 `balance_too_low`.',
+  description:
+    'The balance never falls below 0: the operation fails with 409 `balance_too_low`. Send `userId` or `cardCode`.',
   changes: true,
   refusals: ['balance_too_low'],
-  request: z.strictObject({ programId: Id, userId: UserId, rewardId: Id.optional(), amount: Amount.optional() }),
+  request: z.strictObject({
+    programId: Id,
+    userId: UserId.optional(),
+    cardCode: CardCode.optional(),
+    rewardId: Id.optional(),
+    amount: Amount.optional(),
+  }),
   response: z.strictObject({
     ...Movement,
     transactionId: z.string(),
@@ -137,8 +147,9 @@ export const redeemLoyaltyPoints = operation({
   }),
   example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17', amount: 10 },
   emits: ['loyalty.points_redeemed', 'loyalty.tier_changed'],
-  async run(call, { programId, userId, rewardId, amount }) {
+  async run(call, { programId, rewardId, amount, ...input }) {
     const { program } = await programOfCaller(call, programId)
+    const userId = await memberOfRequest(call, program, input)
     const reward = rewardId === undefined ? undefined : program.rewards.find((each) => each.rewardId === rewardId)
     if (rewardId !== undefined && !reward) throw notFound('reward')
     if (reward === undefined && amount === undefined)

@@ -97,6 +97,37 @@ export async function findMember(db: Db, programId: string, userId: string): Pro
   return row
 }
 
+const memberByCard = prepared((db, p: { cardHash: string }) =>
+  db.selectFrom('loyalty_member').selectAll().where('card_hash', '=', p.cardHash),
+)
+
+/** Member of any tenant whose card has this hash. */
+export async function findMemberByCard(db: Db, cardHash: string): Promise<LoyaltyMemberRow | undefined> {
+  const [row] = await memberByCard(db, { cardHash })
+  return row
+}
+
+/** Program of a member of any tenant. */
+export function programOfMember(
+  db: Db,
+  { program_id }: Pick<LoyaltyMemberRow, 'program_id'>,
+): Promise<LoyaltyProgramRow | undefined> {
+  return db.selectFrom('loyalty_program').selectAll().where('program_id', '=', program_id).executeTakeFirst()
+}
+
+/** Stores the card of a member. It replaces the card before. */
+export async function saveCard(
+  db: Db,
+  { program_id, user_id, card_number, card_hash }: LoyaltyMemberRow,
+): Promise<void> {
+  await db
+    .updateTable('loyalty_member')
+    .set({ card_number, card_hash })
+    .where('program_id', '=', program_id)
+    .where('user_id', '=', user_id)
+    .execute()
+}
+
 /** Inserts a member. Returns false if the customer is already a member. */
 export async function enrolMember(db: Db, member: LoyaltyMemberRow): Promise<boolean> {
   const made = await db

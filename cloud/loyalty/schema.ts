@@ -22,6 +22,9 @@ const Threshold = z.number().min(0).max(AMOUNT_LIMIT).describe('Points, stamps, 
 
 export const UserId = text(128).describe('The customer, by your own id.')
 
+/** Code of a loyalty card. Readers may send the whole text of its QR code. */
+export const CardCode = text(400).describe('Code of the loyalty card of the customer, or the text of its QR code.')
+
 const RewardId = z.string().regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 printable characters without spaces')
 const RewardInput = z.strictObject({
   rewardId: RewardId.optional().describe('Generated if omitted.'),

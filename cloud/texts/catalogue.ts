@@ -16,6 +16,10 @@ export interface Formats {
   money(cents: number): string
   /** Day and time in the time zone of the stores. */
   moment(ms: number): string
+  /** Day in the time zone of the stores. */
+  day(ms: number): string
+  /** A whole number. */
+  count(n: number): string
   /** Time of day. */
   clock(ms: number): string
   /** Weight and price per kilogram. */
@@ -34,12 +38,16 @@ function formats({ locale }: Texts): Formats {
   const euros = new Intl.NumberFormat(locale, { style: 'currency', currency: 'EUR' })
   const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone })
   const clock = new Intl.DateTimeFormat(locale, { timeStyle: 'short', timeZone })
+  const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone })
+  const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 })
   const decimals = (digits: number) =>
     new Intl.NumberFormat(locale, { minimumFractionDigits: digits, maximumFractionDigits: digits })
   const [kilograms, price] = [decimals(3), decimals(2)]
   return {
     money: (cents) => euros.format(cents / 100),
     moment: (ms) => moment.format(ms),
+    day: (ms) => day.format(ms),
+    count: (n) => whole.format(n),
     clock: (ms) => clock.format(ms),
     weight: (grams, centsPerKg) => `${kilograms.format(grams / 1_000)} kg x ${price.format(centsPerKg / 100)} EUR/kg`,
   }

@@ -9,6 +9,10 @@ export const de: Texts = {
       what: 'Diesen Beleg gibt es nicht',
       todo: 'Bitte scannen Sie den ganzen QR-Code noch einmal. Hilft das nicht, zeigen Sie ihn bitte dem Personal.',
     },
+    noCard: {
+      what: 'Diese Kundenkarte gibt es nicht',
+      todo: 'Bitte öffnen Sie Ihre Karte noch einmal in der App des Geschäfts. Hilft das nicht, fragen Sie bitte das Personal.',
+    },
     notFound: {
       what: 'Diese Seite gibt es nicht',
       todo: 'Bitte prüfen Sie die Adresse, oder scannen Sie den QR-Code noch einmal. Hilft das nicht, fragen Sie bitte das Personal.',
@@ -65,6 +69,26 @@ export const de: Texts = {
     qr: 'QR-Code dieses Belegs',
     expired: 'Der QR-Code dieses Belegs galt 24 Stunden. Für gesicherte Ware wenden Sie sich bitte an das Personal.',
     noFiscalEvidence: 'Kein steuerlicher Nachweis',
+  },
+
+  loyaltyCard: {
+    title: 'Kundenkarte',
+    show: 'Zeigen Sie diesen Code an der Kasse.',
+    qr: 'QR-Code dieser Kundenkarte',
+    balance: {
+      stamps: (amount) => `${amount} Stempel`,
+      points: (amount, count) => `${amount} ${count === 1 ? 'Punkt' : 'Punkte'}`,
+      cashback: (amount) => `${amount} Guthaben`,
+    },
+    level: 'Stufe',
+    next: (missing, reward) => `Noch ${missing} bis: ${reward}`,
+    rewards: 'Prämien',
+    reward: 'Prämie',
+    cost: 'Kosten',
+    ready: 'Liegt für Sie bereit',
+    expires: (date) => `Ein Teil davon verfällt am ${date}.`,
+    inactive: 'Dieses Programm ist beendet. Ihr Guthaben können Sie noch einlösen.',
+    keep: 'Behalten Sie diese Adresse für sich: Wer sie kennt, kann Ihre Karte vorzeigen.',
   },
 
   checkout: {

@@ -9,6 +9,10 @@ export const en: Texts = {
       what: 'This receipt does not exist',
       todo: 'Please scan the whole QR code again. If that does not help, show it to the staff.',
     },
+    noCard: {
+      what: 'This loyalty card does not exist',
+      todo: 'Please open your card in the app of the store again. If that does not help, ask the staff.',
+    },
     notFound: {
       what: 'This page does not exist',
       todo: 'Please check the address, or scan the QR code again. If that does not help, ask the staff.',
@@ -65,6 +69,26 @@ export const en: Texts = {
     qr: 'QR code of this receipt',
     expired: 'The QR code of this receipt was valid for 24 hours. For goods with a security tag, please ask the staff.',
     noFiscalEvidence: 'Not a fiscal receipt',
+  },
+
+  loyaltyCard: {
+    title: 'Loyalty card',
+    show: 'Show this code at the till.',
+    qr: 'QR code of this loyalty card',
+    balance: {
+      stamps: (amount, count) => `${amount} ${count === 1 ? 'stamp' : 'stamps'}`,
+      points: (amount, count) => `${amount} ${count === 1 ? 'point' : 'points'}`,
+      cashback: (amount) => `${amount} cashback`,
+    },
+    level: 'Level',
+    next: (missing, reward) => `${missing} until: ${reward}`,
+    rewards: 'Rewards',
+    reward: 'Reward',
+    cost: 'Costs',
+    ready: 'Ready for you',
+    expires: (date) => `Some of this expires on ${date}.`,
+    inactive: 'This program has ended. You can still spend your balance.',
+    keep: 'Keep this address to yourself: who has it can show your card.',
   },
 
   checkout: {

@@ -10,6 +10,7 @@ export interface Advice {
 /** Failures that have a page. */
 export type Problem =
   | 'noReceipt'
+  | 'noCard'
   | 'notFound'
   | 'needsKey'
   | 'notAllowed'
@@ -50,6 +51,23 @@ export interface Texts {
     qr: string
     expired: string
     noFiscalEvidence: string
+  }
+
+  loyaltyCard: {
+    title: string
+    show: string
+    qr: string
+    /** Balance; `amount` is formatted, `count` chooses the plural. */
+    balance: Record<'stamps' | 'points' | 'cashback', (amount: string, count: number) => string>
+    level: string
+    next: (missing: string, reward: string) => string
+    rewards: string
+    reward: string
+    cost: string
+    ready: string
+    expires: (date: string) => string
+    inactive: string
+    keep: string
   }
 
   checkout: {

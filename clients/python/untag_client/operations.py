@@ -59,7 +59,8 @@ AddLoyaltyPointsRequest = TypedDict(
     "AddLoyaltyPointsRequest",
     {
         "programId": str,
-        "userId": str,
+        "userId": NotRequired[str],
+        "cardCode": NotRequired[str],
         "amount": NotRequired[float],
         "purchaseId": NotRequired[str],
         "source": NotRequired[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect", "manual"]],
@@ -3736,6 +3737,28 @@ InviteUserResponse = TypedDict(
     },
 )
 
+IssueLoyaltyCardRequest = TypedDict(
+    "IssueLoyaltyCardRequest",
+    {
+        "programId": str,
+        "userId": str,
+        "renew": NotRequired[bool],
+    },
+)
+
+IssueLoyaltyCardResponse = TypedDict(
+    "IssueLoyaltyCardResponse",
+    {
+        "success": Literal[True],
+        "programId": str,
+        "userId": str,
+        "cardCode": str,
+        "url": str,
+        "imageBase64": str,
+        "enrolled": bool,
+    },
+)
+
 LoyaltyCheckInRequest = TypedDict(
     "LoyaltyCheckInRequest",
     {
@@ -4077,7 +4100,8 @@ RedeemLoyaltyPointsRequest = TypedDict(
     "RedeemLoyaltyPointsRequest",
     {
         "programId": str,
-        "userId": str,
+        "userId": NotRequired[str],
+        "cardCode": NotRequired[str],
         "rewardId": NotRequired[str],
         "amount": NotRequired[float],
     },
@@ -6992,6 +7016,7 @@ CHANGING = frozenset((
     "insertProduct",
     "insertStore",
     "inviteUser",
+    "issueLoyaltyCard",
     "loyaltyCheckIn",
     "markPurchaseCancelled",
     "moveReceiptHome",
@@ -7871,6 +7896,15 @@ class SyncOperations:
         return cast(
             "InviteUserResponse",
             self.call("inviteUser", request, idempotency_key=idempotency_key),
+        )
+
+    def issueLoyaltyCard(
+        self, request: "IssueLoyaltyCardRequest", *, idempotency_key: Optional[str] = None
+    ) -> "IssueLoyaltyCardResponse":
+        "Returns the loyalty card of a customer: a page with balance, rewards and QR code."
+        return cast(
+            "IssueLoyaltyCardResponse",
+            self.call("issueLoyaltyCard", request, idempotency_key=idempotency_key),
         )
 
     def loyaltyCheckIn(
@@ -9309,6 +9343,15 @@ class AsyncOperations:
         return cast(
             "InviteUserResponse",
             await self.call("inviteUser", request, idempotency_key=idempotency_key),
+        )
+
+    async def issueLoyaltyCard(
+        self, request: "IssueLoyaltyCardRequest", *, idempotency_key: Optional[str] = None
+    ) -> "IssueLoyaltyCardResponse":
+        "Returns the loyalty card of a customer: a page with balance, rewards and QR code."
+        return cast(
+            "IssueLoyaltyCardResponse",
+            await self.call("issueLoyaltyCard", request, idempotency_key=idempotency_key),
         )
 
     async def loyaltyCheckIn(

@@ -27,6 +27,10 @@ export interface LoyaltyMemberRow {
   last_qr_ms: number | null
   last_visit_ms: number | null
   next_expiry_ms: number | null
+  /** Number of cards that were issued to the member. Only the last one is valid. */
+  card_number: number
+  /** SHA-256 of the code of the valid card, hex. */
+  card_hash: string | null
 }
 
 /** Monthly sum of the entries of one kind, signed; kind `join` counts new members. */

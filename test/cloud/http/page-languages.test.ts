@@ -69,6 +69,20 @@ describe('the pages of the cloud', () => {
       200,
       await receipt(({ transactionId }) => shop.ok('markPurchaseCancelled', { purchaseId: transactionId })),
     )
+    const { programId } = await shop.ok('createLoyaltyProgram', {
+      storeId: shop.storeId,
+      name: '?',
+      type: 'stamps',
+      rewards: [
+        { name: '??', cost: 1 },
+        { name: '???', cost: 5 },
+      ],
+      pointsValidMonths: 3,
+    })
+    const card = await shop.ok('issueLoyaltyCard', { programId, userId: 'shopper-1' })
+    await shop.ok('addLoyaltyPoints', { programId, cardCode: card.cardCode, amount: 2 })
+    pages['loyalty card'] = expected(200, `/l/${card.cardCode}`)
+    pages['unknown loyalty card'] = expected(404, '/L/NOTHING')
     const { zoneId } = await shop.ok('createZone', { storeId: shop.storeId, name: 'Obst' })
     const { url, requestId } = await shop.ok('requestAssistance', { zoneId })
     const answered = await shop.ok('requestAssistance', { zoneId })

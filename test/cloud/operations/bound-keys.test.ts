@@ -31,6 +31,7 @@ type Names = Record<
   | 'orderId'
   | 'pickupCode'
   | 'programId'
+  | 'cardCode'
   | 'rewardId'
   | 'checkInCode'
   | 'webhookId'
@@ -150,8 +151,11 @@ const REQUESTS: readonly (readonly [operation: string, body: (of: Names, own: Na
       'addLoyaltyPoints',
       (of, own) => ({ programId: own.programId, userId: 'u', purchaseId: of.purchaseId, transactionId: of.purchaseId }),
     ],
+    ['addLoyaltyPoints', (of, own) => ({ programId: own.programId, cardCode: of.cardCode, amount: 1 })],
     ['redeemLoyaltyPoints', (of) => ({ programId: of.programId, userId: 'u', amount: 1 })],
+    ['redeemLoyaltyPoints', (of, own) => ({ programId: own.programId, cardCode: of.cardCode, amount: 1 })],
     ['redeemLoyaltyPoints', (of, own) => ({ programId: own.programId, userId: 'u', rewardId: of.rewardId })],
+    ['issueLoyaltyCard', (of) => ({ programId: of.programId, userId: 'u' })],
     ['loyaltyCheckIn', (of) => ({ programId: of.programId, userId: 'u', method: 'qr_checkin', code: 'x' })],
     [
       'loyaltyCheckIn',
@@ -628,6 +632,7 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
     rewards: [{ name: 'Kaffee', cost: 10 }],
   })
   await ok('addLoyaltyPoints', { programId, userId: 'u', amount: 100 })
+  const { cardCode } = await ok('issueLoyaltyCard', { programId, userId: 'u' })
   const { zoneId } = await ok('createZone', { storeId, name: 'Herren' })
   const { requestId } = await ok('requestAssistance', { zoneId, message: 'Hallo?' })
   const { keyId } = await ok('createApiKey', { kind: 'secret', name: 'Kasse', storeIds: [storeId] })
@@ -674,6 +679,7 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
     orderId,
     pickupCode,
     programId,
+    cardCode,
     rewardId: rewards[0].rewardId,
     checkInCode,
     webhookId,

@@ -125,6 +125,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   getLoyaltyAnalytics: ({ storeId }) => ({ storeId }),
   addLoyaltyPoints: ({ programId }) => ({ programId, userId: 'shopper-1', amount: 1 }),
   redeemLoyaltyPoints: ({ programId }) => ({ programId, userId: 'shopper-1', amount: 1 }),
+  issueLoyaltyCard: ({ programId }) => ({ programId, userId: 'shopper-1' }),
   loyaltyCheckIn: ({ programId }) => ({ programId, userId: 'shopper-1', method: 'qr_checkin', code: 'x' }),
   checkIn: ({ storeId }) => ({ storeId }),
   startCheckout: ({ products }) => ({ sessionId: 'ses_x', items: [{ ean: products[0].ean, quantity: 1 }] }),

@@ -23,6 +23,7 @@ export function pageRequest(scene: Scene): HttpRequest {
   const { chance } = scene
   const token = name(chance, known(scene, 'receiptToken'))
   const zone = name(chance, known(scene, 'zon'))
+  const card = name(chance, known(scene, 'cardCode'))
   const checkout = name(chance, known(scene, 'checkoutUrl')?.split('/').at(-1))
   const ticket = name(chance, known(scene, 'url')?.split('/').at(-1))
   const store = name(chance, scene.party.storeIds[0])
@@ -41,6 +42,8 @@ export function pageRequest(scene: Scene): HttpRequest {
       ...get(`${API}/getReceiptFromToken?token=${token}`),
       headers: { accept: chance.one(['text/html', 'text/plain']) },
     },
+    get(`/L/${card}`),
+    get(`/l/${card}?lang=${name(chance, 'de')}`),
     get(`/checkout/${checkout}`),
     post(`/checkout/${checkout}`, `result=${chance.one(['paid', 'declined', 'x'])}`),
     get(`/z/${zone}`),

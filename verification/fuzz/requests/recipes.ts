@@ -109,6 +109,11 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     amount: 25,
     transactionId: `till-${scene.count()}`,
   }),
+  issueLoyaltyCard: async (scene) => ({
+    programId: await knownOrNew(scene, 'loy'),
+    userId: shopper(scene),
+    renew: scene.chance.happens(0.3),
+  }),
   redeemLoyaltyPoints: async (scene) => {
     const programId = await knownOrNew(scene, 'loy')
     const userId = shopper(scene)

@@ -13,7 +13,8 @@ export const LOYALTY: readonly string[] = [
   `CREATE TABLE loyalty_member (
     program_id text NOT NULL REFERENCES loyalty_program (program_id), user_id text NOT NULL, balance bigint NOT NULL,
     month text NOT NULL, enrolled_ms bigint NOT NULL, last_qr_ms bigint, last_visit_ms bigint, next_expiry_ms bigint,
-    PRIMARY KEY (program_id, user_id))`,
+    card_number bigint NOT NULL, card_hash text, PRIMARY KEY (program_id, user_id))`,
+  `CREATE UNIQUE INDEX loyalty_member_by_card ON loyalty_member (card_hash)`,
   `CREATE INDEX loyalty_member_by_expiry ON loyalty_member (next_expiry_ms)`,
   `CREATE TABLE loyalty_entry (
     entry_id text PRIMARY KEY, tenant text NOT NULL, program_id text NOT NULL, user_id text NOT NULL, kind text NOT NULL,

@@ -1,0 +1,71 @@
+import { qrPngBase64 } from '../foundation/qr-code.ts'
+import type { Card } from '../loyalty/card.ts'
+import { tierOf } from '../loyalty/program.ts'
+import { Page, type PageContext } from './page.tsx'
+
+interface CardView extends Omit<Card, 'code'> {
+  /** Address of this page. */
+  url: string
+  sandbox: boolean
+  reader: PageContext
+}
+
+/** Page of a loyalty card: code for the till, balance, the next reward, and all rewards. */
+export function LoyaltyCardPage({ member, program, store, url, sandbox, reader }: CardView) {
+  const { texts, formats } = reader
+  const t = texts.loyaltyCard
+  const { balance, next_expiry_ms: expiresMs } = member
+  const unit = program.type === 'stamps' || program.type === 'cashback' ? program.type : 'points'
+  const amount = (units: number) => (unit === 'cashback' ? formats.money(units) : formats.count(units))
+  const inWords = (units: number) => t.balance[unit](amount(units), units)
+  const tier = tierOf(program, balance)
+  const next = program.rewards.find(({ cost }) => cost > balance)
+  return (
+    <Page title={`${program.row.name}, ${store.trading_name}`} reader={reader} sandbox={sandbox}>
+      <p class="soft">
+        {t.title} · {store.trading_name}
+      </p>
+      <h1>{program.row.name}</h1>
+      <p class="balance">{inWords(balance)}</p>
+      {tier === undefined ? null : (
+        <p>
+          <span class="soft">{t.level}:</span> {tier.name}
+        </p>
+      )}
+      {next === undefined ? null : (
+        <p>
+          <label for="next">{t.next(inWords(next.cost - balance), next.name)}</label>
+          <progress id="next" max={next.cost} value={Math.max(0, balance)} />
+        </p>
+      )}
+      {program.row.is_active === 1 ? null : <p>{t.inactive}</p>}
+      <img src={`data:image/png;base64,${qrPngBase64(url)}`} alt={t.qr} width="260" height="260" />
+      <p>{t.show}</p>
+      {program.rewards.length === 0 ? null : (
+        <>
+          <h2>{t.rewards}</h2>
+          <table>
+            <thead>
+              <tr>
+                <th>{t.reward}</th>
+                <th class="n">{t.cost}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {program.rewards.map(({ name, cost }) => (
+                <tr>
+                  <td>
+                    {name} {cost <= balance ? <span class="tag">{t.ready}</span> : null}
+                  </td>
+                  <td class="n">{amount(cost)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </>
+      )}
+      {expiresMs === null || balance === 0 ? null : <p class="soft">{t.expires(formats.day(expiresMs))}</p>}
+      <p class="soft">{t.keep}</p>
+    </Page>
+  )
+}
