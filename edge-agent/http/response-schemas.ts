@@ -51,6 +51,13 @@ const Order = z.strictObject({
   note: z.string().optional(),
 })
 
+const Goods = z
+  .array(
+    z.strictObject({ category: z.string(), brand: z.string(), priceCent: Count, quantity: Count }).describe('Units.'),
+  )
+  .optional()
+  .describe('Goods of the receipt that are not released yet; category and brand may be empty. Absent if unknown.')
+
 export const ScanResult = z
   .union([
     z.strictObject({
@@ -62,11 +69,12 @@ export const ScanResult = z
         .string()
         .optional()
         .describe('SHA-256 of its small picture, base64url; the agent serves it at /pictures/{picture}.webp.'),
+      next: Goods,
       alarmId: z.string().optional().describe('Id of a gate alarm, for handleAlarm.'),
     }),
     z.strictObject({ kind: z.literal('operator'), name: z.string() }).describe('An operator signed in.'),
     z
-      .strictObject({ kind: z.literal('receipt'), left: Count })
+      .strictObject({ kind: z.literal('receipt'), left: Count, next: Goods })
       .describe('A receipt that covers the tags that follow. left: units that are not released yet.'),
     z.strictObject({
       kind: z.literal('alarm'),

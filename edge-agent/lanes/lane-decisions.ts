@@ -6,7 +6,7 @@ import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import { findByTag } from '../items/find-item.ts'
 import type { Replica } from '../items/replica.ts'
 import type { GateRequests } from './gate/gate-requests.ts'
-import { unusedRights, type ReceiptParts } from './unused-rights.ts'
+import { goodsOf, unusedRights, type Goods, type ReceiptParts } from './unused-rights.ts'
 
 export interface LaneDecisionsParts extends ReceiptParts {
   items: Pick<Replica, 'find'>
@@ -52,6 +52,16 @@ export class LaneDecisions {
     const mayBeReceipt = receipt !== undefined && first.reason !== undefined && RECEIPT_REASONS.has(first.reason)
     const status = mayBeReceipt && findByTag(this.#parts.items, withoutReceipt.identifiers)?.status
     return status === 'paid' || status === 'picked_up' ? this.decide(withoutReceipt) : first
+  }
+
+  /**
+   * Goods of the request's receipt that are still to be released. Empty if this agent does not know them: it does not
+   * know the units that other agents released, so their number must fit the answer.
+   */
+  goodsLeft({ receipt, action }: AuthorizeRequest, { authorized, remaining }: AuthorizeAnswer): Goods[] {
+    if (!authorized || remaining === 0 || receipt === undefined || rightClassOf(action) !== 'release') return []
+    const rest = unusedRights(this.#parts, receipt, 'release')
+    return rest?.unused.length === remaining ? goodsOf(rest) : []
   }
 
   /** Resolves when all running decisions are stored with their outcomes. */

@@ -17,8 +17,8 @@ import type { LaneOperators } from './lane-operators.ts'
 import { sessionFor, type LaneState } from './lane-state.ts'
 import type { LaneStates } from './lane-states.ts'
 import type { Operators } from './operators.ts'
-import type { ScanOrigin, ScanResult } from './scan-result.ts'
-import { unusedRights, type ReceiptParts } from './unused-rights.ts'
+import { receiptResult, type ScanOrigin, type ScanResult } from './scan-result.ts'
+import { unusedRights, type ReceiptParts, type UnusedRights } from './unused-rights.ts'
 
 export interface LaneReaderParts extends ReceiptParts {
   platform: Pick<Platform, 'clock'>
@@ -80,8 +80,8 @@ export class LaneReader {
     if (scanned.kind === 'unknown' && tagId === undefined) return notUnderstood('unknown_code')
     const base = baseOf(deviceId, device, operatorId ?? operators.peek(session)?.operatorId)
     if (scanned.kind === 'receipt') {
-      const left = this.#rememberReceipt(deviceId, device, scanned.text)
-      if (left !== undefined) return { result: { kind: 'receipt', left } }
+      const rest = this.#rememberReceipt(deviceId, device, scanned.text)
+      if (rest) return { result: receiptResult(rest) }
     }
     const presented = tagId === undefined ? this.#presented(scanned, state, base.action) : { identifiers: { tagId } }
     return { request: { ...base, ...presented } }
@@ -109,13 +109,13 @@ export class LaneReader {
     return isOnlyCode ? notUnderstood('needs_connection') : undefined
   }
 
-  /** Remembers a receipt. If the device reads the tags after the receipt, returns the number of unused units. */
-  #rememberReceipt(deviceId: string, device: DeviceFacts | undefined, text: string): number | undefined {
+  /** Remembers a receipt. If the device reads the tags after the receipt, returns the unused units. */
+  #rememberReceipt(deviceId: string, device: DeviceFacts | undefined, text: string): UnusedRights | undefined {
     const { states, platform, onReceipt } = this.#parts
     states.of(deviceId).receipt = { text, atMs: platform.clock.elapsed() }
     const rest = device && releasesByTag(device) ? unusedRights(this.#parts, text, 'release') : undefined
     onReceipt(deviceId)
-    return rest?.unused.length
+    return rest
   }
 
   #presented(

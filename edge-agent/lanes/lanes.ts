@@ -105,11 +105,7 @@ export class Lanes {
     const result =
       'result' in read
         ? read.result
-        : decisionResult(
-            this.#parts.items,
-            read.request,
-            await this.#decisions.decideWithOrWithoutReceipt(read.request),
-          )
+        : this.#resultOf(read.request, await this.#decisions.decideWithOrWithoutReceipt(read.request))
     this.#parts.onResult(deviceId, result)
     return result
   }
@@ -117,7 +113,7 @@ export class Lanes {
   /** Decides a request of a page or program. At a gate, also switches the lights and the siren. */
   async request(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const answer = await this.#decisions.decide(request)
-    this.#parts.onResult(request.deviceId, decisionResult(this.#parts.items, request, answer))
+    this.#parts.onResult(request.deviceId, this.#resultOf(request, answer))
     return answer
   }
 
@@ -166,12 +162,16 @@ export class Lanes {
     try {
       const request = this.#reader.readTag(deviceId, tag, tagTechnology)
       const answer = await this.#decisions.decideWithOrWithoutReceipt(request)
-      this.#parts.onResult(deviceId, decisionResult(this.#parts.items, request, answer))
+      this.#parts.onResult(deviceId, this.#resultOf(request, answer))
       return answer.authorized
     } catch (error) {
       this.#onFailure(deviceId, error, 'the decision about a tag failed')
       return false
     }
+  }
+
+  #resultOf(request: AuthorizeRequest, answer: AuthorizeAnswer): ScanResult {
+    return decisionResult(this.#parts.items, request, answer, this.#decisions.goodsLeft(request, answer))
   }
 
   #onFailure(deviceId: string, error: unknown, message: string): void {

@@ -4,6 +4,7 @@ import type { Replica } from '../items/replica.ts'
 import type { DeviceAlarm } from '../devices/devices.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
 import type { Caller } from './lane-state.ts'
+import { goodsOf, type Goods, type UnusedRights } from './unused-rights.ts'
 
 /** Origin of a scan. Empty for the device's own scanner. */
 export interface ScanOrigin {
@@ -20,14 +21,22 @@ export interface ScanOrigin {
 
 export type ScanResult =
   /**
-   * `item`: the tag or purchase line that the request named. `product`: name of its product. `picture`: hash of the product's
-   * small picture. `alarmId`: event of the
-   * gate alarm, which an operator may handle.
+   * `item`: the tag or purchase line that the request named. `product`: name of its product. `picture`: hash of the
+   * product's small picture. `next`: the goods of the receipt that are not released yet. `alarmId`: event of the gate
+   * alarm, which an operator may handle.
    */
-  | { kind: 'decision'; answer: AuthorizeAnswer; item?: string; product?: string; picture?: string; alarmId?: string }
+  | {
+      kind: 'decision'
+      answer: AuthorizeAnswer
+      item?: string
+      product?: string
+      picture?: string
+      next?: readonly Goods[]
+      alarmId?: string
+    }
   | { kind: 'operator'; name: string }
-  /** A receipt that covers the tags that follow. `left`: units that are not released yet. */
-  | { kind: 'receipt'; left: number }
+  /** A receipt that covers the tags that follow. `left`: units that are not released yet. `next`: their goods. */
+  | { kind: 'receipt'; left: number; next?: readonly Goods[] }
   /** An alarm of a device, without a request. */
   | { kind: 'alarm'; what: DeviceAlarm }
   /** The order of a pick-up code. */
@@ -44,11 +53,12 @@ export type ScanResult =
         | 'out_of_order'
     }
 
-/** Makes the result of a decision, with the tag or purchase line that the request names, and its product. */
+/** Makes the result of a decision, with the tag or purchase line that the request names, its product, and the goods that are left. */
 export function decisionResult(
   items: Pick<Replica, 'productOf' | 'pictureOf'>,
   { identifiers }: AuthorizeRequest,
   answer: AuthorizeAnswer,
+  next: readonly Goods[] = [],
 ): ScanResult {
   const named = ITEM_IDENTIFIER_KINDS.find((kind) => identifiers[kind] !== undefined)
   const item = named && identifiers[named]
@@ -61,5 +71,12 @@ export function decisionResult(
     ...(item !== undefined && { item }),
     ...(product !== undefined && { product }),
     ...(picture !== undefined && { picture }),
+    ...(next.length > 0 && { next }),
   }
+}
+
+/** Makes the result of a receipt at a device that reads the tags after it. */
+export function receiptResult(rest: UnusedRights): ScanResult {
+  const next = goodsOf(rest)
+  return { kind: 'receipt', left: rest.unused.length, ...(next.length > 0 && { next }) }
 }

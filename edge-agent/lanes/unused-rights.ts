@@ -1,4 +1,4 @@
-import type { ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
+import type { ReceiptClaims, UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { validationTime, type AgentClock } from '../trust/time/clock.ts'
@@ -35,4 +35,19 @@ export function unusedRights(
       ledger.claims.isFree(cti, rightClass, n, nowMs, false),
     ),
   }
+}
+
+/** Units of a receipt with the same facts. */
+export interface Goods extends UnitFacts {
+  readonly quantity: number
+}
+
+/** What people know about the unused units of a receipt, the most expensive first. Empty if the receipt has no facts. */
+export function goodsOf({ claims, unused }: UnusedRights): Goods[] {
+  const groups = new Map<string, Goods>()
+  for (const facts of unused.flatMap((n) => claims.facts?.[n] ?? [])) {
+    const key = JSON.stringify([facts.category, facts.brand, facts.priceCent])
+    groups.set(key, { ...facts, quantity: (groups.get(key)?.quantity ?? 0) + 1 })
+  }
+  return [...groups.values()].toSorted((a, b) => b.priceCent - a.priceCent)
 }

@@ -52,6 +52,7 @@ export function openStage(texts: Texts): Stage {
       writeOrHide('product', view.product)
       showPicture(view.product, view.picture)
       writeOrHide('left', view.left)
+      writeOrHide('next', view.next)
       writeOrHide('message', view.message)
       writeOrHide('advice', [view.advice, note].filter((part) => part !== '').join(' '))
       press = again ?? (() => undefined)
@@ -63,7 +64,7 @@ export function openStage(texts: Texts): Stage {
       // again.
       if (wasPressed && !button.hidden) button.focus()
       wasPressed = false
-      write('aloud', sentences([view.headline, view.product, view.left, view.message, view.advice, note]))
+      write('aloud', sentences([view.headline, view.product, view.left, view.next, view.message, view.advice, note]))
       write('last', `${texts.last(clockTime(now(), texts.language))}: ${view.headline}`)
       cancel = after(view.seconds * 1_000, idle)
     },

@@ -58,6 +58,7 @@ function fault({ what, todo }: Advice): ResultView {
     product: '',
     picture: '',
     left: '',
+    next: '',
     message: what,
     advice: todo,
     again: null,

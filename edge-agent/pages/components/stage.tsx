@@ -11,6 +11,7 @@ const EMPTY: ResultView = {
   product: '',
   picture: '',
   left: '',
+  next: '',
   message: '',
   advice: '',
   again: null,
@@ -52,6 +53,9 @@ export function Stage({ view, prompt, texts }: { view: StageView; prompt: Device
         </p>
         <p class="left" data-slot="left" hidden={result.left === ''}>
           {result.left}
+        </p>
+        <p class="message" data-slot="next" hidden={result.next === ''}>
+          {result.next}
         </p>
         <p class="message" data-slot="message" hidden={result.message === ''}>
           {result.message}

@@ -1,6 +1,6 @@
 import type { DenyReason, ItemStatus } from '../../../policy/vocabulary.ts'
 import type { Texts } from '../texts/texts.ts'
-import type { PageAnswer, PageOrder, PageResult } from './wire.ts'
+import type { PageAnswer, PageGoods, PageOrder, PageResult } from './wire.ts'
 
 /** granted ✓ · refused ✕ · staff: staff must come · unsure: staff must check · note: no decision */
 export type Tone = 'granted' | 'refused' | 'staff' | 'unsure' | 'note'
@@ -15,6 +15,8 @@ export interface ResultView {
   picture: string
   /** What is left: the number of labels that are still on, or the items of an order. '' if nothing is left. */
   left: string
+  /** The goods that are left, such as `2 × Jeans (€69.90)`. '' if unknown. */
+  next: string
   message: string
   advice: string
   /**
@@ -67,6 +69,9 @@ const ORDER_SECONDS = 60
 /** Time in which the shopper can present the next item, s. */
 const COUNTING_SECONDS = 30
 
+/** Kinds of goods that a result names at most. */
+const GOODS_LIMIT = 3
+
 /** Denials that an operator can approve. */
 const APPROVABLE: ReadonlySet<DenyReason> = new Set(['manual_assistance_required', 'authorization_outstanding'])
 
@@ -74,8 +79,13 @@ const APPROVABLE: ReadonlySet<DenyReason> = new Set(['manual_assistance_required
 export function resultView(result: PageResult, texts: Texts): ResultView | undefined {
   if (result.kind === 'operator') return undefined
   if (result.kind === 'decision')
-    return { ...decided(result.answer, texts), product: result.product ?? '', picture: result.picture ?? '' }
-  if (result.kind === 'receipt') return receipt(result.left, texts)
+    return {
+      ...decided(result.answer, texts),
+      product: result.product ?? '',
+      picture: result.picture ?? '',
+      next: nextGoods(result.next, texts),
+    }
+  if (result.kind === 'receipt') return { ...receipt(result.left, texts), next: nextGoods(result.next, texts) }
   if (result.kind === 'alarm')
     return view('staff', texts.callStaff, {
       message: texts.alarms[result.what].what,
@@ -91,6 +101,17 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
   })
 }
 
+/** The goods that are left, in words. A longer list ends with an ellipsis. */
+function nextGoods(goods: readonly PageGoods[] | undefined, texts: Texts): string {
+  if (!goods || goods.length === 0) return ''
+  const euros = new Intl.NumberFormat(texts.language, { style: 'currency', currency: 'EUR' })
+  const words = goods.slice(0, GOODS_LIMIT).map(({ category, brand, priceCent, quantity }) => {
+    const name = [brand, category].filter((part) => part !== '').join(' · ') || texts.item
+    return `${quantity} × ${name} (${euros.format(priceCent / 100)})`
+  })
+  return texts.stillOn([...words, ...(goods.length > GOODS_LIMIT ? ['…'] : [])].join(', '))
+}
+
 function decided(answer: PageAnswer, texts: Texts): ResultView {
   return answer.authorized ? granted(answer, texts) : refused(answer, texts)
 }
@@ -103,6 +124,7 @@ function view(tone: Tone, headline: string, more: Partial<ResultView>): ResultVi
     product: '',
     picture: '',
     left: '',
+    next: '',
     message: '',
     advice: '',
     again: null,

@@ -50,6 +50,14 @@ export interface PageAnswer {
   itemStatus?: ItemStatus
 }
 
+/** Units of a receipt with the same category, brand and price. Category and brand may be empty. */
+export interface PageGoods {
+  category: string
+  brand: string
+  priceCent: number
+  quantity: number
+}
+
 /** A click-and-collect order that a customer picks up. */
 export interface PageOrder {
   orderId: string
@@ -73,10 +81,21 @@ export type NotUnderstood =
   | 'out_of_order'
 
 export type PageResult =
-  /** `item`: the tag that the request named. `product`: name of its product. `picture`: hash of its picture. `alarmId`: id of a gate alarm. */
-  | { kind: 'decision'; answer: PageAnswer; item?: string; product?: string; picture?: string; alarmId?: string }
+  /**
+   * `item`: the tag that the request named. `product`: name of its product. `picture`: hash of its picture. `next`: goods
+   * of the receipt that are not released yet. `alarmId`: id of a gate alarm.
+   */
+  | {
+      kind: 'decision'
+      answer: PageAnswer
+      item?: string
+      product?: string
+      picture?: string
+      next?: readonly PageGoods[]
+      alarmId?: string
+    }
   | { kind: 'operator'; name: string }
-  | { kind: 'receipt'; left: number }
+  | { kind: 'receipt'; left: number; next?: readonly PageGoods[] }
   | { kind: 'alarm'; what: PageAlarm }
   | { kind: 'order'; order: PageOrder }
   | { kind: 'not_understood'; why: NotUnderstood }

@@ -139,6 +139,8 @@ export const de: Texts = {
     verify_item_status: 'Auskunft',
   },
   labelsLeft: (count) => `Noch ${plural(count, 'Etikett', 'Etiketten')}`,
+  stillOn: (goods) => `Als Nächstes: ${goods}`,
+  item: 'Artikel',
   progress: (done, total) => `${done} von ${total} Etiketten ab. Jetzt das nächste Teil.`,
   allDone: (count) => `Alle ${plural(count, 'Etikett', 'Etiketten')} erledigt.`,
   refused: 'Abgelehnt',

@@ -132,6 +132,8 @@ export const en: Texts = {
     verify_item_status: 'Information',
   },
   labelsLeft: (count) => `${plural(count, 'label', 'labels')} left`,
+  stillOn: (goods) => `Next: ${goods}`,
+  item: 'item',
   progress: (done, total) => `${done} of ${total} labels off. Now the next item.`,
   allDone: (count) => `All ${plural(count, 'label', 'labels')} done.`,
   refused: 'Refused',

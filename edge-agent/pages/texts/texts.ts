@@ -68,6 +68,10 @@ export interface Texts {
   busy: string
   granted: Record<ProtectionAction, string>
   labelsLeft(count: number): string
+  /** The goods whose labels are left. */
+  stillOn(goods: string): string
+  /** An item without category and brand. */
+  item: string
   /** Progress within a receipt. */
   progress(done: number, total: number): string
   allDone(count: number): string

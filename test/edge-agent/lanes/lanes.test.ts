@@ -100,7 +100,11 @@ describe('lanes with readers, through the whole agent', () => {
     await store.until('offline', () => !store.agent.link.isOnline)
     await store.drive(store.agent.lanes.scan(store.shop.devices.self_checkout_detacher, receipt))
     // A receipt alone moves no device, because any tag in the detacher would come off.
-    expect([results(), store.pulses('detacher')]).toEqual([[{ kind: 'receipt', left: 2 }], 0])
+    const goods = { category: 'bekleidung', brand: 'Fadenfroh', priceCent: 2_499 }
+    expect([results(), store.pulses('detacher')]).toEqual([
+      [{ kind: 'receipt', left: 2, next: [{ ...goods, quantity: 2 }] }],
+      0,
+    ])
     expect(
       await store.authorize({
         deviceId: store.shop.devices.self_checkout_detacher,
@@ -121,6 +125,12 @@ describe('lanes with readers, through the whole agent', () => {
       { authorized: false, itemCount: 0, remaining: 0, offline: true },
       { authorized: true, itemCount: 2, remaining: 1, offline: true },
       { authorized: true, itemCount: 2, remaining: 0, offline: true },
+    ])
+    // After the first item the page names the second one, and after the last one nothing.
+    expect(results().map((result) => (result.kind === 'decision' ? result.next : []))).toEqual([
+      undefined,
+      [{ ...goods, quantity: 1 }],
+      undefined,
     ])
     expect(store.pulses('detacher')).toBe(2)
   })
