@@ -805,6 +805,17 @@ export const START_OPTIONS = {
     'var/demo',
     'Folder for data and keys, with a folder cloud (as for untag cloud) and edge (as for untag edge)',
   ),
+  // Not UNTAG_DATABASE_URL: the demonstration must not write into the database of a real cloud.
+  databaseUrl: secret(
+    url(
+      {
+        flag: 'database-url',
+        env: 'UNTAG_DEMO_DATABASE_URL',
+        help: 'Use this PostgreSQL database instead of SQLite. It must be empty at the first start',
+      },
+      POSTGRES_PROTOCOLS,
+    ),
+  ),
   allowPrivateTargets,
   logLevel: logLevel('error'),
   json: jsonLines,

@@ -1,7 +1,8 @@
 import type { Log } from '../../cloud/foundation/log.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { shopper } from '../../simulators/services/shopper.ts'
-import { startCloud, type CloudSettings } from './cloud.ts'
+import { startCloud, type CloudSettings, type RunningCloud } from './cloud.ts'
+import { WrongUsage } from '../options.ts'
 import { dayOfDemo, lastHours, prepareShop, type PastShop } from './demo-days.ts'
 import { uploadPictures } from './demo-pictures.ts'
 import { demoKey, type DemoFile } from './demo-secrets.ts'
@@ -44,6 +45,7 @@ export async function fillDemoWeek(
   const clock = pastClock(platform, midnight - DAYS * DAY_MS + OPENS_AT_H * 3_600_000 - 3_600_000)
   const running = await startCloud({ ...settings, port: 0, mqttPort: 0 }, clock.platform, log)
   try {
+    if (settings.databaseUrl !== undefined) await assertEmpty(running)
     const key = await demoKey(running, file)
     const api = shopper({
       baseUrl: running.baseUrl,
@@ -63,6 +65,12 @@ export async function fillDemoWeek(
     await running.stop()
   }
   file.write({ hasWeek: true })
+}
+
+/** Throws if the database has accounts: the demonstration must not mix with the data of a real cloud. */
+async function assertEmpty({ database }: RunningCloud): Promise<void> {
+  if (await database.reads.selectFrom('account').select('account_id').limit(1).executeTakeFirst())
+    throw new WrongUsage(['--database-url names a database with accounts: create an empty one for the demonstration'])
 }
 
 function pastClock(platform: Platform, startMs: number): PastClock {

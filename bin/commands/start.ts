@@ -103,9 +103,10 @@ function isTaken(error: unknown): error is Error {
   return error instanceof Error && error.message.includes('is taken')
 }
 
-function cloudSettings({ port, mqttPort, data, allowPrivateTargets }: Values<typeof START_OPTIONS>): CloudSettings {
+function cloudSettings(settings: Values<typeof START_OPTIONS>): CloudSettings {
+  const { port, mqttPort, data, databaseUrl, allowPrivateTargets } = settings
   const defaults = readOptions(CLOUD_OPTIONS, [], {})
-  return { ...defaults, port, mqttPort, allowPrivateTargets, data: join(data, 'cloud') }
+  return { ...defaults, port, mqttPort, databaseUrl, allowPrivateTargets, data: join(data, 'cloud') }
 }
 
 async function startAnyPort(
