@@ -21,6 +21,7 @@ import { pruneDecisions } from './protection/records/decision-records.ts'
 import { pruneDenied } from './protection/rights/deny-list.ts'
 import { endDueMoves } from './protection/devices/due-moves.ts'
 import { pruneDelegated } from './protection/rights/delegated-rights.ts'
+import { refreshItems } from './protection/items/refresh-items.ts'
 import { pruneRemovedNames } from './protection/items/item-sequence.ts'
 import type { AgentMessages } from './messaging/agent-messages.ts'
 import { CONNECTED_MS } from './messaging/sibling-agents.ts'
@@ -40,6 +41,8 @@ const REFRESH_MS = 30_000
 const HOUSEKEEPING_MS = 60_000
 const SEALING_MS = 10_000
 const SETTLING_MS = 5_000
+/** Agents receive the items of changed products within this time, ms. */
+const ITEMS_MS = 2_000
 /** Agents receive keys that another process or the command line changed within this time, ms. */
 const KEYS_MS = 2_000
 const REVOKED_MS = 2_000
@@ -63,6 +66,7 @@ export function startJobs(
   startSigning(repeater, database, services, messages)
   startExpiry(repeater, database, services)
   repeater.every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
+  repeater.every(ITEMS_MS, 'items of changed products', () => refreshItems(database, services))
   repeater.every(
     SEALING_MS,
     'audit chain',

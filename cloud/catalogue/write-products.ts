@@ -4,6 +4,7 @@ import { insertChunks } from '../persistence/insert-chunks.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import { NEXT_LISTING_NUMBER, takeListingNumbers } from '../persistence/listing-numbers.ts'
 import type { ProductRow, StoreProductRow } from '../persistence/tables/stores.ts'
+import { noteProductChanges, type ProductInStore } from './product-changes.ts'
 import { renderListing, type NumberedListing } from './render.ts'
 import { IndexChanges } from './search-index.ts'
 import { searchTermsOf } from './search-terms.ts'
@@ -71,6 +72,7 @@ async function withNumbers(db: Db, writes: readonly ProductWrite[]): Promise<Num
 async function writeListings(db: Db, writes: readonly ProductWrite[]): Promise<void> {
   const listings: StoreProductRow[] = []
   const index = new IndexChanges()
+  const published: ProductInStore[] = []
   const counts = new Map<string, Count>()
   const count = (store_id: string, category: string | null, by: number) => {
     if (category === null) return
@@ -82,7 +84,10 @@ async function writeListings(db: Db, writes: readonly ProductWrite[]): Promise<v
     const newTerms = searchTermsOf(after)
     const repriced = known.filter((row) => row.store_id !== listing?.store_id && before !== after)
     for (const row of listing ? [...repriced, listing] : repriced) {
-      const isNew = !known.some(({ store_id }) => store_id === row.store_id)
+      const listed = known.find(({ store_id }) => store_id === row.store_id)
+      const isNew = listed === undefined
+      if (before && (changesItems(before, after) || listed?.price_cent !== row.price_cent))
+        published.push({ storeId: row.store_id, productId: after.product_id })
       listings.push(renderListing(after, { ...row, product_id: after.product_id }))
       const indexed = isNew ? [] : oldTerms
       for (const word of indexed) if (!newTerms.includes(word)) index.remove({ ...row, word })
@@ -95,7 +100,15 @@ async function writeListings(db: Db, writes: readonly ProductWrite[]): Promise<v
   for (const rows of insertChunks(listings)) await upsertListings(db, rows)
   await index.write(db)
   await addToCounts(db, [...counts.values()])
+  await noteProductChanges(db, published)
 }
+
+/** True if a change of the product changes what agents know about its items. */
+function changesItems(before: ProductRow, after: ProductRow): boolean {
+  return ITEM_FACTS.some((fact) => before[fact] !== after[fact])
+}
+
+const ITEM_FACTS = ['name', 'brand', 'category', 'image_url', 'price_cent'] as const
 
 /** Removes a product from a store. The product row stays, because purchases and other stores may refer to it. */
 export async function removeListing(db: Db, storeId: string, product: ProductRow): Promise<void> {
@@ -114,6 +127,8 @@ export async function removeListing(db: Db, storeId: string, product: ProductRow
     db,
     categories.map((category) => ({ store_id: storeId, category, products: -1 })),
   )
+  // Its items now have the price of the product.
+  await noteProductChanges(db, [{ storeId, productId: product.product_id }])
 }
 
 const upsertProducts = preparedInsert((db, rows: readonly ProductRow[]) => {

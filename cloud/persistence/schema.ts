@@ -43,6 +43,7 @@ import type {
   DelegatedRightRow,
   ItemGoneRow,
   ItemHeadRow,
+  ItemRefreshRow,
   ItemMoveRow,
   JournalRowRow,
   OperatorApprovalRow,
@@ -120,6 +121,7 @@ export interface Schema {
   protected_item: ProtectedItemRow
   item_head: ItemHeadRow
   item_gone: ItemGoneRow
+  item_refresh: ItemRefreshRow
   alarm_disposition: AlarmDispositionRow
   item_move: ItemMoveRow
   agent: AgentRow

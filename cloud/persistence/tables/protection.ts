@@ -43,6 +43,13 @@ export interface ItemGoneRow {
   gone_ms: number
 }
 
+/** A product whose facts changed: the items in the store after `after_item` must be published again. */
+export interface ItemRefreshRow {
+  store_id: string
+  product_id: string
+  after_item: string
+}
+
 export interface AlarmDispositionRow {
   event_id: string
   tenant: string

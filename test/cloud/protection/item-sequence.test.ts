@@ -6,6 +6,7 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { itemPage } from '../../../cloud/agents/documents/item-pages.ts'
 import { pruneRemovedNames, renumberItems } from '../../../cloud/protection/items/item-sequence.ts'
+import { refreshItems } from '../../../cloud/protection/items/refresh-items.ts'
 import { findStore } from '../../../cloud/stores/queries.ts'
 import { openItemFile } from '../../../edge-agent/items/item-file.ts'
 import { openReplica, type Replica } from '../../../edge-agent/items/replica.ts'
@@ -14,7 +15,7 @@ import type { FreshClaims } from '../../../policy/documents/store-documents.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase, temporaryFolder } from '../../support/databases.ts'
-import { newEpc, openShop, type Shop } from '../../support/shop.ts'
+import { newEan, newEpc, openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
 onEveryDatabase('the item sequence of a store', (kind) => {
@@ -251,6 +252,41 @@ onEveryDatabase('the item sequence of a store', (kind) => {
     const pages = (body.documents as string[]).filter((jws) => decodeProtectedHeader(jws).typ === 'items+jwt')
     expect(pages.length).toBeGreaterThan(2)
     expect(Math.max(...pages.map((jws) => jws.length))).toBeLessThan(262_144)
+    await expectSame()
+  })
+
+  it('publishes the items of a product again after its price, name or picture changed', async () => {
+    const [, , product] = shop.products
+    const { services } = shop.cloud.cloud
+    const refresh = () => refreshItems(shop.cloud.db.database, services)
+    const waiting = async () =>
+      (await shop.cloud.db.database.reads.selectFrom('item_refresh').selectAll().execute()).filter(
+        ({ store_id }) => store_id === shop.storeId,
+      ).length
+    await refresh()
+    const epcs = Array.from({ length: 130 }, newEpc)
+    const own = newEpc()
+    await shop.ok('registerProtectedItems', {
+      storeId: shop.storeId,
+      items: [...epcs.map((epc) => ({ ean: product.ean, epc })), { ean: product.ean, epc: own, price: 12 }],
+    })
+    await sync()
+    const { productId } = product
+    await shop.ok('updateProduct', { productId, storeId: shop.storeId, price: 55, brand: 'Elbtuch' })
+    expect(await waiting()).toBe(1)
+    await refresh()
+    expect(await waiting()).toBe(0)
+    await sync()
+    for (const epc of epcs) expect(statusOf(epc)).toMatchObject({ priceCent: 5_500, brand: 'Elbtuch' })
+    expect(statusOf(own)).toMatchObject({ priceCent: 1_200, brand: 'Elbtuch' })
+    await expectSame()
+    // An unchanged product, and products without items, publish nothing.
+    await shop.ok('updateProduct', { productId, storeId: shop.storeId, price: 55, brand: 'Elbtuch' })
+    await shop.ok('insertProduct', { storeId: shop.storeId, ean: newEan(), name: 'Neu', price: 3, vat: 19, category: 'x' })
+    expect(await waiting()).toBe(0)
+    await shop.ok('removeProductFromStore', { productId, storeId: shop.storeId })
+    expect(await waiting()).toBe(1)
+    await refresh()
     await expectSame()
   })
 

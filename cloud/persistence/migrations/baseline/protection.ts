@@ -22,6 +22,9 @@ export const PROTECTION: readonly string[] = [
     store_id text NOT NULL, kind text NOT NULL, name text NOT NULL, seq bigint NOT NULL, gone_ms bigint NOT NULL,
     PRIMARY KEY (store_id, kind, name))`,
   `CREATE INDEX item_gone_by_seq ON item_gone (store_id, seq)`,
+  // Products whose facts changed. The items in the store after `after_item` must be published again.
+  `CREATE TABLE item_refresh (
+    store_id text NOT NULL, product_id text NOT NULL, after_item text NOT NULL, PRIMARY KEY (store_id, product_id))`,
   `CREATE TABLE protection_authorization (
     nonce text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, device_id text NOT NULL, agent_id text,
     ledger text NOT NULL, action text NOT NULL, right_class text NOT NULL, count bigint NOT NULL, purchase_id text, item_id text,
