@@ -282,7 +282,14 @@ onEveryDatabase('the item sequence of a store', (kind) => {
     await expectSame()
     // An unchanged product, and products without items, publish nothing.
     await shop.ok('updateProduct', { productId, storeId: shop.storeId, price: 55, brand: 'Elbtuch' })
-    await shop.ok('insertProduct', { storeId: shop.storeId, ean: newEan(), name: 'Neu', price: 3, vat: 19, category: 'x' })
+    await shop.ok('insertProduct', {
+      storeId: shop.storeId,
+      ean: newEan(),
+      name: 'Neu',
+      price: 3,
+      vat: 19,
+      category: 'x',
+    })
     expect(await waiting()).toBe(0)
     await shop.ok('removeProductFromStore', { productId, storeId: shop.storeId })
     expect(await waiting()).toBe(1)
