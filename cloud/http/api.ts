@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { newId } from '../../policy/ids.ts'
 import { spellingHint } from '../../policy/spelling-hint.ts'
-import { errorBody } from '../operations/error-body.ts'
+import { errorBody, type ErrorBody } from '../operations/error-body.ts'
 import { ERROR_STATUS, Failure } from '../foundation/failure.ts'
 import { readIdempotencyKey } from '../operations/idempotency.ts'
 import type { Operation, Services } from '../operations/operation.ts'
@@ -152,6 +152,8 @@ class OperationHandler {
     if (performed instanceof Response) return performed
     const { status, body, replayed } = performed
     if (replayed) headers['idempotency-replayed'] = 'true'
+    // A refusal after a change is stored for repeated requests, like a success.
+    if (status >= 400) return errorResponse(c, status, JSON.parse(body) as ErrorBody, headers)
     return new Response(body, { status, headers: { 'content-type': 'application/json', ...headers } })
   }
 
@@ -163,15 +165,18 @@ class OperationHandler {
     if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter)
     const page = c.req.method === 'GET' ? this.#readers.problemForBrowser(c, failure, requestId) : undefined
     if (page) return page
-    const status = ERROR_STATUS[failure.code]
-    const body = errorBody(failure, requestId)
-    const isProblem = c.req.header('accept')?.includes('application/problem+json') === true
-    const problem = { type: 'about:blank', title: failure.code, status, detail: failure.message, ...body }
-    return new Response(JSON.stringify(isProblem ? problem : body), {
-      status,
-      headers: { 'content-type': isProblem ? 'application/problem+json' : 'application/json', ...headers },
-    })
+    return errorResponse(c, ERROR_STATUS[failure.code], errorBody(failure, requestId), headers)
   }
+}
+
+/** Answers with the Error object, or in the form of RFC 9457 if the client accepts that. */
+function errorResponse(c: Context, status: number, body: ErrorBody, headers: Record<string, string>): Response {
+  const isProblem = c.req.header('accept')?.includes('application/problem+json') === true
+  const problem = { type: 'about:blank', title: body.code, status, detail: body.error, ...body }
+  return new Response(JSON.stringify(isProblem ? problem : body), {
+    status,
+    headers: { 'content-type': isProblem ? 'application/problem+json' : 'application/json', ...headers },
+  })
 }
 
 /** Finds the operation of a request. A caller without a key gets 401 for every name, unless the operation is public. */

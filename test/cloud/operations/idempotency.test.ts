@@ -285,12 +285,17 @@ onEveryDatabase('idempotency', (kind) => {
       deviceId: shop.devices.pos_deactivator,
     })
     await world.advance(300_000)
-    const late = await shop.call('redeemProtectionAuthorization', {
+    const request = {
       replayProtectedNonce: grant.replayProtectedNonce,
       deviceId: shop.devices.pos_deactivator,
       redemptionId: 'late',
-    } satisfies Json)
+    } satisfies Json
+    const late = await shop.call('redeemProtectionAuthorization', request)
     expect(late).toMatchObject({ status: 409, body: { reason: 'token_expired' } })
+    const accept = 'application/problem+json'
+    const problem = await shop.call('redeemProtectionAuthorization', request, { accept })
+    expect(problem.headers.get('content-type')).toBe(accept)
+    expect(problem.body).toMatchObject({ status: 409, detail: late.body.error, reason: 'token_expired' })
   })
 
   it('leaves no error in the log', () => {
