@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { BlockList, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { DockerfileParser, JSONInstruction, type Instruction } from 'dockerfile-ast'
@@ -13,6 +13,7 @@ import { listOptions, readOptions } from '../../bin/options.ts'
 import { CLOUD_OPTIONS, EDGE_OPTIONS } from '../../bin/settings.ts'
 import { codeBlocksOf, faultsOfCall } from '../docs/page-commands.ts'
 import { ROOT } from '../support/built.ts'
+import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { freePort } from '../support/ports.ts'
 
@@ -159,6 +160,21 @@ describe('compose files', () => {
     expect(read('deploy/containers/Caddyfile')).toContain('reverse_proxy cloud:8080 ')
     const hosts = services.filter(([, { network_mode: mode }]) => mode === 'host').map(([name]) => name)
     expect(hosts).toEqual(['edge'])
+  })
+
+  it('keep the fixed address of the proxy, which the cloud trusts, out of the range of the other addresses', () => {
+    const { networks } = parse(read('compose.yaml'), { merge: true }) as Record<string, Json>
+    const [{ subnet, ip_range: range }] = networks.front.ipam.config
+    const proxy = cloud.services['proxy'] as Json
+    const { ipv4_address: address } = proxy['networks'].front
+    expect(cloud.services['cloud']?.environment?.['UNTAG_TRUSTED_PROXIES']).toBe(address)
+    const covers = (cidr: string) => {
+      const [base = '', bits] = cidr.split('/')
+      const list = new BlockList()
+      list.addSubnet(base, Number(bits))
+      return list.check(address)
+    }
+    expect([covers(subnet), covers(range)]).toEqual([true, false])
   })
 
   it.each([...ofImage('untag-cloud'), ...ofImage('untag-edge')])('call untag in %s as it is', (_, service) => {
