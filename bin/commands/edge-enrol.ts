@@ -62,7 +62,7 @@ export async function enrolAgent(
     if (!enrolled.ok) throw new Error(`enrolment failed: ${fault ?? enrolled.why}`)
     if (isReadable === false) renameDamagedLedger(ledger, platform)
     // The new agent continues the existing ledger, which contains the used release rights.
-    if (isReadable) adoptLedger(ledger, known, enrolled.identity, enrolled.documents)
+    if (isReadable) adoptLedger(ledger, known, enrolled.identity)
     if (isReadable !== undefined) {
       // The replica belongs to the predecessor. The new agent fetches its own replica.
       for (const suffix of ['', '-wal', '-shm']) rmSync(join(data, `items.db${suffix}`), { force: true })

@@ -211,7 +211,7 @@ function print({ json, after }: Settings, { generation, agents, revoked, lastSig
     [
       `Restored as generation ${generation}.${until === undefined ? '' : ` The backup ends at about ${until}.`}`,
       `${counted(agents, 'agent sends its', 'agents send their')} journal rows again. Until all agents of a store have done so, for at most 11 minutes, the cloud grants nothing in that store.`,
-      'Repeat your changes since the backup: revoked API keys, signing keys and agents, moved receipt homes, changed policies. Re-enrol agents that were enrolled since (untag edge enrol --replace), and revoke the agents that they had replaced.',
+      'Repeat your changes since the backup: revoked API keys, signing keys and agents, moved receipt homes, changed policies. Re-enrol agents that were enrolled since (untag edge enrol --replace).',
       after
         ? 'Also repeat erasures of customers since then (eraseCustomerData).'
         : `${counted(erasures.added, 'erasure of a customer', 'erasures of customers')} will be repeated when the cloud starts.`,

@@ -1,4 +1,3 @@
-import { decodeUnverifiedClaims } from '../../policy/documents/unverified-claims.ts'
 import { openLedgerFile } from '../ledger/file/ledger-file.ts'
 import { Journal } from '../ledger/journal/journal.ts'
 import { LEDGER_ID_KEY } from '../ledger/ledger.ts'
@@ -40,17 +39,14 @@ export function adoptLedger(
   file: string,
   former: Pick<Identity, 'rootX'> | undefined,
   next: Pick<Identity, 'ledgerId' | 'generation' | 'rootX'>,
-  documents: readonly string[],
 ): number {
   const db = openLedgerFile(file)
   try {
     return db
       .transaction(() => {
         const metadata = openMetadata(db)
-        const known = Number(metadata.get('cloud_generation') ?? 1)
-        const isRestored = documents.some((jws) => generationOf(jws) > known)
         const journal = new Journal(db, metadata, next.ledgerId, next.generation)
-        if (isRestored) journal.resendAll()
+        journal.resendAll()
         journal.restart(next.generation)
         const isOtherRoot = former !== undefined && former.rootX !== next.rootX
         for (const name of isOtherRoot ? [...CLOUD_METADATA, ...ROOT_METADATA] : CLOUD_METADATA)
@@ -63,10 +59,4 @@ export function adoptLedger(
   } finally {
     db.close()
   }
-}
-
-/** Returns the unverified cloud generation of a document. This number only decides which rows the agent sends again. */
-function generationOf(jws: string): number {
-  const { cloudGeneration } = decodeUnverifiedClaims(jws)
-  return typeof cloudGeneration === 'number' ? cloudGeneration : 0
 }

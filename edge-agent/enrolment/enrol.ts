@@ -3,6 +3,7 @@ import { crockford } from '../../policy/base32.ts'
 import {
   enrolmentCodeHash,
   normaliseEnrolmentCode,
+  PREDECESSORS_LIMIT,
   type EnrolmentClaims,
 } from '../../policy/documents/agent-messages.ts'
 import { decodeUnverifiedClaims } from '../../policy/documents/unverified-claims.ts'
@@ -48,7 +49,8 @@ export interface EnrolOptions {
 
 /**
  * Enrols this agent with a code from `createEnrolmentCode`. Checks that the root key of the answering cloud matches the
- * code. `former`: the predecessor whose ledger this agent continues. The key of the predecessor signs the request too.
+ * code. `former`: the predecessor whose ledger this agent continues. The keys of the predecessors sign the request too, because a restored cloud may know only
+ * an older one.
  */
 export async function enrol(options: EnrolOptions): Promise<Enrolled> {
   const { platform, fetch } = options
@@ -79,7 +81,15 @@ export async function enrol(options: EnrolOptions): Promise<Enrolled> {
   if (tenant === undefined) return refuse('the key set of the cloud is not signed by its root')
   const ids = { agentId, storeId, tenant, ledgerId, generation: 1 }
   const keys = { rootX: root.x, x, secret: secret.toString('base64url') }
-  return { ok: true, identity: { ...ids, cloud, mqttUrl: mqtt.url, ...keys }, documents }
+  const { former } = options
+  const identity = {
+    ...ids,
+    cloud,
+    mqttUrl: mqtt.url,
+    ...keys,
+    ...(former && { predecessors: predecessorsOf(former) }),
+  }
+  return { ok: true, identity, documents }
 }
 
 function refuse(why: string): Enrolled {
@@ -101,23 +111,27 @@ function enrolmentClaims(cloud: string, code: string, ledgerId: string, { clock 
   return { aud: cloud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger: ledgerId }
 }
 
-/** Returns the request, signed with the new key. With `former`, the former key also signs the request. */
+/** The agents whose ledger the successor of `former` continues, newest first. */
+function predecessorsOf({ agentId, x, secret, predecessors = [] }: Identity): NonNullable<Identity['predecessors']> {
+  return [{ agentId, x, secret }, ...predecessors].slice(0, PREDECESSORS_LIMIT)
+}
+
+/** Returns the request, signed with the new key. With `former`, the keys of the predecessors also sign the request. */
 function requestOf(
   { code, name, former }: EnrolOptions,
   claims: EnrolmentClaims,
   { x, secret }: { x: string; secret: Buffer },
 ): object {
   const signedWith = (key: Signer) => signDocument(DOCUMENT_KINDS.enrolment, claims, key)
+  const [replaces, ...predecessors] = (former ? predecessorsOf(former) : []).map((each) => ({
+    agentId: each.agentId,
+    proof: signedWith(createSigner(each.x, Buffer.from(each.secret, 'base64url'))),
+  }))
   return {
     code,
     publicJwk: publicJwk(x),
     proof: signedWith(createSigner(x, secret)),
-    ...(former && {
-      replaces: {
-        agentId: former.agentId,
-        proof: signedWith(createSigner(former.x, Buffer.from(former.secret, 'base64url'))),
-      },
-    }),
+    ...(replaces && { replaces, predecessors }),
     ...(name !== undefined && { name }),
   }
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { exportJWK, importPKCS8 } from 'jose'
 import { z } from 'zod'
+import { PREDECESSORS_LIMIT } from '../../policy/documents/agent-messages.ts'
 import { CA_LIMIT } from '../../policy/documents/broker-document.ts'
 import type { SecretFiles } from '../../policy/platform.ts'
 
@@ -43,6 +44,11 @@ export const Identity = z.strictObject({
   next: z.strictObject(KeyPair).optional(),
   /** Former keys, newest first, for a cloud that was restored from a backup. */
   former: z.array(z.strictObject(KeyPair)).max(FORMER_KEYS).optional(),
+  /** Agents whose ledger this agent continues, newest first, for a cloud that was restored from a backup. */
+  predecessors: z
+    .array(z.strictObject({ agentId: z.string(), ...KeyPair }))
+    .max(PREDECESSORS_LIMIT)
+    .optional(),
 })
 export type Identity = z.infer<typeof Identity>
 

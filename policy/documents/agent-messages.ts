@@ -75,6 +75,9 @@ export const AssertionClaims = z.strictObject({
 })
 export type AssertionClaims = z.infer<typeof AssertionClaims>
 
+/** Agents whose ledger an enrolment continues, at most: the one before, and older ones for a restored cloud. */
+export const PREDECESSORS_LIMIT = 4
+
 /** `enrol+jwt`: proves possession of both the enrolment code and the new private key. */
 export const EnrolmentClaims = z.strictObject({
   ...Common,

@@ -26,7 +26,7 @@ export async function replaceAgent(
     if (!enrolled.ok) throw new Error(enrolled.why)
     await meanwhile(former)
     const ledger = join(store.dataDir, 'ledger.db')
-    adoptLedger(ledger, former, enrolled.identity, enrolled.documents)
+    adoptLedger(ledger, former, enrolled.identity)
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(store.dataDir, `items.db${suffix}`), { force: true })
     storeFirstDocuments(ledger, enrolled.identity, enrolled.documents, store.world)
     writeIdentity(store.dataDir, enrolled.identity, secretFiles)

@@ -1094,6 +1094,14 @@ EnrolEdgeAgentRequestReplaces = TypedDict(
     },
 )
 
+EnrolEdgeAgentRequestPredecessorsItem = TypedDict(
+    "EnrolEdgeAgentRequestPredecessorsItem",
+    {
+        "agentId": str,
+        "proof": str,
+    },
+)
+
 EnrolEdgeAgentRequest = TypedDict(
     "EnrolEdgeAgentRequest",
     {
@@ -1102,6 +1110,7 @@ EnrolEdgeAgentRequest = TypedDict(
         "proof": str,
         "name": NotRequired[str],
         "replaces": NotRequired["EnrolEdgeAgentRequestReplaces"],
+        "predecessors": NotRequired[List["EnrolEdgeAgentRequestPredecessorsItem"]],
     },
 )
 

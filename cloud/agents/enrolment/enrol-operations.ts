@@ -10,6 +10,7 @@ import { findStore } from '../../stores/queries.ts'
 import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
 import { freshnessDocument } from '../documents/freshness-and-denials.ts'
 import { createCode, enrol } from './enrolment.ts'
+import { PREDECESSORS_LIMIT } from '../../../policy/documents/agent-messages.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
 
 /**
@@ -48,6 +49,11 @@ const Mqtt = z.strictObject({
   password: z.string().optional(),
 })
 
+const Predecessor = z.strictObject({
+  agentId: Id,
+  proof: z.string().max(1_024).describe('enrol+jwt with the same claims, signed with the predecessor’s key.'),
+})
+
 export const enrolEdgeAgent = operation({
   name: 'enrolEdgeAgent',
   area: 'agents',
@@ -63,14 +69,15 @@ export const enrolEdgeAgent = operation({
     publicJwk: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().max(64) }),
     proof: z.string().max(1_024).describe('enrol+jwt: {aud: base URL, codeHash, ledger}.'),
     name: text(120).optional(),
-    replaces: z
-      .strictObject({
-        agentId: Id,
-        proof: z.string().max(1_024).describe('enrol+jwt with the same claims, signed with the predecessor’s key.'),
-      })
+    replaces: Predecessor.optional().describe(
+      'The predecessor whose ledger the new agent continues. At its first login the new agent takes over devices, receipt home and unsent rows. The cloud then revokes the predecessor.',
+    ),
+    predecessors: z
+      .array(Predecessor)
+      .max(PREDECESSORS_LIMIT)
       .optional()
       .describe(
-        'The predecessor whose ledger the new agent continues. At its first login the new agent takes over devices, receipt home and unsent rows. The cloud then revokes the predecessor.',
+        'Earlier agents of the same ledger, newest first. If a restored cloud does not know `replaces`, the first known one counts.',
       ),
   }),
   response: z.strictObject({

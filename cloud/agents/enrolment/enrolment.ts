@@ -59,6 +59,7 @@ export interface EnrolmentRequest {
   proof: string
   name?: string | undefined
   replaces?: Replacement | undefined
+  predecessors?: readonly Replacement[] | undefined
 }
 
 /**
@@ -96,7 +97,7 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
     throw precondition('key_taken', 'another agent already uses this key: generate a new one')
   if (await isLedgerTaken(call.db, proof.ledger))
     throw precondition('ledger_taken', 'another agent uses this ledger: start with a new ledger')
-  const predecessor = request.replaces && (await findPredecessor(call, code, request.replaces, proof.ledger))
+  const predecessor = await findPredecessor(call, code, request, proof.ledger)
   return makeAgent(call, code, request, { ledger: proof.ledger, replaces: predecessor?.agent_id ?? null })
 }
 

@@ -27,10 +27,26 @@ export interface Replacement {
 }
 
 /**
- * Finds the predecessor whose key signed this proof. Returns undefined if the proof is invalid or the predecessor is
- * revoked or unknown. A restored cloud may not know the predecessor.
+ * Finds the first predecessor whose proof is valid. Skips predecessors that are revoked or unknown: a restored cloud may
+ * know only an older predecessor.
  */
 export async function findPredecessor(
+  call: Call,
+  code: EnrolmentCodeRow,
+  {
+    replaces,
+    predecessors = [],
+  }: { replaces?: Replacement | undefined; predecessors?: readonly Replacement[] | undefined },
+  ledger: string,
+): Promise<AgentRow | undefined> {
+  for (const replacement of [...(replaces ? [replaces] : []), ...predecessors]) {
+    const found = await provenPredecessor(call, code, replacement, ledger)
+    if (found) return found
+  }
+  return undefined
+}
+
+async function provenPredecessor(
   call: Call,
   code: EnrolmentCodeRow,
   { agentId, proof }: Replacement,

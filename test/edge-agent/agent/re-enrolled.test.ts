@@ -84,6 +84,28 @@ it('an agent re-enrolled twice before its start still replaces the first', async
   await expectInPlace(agentId, purchase)
 })
 
+it('an agent that a restored cloud does not know is the successor of an earlier one, by its key only', async () => {
+  store = await openStore()
+  const { identity } = store.agent
+  const { shop, world, fetch } = store
+  const { enrol } = await import('../../../edge-agent/enrolment/enrol.ts')
+  const { newKey } = await import('../../../policy/documents/keys.ts')
+  const key = newKey(world.random)
+  const unknown = { ...identity, agentId: 'agt_unknown', x: key.x, secret: key.secret.toString('base64url') }
+  const { agentId, x, secret } = identity
+  const predecessorFor = async (former: typeof identity) => {
+    const { code } = await ok('createEnrolmentCode', { storeId: shop.storeId })
+    const enrolled = await store.drive(enrol({ cloud: shop.cloud.baseUrl, code, former, platform: world, fetch }))
+    if (!enrolled.ok) throw new Error(enrolled.why)
+    expect(enrolled.identity.predecessors?.[0]).toMatchObject({ agentId: former.agentId })
+    const rows = shop.cloud.db.database.reads.selectFrom('agent').select('replaces')
+    return (await rows.where('agent_id', '=', enrolled.identity.agentId).executeTakeFirst())?.replaces
+  }
+  expect(await predecessorFor({ ...unknown, predecessors: [{ agentId, x, secret }] })).toBe(agentId)
+  const forged = { agentId, x: unknown.x, secret: unknown.secret }
+  expect(await predecessorFor({ ...unknown, predecessors: [forged] })).toBeNull()
+})
+
 it('the predecessor works until its successor logs in, and only its own key permits the replacement', async () => {
   store = await openStore()
   const { identity } = store.agent

@@ -411,7 +411,7 @@ describe('an attacker with the broker or a stolen key', () => {
       })
       close()
       const anew = { ...identity, rootX: next.record.x }
-      adoptLedger(join(t.folder, 'ledger.db'), identity, anew, [])
+      adoptLedger(join(t.folder, 'ledger.db'), identity, anew)
       open(undefined, anew)
       expect(t.trust.accept(keySet({ epoch: 1, ver: 3, exp: iat() + 399 * 86_400 }, next))).toMatchObject({
         taken: true,

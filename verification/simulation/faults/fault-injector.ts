@@ -213,6 +213,7 @@ class ScheduledFaults implements FaultInjector {
       this.#note('the cloud is restored from its backup')
       this.#targets.restarts.countDisturbance()
       restore()
+      this.#targets.enrolments.afterRestore()
       this.#isBackedUp = false
     })
   }

@@ -245,7 +245,7 @@ class SimulatedAgent implements AgentNode {
     const file = join(this.disk.folder, LEDGER)
     const { process } = this.machine
     if (!process) throw new Error(`${this.name} has never run`)
-    adoptLedger(file, this.#identity, next, documents)
+    adoptLedger(file, this.#identity, next)
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(this.disk.folder, ITEMS + suffix), { force: true })
     storeFirstDocuments(file, next, documents, process.platform)
     this.#identity = next
