@@ -1,18 +1,24 @@
 import type { z } from 'zod'
 import { fetchAgents } from '../../agents/administration/agent-operations.ts'
+import { addDays, dayOf } from '../../analytics/days.ts'
+import { fetchAnalytics } from '../../analytics/operations.ts'
+import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
+import { ALARM_STATES } from '../../protection/records/list-alarms.ts'
 import { fetchOpenTasks, type TaskKind } from '../../store-operations/open-tasks.ts'
 import { Badge } from '../components/badge.tsx'
-import { Card } from '../components/card.tsx'
+import { Card, Figures, type FigureView } from '../components/card.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
 import { List } from '../components/table.tsx'
 import { ROLES } from '../../foundation/roles.ts'
+import { iso } from '../../operations/fields.ts'
 import { page, type IconName, type PageContext } from '../frame/page.ts'
 
 type Tasks = z.output<typeof fetchOpenTasks.response>['tasks']
 type Agents = z.output<typeof fetchAgents.response>['agents']
 
+const DAY_MS = 86_400_000
 /** Maximum number of other stores whose tasks the page counts. */
 const OTHER_STORES_LIMIT = 10
 
@@ -29,6 +35,7 @@ interface TodayView {
   readonly tasks: Tasks
   readonly others: readonly BusyStore[]
   readonly agents: Agents
+  readonly figures: readonly FigureView[]
 }
 
 /** Icon of a task, and the page where it is done. */
@@ -56,16 +63,40 @@ export const todayPage = page<TodayView>({
     const { tasks } = await at.run(fetchOpenTasks, { storeId })
     const found = await at.runIfAllowed(fetchAgents, { storeId, limit: 100 })
     const agents: Agents = found?.agents ?? []
-    return { tasks, others: await busyStores(at), agents: agents.filter(({ state }) => state !== 'revoked') }
+    return {
+      tasks,
+      others: await busyStores(at),
+      agents: agents.filter(({ state }) => state !== 'revoked'),
+      figures: await figuresOf(at, storeId),
+    }
   },
   view: (at) => (
     <Live at={at} id="today">
       <OpenTasks at={at} tasks={at.data.tasks} />
       <OtherStores at={at} others={at.data.others} />
+      <Figures figures={at.data.figures} />
       <AgentsAtWork at={at} agents={at.data.agents} />
     </Live>
   ),
 })
+
+/** Sales of today and yesterday, if the package of the store has reports, and the alarms. */
+async function figuresOf(at: PageContext, storeId: string): Promise<FigureView[]> {
+  const t = at.texts.today
+  const today = dayOf(at.nowMs)
+  const found = await at.runIfAllowed(fetchAnalytics, { storeId, from: addDays(today, -1), to: today })
+  const sales = (found?.reports ?? []).toReversed().map(({ date, scanAndGo }) => ({
+    label: date === today ? t.salesToday : t.salesYesterday,
+    value: at.formats.money(scanAndGo.revenueCent / 100),
+    note: t.purchases(at.formats.number(scanAndGo.completedCheckouts)),
+  }))
+  let alarms = 0
+  for (const state of ALARM_STATES) {
+    const since = iso(at.nowMs - DAY_MS)
+    alarms += (await at.runIfAllowed(fetchAlarms, { storeId, state, since, limit: 1 }))?.total ?? 0
+  }
+  return [...sales, { label: t.alarms, value: at.formats.number(alarms), href: '/console/alarms' }]
+}
 
 async function busyStores(at: PageContext): Promise<BusyStore[]> {
   const others = at.stores.filter(({ storeId }) => storeId !== at.store?.storeId).slice(0, OTHER_STORES_LIMIT)

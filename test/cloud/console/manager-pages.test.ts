@@ -33,6 +33,14 @@ describe('pages of the store manager', () => {
     return { status: response.status, location: response.headers.get('location'), text: await response.text() }
   }
 
+  it('today: shows sales if the package has reports, and the alarms of 24 hours', async () => {
+    const text = await get('/console')
+    expect(text).toMatch(/Alarms in 24 hours<\/span><span class="value">\d/)
+    const { stores } = await shop.ok('fetchStores')
+    const { package: level } = stores.find((store: { storeId: string }) => store.storeId === shop.storeId)
+    expect(/Sales today<\/span><span class="value">€[\d,.]+<\/span>/.test(text)).toBe(level === 'PRIME')
+  })
+
   it('today: names the other stores in which something waits', async () => {
     const { stores } = await shop.ok('fetchStores')
     const other = stores.find(({ storeId }: { storeId: string }) => storeId !== shop.storeId)
