@@ -53,9 +53,13 @@ describe.skipIf(WHY)(`an alarm at the gate, in the console (${WHY ?? 'in Chromiu
       await expect.poll(() => page.evaluate('globalThis.rings')).toBe(2)
 
       const card = page.locator(`article[data-alarm="${second}"]`)
-      expect(await card.innerText()).toMatch(/€[\d.]+[\s\S]*No receipt fits/)
-      await card.getByRole('button', { name: 'I take care of it' }).click()
+      expect(await card.innerText()).toMatch(/€[\d.]+[\s\S]*No matching receipt/)
+      const takeCare = card.getByRole('button', { name: 'I take care of it' })
+      await takeCare.scrollIntoViewIfNeeded()
+      const scrolled = await page.evaluate('scrollY')
+      await takeCare.click()
       await card.getByText('takes care').waitFor()
+      expect(await page.evaluate('scrollY')).toBe(scrolled)
       expect(await open()).toEqual(older)
       // Two taps: the menu, and the cause.
       await card.getByRole('button', { name: 'Record the cause' }).click()

@@ -41,7 +41,7 @@ export function AlarmCard({ at, alarm, zoneId }: { at: ViewContext; alarm: Alarm
             {product?.brand === undefined ? null : ` · ${product.brand}`}
           </p>
           <p>
-            {gateOf(at, alarm)} · <Moment ms={ms} text={at.formats.ago(ms, at.nowMs)} />
+            {t.gate}: {gateOf(at, alarm)} · <Moment ms={ms} text={at.formats.ago(ms, at.nowMs)} />
           </p>
           {product === undefined && tag !== undefined ? <p class="sub number">{t.tag(tag)}</p> : null}
           {(alarm.times ?? 1) > 1 ? <p class="sub">{t.times(at.formats.number(alarm.times ?? 1))}</p> : null}
@@ -120,19 +120,15 @@ function Actions({ at, alarm, zoneId }: { at: ViewContext; alarm: Alarm; zoneId:
   )
 }
 
-/** One button for each cause, so that the second tap ends the alarm. */
+/**
+ * One button for each cause, so that the second tap ends the alarm. The field is above the buttons, because a button sends
+ * the form at once.
+ */
 function Causes({ at, eventId }: { at: ViewContext; eventId: string }) {
   const t = at.texts.alarms
   const isOwn = at.form.id === formId('dispose', { eventId })
   return (
     <ActionForm at={at} action="dispose" about={{ eventId }}>
-      <div class="alarm-causes">
-        {ALARM_DISPOSITIONS.map((value) => (
-          <button type="submit" class="button wide" name="disposition" value={value}>
-            {t.causes[value]}
-          </button>
-        ))}
-      </div>
       <TextField
         form={isOwn ? at.form : { ...at.form, id: undefined, values: {}, errors: {} }}
         id={`value-${eventId}`}
@@ -141,6 +137,13 @@ function Causes({ at, eventId }: { at: ViewContext; eventId: string }) {
         hint={t.recoveredHint}
         inputmode="decimal"
       />
+      <div class="alarm-causes">
+        {ALARM_DISPOSITIONS.map((value) => (
+          <button type="submit" class="button wide" name="disposition" value={value}>
+            {t.causes[value]}
+          </button>
+        ))}
+      </div>
     </ActionForm>
   )
 }

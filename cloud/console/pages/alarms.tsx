@@ -173,7 +173,7 @@ function NoticeSwitch({ at, notices }: { at: ViewContext; notices: AlarmsView['n
         </Submit>
       </ActionForm>
       <span class="soft small" data-when="possible">
-        {t.noticesHint}
+        {isOn ? t.noticesHint.on : t.noticesHint.off}
       </span>
       <span class="soft small" data-when="denied" role="status" hidden>
         {t.noticesDenied}

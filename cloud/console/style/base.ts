@@ -3,7 +3,8 @@ export const BASE = `
 *, *::before, *::after { box-sizing: border-box }
 [hidden] { display: none !important }
 html { scroll-padding: 6rem 0 7rem; -webkit-text-size-adjust: 100%; text-size-adjust: 100% }
-body { margin: 0; font: var(--text)/1.5 var(--font); color: var(--ink); background: var(--paper); overflow-wrap: anywhere }
+/* After an action, htmx inserts the new page before it removes the old one. Scroll anchoring would then jump to the end. */
+body { overflow-anchor: none; margin: 0; font: var(--text)/1.5 var(--font); color: var(--ink); background: var(--paper); overflow-wrap: anywhere }
 h1, h2, h3, p, ul, ol, dl, dd, figure, fieldset, table { margin: 0; padding: 0 }
 ul, ol { list-style: none } fieldset { border: 0; min-width: 0 }
 h1 { font-size: var(--h1); line-height: 1.2; letter-spacing: -.015em; font-weight: 650; text-wrap: balance }

@@ -62,6 +62,6 @@ tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) 
 .print-badge { display: flex; flex-wrap: wrap; gap: var(--gap-4); align-items: center; width: 100%; max-width: 30rem } .print-badge > div { flex: 1 1 12rem; min-width: 0 } .qr { width: 11rem; height: 11rem } .big-code { font: 650 1.75rem/1.3 var(--mono); margin-bottom: var(--gap-3) }
 .row:empty { display: none }
 details > summary { min-height: var(--touch); padding: .6rem 0; color: var(--ink-soft); cursor: pointer }
-.confirm h2 { padding: var(--gap-2) var(--gap-2) 0 } .confirm p { padding: var(--gap-2); color: var(--ink-soft) } .confirm form { display: grid; gap: var(--gap-4); padding: var(--gap-2) }
+.confirm h2 { padding: var(--gap-2) var(--gap-2) 0 } .confirm p { padding: var(--gap-2); color: var(--ink-soft) } .confirm form { display: grid; gap: var(--gap-4); padding: var(--gap-2) } .confirm > .button.wide { width: calc(100% - 2 * var(--gap-2)); margin: 0 var(--gap-2) var(--gap-2) }
 .chart { width: 100%; height: auto; display: block } .chart text { fill: var(--ink-soft); font: 11px var(--font); font-variant-numeric: tabular-nums } .chart .grid-line { stroke: var(--line) } .chart .bar { fill: var(--chart-1) } .chart .line { fill: none; stroke: var(--chart-1); stroke-width: 2; stroke-linejoin: round } .chart .area { fill: var(--chart-1); opacity: .12 } .spark { width: 6rem; height: 1.75rem } figure figcaption { margin-bottom: var(--gap-2); font-weight: 600 }
 `

@@ -23,7 +23,7 @@ export const alarmsTexts = bilingual({
     times: (times: string) => `${times} alarms of this tag`,
     itemOnReceipt: (time: string) => `Paid: this item is on a receipt of ${time}`,
     productOnReceipt: (time: string) => `A receipt of ${time} has this product. Compare it.`,
-    noReceipt: 'No receipt fits',
+    noReceipt: 'No matching receipt',
     compared: 'What is compared with receipts?',
     comparedText:
       'Receipts of this store that were paid in the hour before the alarm or the ten minutes after it, and not cancelled. “Paid” means that the receipt names exactly this tag. Otherwise the product is compared; items that a receipt binds to another tag do not count.',
@@ -32,7 +32,7 @@ export const alarmsTexts = bilingual({
     record: 'Record the cause',
     what: 'What was it?',
     recoveredValue: 'Value of recovered goods (EUR)',
-    recoveredHint: 'Optional. Counts only for theft.',
+    recoveredHint: 'Only for theft, and optional. Enter it before you tap “Theft”.',
     saved: 'The cause is recorded.',
     causes: {
       real: 'Theft',
@@ -50,7 +50,10 @@ export const alarmsTexts = bilingual({
     soundOff: 'off',
     soundHint: 'Touch the page once, so that the browser may play the sound.',
     notices: 'Notices',
-    noticesHint: 'This device rings when the page is closed, until you sign out.',
+    noticesHint: {
+      on: 'This device rings for each alarm, also when the page is closed, until you sign out.',
+      off: 'Tap to be rung also when the page is closed.',
+    },
     noticesDenied: 'The browser blocks notices of this site. Allow them in its settings, then try again.',
     noticesFailed: 'The browser could not reach its push service. Check the network of this device, then try again.',
     noticesOn: 'This device gets a notice for each new alarm.',
@@ -88,7 +91,7 @@ export const alarmsTexts = bilingual({
     times: (times: string) => `${times} Alarme dieses Etiketts`,
     itemOnReceipt: (time: string) => `Bezahlt: Dieses Stück steht auf einem Beleg von ${time}`,
     productOnReceipt: (time: string) => `Ein Beleg von ${time} enthält dieses Produkt. Bitte vergleichen.`,
-    noReceipt: 'Kein Beleg passt',
+    noReceipt: 'Kein passender Beleg',
     compared: 'Was wird mit Belegen verglichen?',
     comparedText:
       'Belege dieser Filiale, die in der Stunde vor dem Alarm oder in den zehn Minuten danach bezahlt und nicht storniert wurden. „Bezahlt“ heißt: Der Beleg nennt genau dieses Etikett. Sonst wird das Produkt verglichen; Stücke, die ein Beleg an ein anderes Etikett bindet, zählen nicht.',
@@ -97,7 +100,7 @@ export const alarmsTexts = bilingual({
     record: 'Ursache festhalten',
     what: 'Was war es?',
     recoveredValue: 'Wert der sichergestellten Ware (EUR)',
-    recoveredHint: 'Freiwillig. Zählt nur bei Diebstahl.',
+    recoveredHint: 'Nur bei Diebstahl, und freiwillig. Tragen Sie ihn ein, bevor Sie auf „Diebstahl“ tippen.',
     saved: 'Die Ursache ist festgehalten.',
     causes: {
       real: 'Diebstahl',
@@ -115,7 +118,10 @@ export const alarmsTexts = bilingual({
     soundOff: 'aus',
     soundHint: 'Berühren Sie die Seite einmal, damit der Browser den Ton abspielen darf.',
     notices: 'Mitteilungen',
-    noticesHint: 'Dieses Gerät meldet Alarme auch bei geschlossener Seite, bis Sie sich abmelden.',
+    noticesHint: {
+      on: 'Dieses Gerät meldet jeden Alarm, auch bei geschlossener Seite, bis Sie sich abmelden.',
+      off: 'Tippen Sie, damit dieses Gerät auch bei geschlossener Seite Alarme meldet.',
+    },
     noticesDenied:
       'Der Browser blockiert Mitteilungen dieser Seite. Erlauben Sie sie in seinen Einstellungen und versuchen Sie es noch einmal.',
     noticesFailed:
