@@ -81,7 +81,7 @@ try {
     await page.goto(ready.consoleUrl)
     await page.locator('input[type=email]').fill(ready.consoleUser)
     await page.locator('input[type=password]').fill(ready.consolePassword)
-    await page.locator('form button').last().click()
+    await page.locator('form:has(input[type=password]) button[type=submit]').click()
     await page
       .getByRole('button', { name: 'Change store' })
       .or(page.locator('summary', { hasText: 'Hafenkante' }))
