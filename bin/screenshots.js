@@ -87,7 +87,7 @@ try {
       .or(page.locator('summary', { hasText: 'Hafenkante' }))
       .first()
       .click()
-    await page.getByText('Hafenkante München').last().click()
+    await page.getByRole('dialog').getByText('Hafenkante München').click()
     for (const [path, name] of Object.entries(pages)) {
       await page.goto(`${ready.consoleUrl}${path}`)
       await page.waitForLoadState('load')
