@@ -51,8 +51,12 @@ export function openIdConfig(settings: Values<typeof openIdSettings>): OpenIdCon
       throw new WrongUsage(['--oidc-client-id, --oidc-client-secret and --oidc-domains need --oidc-issuer'])
     return undefined
   }
+  const missing = [
+    ...(clientId === undefined ? ['--oidc-client-id'] : []),
+    ...(clientSecret === undefined ? ['--oidc-client-secret-file or UNTAG_OIDC_CLIENT_SECRET'] : []),
+  ]
   if (clientId === undefined || clientSecret === undefined)
-    throw new WrongUsage(['--oidc-issuer needs --oidc-client-id and UNTAG_OIDC_CLIENT_SECRET'])
+    throw new WrongUsage([`--oidc-issuer also needs ${missing.join(', and ')}`])
   const { protocol, hostname } = new URL(issuer)
   if (protocol === 'http:' && !['localhost', '127.0.0.1', '[::1]'].includes(hostname))
     throw new WrongUsage(['--oidc-issuer must begin with https://, because the client secret is sent there'])

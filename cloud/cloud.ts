@@ -121,6 +121,7 @@ export async function createCloud({
   }
   // Erases the customers that a restored backup brought back, before anything about them leaves the cloud.
   await completeErasures(database, services)
+  void services.identityProvider?.check()
   const dispatcher = startDispatcher(database, () => services, platform)
   const pushSender = startPushSender(database, () => services, platform)
   const jobs = startJobs(database, services, messages, disk)

@@ -60,6 +60,7 @@ import {
 import { verifyProtectedItem, verifySecurityTagDeactivation } from './protection/authorize/authorize-operations.ts'
 import { redeemProtectionAuthorization, revokeProtectionAuthorization } from './protection/redeem/redeem-operations.ts'
 import { fetchAlarms } from './protection/records/alarm-operations.ts'
+import { callHelpToAlarm } from './protection/records/call-help.ts'
 import { disposeAlarm } from './protection/records/dispose-alarm.ts'
 import { acknowledgeException, fetchExceptions } from './protection/records/exception-operations.ts'
 import { updateDevice } from './protection/devices/update-device.ts'
@@ -301,6 +302,7 @@ export const OPERATIONS = {
   requestAssistance,
   fetchAssistanceRequests,
   answerAssistanceRequest,
+  callHelpToAlarm,
   exportCustomerData,
   eraseCustomerData,
 }

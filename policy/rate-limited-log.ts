@@ -7,7 +7,7 @@ export type WriteLogLine = (fields: Record<string, unknown>, message: string) =>
 export interface RateLimitedLog {
   /** Each `key`, such as a device id, has its own limit. Default: the message. */
   write(fields: Record<string, unknown>, message: string, key?: string): void
-  /** Writes the counts of suppressed lines. */
+  /** Writes the last suppressed lines. */
   stop(): void
 }
 
@@ -21,12 +21,12 @@ const OTHERS = 'others'
 interface Window {
   untilMs: number
   lines: number
-  suppressed: { count: number; message: string; cancel: Cancel } | undefined
+  suppressed: { count: number; last: [fields: Record<string, unknown>, message: string]; cancel: Cancel } | undefined
 }
 
 /**
- * Writes at most 10 lines per minute and key. At the end of the minute the log writes the number of suppressed lines
- * (`suppressed`).
+ * Writes at most 10 lines per minute and key. At the end of the minute the log writes the last line, which may tell that
+ * all is well again, with the number of suppressed lines before it (`suppressed`).
  */
 export function rateLimitedLog(
   write: WriteLogLine,
@@ -49,7 +49,8 @@ export function rateLimitedLog(
     windows.delete(key)
     if (!suppressed) return
     suppressed.cancel()
-    write({ suppressed: suppressed.count, ...(key !== suppressed.message && { key }) }, suppressed.message)
+    const { count, last } = suppressed
+    write({ ...last[0], suppressed: count - 1 }, last[1])
   }
 
   function endExpiredWindows(): void {
@@ -68,10 +69,11 @@ export function rateLimitedLog(
       }
       window.suppressed ??= {
         count: 0,
-        message,
+        last: [fields, message],
         cancel: timers.after(window.untilMs - clock.elapsed(), () => end(counted)),
       }
       window.suppressed.count++
+      window.suppressed.last = [fields, message]
     },
     stop() {
       for (const key of windows.keys()) end(key)

@@ -26,7 +26,8 @@ export function requestOfArguments(args: readonly string[], schema: JsonSchema, 
   }
   for (const { path, value } of fields) setValue(request, path.split('.'), value, schema, components, path, faults)
   for (const name of resolveReference(schema, components).required ?? [])
-    if (!(name in request)) faults.push(`--${name} is needed`)
+    if (!(name in request) && !fields.some(({ path }) => path.split('.')[0] === name))
+      faults.push(`--${name} is needed`)
   if (faults.length > 0) throw new WrongUsage(faults)
   return request
 }

@@ -8,6 +8,7 @@ import { nextProduct, newUnpaidItem } from './demo-goods.ts'
 import type { DemoStore } from './demo-store.ts'
 import type { DemoWalks } from './demo-walks.ts'
 import type { RunningEdge } from './edge.ts'
+import { isInBackground } from './stdin-commands.ts'
 
 export interface DemonstrationParts {
   platform: Platform
@@ -119,6 +120,7 @@ export function pressKeys(actions: Keys): void {
     if (!action) return
     busy = busy.then(async () => action()).catch((error: unknown) => say(styleText('red', (error as Error).message)))
   }
+  if (process.stdin.isTTY && isInBackground()) return
   if (process.stdin.isTTY) {
     process.stdin.setRawMode(true)
     process.stdin.on('data', (bytes) => press(bytes.toString() === '\u0003' ? 'q' : bytes.toString().toLowerCase()))

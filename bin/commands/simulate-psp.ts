@@ -16,6 +16,7 @@ export async function runSimulatePsp({
   const { clock } = realPlatform()
   const psp = await simulatedPsp({
     dialect: provider,
+    lastNumber: Math.floor(clock.wall() / 1_000),
     host,
     port,
     notifyUrl: () => `${baseUrl.replace(/\/+$/, '')}/notify/${provider}/${storeId ?? 'nobody'}`,

@@ -1,6 +1,5 @@
 import { printLine as say, printNote, printReady } from '../output.ts'
 import { readFileSync } from 'node:fs'
-import { createInterface } from 'node:readline'
 import { impinjReader } from '../../simulators/devices/impinj-iot.ts'
 import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
 import { pushingReader } from '../../simulators/devices/http-ingest.ts'
@@ -13,6 +12,7 @@ import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { SIMULATE_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
+import { onStdinLine } from './stdin-commands.ts'
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 
@@ -36,9 +36,7 @@ function controlByStdin(
   see: (epc: string, antenna: number) => void,
   faults: Readonly<Record<string, () => void>>,
 ): RunningReader {
-  const lines = createInterface({ input: process.stdin })
-  lines.on('line', (line) => {
-    const text = line.trim()
+  const stop = onStdinLine((text) => {
     const [, epc, antenna = '1'] = /^([0-9A-Fa-f]{4,})(?:\s+(\d{1,3}))?$/.exec(text) ?? []
     if (epc !== undefined) see(epc.toUpperCase(), Number(antenna))
     else if (faults[text]) faults[text]()
@@ -47,7 +45,7 @@ function controlByStdin(
   return {
     ready: reader.ready,
     close: async () => {
-      lines.close()
+      stop()
       await reader.close()
     },
   }

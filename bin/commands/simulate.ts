@@ -1,5 +1,5 @@
+import { onStdinLine } from './stdin-commands.ts'
 import { printLine as say, printNote, printReady } from '../output.ts'
-import { createInterface } from 'node:readline'
 import { crowd } from '../../simulators/devices/llrp-crowd.ts'
 import { llrpReader } from '../../simulators/devices/llrp.ts'
 import { relayBoard } from '../../simulators/devices/modbus.ts'
@@ -49,7 +49,7 @@ const INPUT_LINE = /^input (\d{1,3}) (on|off)$/
 
 /** Sets an input by a line such as `input 5 on`. Returns false for any other line. */
 function setInputBy(line: string, setInput: (input: number, on: boolean) => void): boolean {
-  const [, input, level] = INPUT_LINE.exec(line.trim()) ?? []
+  const [, input, level] = INPUT_LINE.exec(line) ?? []
   if (input === undefined) return false
   setInput(Number(input), level === 'on')
   return true
@@ -57,15 +57,14 @@ function setInputBy(line: string, setInput: (input: number, on: boolean) => void
 
 /** Sets inputs of a board by lines of stdin, such as `input 5 on`. */
 function withInputLines(service: TcpService, setInput: (input: number, on: boolean) => void) {
-  const lines = createInterface({ input: process.stdin })
-  lines.on('line', (line) => {
+  const stop = onStdinLine((line) => {
     if (!setInputBy(line, setInput)) printNote('type: input NUMBER on, or input NUMBER off')
   })
   return {
     ...service,
     port: service.port,
     close: async () => {
-      lines.close()
+      stop()
       await service.close()
     },
   }
@@ -74,16 +73,15 @@ function withInputLines(service: TcpService, setInput: (input: number, on: boole
 /** A scanner. Each line of stdin is one scanned code. */
 async function serveScanner({ host, port }: Settings) {
   const scanner = scannerSimulator({ platform: realPlatform() })
-  const lines = createInterface({ input: process.stdin })
-  lines.on('line', (line) => {
-    if (line.trim() !== '') void scanner.scan(line.trim())
+  const stop = onStdinLine((code) => {
+    if (code !== '') void scanner.scan(code)
   })
   const service = await serveTcp({ host, port, serve: (link) => scanner.serve(link) })
   return {
     ...service,
     port: service.port,
     close: async () => {
-      lines.close()
+      stop()
       await service.close()
     },
   }
@@ -114,11 +112,10 @@ async function serveGate({ host, port, tags, walkers }: Settings) {
     'clock wrong': () => reader.setClock(-3 * 3_600_000),
     'clock right': () => reader.setClock(0),
   }
-  const lines = createInterface({ input: process.stdin })
-  lines.on('line', (line) => {
-    const fault = faults[line.trim()]
+  const stop = onStdinLine((line) => {
+    const fault = faults[line]
     const [, epcs = '', direction = 'out'] =
-      /^walk ((?:[0-9A-Fa-f]{4,64} )*[0-9A-Fa-f]{4,64})(?: (in|out))?$/.exec(line.trim()) ?? []
+      /^walk ((?:[0-9A-Fa-f]{4,64} )*[0-9A-Fa-f]{4,64})(?: (in|out))?$/.exec(line) ?? []
     if (fault) fault()
     else if (epcs !== '')
       void people.walk({ epcs: epcs.toUpperCase().split(' '), direction: direction === 'in' ? 'in' : 'out' })
@@ -129,7 +126,7 @@ async function serveGate({ host, port, tags, walkers }: Settings) {
     ...service,
     port: service.port,
     close: async () => {
-      lines.close()
+      stop()
       people.stop()
       await service.close()
     },

@@ -6,11 +6,12 @@ import { invalid, notFound, precondition } from '../foundation/failure.ts'
 import { Id, iso, Limit, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { cursorField, toPage } from '../operations/paging.ts'
-import type { AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'
+import type { ZoneRow } from '../persistence/tables/assistance.ts'
 import { qrPng } from '../foundation/qr-code.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
-import { findRequest, findZone, listRequests, listZones, messagesOf } from './queries.ts'
-import { addMessage, newTicket, openRequest, setStatus, toRequest } from './requests.ts'
+import { present } from './present.ts'
+import { findRequest, findZone, listRequests, listZones } from './queries.ts'
+import { addMessage, newTicket, openRequest, setStatus } from './requests.ts'
 import { AssistanceRequest, Message, REQUEST_STATUSES, Zone } from './schema.ts'
 import { rolesFrom } from '../foundation/roles.ts'
 
@@ -125,20 +126,6 @@ export const requestAssistance = operation({
   },
 })
 
-async function present(call: Call, rows: readonly AssistanceRequestRow[]): Promise<AssistanceRequest[]> {
-  const messages = await messagesOf(
-    call.db,
-    rows.map((row) => row.request_id),
-  )
-  const zoneIds = [...new Set(rows.flatMap((row) => row.zone_id ?? []))]
-  const zones =
-    zoneIds.length === 0
-      ? []
-      : await call.db.selectFrom('zone').select(['zone_id', 'name']).where('zone_id', 'in', zoneIds).execute()
-  const names = new Map(zones.map((zone) => [zone.zone_id, zone.name]))
-  return rows.map((row) => toRequest(row, names.get(row.zone_id ?? ''), messages.get(row.request_id) ?? []))
-}
-
 export const fetchAssistanceRequests = operation({
   name: 'fetchAssistanceRequests',
   area: 'assistance',
@@ -146,7 +133,7 @@ export const fetchAssistanceRequests = operation({
   roles: rolesFrom('viewer'),
   summary: 'Lists requests for help in a store with their messages, the newest first.',
   description:
-    'Includes requests that a security tag caused; their `reason` is `manual_assistance_required`. Requests are ' +
+    'Includes requests that a security tag caused, and calls of staff to an alarm; see `reason`. Requests are ' +
     'deleted 30 days after the last message.',
   changes: false,
   request: z.strictObject({
@@ -164,7 +151,7 @@ export const fetchAssistanceRequests = operation({
     const { items, nextCursor } = toPage(rows, (row) => row.request_id, { limit })
     return {
       success: true as const,
-      requests: await present(call, items),
+      requests: await present(call.db, items),
       ...(nextCursor !== undefined && { nextCursor }),
     }
   },
@@ -193,7 +180,7 @@ export const answerAssistanceRequest = operation({
     if (message !== undefined) request = await addMessage(call, request, 'staff', message)
     if (status !== undefined) request = await setStatus(call, request, status)
     call.changed(requestId)
-    const [shown] = await present(call, [request])
+    const [shown] = await present(call.db, [request])
     return { success: true as const, ...(shown as AssistanceRequest) }
   },
 })

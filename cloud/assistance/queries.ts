@@ -71,6 +71,19 @@ export interface RequestFilter {
   limit: number
 }
 
+/** Calls for help at these alarms that are not closed: request ids by event id. */
+export async function openCallsOf(db: Db, storeId: string, eventIds: readonly string[]): Promise<Map<string, string>> {
+  if (eventIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('assistance_request')
+    .select(['request_id', 'subject'])
+    .where('store_id', '=', storeId)
+    .where('subject', 'in', [...eventIds])
+    .where('status', '<>', sql.lit('closed'))
+    .execute()
+  return new Map(rows.map(({ request_id, subject }) => [subject ?? '', request_id]))
+}
+
 /** Requests of a store, the newest first. */
 export function listRequests(
   db: Db,

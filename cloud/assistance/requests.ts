@@ -38,7 +38,7 @@ export async function openRequest(
 ): Promise<AssistanceRequestRow> {
   const known = await findRequestOfTicket(db, ticket)
   if (known) return known
-  await checkOpenLimit(db, zone.store_id)
+  await checkOpenLimit(db, zone.store_id, 'shopper')
   const row: AssistanceRequestRow = {
     request_id: newId('hlp', platform),
     tenant: zone.tenant,
@@ -49,6 +49,7 @@ export async function openRequest(
     device_id: null,
     purchase_id: null,
     subject: null,
+    requested_by: null,
     ticket_hash: hashOfTicket(ticket),
     status: 'open',
     message_count: 0,
@@ -59,9 +60,9 @@ export async function openRequest(
   return content.message === undefined ? row : addMessage({ db, nowMs }, row, 'shopper', content.message)
 }
 
-async function checkOpenLimit(db: Db, storeId: string): Promise<void> {
-  if ((await countOpen(db, storeId, 'shopper')) >= OPEN_LIMIT)
-    throw precondition('too_many_requests_open', `this store has ${OPEN_LIMIT} open requests of shoppers: close some`)
+async function checkOpenLimit(db: Db, storeId: string, reason: AssistanceRequestRow['reason']): Promise<void> {
+  if ((await countOpen(db, storeId, reason)) >= OPEN_LIMIT)
+    throw precondition('too_many_requests_open', `this store has ${OPEN_LIMIT} open requests of this kind: close some`)
 }
 
 /** Adds a message. A shopper's message opens the request again; a message of staff answers it. */
@@ -127,36 +128,80 @@ export interface Denial {
 /**
  * Opens a request for a tag that needs staff. Does nothing if a request for this device and purchase or item is open.
  */
-export async function openRequestForDenial({ db, platform, nowMs }: Scope, denial: Denial): Promise<void> {
-  const subject = `${denial.deviceId ?? '-'} ${denial.purchaseId ?? denial.item ?? '-'}`
-  const open = await db
+export async function openRequestForDenial(scope: Scope, denial: Denial): Promise<void> {
+  const { tenant, storeId, deviceId, purchaseId, item } = denial
+  const reason = 'manual_assistance_required'
+  const subject = `${deviceId ?? '-'} ${purchaseId ?? item ?? '-'}`
+  const open = await findOpenRequest(scope.db, storeId, subject)
+  // Limits the requests that a gate can open. Further denials appear only in the event list.
+  if (open || (await countOpen(scope.db, storeId, reason)) >= OPEN_LIMIT) return
+  await openForSubject(scope, { tenant, storeId, deviceId, purchaseId, reason, subject, requestedBy: null })
+}
+
+/** A call of staff for colleagues at a gate that alarmed. */
+export interface AlarmCall {
+  tenant: string
+  storeId: string
+  deviceId: string | null
+  /** Event of the alarm. */
+  eventId: string
+  /** User or key that calls. */
+  requestedBy: string
+}
+
+/**
+ * Opens a request for help at an alarm. If one is open, returns it with `isNew: false`. Throws 409
+ * `too_many_requests_open`.
+ */
+export async function openRequestForAlarm(
+  scope: Scope,
+  { eventId, ...call }: AlarmCall,
+): Promise<{ row: AssistanceRequestRow; isNew: boolean }> {
+  const open = await findOpenRequest(scope.db, call.storeId, eventId)
+  if (open) return { row: open, isNew: false }
+  await checkOpenLimit(scope.db, call.storeId, 'alarm')
+  const row = await openForSubject(scope, { ...call, purchaseId: null, reason: 'alarm', subject: eventId })
+  return { row, isNew: true }
+}
+
+function findOpenRequest(db: Db, storeId: string, subject: string): Promise<AssistanceRequestRow | undefined> {
+  return db
     .selectFrom('assistance_request')
-    .select('request_id')
-    .where('store_id', '=', denial.storeId)
+    .selectAll()
+    .where('store_id', '=', storeId)
     .where('subject', '=', subject)
     .where('status', '<>', sql.lit('closed'))
     .executeTakeFirst()
-  // Limits the requests that a gate can open. Further denials appear only in the event list.
-  if (open || (await countOpen(db, denial.storeId, 'manual_assistance_required')) >= OPEN_LIMIT) return
-  await db
-    .insertInto('assistance_request')
-    .values({
-      request_id: newId('hlp', platform),
-      tenant: denial.tenant,
-      store_id: denial.storeId,
-      zone_id: null,
-      user_id: null,
-      reason: 'manual_assistance_required',
-      device_id: denial.deviceId,
-      purchase_id: denial.purchaseId,
-      subject,
-      ticket_hash: null,
-      status: 'open',
-      message_count: 0,
-      created_ms: nowMs,
-      updated_ms: nowMs,
-    })
-    .execute()
+}
+
+async function openForSubject(
+  { db, platform, nowMs }: Scope,
+  about: Omit<AlarmCall, 'eventId' | 'requestedBy'> & {
+    reason: AssistanceRequestRow['reason']
+    subject: string
+    purchaseId: string | null
+    requestedBy: string | null
+  },
+): Promise<AssistanceRequestRow> {
+  const row: AssistanceRequestRow = {
+    request_id: newId('hlp', platform),
+    tenant: about.tenant,
+    store_id: about.storeId,
+    zone_id: null,
+    user_id: null,
+    reason: about.reason,
+    device_id: about.deviceId,
+    purchase_id: about.purchaseId,
+    subject: about.subject,
+    requested_by: about.requestedBy,
+    ticket_hash: null,
+    status: 'open',
+    message_count: 0,
+    created_ms: nowMs,
+    updated_ms: nowMs,
+  }
+  await db.insertInto('assistance_request').values(row).execute()
+  return row
 }
 
 /** Deletes up to 200 requests whose last message and status change are from before this time, ms. */
@@ -174,10 +219,17 @@ export async function pruneRequests(db: Db, beforeMs: number): Promise<void> {
   )
 }
 
+/** Names that a request shows instead of ids. */
+export interface RequestNames {
+  readonly zone?: string | undefined
+  readonly device?: string | undefined
+  readonly requestedBy?: string | undefined
+}
+
 /** Converts a request to its API form. */
 export function toRequest(
   row: AssistanceRequestRow,
-  zoneName: string | undefined,
+  names: RequestNames,
   messages: readonly AssistanceMessageRow[],
 ): AssistanceRequest {
   return {
@@ -187,11 +239,14 @@ export function toRequest(
     status: row.status,
     ...definedFields({
       zoneId: row.zone_id,
+      zoneName: names.zone ?? null,
       userId: row.user_id,
       deviceId: row.device_id,
+      deviceName: names.device ?? null,
       purchaseId: row.purchase_id,
+      eventId: row.reason === 'alarm' ? row.subject : null,
+      requestedByName: names.requestedBy ?? null,
     }),
-    ...(zoneName !== undefined && { zoneName }),
     createdAt: iso(row.created_ms),
     updatedAt: iso(row.updated_ms),
     messages: messages.map(({ author, text, at_ms }) => ({ author, text, at: iso(at_ms) })),

@@ -20,12 +20,17 @@ export const Zone = z.strictObject({
 export const AssistanceRequest = z.strictObject({
   requestId: z.string(),
   storeId: z.string(),
-  reason: z.enum(['shopper', 'manual_assistance_required']).describe('A shopper asked for help, or a tag needs staff.'),
+  reason: z
+    .enum(['shopper', 'manual_assistance_required', 'alarm'])
+    .describe('A shopper asked for help, a tag needs staff, or staff called colleagues to an alarm.'),
   status: z.enum(REQUEST_STATUSES),
   zoneId: z.string().optional(),
   zoneName: z.string().optional(),
   userId: z.string().optional(),
   deviceId: z.string().optional(),
+  deviceName: z.string().optional().describe('Name of the device, else of its gate.'),
+  eventId: z.string().optional().describe('Event of the alarm.'),
+  requestedByName: z.string().optional().describe('User who called colleagues to the alarm.'),
   purchaseId: z.string().optional(),
   createdAt: z.string(),
   updatedAt: z.string(),

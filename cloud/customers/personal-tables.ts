@@ -99,7 +99,7 @@ const assistance: PersonalTable = {
     return personalPage(
       rows,
       (row) => row.request_id,
-      (row) => toRequest(row, undefined, messages.get(row.request_id) ?? []),
+      (row) => toRequest(row, {}, messages.get(row.request_id) ?? []),
     )
   },
   async erase({ db }, who) {

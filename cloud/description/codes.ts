@@ -115,7 +115,8 @@ export const REASON_TEXTS = codes({
   second_factor_not_begun: 'Call `beginSecondFactor` first, then confirm a code of the app.',
   second_factor_needed: 'The session has no second factor. Add one if the user has none, then sign in with it.',
   secret_keys_only: 'Call this from your server, with a secret key.',
-  secret_not_allowed: 'Secret keys may not call this operation.',
+  secret_not_allowed:
+    'Secret keys may not call this operation. The message names who may; `untag keys create` makes keys.',
   session_without_customer:
     'The session names no customer that the cloud can trust. Call `checkIn` with a secret key and `userId`.',
   setup_code_expired: 'The set-up code is over 15 minutes old. Create a new one.',
@@ -149,8 +150,10 @@ export const REASON_TEXTS = codes({
   transaction_used: 'Another customer has earned points with this transaction.',
   user_exists: 'This address belongs to a user of the account. Change it with `updateUser`.',
   user_not_allowed: 'Users may not call this operation. It is for keys, agents or callers without a key.',
-  user_not_invited:
-    'No user has this address, or the provider has not verified it. Ask an owner or admin for an invitation.',
+  email_missing: 'The identity provider names no e-mail address. Add the claim `email` there.',
+  email_not_verified: 'The identity provider has not verified the e-mail address of this person.',
+  email_domain_not_listed: 'The domain of the e-mail address is not in `--oidc-domains`.',
+  user_not_invited: 'No user has this address. Ask an owner or admin for an invitation.',
   version_moved: 'The policy changed meanwhile. Read it again.',
   webhook_disabled: 'The webhook is disabled. `disabledReason` in `fetchWebhooks` has the cause.',
 })

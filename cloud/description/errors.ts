@@ -31,7 +31,7 @@ export function errorsOf(operation: Operation, fields: readonly string[]): Possi
     ...(open || callers.includes('publishable')
       ? []
       : [
-          possible('permission-denied', 'wrong kind of key', `${name} cannot be called with a publishable key`, {
+          possible('permission-denied', 'wrong kind of key', `${name} needs a secret key; you sent a publishable key`, {
             reason: 'publishable_not_allowed',
           }),
         ]),

@@ -29,6 +29,8 @@ export interface FailureExtras {
   requiredUpgrade?: string
   currentPackage?: string
   details?: ErrorDetail[]
+  /** Address of a person whom the identity provider knows. Only the sign-in page shows it. */
+  email?: string
   /** Statuses to which the entity may change now. */
   allowedNext?: readonly string[]
   /** Earliest time of the next allowed try, ISO 8601. */

@@ -50,8 +50,10 @@ export interface SignInFlow {
 export interface Identity {
   readonly issuer: string
   readonly subject: string
-  /** In lower case; undefined if the provider names none that may sign in. */
+  /** In lower case; undefined if the provider names none. */
   readonly email: string | undefined
+  /** Why the address proves nothing; undefined if it may sign in. */
+  readonly refusal: 'email_missing' | 'email_not_verified' | 'email_domain_not_listed' | undefined
   readonly name: string | undefined
   /** True if the person confirmed the sign-in with a second factor. */
   readonly hasSecondFactor: boolean
@@ -61,8 +63,13 @@ export interface Identity {
 export interface IdentityProvider {
   /** Name on the button of the sign-in page. */
   readonly name: string
-  /** Address of the provider's sign-in page, and the secrets of this sign-in. */
-  begin(): Promise<{ readonly url: string; readonly flow: SignInFlow }>
+  /** Asks the provider for its settings, and logs whether it answers. Never throws. */
+  check(): Promise<void>
+  /**
+   * Address of the provider's sign-in page, and the secrets of this sign-in. `again`: the provider asks who signs in,
+   * also if somebody is signed in there.
+   */
+  begin(again: boolean): Promise<{ readonly url: string; readonly flow: SignInFlow }>
   /** Verifies the answer: the query of the address to which the provider sent the browser. Undefined: not valid. */
   finish(query: string, flow: SignInFlow): Promise<Identity | undefined>
 }

@@ -107,7 +107,7 @@ class AssistancePages {
     const { zone, view, request } = await this.#conversationOf(c)
     const messages = await messagesOf(this.#database.reads, [request.request_id])
     const zonePath = `/z/${zone.zone_id}`
-    const conversation = toRequest(request, zone.name, messages.get(request.request_id) ?? [])
+    const conversation = toRequest(request, { zone: zone.name }, messages.get(request.request_id) ?? [])
     // The browser's page asks for news. 204 leaves it as it is.
     if (c.req.query('seen') === versionOf(conversation)) return c.body(null, 204, LIVE_PAGE_HEADERS)
     const page = (reader: PageContext) =>

@@ -5,6 +5,14 @@ import type { Operation } from '../operations/operation.ts'
 /** A caller that has proved who it is. */
 export type AuthenticatedCaller = KeyCaller | UserCaller | AgentCaller
 
+const CREDENTIALS = {
+  secret: 'a secret key',
+  publishable: 'a publishable key',
+  admin: 'an administrator key',
+  agent: 'an agent’s login',
+  anyone: 'no key',
+} satisfies Record<Operation['callers'][number], string>
+
 /** True if the operation accepts this kind of caller, or the role of this user. */
 export function mayCall(caller: AuthenticatedCaller, operation: Pick<Operation, 'callers' | 'roles'>): boolean {
   return caller.kind === 'user' ? operation.roles.includes(caller.role) : operation.callers.includes(caller.kind)
@@ -16,11 +24,10 @@ export function pickCaller(caller: AuthenticatedCaller | undefined, operation: O
   if (operation.callers.includes('anyone') || !caller) return { kind: 'anyone', address }
   if (caller.kind === 'user') throw roleTooLow(operation, caller)
   const reason = `${caller.kind}_not_allowed`
-  throw new Failure(
-    'permission-denied',
-    `${operation.name} cannot be called with ${caller.kind === 'agent' ? "an agent's login" : `a ${caller.kind} key`}`,
-    { reason },
-  )
+  const accepted = operation.callers.map((kind) => CREDENTIALS[kind]).join(' or ') || 'a signed-in user'
+  throw new Failure('permission-denied', `${operation.name} needs ${accepted}; you sent ${CREDENTIALS[caller.kind]}`, {
+    reason,
+  })
 }
 
 function roleTooLow({ name, roles }: Operation, { role }: UserCaller): Failure {

@@ -12,7 +12,7 @@ import { cancelUnpaidPurchase } from '../purchase-lifecycle/cancel-unpaid-purcha
 import { updatePurchase } from '../purchases/queries.ts'
 import { connectionOf } from './connection.ts'
 import { ProviderFault, type Session } from './provider.ts'
-import { currentConfig, findPayment, readConfig, updatePayment } from './queries.ts'
+import { currentConfig, findPayment, readConfig, updatePayment, findPaymentOfNotice } from './queries.ts'
 import type { Runner } from './runner.ts'
 
 /**
@@ -144,7 +144,7 @@ async function createSession(
   store: StoreRow,
 ): Promise<Session> {
   const config = await run.read((db) => readConfig(db, payment.config_id))
-  return connectionOf(config, run.services).createSession({
+  const session = await connectionOf(config, run.services).createSession({
     paymentId: payment.payment_id,
     amountCent: payment.amount_cent,
     currency: payment.currency,
@@ -153,6 +153,12 @@ async function createSession(
     title: store.trading_name,
     untilMs: payment.created_ms + PAYMENT_MS,
   })
+  const notice = { sessionId: session.sessionId, paymentId: null }
+  const former = await run.read((db) => findPaymentOfNotice(db, payment.config_id, notice))
+  // Its notification would count for the other payment.
+  if (former && former.payment_id !== payment.payment_id)
+    throw new ProviderFault(`the provider gave the session id of payment ${former.payment_id} again`, true)
+  return session
 }
 
 async function recordOpened(

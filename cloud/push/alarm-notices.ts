@@ -1,6 +1,6 @@
 import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { GATE_ALARMS } from '../../policy/vocabulary.ts'
-import { isRoleAtLeast } from '../foundation/roles.ts'
+import { isRoleAtLeast, type Role } from '../foundation/roles.ts'
 import type { Db } from '../persistence/database.ts'
 import type { PushDeliveryRow } from '../persistence/tables/push.ts'
 import { IDLE_MS, mayUseLive } from '../users/sessions.ts'
@@ -16,10 +16,13 @@ const RECEIVERS_LIMIT = 200
 /** Maximum number of subscribed browsers that the cloud reads for one notice. */
 const BROWSERS_LIMIT = 5_000
 
+/** Reason of a notice about a colleague who needs help. */
+export const HELP_AT_ALARM = 'help_at_alarm'
+
 /** Content of a notice. The service worker (console/browser/worker.ts) turns it into text. */
 export interface AlarmNotice {
   readonly id: string
-  /** Kind of the exception, such as `gate_alarm`. */
+  /** Kind of the exception, such as `gate_alarm`, or `help_at_alarm`. */
   readonly reason: string
   readonly storeName: string
   /** Page of the console to open. */
@@ -28,29 +31,49 @@ export interface AlarmNotice {
   readonly tag: string
 }
 
+/** What a notice to staff is about. */
+export interface StaffNotice {
+  /** The same id rings each browser once. */
+  readonly id: string
+  /** Chooses the text: a kind of exception, or `help_at_alarm`. */
+  readonly reason: string
+  readonly storeId: string
+  /** Page of the console to open, below `/console/`. */
+  readonly page: 'alarms' | 'exceptions' | 'help'
+  /** User who gets none, because that user caused it. */
+  readonly except?: string
+}
+
+interface NoticeScope {
+  readonly db: Db
+  readonly tenant: string
+  readonly nowMs: number
+}
+
 /**
  * Enqueues notices for users of the console about exceptions, in the transaction of the events. Alarms of gates reach
  * associates and higher roles, other exceptions managers and higher roles, each for their own stores.
  */
-export async function enqueueAlarmNotices(
-  { db, tenant, nowMs }: { db: Db; tenant: string; nowMs: number },
-  events: readonly ProtectionEvent[],
-): Promise<void> {
-  const raised = events.filter(
-    ({ type, occurredAt }) =>
-      type === 'protection.exception.raised' && Math.abs(nowMs - Date.parse(occurredAt)) <= RECENT_MS,
-  )
-  if (raised.length === 0) return
-  const browsers = await browsersOf(db, tenant, nowMs)
-  if (browsers.length === 0 || (await isQueueFull(db, tenant))) return
-  for (const event of raised) {
-    const lowest = GATE_ALARMS.has(event.reason ?? '') ? 'associate' : 'manager'
-    const receivers = browsers.filter((user) => {
-      const stores = storesOf(user)
-      return isRoleAtLeast(roleOf(user), lowest) && (stores === null || stores.includes(event.storeId))
-    })
-    if (receivers.length > 0) await enqueue(db, { tenant, nowMs }, event, receivers.slice(0, RECEIVERS_LIMIT))
+export async function enqueueAlarmNotices(scope: NoticeScope, events: readonly ProtectionEvent[]): Promise<void> {
+  for (const { type, occurredAt, eventId, reason = '', storeId } of events) {
+    if (type !== 'protection.exception.raised' || Math.abs(scope.nowMs - Date.parse(occurredAt)) > RECENT_MS) continue
+    const isAlarm = GATE_ALARMS.has(reason)
+    const page = isAlarm ? 'alarms' : 'exceptions'
+    await notifyStaff(scope, isAlarm ? 'associate' : 'manager', { id: eventId, reason, storeId, page })
   }
+}
+
+/** Enqueues a notice for all users of at least this role who may see the store. */
+export async function notifyStaff(scope: NoticeScope, lowest: Role, notice: StaffNotice): Promise<void> {
+  const { db, tenant, nowMs } = scope
+  const browsers = await browsersOf(db, tenant, nowMs)
+  const receivers = browsers.filter((user) => {
+    const stores = storesOf(user)
+    const mayRead = isRoleAtLeast(roleOf(user), lowest) && (stores === null || stores.includes(notice.storeId))
+    return mayRead && user.user_id !== notice.except
+  })
+  if (receivers.length === 0 || (await isQueueFull(db, tenant))) return
+  await enqueue(scope, notice, receivers.slice(0, RECEIVERS_LIMIT))
 }
 
 /** Browsers with an active session of a user who may see this tenant. */
@@ -59,7 +82,7 @@ async function browsersOf(db: Db, tenant: string, nowMs: number) {
     .selectFrom('push_subscription as p')
     .innerJoin('user_session as s', 's.session_id', 'p.session_id')
     .innerJoin('console_user as u', 'u.user_id', 's.user_id')
-    .select(['p.subscription_id', 's.second_factor', 'u.role', 'u.store_ids', 'u.sandbox_only'])
+    .select(['p.subscription_id', 's.second_factor', 'u.user_id', 'u.role', 'u.store_ids', 'u.sandbox_only'])
     .where('p.tenant', '=', tenant)
     .where('s.state', '=', 'active')
     .where('s.expires_ms', '>', nowMs)
@@ -71,26 +94,24 @@ async function browsersOf(db: Db, tenant: string, nowMs: number) {
 }
 
 async function enqueue(
-  db: Db,
-  { tenant, nowMs }: { tenant: string; nowMs: number },
-  { eventId, reason = '', storeId }: ProtectionEvent,
+  { db, tenant, nowMs }: NoticeScope,
+  { id, reason, storeId, page }: StaffNotice,
   receivers: readonly { subscription_id: string }[],
 ): Promise<void> {
   const store = await db.selectFrom('store').select('trading_name').where('store_id', '=', storeId).executeTakeFirst()
-  const isAlarm = GATE_ALARMS.has(reason)
   const mode = tenant.endsWith('.live') ? 'live' : 'test'
-  const tag = topicOf(`${storeId}/${isAlarm ? 'alarm' : reason}`)
+  const tag = topicOf(`${storeId}/${page === 'alarms' ? 'alarm' : reason}`)
   const notice: AlarmNotice = {
-    id: eventId,
+    id,
     reason,
     storeName: store?.trading_name ?? '',
-    path: `/console/${isAlarm ? 'alarms' : 'exceptions'}?mode=${mode}&store=${storeId}`,
+    path: `/console/${page}?mode=${mode}&store=${storeId}`,
     tag,
   }
   const body = JSON.stringify(notice)
   const rows = receivers.map(({ subscription_id }): PushDeliveryRow => ({
     // An event that is reported again rings again only after its first notice was sent.
-    delivery_id: `pdl_${topicOf(`${eventId}/${subscription_id}`)}`,
+    delivery_id: `pdl_${topicOf(`${id}/${subscription_id}`)}`,
     tenant,
     subscription_id,
     user_id: null,

@@ -13,6 +13,8 @@ import { assertMayTry, type SignInSubjects } from './sign-in-failures.ts'
 /** Time for the sign-in at the provider, ms. */
 export const FLOW_MS = 10 * 60_000
 const CONTEXT = 'openid_flow'
+/** Why a person whom the provider knows has no access. */
+const NOT_INVITED = ['user_not_invited', 'email_missing', 'email_not_verified', 'email_domain_not_listed'] as const
 
 interface SealedFlow extends SignInFlow {
   readonly expiresMs: number
@@ -35,10 +37,15 @@ export const beginOpenIdSignIn = operation({
   changes: true,
   secretResponse: true,
   refusals: ['openid_connect_off', 'identity_provider_unavailable'],
-  request: z.strictObject({}),
+  request: z.strictObject({
+    again: z
+      .boolean()
+      .optional()
+      .describe('True: the provider asks who signs in, also if somebody is signed in there.'),
+  }),
   response: z.strictObject({ ...Success, url: z.string(), flow: z.string(), expiresAt: z.string() }),
   example: {},
-  prepare: (call) => providerOf(call).begin(),
+  prepare: (call, { again = false }) => providerOf(call).begin(again),
   run(call, _input, { url, flow }) {
     const expiresMs = call.nowMs + FLOW_MS
     const sealed = call.services.authority.sealer.seal(Buffer.from(JSON.stringify({ ...flow, expiresMs })), CONTEXT)
@@ -58,7 +65,7 @@ export const finishOpenIdSignIn = operation({
     'Later ones find the user by the subject of the provider. A second factor at the provider counts; without one, users with an authenticator app confirm with a code.',
   changes: true,
   secretResponse: true,
-  refusals: ['openid_connect_off', 'identity_provider_unavailable', 'user_not_invited'],
+  refusals: ['openid_connect_off', 'identity_provider_unavailable', ...NOT_INVITED],
   request: z.strictObject({
     flow: z.string().max(2_000),
     query: z.string().max(4_096).describe('Query of the address to which the provider sent the browser.'),
@@ -99,16 +106,30 @@ const subjectsOf = (call: Call, flow: SealedFlow | undefined): SignInSubjects =>
   address: addressOf(call.caller),
 })
 
+function notInvited(reason: (typeof NOT_INVITED)[number], email: string): string {
+  switch (reason) {
+    case 'email_missing':
+      return 'the provider names no e-mail address: its administrator adds the claim email'
+    case 'email_not_verified':
+      return `the provider has not verified the address ${email}`
+    case 'email_domain_not_listed':
+      return `addresses such as ${email} may not sign in here: see untag cloud --oidc-domains`
+    case 'user_not_invited':
+      return `no user has the address ${email}: ask an owner or admin for an invitation`
+  }
+}
+
 /** The user of the identity. The first sign-in links the two, and accepts an open invitation. */
-async function userOf({ db, nowMs }: Call, identity: Identity): Promise<UserRow> {
-  const known = await findUserOfIdentity(db, identity)
+async function userOf({ db, nowMs, services }: Call, identity: Identity): Promise<UserRow> {
+  const { email = '', refusal, issuer, subject } = identity
+  const known = refusal === 'email_domain_not_listed' ? undefined : await findUserOfIdentity(db, identity)
   if (known) return known
-  const { email } = identity
-  const user = email === undefined ? undefined : await findUserToLink(db, email, nowMs)
-  if (!user)
-    throw new Failure('permission-denied', 'no user has this address: ask an owner or admin for an invitation', {
-      reason: 'user_not_invited',
-    })
+  const user = refusal === undefined ? await findUserToLink(db, email, nowMs) : undefined
+  if (!user) {
+    const reason = refusal ?? 'user_not_invited'
+    services.log.warn({ issuer, subject, reason }, 'somebody without access signed in at the provider')
+    throw new Failure('permission-denied', notInvited(reason, email), { reason, email })
+  }
   await linkIdentity(db, identity, user.user_id, nowMs)
   if (user.accepted_ms === null) {
     const name = user.name || identity.name || user.email

@@ -25,6 +25,8 @@ interface Parts {
   readonly log: Log
 }
 
+const NOT_REACHED = 'the OpenID Connect provider is not reached, or refuses the settings of this cloud'
+
 /** Path of the console to which the provider sends the browser back. */
 export const CALLBACK_PATH = '/console/sign-in/openid-connect/callback'
 
@@ -34,8 +36,8 @@ export function openIdProvider(config: CloudConfig, parts: Parts): IdentityProvi
 }
 
 /**
- * Authorization code flow with PKCE, state and nonce (OpenID Connect Core 1.0 §3.1), by openid-client. The provider is
- * asked only when somebody signs in, so the cloud starts without it.
+ * Authorization code flow with PKCE, state and nonce (OpenID Connect Core 1.0 §3.1), by openid-client. The cloud
+ * also starts without the provider.
  */
 class OpenIdProvider implements IdentityProvider {
   readonly name: string
@@ -51,7 +53,17 @@ class OpenIdProvider implements IdentityProvider {
     this.#parts = parts
   }
 
-  async begin(): Promise<{ url: string; flow: SignInFlow }> {
+  async check(): Promise<void> {
+    const { issuer } = this.#config
+    try {
+      await this.#discover()
+      this.#parts.log.info({ issuer }, 'the OpenID Connect provider answers')
+    } catch (error) {
+      this.#parts.log.error({ issuer, reason: reasonOf(error) }, NOT_REACHED)
+    }
+  }
+
+  async begin(again: boolean): Promise<{ url: string; flow: SignInFlow }> {
     const { random } = this.#parts.platform
     const secret = () => Buffer.from(random.bytes(32)).toString('base64url')
     const flow = { state: secret(), nonce: secret(), verifier: secret() }
@@ -64,6 +76,7 @@ class OpenIdProvider implements IdentityProvider {
       nonce: flow.nonce,
       code_challenge: await calculatePKCECodeChallenge(flow.verifier),
       code_challenge_method: 'S256',
+      ...(again && { prompt: 'login' }),
     })
     return { url: url.href, flow }
   }
@@ -95,23 +108,24 @@ class OpenIdProvider implements IdentityProvider {
     return {
       issuer: iss,
       subject: sub,
-      email: this.#emailOf(all['email'], all['email_verified']),
+      ...this.#emailOf(all['email'], all['email_verified']),
       name: typeof all['name'] === 'string' ? all['name'].slice(0, 80) : undefined,
       hasSecondFactor: methods.some((method) => typeof method === 'string' && SECOND_FACTORS.has(method)),
     }
   }
 
   /**
-   * The address if it may sign in. Some providers, such as Entra ID, do not say whether they verified it. Then it counts
+   * The address, and whether it may sign in. Some providers, such as Entra ID, do not say whether they verified it. Then it counts
    * only if its domain is listed, because the organization gives out the addresses of its domains.
    */
-  #emailOf(email: unknown, isVerified: unknown): string | undefined {
-    if (typeof email !== 'string') return undefined
+  #emailOf(claim: unknown, isVerified: unknown): Pick<Identity, 'email' | 'refusal'> {
+    if (typeof claim !== 'string') return { email: undefined, refusal: 'email_missing' }
     const { domains } = this.#config
-    const address = email.toLowerCase()
-    const isListed = domains.includes(address.split('@').at(-1) ?? '')
-    if (domains.length > 0 && !isListed) return undefined
-    return isVerified === true || (isVerified === undefined && isListed) ? address : undefined
+    const email = claim.toLowerCase().slice(0, 254)
+    const isListed = domains.includes(email.split('@').at(-1) ?? '')
+    if (domains.length > 0 && !isListed) return { email, refusal: 'email_domain_not_listed' }
+    const mayCount = isVerified === true || (isVerified === undefined && isListed)
+    return { email, refusal: mayCount ? undefined : 'email_not_verified' }
   }
 
   /** Reads the provider's settings, or returns those of the last hour. Concurrent callers share one request. */
@@ -174,10 +188,7 @@ class OpenIdProvider implements IdentityProvider {
 
   #unavailable(error: unknown): never {
     const { issuer, name } = this.#config
-    this.#parts.log.error(
-      { issuer, reason: reasonOf(error) },
-      'the OpenID Connect provider does not answer as it should',
-    )
+    this.#parts.log.error({ issuer, reason: reasonOf(error) }, NOT_REACHED)
     throw new Failure(
       'unavailable',
       `sign-in with ${name} is not possible now: sign in with your password, or try later`,
@@ -207,6 +218,7 @@ function isWrongSetting(error: unknown): boolean {
 
 /** Codes of the error for the log, without tokens. */
 function reasonOf(error: unknown): string {
-  const codes = chainOf(error).map(({ error: oauth, code, name }) => String(oauth ?? code ?? name))
-  return [...new Set(codes)].join(', ').slice(0, 200)
+  const codes = chainOf(error).map(({ error: oauth, code, name }) => oauth ?? code ?? name)
+  const named = codes.filter((code) => typeof code === 'string' && code !== '')
+  return [...new Set(named)].join(', ').slice(0, 200)
 }

@@ -96,6 +96,7 @@ export const fetchProfile = operation({
     mode: z.enum(['test', 'live']),
     mayUseLive: z.boolean().describe('False: add a second factor and sign in again.'),
     hasSecondFactor: z.boolean().describe('True if this session was confirmed with a second factor.'),
+    hasPassword: z.boolean().describe('False if the user signs in only with a passkey or OpenID Connect.'),
     hasAuthenticatorApp: z.boolean().describe('True if a sign-in with the password needs a code.'),
   }),
   example: {},
@@ -110,6 +111,7 @@ export const fetchProfile = operation({
       mode,
       mayUseLive,
       hasSecondFactor,
+      hasPassword: user.password_hash !== null,
       hasAuthenticatorApp: user.totp_secret !== null,
     }
   },

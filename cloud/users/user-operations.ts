@@ -14,12 +14,12 @@ import { deleteUser, findUser, findUserOfAccount, listUsers, roleOf, storesOf, u
 const EXAMPLE_USER = 'usr_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 const StoreIds = z.array(Id).min(1).max(USER_STORES_LIMIT)
 
-/** True if the stores are stores of the caller; null means all stores of the account. */
 /** Modes whose stores the caller may name. A session of the sandbox must not learn which live stores exist. */
 function modesOf({ mayUseLive }: UserCaller): readonly Mode[] {
   return mayUseLive ? ['test', 'live'] : ['test']
 }
 
+/** True if the stores are stores of the caller; null means all stores of the account. */
 function coversStores({ storeIds: own }: UserCaller, storeIds: readonly string[] | null): boolean {
   return own === null || (storeIds !== null && storeIds.every((storeId) => own.includes(storeId)))
 }
@@ -81,7 +81,16 @@ export const inviteUser = operation({
     storeIds: StoreIds.optional().describe('Limits the user to these stores. Default: the stores of the caller.'),
     sandboxOnly: z.boolean().optional().describe('Default: false, if the caller may use live data.'),
   }),
-  response: z.strictObject({ ...Success, userId: z.string(), url: z.string(), expiresAt: z.string() }),
+  response: z.strictObject({
+    ...Success,
+    userId: z.string(),
+    url: z.string(),
+    expiresAt: z.string(),
+    email: z.string(),
+    role: RoleField,
+    storeIds: z.array(z.string()).nullable().describe('Null: all stores of the account.'),
+    sandboxOnly: z.boolean(),
+  }),
   example: { email: 'petersen@shop.example', role: 'manager' },
   async run(call, { email, name = '', role, storeIds, sandboxOnly }) {
     const caller = userCaller(call.caller)
@@ -102,7 +111,17 @@ export const inviteUser = operation({
     )
     call.changed(made.userId)
     const url = invitationUrl(consoleUrlOf(config), made.token)
-    return { success: true as const, userId: made.userId, url, expiresAt: iso(made.expiresMs) }
+    const expiresAt = iso(made.expiresMs)
+    return {
+      success: true as const,
+      userId: made.userId,
+      url,
+      expiresAt,
+      email,
+      role,
+      storeIds: stores === null ? null : [...stores],
+      sandboxOnly: isSandboxOnly,
+    }
   },
 })
 

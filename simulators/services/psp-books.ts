@@ -32,6 +32,8 @@ export const PSP_NAMES = Object.keys(DIALECTS) as PspName[]
 
 export interface PspBooksOptions {
   readonly dialect: PspName
+  /** Number before the first id. Default: 0. A provider that starts again must not give an id twice. */
+  readonly lastNumber?: number
   /**
    * Key that signs notifications; `apiKey` is the key of requests. Default of both keys: the example of the provider's
    * protocol.
@@ -62,7 +64,7 @@ export class PspBooks {
   constructor(options: PspBooksOptions) {
     this.#options = options
     this.#dialect = DIALECTS[options.dialect]
-    let count = 0
+    let count = options.lastNumber ?? 0
     this.#desk = {
       baseUrl: '',
       secret: options.secret ?? this.#dialect.example.secret,

@@ -25,7 +25,7 @@ const DECIDED = `
   redeemProtectionAuthorization revokeProtectionAuthorization resolveRedemption reportProtectionEvents fetchProtectionEvents exportEpcisEvents
   fetchExceptions acknowledgeException disposeAlarm
   registerWebhook updateWebhook deleteWebhook fetchWebhooks rollWebhookSecret fetchWebhookDeliveries redeliverWebhook sendTestWebhook
-  loyaltyCheckIn issueLoyaltyCard recordEngagement createZone fetchZones requestAssistance fetchAssistanceRequests answerAssistanceRequest
+  loyaltyCheckIn issueLoyaltyCard recordEngagement createZone fetchZones requestAssistance fetchAssistanceRequests answerAssistanceRequest callHelpToAlarm
   exportCustomerData eraseCustomerData fetchAnalytics`
 
 const EVENTS = `

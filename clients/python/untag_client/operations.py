@@ -137,12 +137,15 @@ AnswerAssistanceRequestResponse = TypedDict(
     {
         "requestId": str,
         "storeId": str,
-        "reason": Literal["shopper", "manual_assistance_required"],
+        "reason": Literal["shopper", "manual_assistance_required", "alarm"],
         "status": Literal["open", "answered", "closed"],
         "zoneId": NotRequired[str],
         "zoneName": NotRequired[str],
         "userId": NotRequired[str],
         "deviceId": NotRequired[str],
+        "deviceName": NotRequired[str],
+        "eventId": NotRequired[str],
+        "requestedByName": NotRequired[str],
         "purchaseId": NotRequired[str],
         "createdAt": str,
         "updatedAt": str,
@@ -263,6 +266,7 @@ ApproveStoreRegistrationResponse = TypedDict(
 BeginOpenIdSignInRequest = TypedDict(
     "BeginOpenIdSignInRequest",
     {
+        "again": NotRequired[bool],
     },
 )
 
@@ -466,6 +470,44 @@ BulkImportProductsResponse = TypedDict(
         "errors": List["BulkImportProductsResponseErrorsItem"],
         "errorCount": int,
         "warnings": NotRequired[List[str]],
+    },
+)
+
+CallHelpToAlarmRequest = TypedDict(
+    "CallHelpToAlarmRequest",
+    {
+        "eventId": str,
+    },
+)
+
+CallHelpToAlarmResponseMessagesItem = TypedDict(
+    "CallHelpToAlarmResponseMessagesItem",
+    {
+        "author": Literal["shopper", "staff"],
+        "text": str,
+        "at": str,
+    },
+)
+
+CallHelpToAlarmResponse = TypedDict(
+    "CallHelpToAlarmResponse",
+    {
+        "requestId": str,
+        "storeId": str,
+        "reason": Literal["shopper", "manual_assistance_required", "alarm"],
+        "status": Literal["open", "answered", "closed"],
+        "zoneId": NotRequired[str],
+        "zoneName": NotRequired[str],
+        "userId": NotRequired[str],
+        "deviceId": NotRequired[str],
+        "deviceName": NotRequired[str],
+        "eventId": NotRequired[str],
+        "requestedByName": NotRequired[str],
+        "purchaseId": NotRequired[str],
+        "createdAt": str,
+        "updatedAt": str,
+        "messages": List["CallHelpToAlarmResponseMessagesItem"],
+        "success": Literal[True],
     },
 )
 
@@ -1560,6 +1602,7 @@ FetchAlarmsResponseAlarmsItem = TypedDict(
         "receipt": NotRequired["FetchAlarmsResponseAlarmsItemReceipt"],
         "acknowledgedAt": NotRequired[str],
         "acknowledgedBy": NotRequired[str],
+        "helpRequestId": NotRequired[str],
         "handledByName": NotRequired[str],
         "disposition": NotRequired[Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"]],
         "operatorId": NotRequired[str],
@@ -1696,12 +1739,15 @@ FetchAssistanceRequestsResponseRequestsItem = TypedDict(
     {
         "requestId": str,
         "storeId": str,
-        "reason": Literal["shopper", "manual_assistance_required"],
+        "reason": Literal["shopper", "manual_assistance_required", "alarm"],
         "status": Literal["open", "answered", "closed"],
         "zoneId": NotRequired[str],
         "zoneName": NotRequired[str],
         "userId": NotRequired[str],
         "deviceId": NotRequired[str],
+        "deviceName": NotRequired[str],
+        "eventId": NotRequired[str],
+        "requestedByName": NotRequired[str],
         "purchaseId": NotRequired[str],
         "createdAt": str,
         "updatedAt": str,
@@ -2225,6 +2271,7 @@ FetchProfileResponse = TypedDict(
         "mode": Literal["test", "live"],
         "mayUseLive": bool,
         "hasSecondFactor": bool,
+        "hasPassword": bool,
         "hasAuthenticatorApp": bool,
     },
 )
@@ -3743,6 +3790,10 @@ InviteUserResponse = TypedDict(
         "userId": str,
         "url": str,
         "expiresAt": str,
+        "email": str,
+        "role": Literal["owner", "admin", "manager", "associate", "viewer"],
+        "storeIds": List[str],
+        "sandboxOnly": bool,
     },
 )
 
@@ -6996,6 +7047,7 @@ CHANGING = frozenset((
     "beginPasskeySignIn",
     "beginSecondFactor",
     "bulkImportProducts",
+    "callHelpToAlarm",
     "changePassword",
     "checkIn",
     "claimRegistration",
@@ -7212,6 +7264,15 @@ class SyncOperations:
         return cast(
             "BulkImportProductsResponse",
             self.call("bulkImportProducts", request, idempotency_key=idempotency_key),
+        )
+
+    def callHelpToAlarm(
+        self, request: "CallHelpToAlarmRequest", *, idempotency_key: Optional[str] = None
+    ) -> "CallHelpToAlarmResponse":
+        "Calls colleagues to a gate that alarmed."
+        return cast(
+            "CallHelpToAlarmResponse",
+            self.call("callHelpToAlarm", request, idempotency_key=idempotency_key),
         )
 
     def changePassword(
@@ -8659,6 +8720,15 @@ class AsyncOperations:
         return cast(
             "BulkImportProductsResponse",
             await self.call("bulkImportProducts", request, idempotency_key=idempotency_key),
+        )
+
+    async def callHelpToAlarm(
+        self, request: "CallHelpToAlarmRequest", *, idempotency_key: Optional[str] = None
+    ) -> "CallHelpToAlarmResponse":
+        "Calls colleagues to a gate that alarmed."
+        return cast(
+            "CallHelpToAlarmResponse",
+            await self.call("callHelpToAlarm", request, idempotency_key=idempotency_key),
         )
 
     async def changePassword(

@@ -33,6 +33,14 @@ document.addEventListener('click', ({ target }) => {
   if (target instanceof Element && target.closest('[data-print]')) window.print()
 })
 
+document.addEventListener('click', ({ target }) => {
+  const button = target instanceof Element ? target.closest<HTMLElement>('[data-copy]') : null
+  if (!button) return
+  const { copy = '', done = '' } = button.dataset
+  // Without HTTPS there is no clipboard: the person selects the text.
+  void navigator.clipboard?.writeText(copy).then(() => (button.textContent = done))
+})
+
 // After a rejected form, the cursor is in the first wrong field.
 document.addEventListener('htmx:afterSettle', () => {
   const wrong = document.querySelector<HTMLElement>('[aria-invalid="true"]')

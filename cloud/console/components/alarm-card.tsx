@@ -3,8 +3,9 @@ import { ALARM_DISPOSITIONS } from '../../../policy/vocabulary.ts'
 import type { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import type { PageContext, ViewContext } from '../frame/page.ts'
 import { Badge } from './badge.tsx'
+import { Confirm } from './confirm.tsx'
 import { TextField } from './fields.tsx'
-import { ActionButton, ActionForm, formId, Submit } from './form.tsx'
+import { ActionButton, ActionForm, formId } from './form.tsx'
 import { Icon } from './icons.tsx'
 import { Moment } from './timeline.tsx'
 
@@ -25,7 +26,7 @@ export function gateOf(at: PageContext, { gate }: Pick<Alarm, 'gate'>): string {
 }
 
 /** An alarm that is not disposed of, with everything that a person at the door does about it. */
-export function AlarmCard({ at, alarm, zoneId }: { at: ViewContext; alarm: Alarm; zoneId: string | undefined }) {
+export function AlarmCard({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
   const { eventId, state, product, occurredAt, handledByName } = alarm
   const t = at.texts.alarms
   const ms = Date.parse(occurredAt)
@@ -53,7 +54,7 @@ export function AlarmCard({ at, alarm, zoneId }: { at: ViewContext; alarm: Alarm
         )}
       </div>
       <Receipt at={at} alarm={alarm} />
-      <Actions at={at} alarm={alarm} zoneId={zoneId} />
+      <Actions at={at} alarm={alarm} />
     </article>
   )
 }
@@ -86,12 +87,9 @@ function Receipt({ at, alarm: { receipt } }: { at: ViewContext; alarm: Alarm }) 
   )
 }
 
-function Actions({ at, alarm, zoneId }: { at: ViewContext; alarm: Alarm; zoneId: string | undefined }) {
+function Actions({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
   const t = at.texts.alarms
-  const { eventId, exceptionId, state } = alarm
-  const isRejected = at.form.id === formId('dispose', { eventId })
-  if (isRejected) return <Causes at={at} eventId={eventId} />
-  const id = `cause-${eventId.replaceAll(/[^\w-]/g, '-')}`
+  const { eventId, exceptionId, state, helpRequestId } = alarm
   return (
     <div class="alarm-actions">
       {state === 'open' && exceptionId !== undefined ? (
@@ -99,15 +97,37 @@ function Actions({ at, alarm, zoneId }: { at: ViewContext; alarm: Alarm; zoneId:
           {t.takeCare}
         </ActionButton>
       ) : null}
-      <button type="button" class="button" popovertarget={id}>
-        {t.record}
-      </button>
-      {zoneId === undefined ? null : (
-        <ActionForm at={at} action="help" about={{ zoneId, eventId }}>
-          <input type="hidden" name="message" value={t.helpMessage(gateOf(at, alarm), whatOf(at, alarm))} />
-          <Submit main={false}>{t.help}</Submit>
-        </ActionForm>
+      <CauseButton at={at} alarm={alarm} label={t.record} />
+      {helpRequestId === undefined ? (
+        <Confirm
+          at={at}
+          action="help"
+          about={{ eventId }}
+          label={t.help}
+          question={t.helpQuestion}
+          explanation={t.helpExplanation(gateOf(at, alarm), whatOf(at, alarm))}
+          confirm={t.help}
+        />
+      ) : (
+        <a class="button quiet" href={`/console/help?request=${helpRequestId}`}>
+          <Icon name="check" size={20} /> {t.helpIsCalled}
+        </a>
       )}
+    </div>
+  )
+}
+
+/** Opens the question what caused the alarm. After a rejection the question stands in its place. */
+export function CauseButton({ at, alarm, label }: { at: ViewContext; alarm: Alarm; label: string }) {
+  const t = at.texts.alarms
+  const { eventId } = alarm
+  if (at.form.id === formId('dispose', { eventId })) return <Causes at={at} eventId={eventId} />
+  const id = `cause-${eventId.replaceAll(/[^\w-]/g, '-')}`
+  return (
+    <>
+      <button type="button" class="button" popovertarget={id}>
+        {label}
+      </button>
       <div id={id} class="popover confirm" popover="auto" role="dialog" aria-labelledby={`${id}-title`}>
         <h2 id={`${id}-title`}>{t.what}</h2>
         <p>{whatOf(at, alarm)}</p>
@@ -116,7 +136,7 @@ function Actions({ at, alarm, zoneId }: { at: ViewContext; alarm: Alarm; zoneId:
           {at.texts.frame.cancel}
         </button>
       </div>
-    </div>
+    </>
   )
 }
 

@@ -1,6 +1,7 @@
 import type { Child } from 'hono/jsx'
 import { FRAME_FIELDS } from '../frame/form.ts'
 import type { ViewContext } from '../frame/page.ts'
+import { WAITING_COUNTS } from './live.tsx'
 import { Notice } from './notice.tsx'
 
 /**
@@ -38,7 +39,7 @@ export function ActionForm({
       hx-boost="true"
       hx-target="#page"
       hx-select="#page"
-      hx-select-oob="#toasts"
+      hx-select-oob={`#toasts,${WAITING_COUNTS}`}
       hx-swap="outerHTML show:none"
       hx-push-url="false"
     >

@@ -6,6 +6,7 @@ import { NAVIGATION_GROUPS, type ConsolePage, type PageContext } from '../frame/
 import type { ConsoleTexts } from '../texts/catalogue.ts'
 import { AccountMenu, ModeSwitch, StoreSwitch } from './header-menus.tsx'
 import { Icon } from './icons.tsx'
+import { countId, type CountPlace } from './live.tsx'
 import { Mark } from './mark.tsx'
 import { Toasts } from './notice.tsx'
 
@@ -99,8 +100,21 @@ function NavigationLink({ page, at, size }: { page: ConsolePage; at: PageContext
   return (
     <a class="nav-link" href={page.path} {...currentOf(page, at)}>
       <Icon name={page.navigation?.icon ?? 'more'} {...(size !== undefined && { size })} />
-      {page.title(at.texts)}
+      <span>{page.title(at.texts)}</span>
+      <WaitingCount page={page} at={at} place="side" />
     </a>
+  )
+}
+
+/** How many tasks of the page wait. Live parts of the page refresh it (components/live.tsx). */
+function WaitingCount({ page, at, place }: { page: ConsolePage; at: PageContext; place: CountPlace }) {
+  const kinds = page.navigation?.tasks
+  if (!kinds) return null
+  const count = at.tasks.reduce((sum, task) => (kinds.includes(task.kind) ? sum + task.count : sum), 0)
+  return (
+    <span id={countId(place, page.path)} class={`count ${kinds.includes('alarm') ? 'alarm' : ''}`} hidden={count === 0}>
+      {at.formats.number(count)} <span class="spoken">{at.texts.frame.waiting}</span>
+    </span>
   )
 }
 
@@ -159,6 +173,7 @@ function BottomBar({ at, pages }: FrameProps) {
         <a class="tab" href={page.path} {...currentOf(page, at)}>
           <Icon name={page.navigation?.icon ?? 'more'} size={24} />
           <span>{page.title(at.texts)}</span>
+          <WaitingCount page={page} at={at} place="bar" />
         </a>
       ))}
       {tabs.length === pages.length ? null : (
@@ -171,7 +186,8 @@ function BottomBar({ at, pages }: FrameProps) {
             {pages.map((page) => (
               <a class="menu-item" href={page.path} {...currentOf(page, at)}>
                 <Icon name={page.navigation?.icon ?? 'more'} />
-                {page.title(at.texts)}
+                <span>{page.title(at.texts)}</span>
+                <WaitingCount page={page} at={at} place="more" />
               </a>
             ))}
           </div>

@@ -65,9 +65,28 @@ function StoreLink(props: { href: string; name: string; address?: string; isCurr
   )
 }
 
-/** Switches between live and test data. */
+/** Switches between live and test data. Says why, if the session may not see live data. */
 export function ModeSwitch({ at }: { at: PageContext }) {
   const texts = at.texts.frame
+  if (!at.mayUseLive)
+    return (
+      <div class="mode" role="group" aria-label={texts.mode}>
+        <button type="button" popovertarget="no-live">
+          {texts.live}
+        </button>
+        <a href={hrefWith(at, { mode: 'test' })} aria-current="true">
+          {texts.test}
+        </a>
+        <div id="no-live" class="popover at-top" popover="auto" role="dialog" aria-label={texts.live}>
+          <p class="menu-title">{at.user.role === 'owner' ? texts.liveNeedsFactor : texts.testOnly}</p>
+          {at.user.role === 'owner' ? (
+            <a class="button main" href="/console/profile">
+              {texts.profile}
+            </a>
+          ) : null}
+        </div>
+      </div>
+    )
   return (
     <div class="mode" role="group" aria-label={texts.mode}>
       {(['live', 'test'] as const).map((mode) => (

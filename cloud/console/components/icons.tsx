@@ -10,6 +10,7 @@ const SHAPES: Readonly<Record<IconName, string>> = {
   stock: 'M4 7l8-4 8 4v10l-8 4-8-4zM4 7l8 4 8-4M12 11v10',
   people:
     'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20c0-4 3-6 6.5-6s6.5 2 6.5 6M16 4.5a3.5 3.5 0 0 1 0 6.5M18 14.5c2 .8 3.5 2.5 3.5 5.5',
+  user: 'M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 21c0-4.5 3.6-7 8-7s8 2.5 8 7',
   money: 'M3 6h18v12H3zM12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM6 12h.01M18 12h.01',
   device: 'M5 3h6v18H5zM13 3h6v18h-6zM8 7h.01M16 7h.01',
   store: 'M4 9l2-5h12l2 5M5 9v11h14V9M4 9h16M10 20v-6h4v6',

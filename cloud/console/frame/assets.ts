@@ -61,7 +61,7 @@ export function readConsoleAssets(): ConsoleAssets {
 /** The service worker with its texts. */
 function workerIn(language: Language): StaticDocument {
   const { exceptionTitles, alarms } = consoleTexts(language)
-  const texts = { titles: exceptionTitles, other: alarms.otherNotice }
+  const texts = { titles: { ...exceptionTitles, help_at_alarm: alarms.helpNotice }, other: alarms.otherNotice }
   return staticDocument(`const TEXTS = ${JSON.stringify(texts)};\n${ownScript('worker.js')}`, SCRIPT)
 }
 

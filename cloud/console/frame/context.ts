@@ -5,11 +5,12 @@ import type { Mode } from '../../foundation/caller.ts'
 import { asFailure } from '../../http/as-failure.ts'
 import type { OperationResult } from '../../operations/call-context.ts'
 import type { Operation } from '../../operations/operation.ts'
+import { fetchOpenTasks } from '../../store-operations/open-tasks.ts'
 import { fetchStores } from '../../store-operations/read-stores.ts'
 import type { Store } from '../../stores/schema.ts'
 import { consoleFormats, consoleTexts } from '../texts/catalogue.ts'
 import type { ConsoleSession } from './access.ts'
-import type { ConsolePage, PageContext } from './page.ts'
+import type { ConsolePage, OpenTasks, PageContext } from './page.ts'
 import type { Preferences } from './preferences.ts'
 
 /** Maximum number of stores in the switcher. */
@@ -28,7 +29,7 @@ interface ContextSources {
   perform(operation: Operation, mode: Mode, input: Record<string, unknown>): Promise<OperationResult>
 }
 
-/** Makes the context of a page. Reads the stores of the user. */
+/** Makes the context of a page. Reads the stores of the user, and what waits in the chosen one. */
 export async function contextOf(c: Context, sources: ContextSources): Promise<PageContext> {
   const { session, page, pages, preferences, language, nowMs, perform } = sources
   const { mode } = preferences
@@ -44,13 +45,17 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
   }
   const found = await runIfAllowed(fetchStores, { limit: STORES_LIMIT })
   const stores = (found?.['stores'] ?? []) as readonly Store[]
+  const store = chosenStore(stores, preferences.storeId, page?.scope ?? 'account')
+  const open = store && (await runIfAllowed(fetchOpenTasks, { storeId: store.storeId }))
   const query = new URLSearchParams(new URL(c.req.url).search)
   for (const name of SWITCHES) query.delete(name)
   return {
     user: session.user,
     mode,
+    mayUseLive: session.mayUseLive,
     stores,
-    store: chosenStore(stores, preferences.storeId, page?.scope ?? 'account'),
+    store,
+    tasks: (open?.['tasks'] ?? []) as OpenTasks,
     language,
     texts: consoleTexts(language),
     formats: consoleFormats(language),
@@ -72,7 +77,8 @@ function chosenStore(
 ): Store | undefined {
   const chosen = stores.find((store) => store.storeId === storeId)
   if (chosen || (storeId === 'all' && scope === 'account')) return chosen
-  return stores[0]
+  // Staff need the console most where tags come off.
+  return stores.find(({ securityTagMode }) => securityTagMode !== 'none') ?? stores[0]
 }
 
 /** Language: the switch of the header, else the cookie, else the setting of the user, else the browser. */

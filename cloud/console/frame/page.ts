@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Language } from '../../../policy/page-language.ts'
 import type { Mode } from '../../foundation/caller.ts'
 import type { Operation, TypedOperation } from '../../operations/operation.ts'
+import type { fetchOpenTasks, TaskKind } from '../../store-operations/open-tasks.ts'
 import type { Store } from '../../stores/schema.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
 import type { Formats } from '../texts/formats.ts'
@@ -23,6 +24,7 @@ export type IconName =
   | 'orders'
   | 'stock'
   | 'people'
+  | 'user'
   | 'money'
   | 'device'
   | 'store'
@@ -36,10 +38,15 @@ export type IconName =
   | 'language'
   | 'tag'
 
+/** One entry of each kind of task. */
+export type OpenTasks = z.output<typeof fetchOpenTasks.response>['tasks']
+
 /** What loaders and views know about a request. */
 export interface PageContext {
   readonly user: ConsoleUser
   readonly mode: Mode
+  /** False if the session may see sandbox data only. */
+  readonly mayUseLive: boolean
   /** Stores that the user may see, at most `STORES_LIMIT`. */
   readonly stores: readonly Store[]
   /** The chosen store. Undefined: all stores, only on pages with the scope `account`. */
@@ -53,6 +60,8 @@ export interface PageContext {
   readonly query: URLSearchParams
   /** Values of `:name` in the path. */
   readonly params: Readonly<Record<string, string>>
+  /** What waits for a person in the chosen store; empty without one. */
+  readonly tasks: OpenTasks
   /** True if the user has one of these roles. */
   has(roles: readonly Role[]): boolean
   /** True if there is a page at this path that the user may open. */
@@ -102,7 +111,12 @@ export interface ConsolePage<D = unknown> {
   /** `store`: the page shows one store. `account`: it may also show all stores. */
   readonly scope: 'store' | 'account'
   /** Place in the navigation; undefined: the page is not in it. */
-  readonly navigation?: { readonly group: NavigationGroup; readonly icon: IconName }
+  readonly navigation?: {
+    readonly group: NavigationGroup
+    readonly icon: IconName
+    /** Tasks that are done on the page. The navigation shows how many wait. */
+    readonly tasks?: readonly TaskKind[]
+  }
   /** Topics after whose changes the page's live regions reload, see frame/live.ts. */
   readonly live?: readonly string[]
   readonly actions?: Readonly<Record<string, PageAction>>

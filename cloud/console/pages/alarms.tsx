@@ -1,13 +1,13 @@
 import type { z } from 'zod'
 import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
-import { fetchZones, requestAssistance } from '../../assistance/operations.ts'
 import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from '../../push/alarm-notice-operations.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
 import { iso } from '../../operations/fields.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
+import { callHelpToAlarm } from '../../protection/records/call-help.ts'
 import { disposeAlarm } from '../../protection/records/dispose-alarm.ts'
 import { acknowledgeException } from '../../protection/records/exception-operations.ts'
-import { AlarmCard, gateOf, whatOf } from '../components/alarm-card.tsx'
+import { AlarmCard, CauseButton, gateOf, whatOf } from '../components/alarm-card.tsx'
 import { Card, Figures } from '../components/card.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { Select } from '../components/fields.tsx'
@@ -38,8 +38,6 @@ interface AlarmsView {
   readonly cause: AlarmDisposition | undefined
   /** Whether this browser gets notices; undefined: the package has none. */
   readonly notices: z.output<typeof fetchAlarmNotices.response> | undefined
-  /** Zone in which the page calls help; undefined: the store has none, or its package has no assistance. */
-  readonly zoneId: string | undefined
 }
 
 /** Alarms at the exits, for the person at the door. */
@@ -47,8 +45,8 @@ export const alarmsPage = page<AlarmsView>({
   path: '/console/alarms',
   roles: rolesFrom('associate'),
   scope: 'store',
-  navigation: { group: 'work', icon: 'alarm' },
-  live: ['protection', 'agents', 'payments', 'scan and go'],
+  navigation: { group: 'work', icon: 'alarm', tasks: ['alarm'] },
+  live: ['protection', 'agents', 'payments', 'scan and go', 'assistance'],
   title: (texts) => texts.alarms.title,
   lead: (at) => at.texts.alarms.lead,
   actions: {
@@ -71,8 +69,8 @@ export const alarmsPage = page<AlarmsView>({
       done: (texts) => texts.alarms.saved,
     },
     help: {
-      operation: requestAssistance,
-      input: (form) => ({ zoneId: form.text('zoneId'), message: form.text('message') }),
+      operation: callHelpToAlarm,
+      input: (form) => ({ eventId: form.text('eventId') }),
       done: (texts) => texts.alarms.helpCalled,
     },
     noticesOn: {
@@ -91,7 +89,6 @@ export const alarmsPage = page<AlarmsView>({
     const cursor = at.query.get('cursor') ?? undefined
     const read = async (filter: { state: Alarm['state']; [name: string]: unknown }) =>
       (await at.runIfAllowed(fetchAlarms, { storeId, limit: SHOWN_LIMIT, ...filter })) ?? NO_ALARMS
-    const zones = (await at.runIfAllowed(fetchZones, { storeId }))?.zones ?? []
     return {
       open: await read({ state: 'open' }),
       acknowledged: await read({ state: 'acknowledged' }),
@@ -103,7 +100,6 @@ export const alarmsPage = page<AlarmsView>({
       recorded: (await read({ state: 'disposed', since: iso(at.nowMs - DAY_MS), limit: 1 })).total,
       cause,
       notices: await at.runIfAllowed(fetchAlarmNotices, {}),
-      zoneId: zones[0]?.zoneId,
     }
   },
   view: (at) => (
@@ -185,9 +181,12 @@ function NoticeSwitch({ at, notices }: { at: ViewContext; notices: AlarmsView['n
   )
 }
 
-function Open({ at, open, acknowledged, zoneId }: { at: ViewContext } & AlarmsView) {
+function Open({ at, open, acknowledged }: { at: ViewContext } & AlarmsView) {
   const t = at.texts.alarms
-  const alarms = [...open.alarms, ...acknowledged.alarms]
+  // One order for both, so that a card stays in its place when somebody takes care of its alarm.
+  const alarms = [...open.alarms, ...acknowledged.alarms].toSorted(
+    (a, b) => Date.parse(b.occurredAt) - Date.parse(a.occurredAt),
+  )
   const hidden = open.total - open.alarms.length
   if (alarms.length === 0)
     return (
@@ -198,7 +197,7 @@ function Open({ at, open, acknowledged, zoneId }: { at: ViewContext } & AlarmsVi
   return (
     <section class="stack" aria-label={t.now}>
       {alarms.map((alarm) => (
-        <AlarmCard at={at} alarm={alarm} zoneId={zoneId} />
+        <AlarmCard at={at} alarm={alarm} />
       ))}
       {hidden > 0 ? <p class="soft">{t.more(at.formats.number(hidden))}</p> : null}
       <details class="soft small prose compared">
@@ -262,6 +261,11 @@ function Recorded({ at, alarms }: { at: ViewContext; alarms: readonly Alarm[] })
             const ms = Date.parse(disposedAt ?? occurredAt)
             return <Moment ms={ms} text={at.formats.moment(ms)} />
           },
+        },
+        {
+          label: t.correct,
+          kind: 'actions',
+          cell: (alarm) => <CauseButton at={at} alarm={alarm} label={t.correct} />,
         },
       ]}
     />

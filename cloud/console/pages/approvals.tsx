@@ -29,7 +29,7 @@ export const approvalsPage = page<ApprovalsView>({
   path: '/console/approvals',
   roles: rolesFrom('associate'),
   scope: 'store',
-  navigation: { group: 'work', icon: 'check' },
+  navigation: { group: 'work', icon: 'check', tasks: ['ageCheck', 'spotCheck'] },
   live: ['scan and go', 'payments'],
   title: (texts) => texts.approvals.title,
   lead: (at) => at.texts.approvals.lead,

@@ -31,7 +31,7 @@ export const helpPage = page<HelpView>({
   path: '/console/help',
   roles: rolesFrom('viewer'),
   scope: 'store',
-  navigation: { group: 'work', icon: 'chat' },
+  navigation: { group: 'work', icon: 'chat', tasks: ['help'] },
   live: ['assistance'],
   title: (texts) => texts.help.title,
   lead: (at) => at.texts.help.lead,
@@ -58,7 +58,9 @@ export const helpPage = page<HelpView>({
     const closed = await list('closed', CLOSED_LIMIT)
     const chosen = at.query.get('request')
     const chat = [...open, ...answered, ...closed].find(({ requestId }) => requestId === chosen)
-    return { open: open.toReversed(), answered, closed, chat }
+    // The oldest first, but a colleague at an alarm does not wait.
+    const byUrgency = open.toReversed().toSorted((a, b) => Number(isUrgent(b)) - Number(isUrgent(a)))
+    return { open: byUrgency, answered, closed, chat }
   },
   view: (at) => (
     <>
@@ -94,8 +96,9 @@ function Requests({
           {requests.map((request) => (
             <li>
               <div>
-                <strong>{nameOf(at, request)}</strong>
-                <span class="sub">{request.messages.at(-1)?.text ?? t.tagText}</span>
+                <strong>{nameOf(at, request)}</strong>{' '}
+                {isUrgent(request) ? <Badge tone="alarm">{t.urgent}</Badge> : null}
+                <span class="sub">{request.messages.at(-1)?.text ?? causeOf(at, request)}</span>
                 <span class="sub">{at.formats.ago(Date.parse(request.updatedAt), at.nowMs)}</span>
               </div>
               <a
@@ -114,13 +117,30 @@ function Requests({
   )
 }
 
-function nameOf(at: PageContext, { zoneName, reason }: Request): string {
-  return zoneName ?? (reason === 'shopper' ? at.texts.help.noPlace : at.texts.help.tag)
+function isUrgent({ reason, status }: Request): boolean {
+  return reason === 'alarm' && status === 'open'
+}
+
+/** Where help is needed. */
+function nameOf(at: PageContext, { zoneName, deviceName, reason }: Request): string {
+  const t = at.texts.help
+  if (reason === 'alarm') return t.alarmAt(deviceName ?? t.exit)
+  if (reason === 'shopper') return zoneName ?? t.noPlace
+  return deviceName === undefined ? t.tag : `${t.tag}: ${deviceName}`
+}
+
+/** Why help is needed; undefined if a customer asked, whose messages say it. */
+function causeOf(at: PageContext, { reason, requestedByName }: Request): string | undefined {
+  const t = at.texts.help
+  if (reason === 'shopper') return undefined
+  if (reason === 'manual_assistance_required') return t.tagText
+  return requestedByName === undefined ? t.alarmTextOfSomebody : t.alarmText(requestedByName)
 }
 
 function Chat({ at, request }: { at: ViewContext; request: Request }) {
   const t = at.texts.help
-  const { requestId, status, messages } = request
+  const { requestId, status, messages, reason } = request
+  const isOfShopper = reason === 'shopper'
   const mayWrite = at.has(rolesFrom('associate')) && status !== 'closed'
   return (
     <section class="card stack chat-card">
@@ -129,7 +149,12 @@ function Chat({ at, request }: { at: ViewContext; request: Request }) {
           <h2>{nameOf(at, request)}</h2>
           <Badge tone={status === 'open' ? 'warn' : 'plain'}>{t.states[status]}</Badge>
         </header>
-        {request.reason === 'shopper' ? null : <p class="soft">{t.tagText}</p>}
+        {isOfShopper ? null : <p class="soft">{causeOf(at, request)}</p>}
+        {reason === 'alarm' && at.opens('/console/alarms') ? (
+          <a class="button" href="/console/alarms">
+            {t.toAlarm}
+          </a>
+        ) : null}
         <ol class="chat" aria-label={t.messages} aria-live="polite">
           {messages.map(({ author, text, at: time }) => (
             <li class={author}>
@@ -151,7 +176,7 @@ function Chat({ at, request }: { at: ViewContext; request: Request }) {
             about={{ requestId }}
             label={t.close}
             question={t.closeQuestion}
-            explanation={t.closeText}
+            explanation={isOfShopper ? t.closeText : t.closeStaffText}
             confirm={t.close}
           />
         ) : null}

@@ -85,34 +85,41 @@ export const profilePage = page<ProfileView>({
             <Submit>{t.save}</Submit>
           </ActionForm>
         </Card>
-        <Card title={t.changePassword}>
-          <ActionForm at={at} action="password">
-            <input type="hidden" name="username" value={at.user.email} autocomplete="username" />
-            <TextField
-              form={at.form}
-              name="password"
-              type="password"
-              autocomplete="current-password"
-              label={t.password}
-              required
-            />
-            <TextField
-              form={at.form}
-              name="newPassword"
-              type="password"
-              autocomplete="new-password"
-              label={t.newPassword}
-              hint={t.newPasswordHint}
-              required
-            />
-            <Submit>{t.changePassword}</Submit>
-          </ActionForm>
-        </Card>
+        {at.data.profile.hasPassword ? <PasswordCard at={at} /> : null}
         <Sessions at={at} />
       </>
     )
   },
 })
+
+function PasswordCard({ at }: { at: View }) {
+  const t = at.texts.account
+  return (
+    <Card title={t.changePassword}>
+      <ActionForm at={at} action="password">
+        <input type="hidden" name="username" value={at.user.email} autocomplete="username" />
+        <TextField
+          form={at.form}
+          name="password"
+          type="password"
+          autocomplete="current-password"
+          label={t.password}
+          required
+        />
+        <TextField
+          form={at.form}
+          name="newPassword"
+          type="password"
+          autocomplete="new-password"
+          label={t.newPassword}
+          hint={t.newPasswordHint}
+          required
+        />
+        <Submit>{t.changePassword}</Submit>
+      </ActionForm>
+    </Card>
+  )
+}
 
 function SecondFactor({ at }: { at: View }) {
   const t = at.texts.account

@@ -15,7 +15,6 @@ import { ROLES } from '../../foundation/roles.ts'
 import { iso } from '../../operations/fields.ts'
 import { page, type IconName, type PageContext } from '../frame/page.ts'
 
-type Tasks = z.output<typeof fetchOpenTasks.response>['tasks']
 type Agents = z.output<typeof fetchAgents.response>['agents']
 
 const DAY_MS = 86_400_000
@@ -32,7 +31,6 @@ interface BusyStore {
 
 /** What the page shows. */
 interface TodayView {
-  readonly tasks: Tasks
   readonly others: readonly BusyStore[]
   readonly agents: Agents
   readonly figures: readonly FigureView[]
@@ -60,11 +58,9 @@ export const todayPage = page<TodayView>({
   lead: (at) => at.texts.today.lead(at.formats.date(at.nowMs)),
   async load(at) {
     const storeId = at.store?.storeId ?? ''
-    const { tasks } = await at.run(fetchOpenTasks, { storeId })
     const found = await at.runIfAllowed(fetchAgents, { storeId, limit: 100 })
     const agents: Agents = found?.agents ?? []
     return {
-      tasks,
       others: await busyStores(at),
       agents: agents.filter(({ state }) => state !== 'revoked'),
       figures: await figuresOf(at, storeId),
@@ -72,7 +68,7 @@ export const todayPage = page<TodayView>({
   },
   view: (at) => (
     <Live at={at} id="today">
-      <OpenTasks at={at} tasks={at.data.tasks} />
+      <WaitingTasks at={at} />
       <OtherStores at={at} others={at.data.others} />
       <Figures figures={at.data.figures} />
       <AgentsAtWork at={at} agents={at.data.agents} />
@@ -131,9 +127,9 @@ function OtherStores({ at, others }: { at: PageContext; others: readonly BusySto
   )
 }
 
-function OpenTasks({ at, tasks }: { at: PageContext; tasks: Tasks }) {
+function WaitingTasks({ at }: { at: PageContext }) {
   const t = at.texts.today
-  const open = tasks.filter(({ count }) => count > 0)
+  const open = at.tasks.filter(({ count }) => count > 0)
   const hasAlarm = open.some(({ kind }) => kind === 'alarm')
   return (
     <Card title={t.waiting} flush {...(hasAlarm && { tone: 'alarm' })}>

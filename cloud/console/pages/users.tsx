@@ -5,7 +5,8 @@ import { Badge } from '../components/badge.tsx'
 import { Card } from '../components/card.tsx'
 import { Confirm } from '../components/confirm.tsx'
 import { Select, TextField } from '../components/fields.tsx'
-import { ActionForm, Submit } from '../components/form.tsx'
+import { ActionButton, ActionForm, Submit } from '../components/form.tsx'
+import { Notice } from '../components/notice.tsx'
 import { List } from '../components/table.tsx'
 import type { FormFields } from '../frame/form.ts'
 import { page, type ViewContext } from '../frame/page.ts'
@@ -20,12 +21,18 @@ const storesOf = (form: FormFields) => {
   return storeId === '' ? {} : { storeIds: [storeId] }
 }
 
+/** Stores of a user in a hidden field. */
+const storesIn = (form: FormFields) => {
+  const storeIds = (form.text('storeIds') ?? '').split(' ').filter((id) => id !== '')
+  return storeIds.length === 0 ? {} : { storeIds }
+}
+
 /** People who may use the console. */
 export const usersPage = page<readonly User[]>({
   path: '/console/users',
   roles: rolesFrom('manager'),
   scope: 'account',
-  navigation: { group: 'settings', icon: 'people' },
+  navigation: { group: 'settings', icon: 'user' },
   title: (texts) => texts.account.users,
   lead: (at) => at.texts.account.usersLead,
   actions: {
@@ -33,7 +40,13 @@ export const usersPage = page<readonly User[]>({
       operation: inviteUser,
       input: (form) => ({ email: form.text('email'), role: form.text('role'), ...storesOf(form) }),
       done: (texts) => texts.account.invited,
-      show: (result, at) => <Invitation at={at} url={(result as Invited).url} />,
+      show: (result, at) => <Invitation at={at} invited={result as Invited} />,
+    },
+    renew: {
+      operation: inviteUser,
+      input: (form) => ({ email: form.text('email'), role: form.text('role'), ...storesIn(form) }),
+      done: (texts) => texts.account.invited,
+      show: (result, at) => <Invitation at={at} invited={result as Invited} />,
     },
     role: {
       operation: updateUser,
@@ -72,53 +85,92 @@ function Invite({ at }: { at: View }) {
   const stores = at.stores.map(({ storeId, tradingName }) => ({ value: storeId, label: tradingName }))
   return (
     <Card title={t.inviteTitle}>
+      {at.mayUseLive ? null : (
+        <Notice tone="info" title={t.sandboxTitle}>
+          {t.sandboxText}
+        </Notice>
+      )}
       <ActionForm at={at} action="invite">
         <TextField form={at.form} name="email" type="email" label={t.email} required />
-        <Select form={at.form} name="role" label={t.role} value="associate" choices={roleChoices(at)} />
+        <Select
+          form={at.form}
+          name="role"
+          label={t.role}
+          hint={t.roleHint}
+          value="associate"
+          choices={roleChoices(at)}
+        />
         <Select
           form={at.form}
           name="store_id"
           label={t.chooseStore}
-          choices={[{ value: '', label: t.allStores }, ...stores]}
+          value={at.store?.storeId ?? ''}
+          choices={[...stores, { value: '', label: t.allStores }]}
         />
-        <Submit>{t.invite}</Submit>
+        <p class="small soft">{t.inviteHint}</p>
+        <div>
+          <Submit>{t.invite}</Submit>
+        </div>
       </ActionForm>
     </Card>
   )
 }
 
-function Invitation({ at, url }: { at: ViewContext; url: string }) {
+function Invitation({ at, invited }: { at: ViewContext; invited: Invited }) {
   const t = at.texts.account
+  const { url, email, role, storeIds, expiresAt, sandboxOnly } = invited
   return (
     <Card title={t.invited}>
-      <p>{t.link}</p>
+      <p>
+        <strong>{email}</strong>: {at.texts.frame.roles[role]}, {storeNames(at, storeIds)}
+        {sandboxOnly ? `, ${t.sandboxOnly}` : ''}
+      </p>
+      <p>{t.link(at.formats.date(Date.parse(expiresAt)))}</p>
       <p>
         <code>{url}</code>
       </p>
-      <a class="button" href={at.path}>
-        {t.users}
-      </a>
+      <div class="form-foot">
+        <button type="button" class="button main needs-script" data-copy={url} data-done={t.copied}>
+          {t.copy}
+        </button>
+        <a class="button" href={at.path}>
+          {t.users}
+        </a>
+      </div>
     </Card>
   )
+}
+
+function storeNames(at: ViewContext, storeIds: readonly string[] | null | undefined): string {
+  if (!storeIds) return at.texts.account.allStores
+  return storeIds.map((id) => at.stores.find(({ storeId }) => storeId === id)?.tradingName ?? id).join(', ')
 }
 
 function UserRow({ at, user }: { at: View; user: User }) {
   const t = at.texts.account
   const name = user.name || user.email
-  const stores = user.storeIds?.map((id) => at.stores.find(({ storeId }) => storeId === id)?.tradingName ?? id)
   const mayChange = user.userId !== at.user.userId && ROLES.indexOf(user.role) >= ROLES.indexOf(at.user.role)
   const about = { userId: user.userId }
   return (
     <li>
       <div>
         <strong>{name}</strong> <Badge tone={user.status === 'active' ? 'ok' : 'info'}>{t.states[user.status]}</Badge>
-        <span class="sub">{user.email}</span>
+        {user.name === '' ? null : <span class="sub">{user.email}</span>}
         <span class="sub">
-          {at.texts.frame.roles[user.role]}, {stores?.join(', ') ?? t.allStores}
+          {at.texts.frame.roles[user.role]}, {storeNames(at, user.storeIds)}
         </span>
       </div>
       {mayChange ? (
-        <div class="actions">
+        <div class="row">
+          {user.status === 'invited' ? (
+            <ActionButton
+              at={at}
+              action="renew"
+              about={{ email: user.email, role: user.role, storeIds: user.storeIds?.join(' ') ?? '' }}
+            >
+              {t.newLink}
+            </ActionButton>
+          ) : null}
           <Confirm
             at={at}
             action="role"

@@ -39,18 +39,21 @@ function VisitorPage({ view, title, children }: { view: VisitorView; title: stri
 }
 
 /**
- * The sign-in page. `to` is the address to open afterwards, `provider` the name of the OpenID Connect provider, `site`
+ * The sign-in page. `to` is the address to open afterwards, `provider` the name of the OpenID Connect provider, `again` whether
+ * the provider asks who signs in, `site`
  * that of passkeys, if browsers allow them.
  */
 export function SignInPage({
   view,
   to,
   provider,
+  again,
   site,
 }: {
   view: VisitorView
   to: string
   provider: string | undefined
+  again: boolean
   site: PasskeySite | undefined
 }) {
   const { signIn } = consoleTexts(view.language)
@@ -59,7 +62,10 @@ export function SignInPage({
     <VisitorPage view={view} title={signIn.title}>
       {provider === undefined ? null : (
         <>
-          <a class="button main wide" href={`/console/sign-in/openid-connect?to=${encodeURIComponent(to)}`}>
+          <a
+            class="button main wide"
+            href={`/console/sign-in/openid-connect?${new URLSearchParams({ to, ...(again && { again: 'yes' }) })}`}
+          >
             {signIn.withProvider(provider)}
           </a>
           <p class="small soft">{signIn.orPassword}</p>

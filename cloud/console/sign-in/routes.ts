@@ -55,13 +55,16 @@ export class SignInPages {
     app.post('/console/invitations/:token', (c) => this.accept(c))
   }
 
-  /** The sign-in page, at any address. After the sign-in the browser returns to this address. */
-  page(c: Context, form: FormState = NO_FORM, status = 200, to?: string): Promise<Response> {
+  /**
+   * The sign-in page, at any address. After the sign-in the browser returns to this address. `again`: the provider asks
+   * who signs in, because the last account did not work.
+   */
+  page(c: Context, form: FormState = NO_FORM, status = 200, to?: string, again = false): Promise<Response> {
     const url = new URL(c.req.url)
     const here = url.pathname === '/console/sign-in' ? (c.req.query('to') ?? HOME) : `${url.pathname}${url.search}`
     const view = this.#viewOf(c, form)
     const provider = this.#services.identityProvider?.name
-    return this.#show(c, SignInPage({ view, to: ownAddress(to ?? here), provider, site: this.#site }), status)
+    return this.#show(c, SignInPage({ view, to: ownAddress(to ?? here), provider, again, site: this.#site }), status)
   }
 
   async signIn(c: Context): Promise<Response> {
@@ -99,7 +102,7 @@ export class SignInPages {
   async openId(c: Context): Promise<Response> {
     const to = ownAddress(c.req.query('to') ?? HOME)
     try {
-      const { body } = await this.#visit(c, beginOpenIdSignIn, {})
+      const { body } = await this.#visit(c, beginOpenIdSignIn, { again: c.req.query('again') === 'yes' })
       const { url, flow } = JSON.parse(body) as { url: string; flow: string }
       setFlowCookie(c, this.#services.config, { flow, to })
       return c.redirect(url, 303)
@@ -128,11 +131,10 @@ export class SignInPages {
     const own: Readonly<Record<number, string>> = {
       400: texts.providerFailed,
       401: texts.providerFailed,
-      403: texts.notInvited,
       503: texts.providerDown(name),
     }
-    const message = own[status] ?? state.message
-    return this.page(c, { ...state, ...(message !== undefined && { message }) }, status, to)
+    const message = notInvitedText(texts.notInvited, error) ?? own[status] ?? state.message
+    return this.page(c, { ...state, ...(message !== undefined && { message }) }, status, to, true)
   }
 
   /** Sign-in with a passkey. The script of the page fills the field `credential`. */
@@ -237,6 +239,13 @@ function isOwnOrigin(c: Context): boolean {
   if (origin === undefined) return true
   const host = /^https?:\/\/([^/]+)$/.exec(origin)?.[1]
   return host !== undefined && host === (c.req.header('host') ?? new URL(c.req.url).host)
+}
+
+type NotInvited = ReturnType<typeof consoleTexts>['signIn']['notInvited']
+
+function notInvitedText(texts: NotInvited, error: unknown): string | undefined {
+  const { reason = '', email = '' } = error instanceof Failure ? error.extras : {}
+  return Object.hasOwn(texts, reason) ? texts[reason as keyof NotInvited](email) : undefined
 }
 
 function unlessGone(error: unknown): undefined {

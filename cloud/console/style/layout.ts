@@ -15,6 +15,8 @@ export const LAYOUT = `
 .nav-group > p { padding: 0 .75rem var(--gap-1); font-size: var(--small); color: var(--side-soft) }
 .nav-link { display: flex; align-items: center; gap: .7rem; min-height: var(--touch); padding: 0 .75rem; border-radius: var(--radius); color: inherit; text-decoration: none; font-weight: 500 }
 .nav-link:hover { background: var(--side-on); color: #fff } .nav-link[aria-current] { background: var(--side-on); color: #fff; font-weight: 620 }
+.count:not([hidden]) { display: inline-grid; place-items: center; min-width: 1.5rem; padding: 0 .4rem; border-radius: 1rem; background: var(--warn-soft); color: var(--warn); font-size: .8125rem; font-weight: 680; line-height: 1.5rem }
+.count.alarm { background: var(--alarm); color: var(--on-alarm) } .nav-link .count, .menu-item .count { margin-inline-start: auto }
 .side :focus-visible { outline-color: #6fcdd2 }
 .side-foot { margin-top: auto; padding: 0 .75rem; font-size: var(--small); color: var(--side-soft) }
 .main-column { display: flex; flex-direction: column; min-width: 0 }
@@ -34,8 +36,8 @@ export const LAYOUT = `
 .menu-item:hover { background: var(--raised); color: inherit } .menu-item[aria-current] { font-weight: 650 } .menu-item .check { margin-left: auto; color: var(--accent) } .menu-item small { display: block; color: var(--ink-soft); font-weight: 400 }
 .menu-line { height: 1px; margin: var(--gap-2) 0; background: var(--line) }
 .mode { display: inline-flex; padding: 3px; border-radius: var(--radius); background: var(--raised) }
-.mode a { display: inline-flex; align-items: center; min-height: calc(var(--touch) - 6px); padding: 0 .8rem; border-radius: calc(var(--radius) - 3px); color: var(--ink-soft); font-size: var(--small); font-weight: 600; text-decoration: none }
-.mode a[aria-current] { background: var(--surface); color: var(--ink); box-shadow: var(--shadow) } .is-test .mode a[aria-current] { background: var(--test); color: var(--on-test) }
+.mode a, .mode > button { display: inline-flex; align-items: center; min-height: calc(var(--touch) - 6px); padding: 0 .8rem; border-radius: calc(var(--radius) - 3px); color: var(--ink-soft); font-size: var(--small); font-weight: 600; text-decoration: none }
+.mode > button { border: 0; background: none; font: inherit; font-size: var(--small); font-weight: 600; cursor: pointer } .mode a[aria-current] { background: var(--surface); color: var(--ink); box-shadow: var(--shadow) } .is-test .mode a[aria-current] { background: var(--test); color: var(--on-test) }
 @media (min-width: 60rem) { .popover.at-top { inset: 3.6rem 1.5rem auto auto; margin: 0 } .popover.at-top.left { inset: 3.6rem auto auto calc(var(--side-width) + 1.5rem) } .is-test .popover.at-top { top: 5.6rem } .popover.at-top::backdrop { background: none } }
 @media (max-width: 59.99rem) {
   .frame { display: block; padding-bottom: calc(4.5rem + env(safe-area-inset-bottom)) } .is-test .frame { border-width: 0 3px } .side { display: none }
@@ -45,6 +47,7 @@ export const LAYOUT = `
   .bottom { position: fixed; inset: auto 0 0; z-index: 30; display: flex; padding-bottom: env(safe-area-inset-bottom); background: var(--surface); border-top: 1px solid var(--line) }
   .is-test .bottom { border-top: 4px solid var(--test) }
   .bottom .tab { flex: 1 1 0; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: .1rem; min-width: 0; min-height: 3.75rem; padding: .2rem; border: 0; background: none; color: var(--ink-soft); font-size: .75rem; font-weight: 550; text-decoration: none; cursor: pointer; text-align: center }
+  .bottom .tab { position: relative } .bottom .tab .count { position: absolute; inset-block-start: .2rem; inset-inline-start: calc(50% + .4rem); min-width: 1.25rem; font-size: .75rem; line-height: 1.25rem }
   .bottom .tab span { max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
   .bottom .tab[aria-current] { color: var(--accent); font-weight: 680; box-shadow: inset 0 3px var(--accent) } .bottom .tab:focus-visible { outline-offset: -3px }
 }

@@ -13,6 +13,9 @@ export const frameTexts = bilingual({
     mode: 'Mode',
     live: 'Live',
     test: 'Test',
+    liveNeedsFactor:
+      'Owners see live data only with a second factor. Set up an authenticator app or a passkey in your profile.',
+    testOnly: 'Your access is limited to test data. Ask an owner or administrator for more.',
     store: 'Store',
     switchStore: 'Change store',
     allStores: 'All stores',
@@ -40,6 +43,7 @@ export const frameTexts = bilingual({
     shown: (shown: string, total: string) => `${shown} of ${total}`,
     state: 'State',
     done: 'Done',
+    waiting: 'waiting',
   },
   de: {
     languageName: 'Deutsch',
@@ -52,6 +56,9 @@ export const frameTexts = bilingual({
     mode: 'Modus',
     live: 'Echt',
     test: 'Test',
+    liveNeedsFactor:
+      'Inhaber sehen echte Daten nur mit einem zweiten Faktor. Richten Sie in Ihrem Profil eine Authenticator-App oder einen Passkey ein.',
+    testOnly: 'Ihr Zugang ist auf Testdaten beschränkt. Fragen Sie einen Inhaber oder Admin nach mehr.',
     store: 'Filiale',
     switchStore: 'Filiale wechseln',
     allStores: 'Alle Filialen',
@@ -79,5 +86,6 @@ export const frameTexts = bilingual({
     shown: (shown: string, total: string) => `${shown} von ${total}`,
     state: 'Zustand',
     done: 'Erledigt',
+    waiting: 'wartend',
   },
 })

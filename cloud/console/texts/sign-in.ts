@@ -23,7 +23,15 @@ export const signInTexts = bilingual({
     orPassword: 'or with your password',
     providerFailed: 'The sign-in was cancelled or took too long. Start again.',
     providerDown: (name: string) => `Sign-in with ${name} is not possible now. Use your password, or try later.`,
-    notInvited: 'No user has the address of this account. Ask an owner or admin for an invitation.',
+    notInvited: {
+      user_not_invited: (email: string) =>
+        `No user has the address ${email}. Ask an owner or admin for an invitation, or sign in with another account.`,
+      email_missing: () => 'The provider does not tell your e-mail address. Ask its administrator.',
+      email_not_verified: (email: string) =>
+        `The provider has not verified your address ${email}. Ask its administrator.`,
+      email_domain_not_listed: (email: string) =>
+        `Addresses such as ${email} may not sign in here. Sign in with another account.`,
+    },
     codeTitle: 'Enter the code',
     codeLead: 'Open your authenticator app and enter the six digits for untag.',
     code: 'Code',
@@ -54,7 +62,15 @@ export const signInTexts = bilingual({
     providerFailed: 'Die Anmeldung wurde abgebrochen oder hat zu lange gedauert. Beginnen Sie noch einmal.',
     providerDown: (name: string) =>
       `Die Anmeldung mit ${name} geht gerade nicht. Nehmen Sie Ihr Passwort, oder versuchen Sie es später.`,
-    notInvited: 'Niemand hat die Adresse dieses Kontos. Bitten Sie einen Inhaber oder Admin um eine Einladung.',
+    notInvited: {
+      user_not_invited: (email: string) =>
+        `Niemand hier hat die Adresse ${email}. Bitten Sie einen Inhaber oder Admin um eine Einladung, oder melden Sie sich mit einem anderen Konto an.`,
+      email_missing: () => 'Der Anbieter nennt Ihre E-Mail-Adresse nicht. Fragen Sie dort nach.',
+      email_not_verified: (email: string) =>
+        `Der Anbieter hat Ihre Adresse ${email} nicht bestätigt. Fragen Sie dort nach.`,
+      email_domain_not_listed: (email: string) =>
+        `Mit Adressen wie ${email} kann man sich hier nicht anmelden. Nehmen Sie ein anderes Konto.`,
+    },
     codeTitle: 'Code eingeben',
     codeLead: 'Öffnen Sie Ihre Authenticator-App und geben Sie die sechs Ziffern für untag ein.',
     code: 'Code',

@@ -14,10 +14,11 @@ export interface AssistanceRequestRow {
   store_id: string
   zone_id: string | null
   user_id: string | null
-  reason: 'shopper' | 'manual_assistance_required'
+  reason: 'shopper' | 'manual_assistance_required' | 'alarm'
   device_id: string | null
   purchase_id: string | null
   subject: string | null
+  requested_by: string | null
   ticket_hash: string | null
   status: 'open' | 'answered' | 'closed'
   message_count: number

@@ -1,18 +1,20 @@
 import { z } from 'zod'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { ALARM_DISPOSITIONS, ITEM_STATUSES } from '../../../policy/vocabulary.ts'
+import { openCallsOf } from '../../assistance/queries.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
 import { definedFields, eurosOf, Id, iso, Limit, Success, Timestamp } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import { invalidCursor } from '../../operations/paging.ts'
 import type { AlarmDispositionRow, ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
 import { ownStore } from '../../stores/own-store.ts'
+import { deviceNamesOf, staffNamesOf } from '../../stores/shown-names.ts'
 import { Total } from '../../stores/store-scope.ts'
 import { itemOfAlarm, productOfAlarm, receiptOfAlarm, type AlarmProduct, type FittingReceipt } from './alarm-goods.ts'
 import { dispositionsOf } from './alarm-queries.ts'
 import { Disposition, toDisposition } from './dispose-alarm.ts'
 import { ALARM_STATES, listAlarms, type AlarmPosition } from './list-alarms.ts'
-import { devicesOf, eventsOf, exceptionsOf, namesOf } from './alarm-records.ts'
+import { eventsOf, exceptionsOf } from './alarm-records.ts'
 
 const DEFAULT_PAGE = 20
 /** Maximum page size. The maximum is low, because each alarm needs a search for its receipt. */
@@ -55,6 +57,7 @@ const Alarm = z.strictObject({
     ),
   acknowledgedAt: z.string().optional(),
   acknowledgedBy: z.string().optional().describe('API key, operator or user.'),
+  helpRequestId: z.string().optional().describe('The call for help at this alarm that is not closed yet.'),
   handledByName: z.string().optional().describe('Name of the operator or user who acknowledged or disposed last.'),
   ...Disposition.partial().shape,
 })
@@ -118,12 +121,17 @@ async function describeAlarms(
   const events = await eventsOf(db, tenant, eventIds)
   const dispositions = await dispositionsOf(db, tenant, eventIds)
   const exceptions = await exceptionsOf(db, storeId, eventIds)
-  const devices = await devicesOf(db, tenant, [...events.values()])
-  const names = await namesOf(
+  const devices = await deviceNamesOf(
     db,
     tenant,
-    eventIds.flatMap((id) => dispositions.get(id)?.operator_id ?? exceptions.get(id)?.acknowledged_by ?? []),
+    [...events.values()].map(({ deviceId }) => deviceId),
   )
+  const names = await staffNamesOf(
+    db,
+    tenant,
+    eventIds.map((id) => dispositions.get(id)?.operator_id ?? exceptions.get(id)?.acknowledged_by),
+  )
+  const calls = await openCallsOf(db, storeId, eventIds)
   const alarms: Alarm[] = []
   for (const eventId of eventIds) {
     const event = events.get(eventId)
@@ -137,7 +145,10 @@ async function describeAlarms(
       ...definedFields({ gate: devices.get(event.deviceId ?? '') ?? event.gateId ?? null }),
       ...(await goodsOf(db, tenant, storeId, event)),
       ...handlingOf(exception, disposition),
-      ...definedFields({ handledByName: by === undefined ? null : (names.get(by) ?? null) }),
+      ...definedFields({
+        handledByName: by === undefined ? null : (names.get(by) ?? null),
+        helpRequestId: calls.get(eventId) ?? null,
+      }),
     })
   }
   return alarms

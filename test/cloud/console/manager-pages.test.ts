@@ -1,5 +1,7 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { COUNTED_PAGES } from '../../../cloud/console/components/live.tsx'
+import { pages } from '../../../cloud/console/pages/registry.ts'
 import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
 import { EXCEPTION_TEXTS } from '../../../cloud/description/codes.ts'
 import { consoleOf, CSRF, fillConsole, ROLE_HEADER } from '../../support/console.ts'
@@ -96,6 +98,32 @@ describe('pages of the store manager', () => {
     const { requests } = await shop.ok('fetchAssistanceRequests', { storeId: shop.storeId })
     expect(requests[0]).toMatchObject({ status: 'closed', messages: [{}, { author: 'staff', text: message }] })
     expect((await post(path, 'answer', { requestId, message }, 'viewer')).status).toBe(403)
+  })
+
+  it('alarms: calls help after a question, shows it as urgent, and corrects a recorded cause', async () => {
+    const path = '/console/alarms'
+    const fields = { eventId: 'evt_alarm' }
+    expect(await get(path)).toContain('Call colleagues to this gate?')
+    expect((await post(path, 'help', fields, 'associate')).status).toBe(303)
+    const called = await get(path)
+    expect(called).not.toContain('Call colleagues to this gate?')
+    const help = /\/console\/help\?request=hlp_\w+/.exec(called)![0]
+    expect(await get('/console/help')).toMatch(/Alarm: [^<]+<\/strong> <span class="badge alarm">Urgent/)
+    expect(await get(help)).toContain('Petra Lindner needs help at an alarm.')
+    expect((await post(path, 'dispose', { ...fields, disposition: 'real' }, 'associate')).status).toBe(303)
+    expect(await get(`${path}?cause=real`)).toContain('>Change</button>')
+    expect((await post(path, 'dispose', { ...fields, disposition: 'phantom' }, 'associate')).status).toBe(303)
+    expect(await get(`${path}?cause=real`)).not.toContain('>Change</button>')
+  })
+
+  it('navigation: counts what waits, and live parts refresh the counts', async () => {
+    expect(pages.filter(({ navigation }) => navigation?.tasks).map(({ path }) => path)).toEqual(COUNTED_PAGES)
+    const { tasks } = await shop.ok('fetchOpenTasks', { storeId: shop.storeId })
+    const help = tasks.find(({ kind }: { kind: string }) => kind === 'help').count
+    expect(help).toBeGreaterThan(0)
+    const text = await get('/console/stock')
+    expect(text).toContain(`<span id="waiting-bar-console-help" class="count ">${help} <span class="spoken">waiting`)
+    expect(await get('/console/alarms')).toContain('hx-select-oob="#waiting-side-console-alarms,')
   })
 
   it('exceptions: explains every kind in both languages', () => {

@@ -306,6 +306,7 @@ const REQUESTS: readonly (readonly [operation: string, body: (of: Names, own: Na
     ['exportEpcisEvents', (of, own) => ({ storeId: own.storeId, purchaseId: of.purchaseId, format: 'ndjson' })],
     ['acknowledgeException', (of) => ({ exceptionId: of.exceptionId })],
     ['disposeAlarm', (of, own) => ({ eventId: of.eventId, disposition: 'phantom', operatorId: own.operatorId })],
+    ['callHelpToAlarm', (of) => ({ eventId: of.eventId })],
     ['requestAssistance', (of) => ({ zoneId: of.zoneId, message: 'Hallo?' })],
     ['answerAssistanceRequest', (of) => ({ requestId: of.requestId, message: 'Ja' })],
     ['fetchWebhookDeliveries', (of) => ({ webhookId: of.webhookId })],

@@ -239,6 +239,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   createZone: ({ storeId }) => ({ storeId, name: 'Herren' }),
   fetchZones: ({ storeId }) => ({ storeId }),
   fetchOpenTasks: ({ storeId }) => ({ storeId }),
+  callHelpToAlarm: () => ({ eventId: 'evt_x' }),
   requestAssistance: () => ({ zoneId: 'zon_x', message: 'Hallo?' }),
   fetchAssistanceRequests: ({ storeId }) => ({ storeId }),
   answerAssistanceRequest: () => ({ requestId: 'hlp_x', message: 'Ich komme.' }),

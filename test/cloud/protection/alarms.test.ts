@@ -67,6 +67,32 @@ onEveryDatabase('alarms of a store', (kind) => {
     expect((await shop.ok('fetchAlarms', { storeId: shop.otherStoreId })).alarms).toEqual([])
   })
 
+  it('calls colleagues to an alarm once, with gate and name of the caller, until the call is closed', async () => {
+    await shop.ok('updateDevice', { deviceId: shop.devices.exit_gate, name: 'Ausgang Nord' })
+    const guard = await shop.cloud.user('associate')
+    const eventId = await raise()
+    const call = await shop.cloud.ok(guard, 'callHelpToAlarm', { eventId })
+    const { requestId, requestedByName } = call
+    expect(call).toMatchObject({ reason: 'alarm', status: 'open', eventId, deviceName: 'Ausgang Nord', messages: [] })
+    expect(requestedByName).toMatch(/./)
+    expect(await alarmOf(eventId)).toMatchObject({ helpRequestId: requestId })
+    expect(await shop.cloud.ok(guard, 'callHelpToAlarm', { eventId })).toMatchObject({ requestId })
+    const { requests } = await shop.ok('fetchAssistanceRequests', { storeId: shop.storeId, status: 'open' })
+    expect(requests.filter((each: Json) => each.eventId === eventId)).toMatchObject([{ requestId, requestedByName }])
+
+    const message = 'Bin unterwegs.'
+    expect(await shop.ok('answerAssistanceRequest', { requestId, message })).toMatchObject({
+      status: 'answered',
+      eventId,
+    })
+    await shop.ok('answerAssistanceRequest', { requestId, status: 'closed' })
+    expect((await alarmOf(eventId)).helpRequestId).toBeUndefined()
+    expect((await shop.ok('callHelpToAlarm', { eventId })).requestId).not.toBe(requestId)
+    expect((await shop.call('callHelpToAlarm', { eventId: 'evt_unknown' })).status).toBe(404)
+    const viewer = await shop.cloud.user('viewer')
+    expect((await shop.cloud.call(viewer, 'callHelpToAlarm', { eventId })).status).toBe(403)
+  })
+
   it('names the purchase that contains this tag, else the product, of the last hour only', async () => {
     const [, first, second] = shop.products
     const paid = await shop.newItem(first)

@@ -110,6 +110,22 @@ onEveryDatabase('push notices about alarms', (kind) => {
     expect(await cloud.call(key, 'registerAlarmNotices', { endpoint, keys })).toMatchObject({ status: 403 })
   })
 
+  it('ring colleagues, but not the guard who calls them to an alarm', async () => {
+    const caller = await cloud.user('associate')
+    await switchOn(caller)
+    const colleague = await switchOn(await cloud.user('associate'))
+    const { eventId } = await raise()
+    await arrived(2)
+    await drained()
+    service.pushed.length = 0
+    const { requestId } = await cloud.ok(caller, 'callHelpToAlarm', { eventId })
+    await cloud.ok(caller, 'callHelpToAlarm', { eventId })
+    await arrived(1)
+    await drained()
+    const notice = { id: requestId, reason: 'help_at_alarm', path: `/console/help?mode=test&store=${storeIds[0]}` }
+    expect(service.pushed.map(({ body }) => colleague.read(body))).toMatchObject([notice])
+  })
+
   it('end with the session, the switch or the browser', async () => {
     const [leaver, quiet, idle] = await Promise.all([1, 2, 3].map(() => cloud.user('associate')))
     await switchOn(leaver!)

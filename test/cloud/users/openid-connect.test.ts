@@ -84,11 +84,17 @@ onEveryDatabase('sign-in with OpenID Connect', (kind) => {
   })
 
   it('refuses persons without an invitation, without a verified address, and removed users', async () => {
-    expect((await signInWith()).status).toBe(403)
+    const uninvited = await signInWith()
+    expect([uninvited.status, uninvited.text]).toEqual([403, expect.stringContaining(`${idp.state.person.email}`)])
+    // The provider would otherwise sign in the same account at once.
+    expect(uninvited.text).toContain('again=yes')
+    const again = await cloud.get(`${START}?again=yes`)
+    expect(new URL(again.headers.get('location') ?? '').searchParams.get('prompt')).toBe('login')
     const { userId } = await invite()
     for (const isVerified of [false, undefined]) {
       idp.state.person = { ...idp.state.person, email_verified: isVerified as boolean }
       const refused = await signInWith()
+      expect(refused.text).toContain('has not verified your address')
       expect([refused.status, refused.headers.get('set-cookie')]).toEqual([403, expect.not.stringContaining('session')])
     }
     idp.state.person = { ...idp.state.person, email_verified: true }

@@ -97,6 +97,11 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
     await scene.call('reportProtectionEvents', { events: [event] })
     return { eventId: event['eventId'], disposition: 'real', operatorId: await knownOrNew(scene, 'op', 0.1) }
   },
+  callHelpToAlarm: async (scene) => {
+    const event = alarm(scene)
+    await scene.call('reportProtectionEvents', { events: [event] })
+    return { eventId: event['eventId'] }
+  },
   exportEpcisEvents: (scene) => ({
     storeId: storeOf(scene),
     ...(scene.chance.happens(0.3) && { format: scene.chance.one(['json-ld', 'ndjson']) }),
