@@ -85,7 +85,7 @@ export async function dayOfDemo(
     if (number === OFFLINE_DAY && i === 5) await offlineHour(shop, known)
   }
   at(opensMs + OPEN_H * HOUR_MS)
-  await orders(shop, known, number)
+  await handOver(shop, await orders(shop, known, number))
   await acknowledgeAll(shop)
   // A day can be closed ten minutes after its end.
   at(opensMs + 15 * HOUR_MS)
@@ -111,9 +111,9 @@ export async function lastHours(shop: PastShop, known: KnownShop, endMs: number)
     await purchase(shop, known, 300 + i)
   }
   at(endMs - 31 * MINUTE_MS)
-  await reportException(shop, 'device_fault', {
+  await reportException(shop, 'release_jammed', {
     deviceId: store.devices.detacher,
-    detail: 'the solenoid does not move',
+    detail: 'the contact did not move after the release',
   })
   at(endMs - 22 * MINUTE_MS)
   await alarm(shop, known, 401)
@@ -247,7 +247,8 @@ async function offlineHour(shop: PastShop, known: KnownShop): Promise<void> {
 }
 
 /** Two click-and-collect orders; the first is prepared. */
-async function orders({ api, store }: PastShop, { plain }: KnownShop, n: number): Promise<void> {
+/** Two orders: one that is ready, and a new one. Returns their ids in this order. */
+async function orders({ api, store }: PastShop, { plain }: KnownShop, n: number): Promise<string[]> {
   const { storeId } = store
   const order = async (i: number) => {
     const { productId } = pick(plain, n * 3 + i)
@@ -255,8 +256,15 @@ async function orders({ api, store }: PastShop, { plain }: KnownShop, n: number)
     const placed = await api.call('submitClickCollectOrder', { storeId, userId: `sandbox-shopper-${n + i}`, items })
     return String(placed['orderId'])
   }
-  const first = await order(0)
-  await order(1)
+  const [first, second] = [await order(0), await order(1)]
   for (const status of ['confirmed', 'preparing', 'ready'])
     await api.call('updateClickCollectStatus', { orderId: first, status })
+  return [first, second]
+}
+
+/** Hands over both orders of a day. */
+async function handOver({ api }: PastShop, [ready, fresh]: readonly string[]): Promise<void> {
+  await api.call('updateClickCollectStatus', { orderId: ready, status: 'picked_up' })
+  for (const status of ['confirmed', 'preparing', 'ready', 'picked_up'])
+    await api.call('updateClickCollectStatus', { orderId: fresh, status })
 }

@@ -7,7 +7,7 @@ import type { Db } from '../persistence/database.ts'
 import { ownStore } from '../stores/own-store.ts'
 
 /** Kinds of open tasks, in the order in which staff should look at them. */
-export const TASK_KINDS = ['alarm', 'ageCheck', 'spotCheck', 'help', 'release', 'refund', 'exception'] as const
+export const TASK_KINDS = ['alarm', 'ageCheck', 'spotCheck', 'help', 'order', 'release', 'refund', 'exception'] as const
 export type TaskKind = (typeof TASK_KINDS)[number]
 
 /** Exceptions that are tasks of their own kind. All others are `exception`. */
@@ -62,6 +62,16 @@ async function approvalsOf(db: Db, storeId: string): Promise<Waiting[]> {
   }))
 }
 
+async function ordersOf(db: Db, storeId: string): Promise<Waiting[]> {
+  const row = await db
+    .selectFrom('pickup_order')
+    .select((eb) => [eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
+    .where('store_id', '=', storeId)
+    .where('status', '=', 'pending')
+    .executeTakeFirstOrThrow()
+  return [{ kind: 'order', count: Number(row.count), oldestMs: Number(row.oldest) }]
+}
+
 async function helpOf(db: Db, storeId: string): Promise<Waiting[]> {
   const row = await db
     .selectFrom('assistance_request')
@@ -80,7 +90,7 @@ export const fetchOpenTasks = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Counts what waits for a person in a store.',
   description:
-    '`alarm`: gate alarms without a disposition (`disposeAlarm`). `ageCheck` and `spotCheck`: baskets that await `approveCheckout`. `help`: requests that nobody answered. `release`: releases with an unknown outcome or contradicting reports. `refund`: failed refunds, and refunded goods that left. `exception`: all other open exceptions.',
+    '`alarm`: gate alarms without a disposition (`disposeAlarm`). `ageCheck` and `spotCheck`: baskets that await `approveCheckout`. `help`: requests that nobody answered. `order`: click and collect orders that nobody accepted. `release`: releases with an unknown outcome or contradicting reports. `refund`: failed refunds, and refunded goods that left. `exception`: all other open exceptions.',
   changes: false,
   request: z.strictObject({ storeId: Id }),
   response: z.strictObject({
@@ -103,6 +113,7 @@ export const fetchOpenTasks = operation({
       ...(await exceptionsOf(db, store_id)),
       ...(await approvalsOf(db, store_id)),
       ...(await helpOf(db, store_id)),
+      ...(await ordersOf(db, store_id)),
     ].filter(({ count }) => count > 0)
     return {
       success: true as const,

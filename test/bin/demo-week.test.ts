@@ -41,6 +41,7 @@ it('contains the same waiting tasks and closings shortly after midnight', async 
       ['alarm', 2],
       ['ageCheck', 1],
       ['help', 1],
+      ['order', 1],
       ['exception', 1],
     ])
     expect(((await api.call('fetchClosings', { storeId })) as Json).closings).toHaveLength(7)

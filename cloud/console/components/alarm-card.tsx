@@ -141,24 +141,29 @@ export function CauseButton({ at, alarm, label }: { at: ViewContext; alarm: Alar
 }
 
 /**
- * One button for each cause, so that the second tap ends the alarm. The field is above the buttons, because a button sends
- * the form at once.
+ * One button for each cause, so that the second tap ends the alarm. The value belongs to theft only, so it stands beside
+ * that button.
  */
 function Causes({ at, eventId }: { at: ViewContext; eventId: string }) {
   const t = at.texts.alarms
   const isOwn = at.form.id === formId('dispose', { eventId })
   return (
     <ActionForm at={at} action="dispose" about={{ eventId }}>
-      <TextField
-        form={isOwn ? at.form : { ...at.form, id: undefined, values: {}, errors: {} }}
-        id={`value-${eventId}`}
-        name="recoveredValue"
-        label={t.recoveredValue}
-        hint={t.recoveredHint}
-        inputmode="decimal"
-      />
+      <div class="alarm-theft">
+        <TextField
+          form={isOwn ? at.form : { ...at.form, id: undefined, values: {}, errors: {} }}
+          id={`value-${eventId}`}
+          name="recoveredValue"
+          label={t.recoveredValue}
+          hint={t.recoveredHint}
+          inputmode="decimal"
+        />
+        <button type="submit" class="button wide" name="disposition" value="real">
+          {t.causes.real}
+        </button>
+      </div>
       <div class="alarm-causes">
-        {ALARM_DISPOSITIONS.map((value) => (
+        {ALARM_DISPOSITIONS.filter((value) => value !== 'real').map((value) => (
           <button type="submit" class="button wide" name="disposition" value={value}>
             {t.causes[value]}
           </button>

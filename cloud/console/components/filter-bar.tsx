@@ -5,7 +5,7 @@ import type { PageContext } from '../frame/page.ts'
  * Filters of a list, as a form that changes the query of the page. With scripts each change applies at once; the button
  * is for browsers without.
  */
-export function FilterBar({ at, children }: { at: PageContext; children?: Child }) {
+export function FilterBar({ at, apply, children }: { at: PageContext; apply?: string; children?: Child }) {
   return (
     <form
       class="filters"
@@ -21,7 +21,7 @@ export function FilterBar({ at, children }: { at: PageContext; children?: Child 
     >
       {children}
       <button type="submit" class="button">
-        {at.texts.frame.apply}
+        {apply ?? at.texts.frame.apply}
       </button>
     </form>
   )

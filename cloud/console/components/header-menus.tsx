@@ -126,7 +126,8 @@ export function AccountMenu({ at, csrfToken }: { at: PageContext; csrfToken: str
           <Icon name="language" />
           {texts.otherLanguage}
         </a>
-        <a class="button" href="/console/profile">
+        <a class="menu-item" href="/console/profile">
+          <Icon name="user" />
           {texts.profile}
         </a>
         <SignOut csrfToken={csrfToken} label={texts.signOut} everywhere="no" />

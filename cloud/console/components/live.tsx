@@ -5,7 +5,13 @@ import type { PageContext } from '../frame/page.ts'
 const COUNT_PLACES = ['side', 'bar', 'more'] as const
 export type CountPlace = (typeof COUNT_PLACES)[number]
 /** Pages with counted tasks; a test compares them with the registry. */
-export const COUNTED_PAGES = ['/console/alarms', '/console/approvals', '/console/help', '/console/exceptions']
+export const COUNTED_PAGES = [
+  '/console/alarms',
+  '/console/approvals',
+  '/console/help',
+  '/console/exceptions',
+  '/console/orders',
+]
 
 /** Id of the element with the number of waiting tasks of a page. */
 export function countId(place: CountPlace, path: string): string {

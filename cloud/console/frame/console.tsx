@@ -135,7 +135,8 @@ class Console {
     const result = JSON.parse(body) as Record<string, unknown>
     const { show } = action
     if (show) {
-      const loaded = { at, data: undefined, form: NO_FORM, toast: action.done(at.texts), failure: undefined }
+      const toast = action.done(at.texts)
+      const loaded = { at, data: undefined, form: NO_FORM, toast: toast === '' ? undefined : toast, failure: undefined }
       const answer = { ...page, live: [], lead: () => undefined, view: (view: ViewContext) => show(result, view) }
       return this.#renderer.page(c, session, answer, loaded)
     }

@@ -75,11 +75,15 @@ export function rejectedForm(form: FormFields, failure: Failure, texts: ConsoleT
   for (const { path, code, message } of details) errors[path.split(/[.[]/)[0] ?? path] ??= byCode[code] ?? message
   const isField = failure.code === 'invalid-argument' && details.length > 0
   const why = isField || reason === undefined ? '' : ` (${failure.message})`
+  // The session itself was checked before: a form with a code or password contains a wrong one.
+  const hasSecret = form.text('code') !== undefined || form.text('password') !== undefined
+  const isWrongSecret = failure.code === 'unauthenticated' && hasSecret
+  const text = isWrongSecret ? texts.errors.wrongSecret : `${texts.errors.codes[failure.code]}${why}`
   return {
     id: form.text(FRAME_FIELDS.form),
     values: form.values(),
     errors,
-    message: `${texts.errors.codes[failure.code]}${why}`,
+    message: text,
   }
 }
 

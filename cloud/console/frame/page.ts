@@ -95,7 +95,7 @@ export interface PageAction {
   readonly roles?: readonly Role[]
   /** Request of the operation. The operation validates it, so values may be missing or wrong. */
   input(form: FormFields, at: PageContext): Record<string, unknown>
-  /** The message after success. */
+  /** The message after success. Empty: none, because the answer says it. */
   done(texts: ConsoleTexts): string
   /** Address to show after success. Default: the page itself. */
   next?(result: Record<string, unknown>, at: PageContext): string

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
+import { fetchAgents } from '../../agents/administration/agent-operations.ts'
 import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from '../../push/alarm-notice-operations.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
 import { iso } from '../../operations/fields.ts'
@@ -36,6 +37,8 @@ interface AlarmsView {
   /** Number of alarms with a recorded cause in the last 24 hours. */
   readonly recorded: number
   readonly cause: AlarmDisposition | undefined
+  /** False if no agent is set up in the store. */
+  readonly isWatched: boolean
   /** Whether this browser gets notices; undefined: the package has none. */
   readonly notices: z.output<typeof fetchAlarmNotices.response> | undefined
 }
@@ -99,6 +102,7 @@ export const alarmsPage = page<AlarmsView>({
       }),
       recorded: (await read({ state: 'disposed', since: iso(at.nowMs - DAY_MS), limit: 1 })).total,
       cause,
+      isWatched: ((await at.runIfAllowed(fetchAgents, { storeId, limit: 1 }))?.total ?? 1) > 0,
       notices: await at.runIfAllowed(fetchAlarmNotices, {}),
     }
   },
@@ -181,7 +185,7 @@ function NoticeSwitch({ at, notices }: { at: ViewContext; notices: AlarmsView['n
   )
 }
 
-function Open({ at, open, acknowledged }: { at: ViewContext } & AlarmsView) {
+function Open({ at, open, acknowledged, isWatched }: { at: ViewContext } & AlarmsView) {
   const t = at.texts.alarms
   // One order for both, so that a card stays in its place when somebody takes care of its alarm.
   const alarms = [...open.alarms, ...acknowledged.alarms].toSorted(
@@ -191,7 +195,7 @@ function Open({ at, open, acknowledged }: { at: ViewContext } & AlarmsView) {
   if (alarms.length === 0)
     return (
       <Card title={t.now}>
-        <EmptyState title={t.none}>{t.noneText}</EmptyState>
+        <EmptyState title={isWatched ? t.none : t.unwatched}>{isWatched ? t.noneText : t.unwatchedText}</EmptyState>
       </Card>
     )
   return (

@@ -92,6 +92,7 @@ function BasketCard({ at, basket }: { at: ViewContext; basket: Basket }) {
           <li>
             <div>
               <span class="number">{at.formats.number(quantity)} ×</span> <strong>{name}</strong>
+              {quantity > 1 ? <span class="sub number">{t.each(at.formats.money(price))}</span> : null}
             </div>
             <span class="number">{at.formats.money(price * quantity)}</span>
           </li>

@@ -1,3 +1,4 @@
+import { addDays, dayOf } from '../../analytics/days.ts'
 import type { z } from 'zod'
 import { closeStoreDay, fetchClosings } from '../../analytics/operations.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
@@ -46,7 +47,7 @@ export const closingsPage = page<Partial<Listing>>({
     return (
       <div class="stack wide">
         <div class="row no-print">
-          {at.has(rolesFrom('manager')) ? (
+          {at.has(rolesFrom('manager')) && isOpenDay(at, closings[0]) ? (
             <Confirm
               at={at}
               action="close"
@@ -56,6 +57,7 @@ export const closingsPage = page<Partial<Listing>>({
               confirm={t.close}
             />
           ) : null}
+          {latest && !isOpenDay(at, latest) ? <p>{t.allClosed}</p> : null}
           {closings.length === 0 ? null : <PrintButton label={t.print} />}
         </div>
         {latest ? <Latest at={at} closing={latest} /> : null}
@@ -73,6 +75,11 @@ export const closingsPage = page<Partial<Listing>>({
     )
   },
 })
+
+/** True if a day that is over is not closed. */
+function isOpenDay(at: ViewContext, latest: Closing | undefined): boolean {
+  return latest === undefined || at.query.has('cursor') || latest.date < addDays(dayOf(at.nowMs), -1)
+}
 
 function daysOf(at: ViewContext, { from, date }: Closing): string {
   const day = (text: string) => at.formats.date(Date.parse(`${text}T12:00:00Z`))

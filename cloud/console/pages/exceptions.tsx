@@ -17,7 +17,6 @@ type Listing = z.output<typeof fetchExceptions.response>
 type Exception = Listing['exceptions'][number]
 
 const PAGE = 20
-const ALARMS: ReadonlySet<string> = new Set(['gate_alarm', 'gate_bulk_alarm'])
 /** Exceptions about a release. Their subject is the id of the redemption. */
 const RELEASES: ReadonlySet<string> = new Set(['outcome_unknown', 'outcome_conflict'])
 
@@ -49,6 +48,7 @@ export const exceptionsPage = page<Partial<Listing>>({
     const found = await at.runIfAllowed(fetchExceptions, {
       storeId: at.store?.storeId ?? '',
       state: at.query.get('state') === 'acknowledged' ? 'acknowledged' : 'open',
+      withoutAlarms: true,
       limit: PAGE,
       ...(cursor !== undefined && { cursor }),
     })
@@ -93,7 +93,7 @@ function ExceptionCard({ at, exception }: { at: ViewContext; exception: Exceptio
   const details: (readonly [string, string | undefined])[] = [
     [t.code, kind],
     [t.subject, exception.subject],
-    [t.device, exception.deviceId],
+    [t.deviceId, exception.deviceId],
   ]
   return (
     <Card
@@ -102,9 +102,18 @@ function ExceptionCard({ at, exception }: { at: ViewContext; exception: Exceptio
     >
       <div class="stack">
         <div>
+          {exception.deviceName === undefined ? null : (
+            <p>
+              <strong>
+                {t.device}: {exception.deviceName}
+              </strong>
+            </p>
+          )}
           <p>{steps[kind] ?? exception.detail}</p>
           <span class="sub">{t.since(at.formats.ago(Date.parse(raisedAt), at.nowMs), at.formats.number(times))}</span>
-          {acknowledgedBy === undefined ? null : <span class="sub">{t.doneBy(acknowledgedBy)}</span>}
+          {acknowledgedBy === undefined ? null : (
+            <span class="sub">{t.doneBy(exception.acknowledgedByName ?? acknowledgedBy)}</span>
+          )}
           {note === undefined ? null : <p>{note}</p>}
         </div>
         {state === 'open' ? <Steps at={at} exception={exception} /> : null}
@@ -124,12 +133,6 @@ function Steps({ at, exception }: { at: ViewContext; exception: Exception }) {
   const { exceptionId, kind, purchaseId } = exception
   const about = { exceptionId }
   const form = at.form.id === formId('acknowledge', about) ? at.form : NO_FORM
-  if (ALARMS.has(kind) && at.opens('/console/alarms'))
-    return (
-      <a class="button" href="/console/alarms">
-        {t.openAlarms}
-      </a>
-    )
   return (
     <>
       <div class="row">

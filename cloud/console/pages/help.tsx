@@ -98,7 +98,7 @@ function Requests({
               <div>
                 <strong>{nameOf(at, request)}</strong>{' '}
                 {isUrgent(request) ? <Badge tone="alarm">{t.urgent}</Badge> : null}
-                <span class="sub">{request.messages.at(-1)?.text ?? causeOf(at, request)}</span>
+                <span class="sub">{questionOf(request) ?? causeOf(at, request)}</span>
                 <span class="sub">{at.formats.ago(Date.parse(request.updatedAt), at.nowMs)}</span>
               </div>
               <a
@@ -119,6 +119,11 @@ function Requests({
 
 function isUrgent({ reason, status }: Request): boolean {
   return reason === 'alarm' && status === 'open'
+}
+
+/** What the customer wrote last. */
+function questionOf({ messages }: Request): string | undefined {
+  return messages.findLast(({ author }) => author === 'shopper')?.text
 }
 
 /** Where help is needed. */
@@ -177,7 +182,7 @@ function Chat({ at, request }: { at: ViewContext; request: Request }) {
             label={t.close}
             question={t.closeQuestion}
             explanation={isOfShopper ? t.closeText : t.closeStaffText}
-            confirm={t.close}
+            confirm={t.closeConfirm}
           />
         ) : null}
         <a class="button quiet" href="/console/help">
@@ -192,6 +197,7 @@ function Answer({ at, requestId }: { at: ViewContext; requestId: string }) {
   const t = at.texts.help
   return (
     <>
+      <p class="small soft">{t.quickHint}</p>
       <div class="row">
         {[t.quick.coming, t.quick.moment].map((message) => (
           <ActionButton at={at} action="answer" about={{ requestId, message }}>

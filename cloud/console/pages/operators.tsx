@@ -50,7 +50,8 @@ export const operatorsPage = page<Operators>({
   load: async (at) => (await at.runIfAllowed(fetchOperators, { storeId: at.store?.storeId ?? '' }))?.operators ?? [],
   view(at) {
     const t = at.texts.operators
-    const form = at.form.id === 'register' ? at.form : NO_FORM
+    const own = at.form.id === 'register' ? at.form : NO_FORM
+    const form = own.errors['pin'] === undefined ? own : { ...own, errors: { ...own.errors, pin: t.pinRule } }
     return (
       <div class="stack wide">
         <Card title={t.list} flush>
@@ -97,6 +98,7 @@ export const operatorsPage = page<Operators>({
               hint={t.pinHint}
               maxlength={12}
             />
+            <p class="small soft">{t.addHint}</p>
             <div>
               <Submit>{t.register}</Submit>
             </div>

@@ -34,7 +34,7 @@ export const ordersPage = page<OrdersView>({
   path: '/console/orders',
   roles: rolesFrom('viewer'),
   scope: 'store',
-  navigation: { group: 'work', icon: 'orders' },
+  navigation: { group: 'work', icon: 'orders', tasks: ['order'] },
   live: ['click and collect'],
   title: (texts) => texts.orders.title,
   lead: (at) => at.texts.orders.lead,
@@ -51,6 +51,13 @@ export const ordersPage = page<OrdersView>({
       roles: rolesFrom('associate'),
       input: (form) => ({ orderId: form.text('orderId'), status: form.text('status') }),
       done: (texts) => texts.orders.moved,
+      next: (_, at) => at.path,
+    },
+    handOver: {
+      operation: updateClickCollectStatus,
+      roles: rolesFrom('associate'),
+      input: (form) => ({ orderId: form.text('orderId'), status: NEXT.ready }),
+      done: (texts) => texts.orders.handedOver,
       next: (_, at) => at.path,
     },
     cancel: {
@@ -125,7 +132,7 @@ function PickUp({ at, found }: { at: ViewContext; found: Order | undefined }) {
           <Goods at={at} order={found} />
           <div class="row">
             {isReady ? (
-              <ActionButton at={at} action="move" about={{ orderId: found.orderId, status: 'picked_up' }} main>
+              <ActionButton at={at} action="handOver" about={{ orderId: found.orderId }} main>
                 {t.moves.ready}
               </ActionButton>
             ) : null}
@@ -155,13 +162,18 @@ function OrderCard({ at, order, column }: { at: ViewContext; order: Order; colum
   const t = at.texts.orders
   const { orderId, total, note } = order
   const dueMs = Date.parse(order.pickupTime ?? order.estimatedPickupAt)
+  const orderedMs = Date.parse(order.createdAt)
   return (
     <article class="card stack tight">
       <h3>{t.order(orderId.slice(-6))}</h3>
       <Goods at={at} order={order} />
       {note === undefined || note === '' ? null : <p class="soft">{t.note(note)}</p>}
       <span class="sub">
-        {t.due} <Moment ms={dueMs} text={at.formats.moment(dueMs)} /> · {at.formats.money(total)}
+        {t.ordered} <Moment ms={orderedMs} text={at.formats.moment(orderedMs)} />
+      </span>
+      <span class="sub">
+        {t.due} <Moment ms={dueMs} text={at.formats.moment(dueMs)} /> · {at.formats.money(total)}{' '}
+        {dueMs < at.nowMs ? <Badge tone="warn">{t.late}</Badge> : null}
       </span>
       {at.has(rolesFrom('associate')) ? (
         <>
@@ -173,10 +185,10 @@ function OrderCard({ at, order, column }: { at: ViewContext; order: Order; colum
           {column === 'ready' ? (
             <Confirm
               at={at}
-              action="move"
-              about={{ orderId, status: NEXT.ready }}
+              action="handOver"
+              about={{ orderId }}
               label={t.moves.ready}
-              question={t.withoutCode}
+              question={t.withoutCode(orderId.slice(-6))}
               explanation={t.withoutCodeText}
               confirm={t.moves.ready}
             />

@@ -22,7 +22,7 @@ export const passkeyActions: Readonly<Record<string, PageAction>> = {
   beginPasskey: {
     operation: beginPasskey,
     input: () => ({}),
-    done: (texts) => texts.passkeys.add,
+    done: () => '',
     show: (result, at) => <NewPasskey at={at} options={(result as z.output<typeof beginPasskey.response>).options} />,
   },
   registerPasskey: {

@@ -1,3 +1,4 @@
+import Bowser from 'bowser'
 import type { z } from 'zod'
 import { ROLES } from '../../foundation/roles.ts'
 import { beginSecondFactor, confirmSecondFactor, removeSecondFactor } from '../../users/second-factor-operations.ts'
@@ -8,6 +9,7 @@ import {
   fetchSessions,
   updateProfile,
 } from '../../users/session-operations.ts'
+import { Badge } from '../components/badge.tsx'
 import { Card } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
 import { ActionButton, ActionForm, Submit } from '../components/form.tsx'
@@ -46,7 +48,7 @@ export const profilePage = page<ProfileView>({
     begin: {
       operation: beginSecondFactor,
       input: () => ({}),
-      done: (texts) => texts.account.factorBegin,
+      done: () => '',
       show: (result, at) => <AppSetUp at={at} made={result as Begun} />,
     },
     confirm: {
@@ -75,7 +77,7 @@ export const profilePage = page<ProfileView>({
     const t = at.texts.account
     return (
       <>
-        <Card title={t.factor}>
+        <Card title={t.factorTitle} aside={<FactorState at={at} />}>
           <SecondFactor at={at} />
         </Card>
         <PasskeyCard at={at} />
@@ -124,7 +126,16 @@ function PasswordCard({ at }: { at: View }) {
 function SecondFactor({ at }: { at: View }) {
   const t = at.texts.account
   // The secret is not shown again after a wrong code: the app already has it.
-  if (at.form.id === 'confirm') return <CodeForm at={at} action="confirm" label={t.factorConfirm} />
+  if (at.form.id === 'confirm')
+    return (
+      <>
+        <p>{t.factorAgain}</p>
+        <CodeForm at={at} action="confirm" label={t.factorConfirm} />
+        <ActionButton at={at} action="begin">
+          {t.factorBegin}
+        </ActionButton>
+      </>
+    )
   if (at.data.profile.hasAuthenticatorApp)
     return (
       <>
@@ -142,6 +153,13 @@ function SecondFactor({ at }: { at: View }) {
   )
 }
 
+function FactorState({ at }: { at: View }) {
+  const { hasAuthenticatorApp } = at.data.profile
+  const hasPasskey = at.data.passkeys.passkeys.length > 0
+  const isOn = hasAuthenticatorApp || hasPasskey
+  return <Badge tone={isOn ? 'ok' : 'warn'}>{isOn ? at.texts.alarms.soundOn : at.texts.alarms.soundOff}</Badge>
+}
+
 function AppSetUp({ at, made: { uri, secret } }: { at: ViewContext; made: Begun }) {
   const t = at.texts.account
   return (
@@ -152,6 +170,9 @@ function AppSetUp({ at, made: { uri, secret } }: { at: ViewContext; made: Begun 
         {t.key}: <code>{secret}</code>
       </p>
       <CodeForm at={at} action="confirm" label={t.factorConfirm} />
+      <a class="button quiet" href={at.path}>
+        {t.stop}
+      </a>
     </Card>
   )
 }
@@ -180,6 +201,13 @@ function CodeForm({ at, action, label }: { at: ViewContext; action: string; labe
   )
 }
 
+/** Browser and system in the text that a browser sends about itself. */
+function deviceName(at: View, userAgent: string): string {
+  const t = at.texts.account
+  const { browser, os } = Bowser.parse(userAgent === '' ? '-' : userAgent)
+  return browser.name && os.name ? t.deviceOf(browser.name, os.name) : userAgent || t.unknownDevice
+}
+
 function Sessions({ at }: { at: View }) {
   const t = at.texts.account
   return (
@@ -188,7 +216,7 @@ function Sessions({ at }: { at: View }) {
         {at.data.sessions.map(({ sessionId, device, isCurrent, lastUsedAt }) => (
           <li>
             <div>
-              <strong>{device}</strong>
+              <strong>{deviceName(at, device)}</strong>
               <span class="sub">
                 {isCurrent ? t.thisSession : `${t.lastUsed} ${at.formats.ago(Date.parse(lastUsedAt), at.nowMs)}`}
               </span>
@@ -200,6 +228,7 @@ function Sessions({ at }: { at: View }) {
             )}
           </li>
         ))}
+        {at.data.sessions.length === 1 ? <li class="soft">{t.onlyHere}</li> : null}
       </List>
     </Card>
   )

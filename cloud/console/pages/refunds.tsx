@@ -73,7 +73,9 @@ export const refundsPage = page<RefundsView>({
   view(at) {
     const t = at.texts.refunds
     const { purchase, recent, total, nextCursor, isSearch } = at.data
-    if (purchase && at.query.has('confirm')) return <Confirmation at={at} purchase={purchase} />
+    const confirm = at.query.get('confirm')
+    if (purchase && (confirm === 'whole' || (confirm === 'lines' && at.query.has('line'))))
+      return <Confirmation at={at} purchase={purchase} isWhole={confirm === 'whole'} />
     return (
       <>
         <FilterBar at={at}>
@@ -141,7 +143,7 @@ function Recent({ at, purchases }: { at: ViewContext; purchases: readonly Purcha
                   </span>
                 </div>
                 <span class="row">
-                  <Badge>{t.states[purchase.status]}</Badge>
+                  <Badge>{stateOf(at, purchase)}</Badge>
                   <a
                     class="button"
                     href={`/console/refunds?purchase=${purchase.transactionId}`}
@@ -163,15 +165,17 @@ function Recent({ at, purchases }: { at: ViewContext; purchases: readonly Purcha
 function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
   const t = at.texts.refunds
   const gone = refundedLines(purchase)
-  const mayRefund = REFUNDABLE.has(purchase.status)
+  const isPaid = REFUNDABLE.has(purchase.status)
+  const mayRefund = isPaid && purchase.refunded < purchase.total
   return (
-    <Card title={t.purchase(purchase.transactionId.slice(-6))} aside={<Badge>{t.states[purchase.status]}</Badge>}>
+    <Card title={t.purchase(purchase.transactionId.slice(-6))} aside={<Badge>{stateOf(at, purchase)}</Badge>}>
       <form class="stack" method="get" action={at.path}>
         <input type="hidden" name="purchase" value={purchase.transactionId} />
         <p class="soft">
           {at.formats.moment(Date.parse(purchase.timestamp))} · {t.total} {at.formats.money(purchase.total)} ·{' '}
           {t.already} {at.formats.money(purchase.refunded)}
         </p>
+        {at.query.get('confirm') === 'lines' ? <Notice tone="warn" title={t.chooseFirst} isUrgent /> : null}
         <fieldset class="field">
           <legend>{mayRefund ? t.choose : t.lines}</legend>
           <div class="choices">
@@ -194,11 +198,16 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
         </fieldset>
         <div class="form-foot">
           {mayRefund ? (
-            <button type="submit" class="button main" name="confirm" value="yes">
-              {t.next}
-            </button>
+            <>
+              <button type="submit" class="button main" name="confirm" value="lines">
+                {t.next}
+              </button>
+              <button type="submit" class="button" name="confirm" value="whole">
+                {t.whole}
+              </button>
+            </>
           ) : (
-            <p>{t.notPaid}</p>
+            <p>{isPaid ? t.fullyRefunded : t.notPaid}</p>
           )}
           <a class="button quiet" href={at.path}>
             {t.back}
@@ -213,14 +222,19 @@ function refundedLines({ refunds }: Purchase): ReadonlySet<string> {
   return new Set(refunds.filter(({ status }) => status !== 'failed').flatMap(({ itemLineIds }) => itemLineIds ?? []))
 }
 
-/** What is refunded, before it is. Without chosen lines it is the whole purchase. */
-function Confirmation({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
+function stateOf(at: ViewContext, { status, refunded, total }: Purchase): string {
+  const t = at.texts.refunds
+  if (refunded === 0) return t.states[status]
+  return refunded < total ? t.partlyRefunded : t.isRefunded
+}
+
+/** What is refunded, before it is: the chosen lines, or the whole purchase. */
+function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Purchase; isWhole: boolean }) {
   const t = at.texts.refunds
   const chosen = new Set(at.query.getAll('line'))
   const lines = purchase.items.filter(
     ({ itemLineId, depositOf }) => chosen.has(itemLineId) || (depositOf !== undefined && chosen.has(depositOf)),
   )
-  const isWhole = lines.length === 0
   const shown = isWhole ? purchase.items : lines
   const amount = isWhole
     ? purchase.total - purchase.refunded
@@ -230,7 +244,9 @@ function Confirmation({ at, purchase }: { at: ViewContext; purchase: Purchase })
   return (
     <Card title={t.confirmTitle(at.formats.money(amount))}>
       <div class="stack">
-        <p>{isWhole ? t.wholeText : t.partText}</p>
+        <p>
+          {isWhole ? t.wholeText : t.partText} {t.money}
+        </p>
         <ul class="stack tight">
           {shown.map(({ name, quantity, price }) => (
             <li class="row between">

@@ -68,7 +68,7 @@ export const stockPage = page<StockView>({
     const isSearch = at.query.has('q')
     return (
       <>
-        <FilterBar at={at}>
+        <FilterBar at={at} apply={t.find}>
           <TextField
             form={NO_FORM}
             name="q"
@@ -114,7 +114,8 @@ async function productsOf(at: PageContext, storeId: string) {
 function StockRow({ at, row: { product, level } }: { at: ViewContext; row: Row }) {
   const t = at.texts.stock
   const about = { productId: product.productId }
-  const form = at.form.id === formId('set', about) ? at.form : NO_FORM
+  const own = at.form.id === formId('set', about) ? at.form : NO_FORM
+  const form = own.errors['quantity'] === undefined ? own : { ...own, errors: { quantity: t.piecesRule } }
   const { number } = at.formats
   return (
     <li>

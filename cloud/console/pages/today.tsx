@@ -42,6 +42,7 @@ const TASKS: Readonly<Record<TaskKind, { icon: IconName; path: string }>> = {
   ageCheck: { icon: 'people', path: '/console/approvals' },
   spotCheck: { icon: 'orders', path: '/console/approvals' },
   help: { icon: 'chat', path: '/console/help' },
+  order: { icon: 'orders', path: '/console/orders' },
   release: { icon: 'tag', path: '/console/exceptions' },
   refund: { icon: 'money', path: '/console/exceptions' },
   exception: { icon: 'warning', path: '/console/exceptions' },

@@ -10,7 +10,7 @@ export const approvalsTexts = bilingual({
       'A basket appears here by itself when a customer buys age-restricted goods or a spot check selects it.',
     age: {
       title: 'Age check',
-      todo: 'The basket contains age-restricted goods. Look at the identity card of the customer.',
+      todo: 'The basket contains age-restricted goods. Look at an identity card, passport or driving licence.',
       approve: 'Old enough: let them pay',
     },
     spotCheck: {
@@ -20,6 +20,7 @@ export const approvalsTexts = bilingual({
     },
     waits: (ago: string) => `Asked ${ago}`,
     about: (pieces: string, end: string) => `Pieces: ${pieces} · Purchase …${end}`,
+    each: (price: string) => `${price} each`,
     total: 'Total',
     refuse: 'Refuse',
     refuseQuestion: 'Refuse this basket?',
@@ -46,6 +47,7 @@ export const approvalsTexts = bilingual({
     },
     waits: (ago: string) => `Angefragt ${ago}`,
     about: (pieces: string, end: string) => `Teile insgesamt: ${pieces} · Einkauf …${end}`,
+    each: (price: string) => `je ${price}`,
     total: 'Summe',
     refuse: 'Ablehnen',
     refuseQuestion: 'Diesen Warenkorb ablehnen?',

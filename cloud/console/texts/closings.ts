@@ -4,10 +4,11 @@ import { bilingual } from './texts.ts'
 export const closingsTexts = bilingual({
   en: {
     title: 'Day closing',
-    lead: 'Sales and refunds of the days that are over, fixed for good.',
+    lead: 'Sales and refunds of the days that are over, fixed for good. untag closes each day by itself in the following night. It handles no cash: count the drawer at the till.',
     close: 'Close the days that are over',
     closeQuestion: 'Close all days up to yesterday?',
     closeText: 'A closing never changes afterwards. Days that were not closed yet are included.',
+    allClosed: 'All days that are over are closed. Today is closed in the coming night.',
     closed: 'The days are closed',
     print: 'Print',
     all: 'All closings',
@@ -31,10 +32,11 @@ export const closingsTexts = bilingual({
   },
   de: {
     title: 'Tagesabschluss',
-    lead: 'Umsatz und Erstattungen der vergangenen Tage, endgültig festgehalten.',
+    lead: 'Umsatz und Erstattungen der vergangenen Tage, endgültig festgehalten. untag schließt jeden Tag in der folgenden Nacht von selbst ab. Bargeld kennt es nicht: Zählen Sie die Lade an der Kasse.',
     close: 'Vergangene Tage abschließen',
     closeQuestion: 'Alle Tage bis gestern abschließen?',
     closeText: 'Ein Abschluss ändert sich danach nie mehr. Noch nicht abgeschlossene Tage sind dabei.',
+    allClosed: 'Alle vergangenen Tage sind abgeschlossen. Der heutige wird in der kommenden Nacht abgeschlossen.',
     closed: 'Die Tage sind abgeschlossen',
     print: 'Drucken',
     all: 'Alle Abschlüsse',

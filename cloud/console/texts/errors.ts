@@ -14,10 +14,12 @@ export const errorTexts = bilingual({
       text: 'Load the page again. If this does not help, report the request number.',
     },
     noStore: {
-      title: 'There is no store yet',
-      text: 'Your account has no store in this mode, or you have access to none. Ask the owner of the account.',
+      title: 'There is no store here',
+      text: 'You have no store in this mode. Switch between live and test data at the top of the page, or ask the owner of the account for access.',
     },
     backToStart: 'Go to the start page',
+    wrongSecret:
+      'The code or password is wrong, or the code was used. Enter it again; a new code appears every 30 seconds.',
     requestNumber: 'Request number',
     outdatedForm: 'This form was open for too long. Check your entries and send it again.',
     form: 'The entries were not saved.',
@@ -58,10 +60,12 @@ export const errorTexts = bilingual({
       text: 'Laden Sie die Seite neu. Hilft das nicht, melden Sie bitte die Vorgangsnummer.',
     },
     noStore: {
-      title: 'Es gibt noch keine Filiale',
-      text: 'Ihr Konto hat in diesem Modus keine Filiale, oder Sie haben zu keiner Zugang. Fragen Sie, wer das Konto besitzt.',
+      title: 'Hier gibt es keine Filiale',
+      text: 'Sie haben in diesem Modus keine Filiale. Wechseln Sie oben zwischen echten Daten und Testdaten, oder bitten Sie um Zugang, wer das Konto besitzt.',
     },
     backToStart: 'Zur Startseite',
+    wrongSecret:
+      'Der Code oder das Passwort ist falsch, oder der Code wurde schon benutzt. Versuchen Sie es noch einmal; alle 30 Sekunden erscheint ein neuer Code.',
     requestNumber: 'Vorgangsnummer',
     outdatedForm: 'Dieses Formular war zu lange offen. Prüfen Sie die Eingaben und senden Sie es noch einmal.',
     form: 'Die Eingaben wurden nicht gespeichert.',

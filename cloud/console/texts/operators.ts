@@ -19,6 +19,9 @@ export const operatorsTexts = bilingual({
     nameHint: 'As it is on the badge',
     newPin: 'PIN (optional)',
     pinHint: '6 to 12 digits. The person types it with the name if the badge is not at hand.',
+    pinRule: 'Enter 6 to 12 digits.',
+    addHint:
+      'The next page shows the badge, only once: print it there. Who should use this console is invited under Users.',
     register: 'Add and show the badge',
     registered: 'Added. Print the badge now',
     removed: 'The person can no longer approve',
@@ -54,6 +57,9 @@ export const operatorsTexts = bilingual({
     nameHint: 'So steht er auf dem Ausweis',
     newPin: 'Geheimzahl (freiwillig)',
     pinHint: '6 bis 12 Ziffern. Damit und mit dem Namen geht es auch ohne Ausweis.',
+    pinRule: 'Geben Sie 6 bis 12 Ziffern ein.',
+    addHint:
+      'Die nächste Seite zeigt den Ausweis, nur einmal: Drucken Sie ihn dort. Wer diese Konsole benutzen soll, wird unter Benutzer eingeladen.',
     register: 'Eintragen und Ausweis zeigen',
     registered: 'Eingetragen. Drucken Sie jetzt den Ausweis',
     removed: 'Die Person kann nicht mehr freigeben',

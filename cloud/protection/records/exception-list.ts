@@ -1,4 +1,5 @@
 import { firstIdAt } from '../../../policy/ids.ts'
+import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
 import { inScope, TOTAL_LIMIT, type ScopePage, type StoreScope } from '../../stores/store-scope.ts'
@@ -6,6 +7,7 @@ import { inScope, TOTAL_LIMIT, type ScopePage, type StoreScope } from '../../sto
 export interface ExceptionFilter {
   state?: 'open' | 'acknowledged' | undefined
   kind?: string | undefined
+  withoutAlarms?: boolean | undefined
   /** Earliest time, ms. */
   sinceMs?: number | undefined
   /** Latest time, exclusive, ms. */
@@ -41,10 +43,11 @@ export async function listExceptions(
 }
 
 /** Exceptions that match the filter. The bounds on ids limit the index scan to the time range. */
-function matching(db: Db, scope: StoreScope, { state, kind, sinceMs, untilMs }: ExceptionFilter) {
+function matching(db: Db, scope: StoreScope, { state, kind, withoutAlarms, sinceMs, untilMs }: ExceptionFilter) {
   let query = db.selectFrom('protection_exception').where(inScope('protection_exception', scope))
   if (state !== undefined) query = query.where('acknowledged_ms', state === 'open' ? 'is' : 'is not', null)
   if (kind !== undefined) query = query.where('kind', '=', kind)
+  if (withoutAlarms) query = query.where('kind', 'not in', [...GATE_ALARMS])
   if (sinceMs !== undefined)
     query = query.where('raised_ms', '>=', sinceMs).where('exception_id', '>=', firstIdAt('exc', sinceMs - ID_GUARD_MS))
   if (untilMs !== undefined)

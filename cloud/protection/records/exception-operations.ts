@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { actorOf, knownCaller } from '../../foundation/caller.ts'
 import { notFound } from '../../foundation/failure.ts'
 import { Id, iso, Limit, definedFields, Success, text, Timestamp } from '../../operations/fields.ts'
-import { operation } from '../../operations/operation.ts'
+import { operation, type Call } from '../../operations/operation.ts'
 import { cursorField } from '../../operations/paging.ts'
 import type { ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'
+import { deviceNamesOf, staffNamesOf } from '../../stores/shown-names.ts'
 import { ALL_STORES, ownScopes, pageOfScopes, Total } from '../../stores/store-scope.ts'
 import { listExceptions } from './exception-list.ts'
 import { findException, writeAcknowledged } from './exceptions.ts'
@@ -22,6 +23,7 @@ const Exception = z.strictObject({
   state: z.enum(STATES),
   detail: z.string(),
   deviceId: z.string().optional(),
+  deviceName: z.string().optional().describe('Name of the device, else of its gate.'),
   purchaseId: z.string().optional(),
   eventId: z.string().optional().describe('Last event about the exception.'),
   raisedAt: z.string(),
@@ -29,6 +31,7 @@ const Exception = z.strictObject({
   times: z.int().describe('Number of reports.'),
   acknowledgedAt: z.string().optional(),
   acknowledgedBy: z.string().optional().describe('API key or operator that acknowledged the exception.'),
+  acknowledgedByName: z.string().optional().describe('Name of the operator or user.'),
   note: z.string().optional(),
 })
 
@@ -54,6 +57,28 @@ function describe(row: ProtectionExceptionRow): z.infer<typeof Exception> {
   }
 }
 
+/** Exceptions with the names of devices and staff. */
+async function describeAll({ db, caller }: Call, rows: readonly ProtectionExceptionRow[]) {
+  const { tenant } = knownCaller(caller)
+  const devices = await deviceNamesOf(
+    db,
+    tenant,
+    rows.map((row) => row.device_id),
+  )
+  const staff = await staffNamesOf(
+    db,
+    tenant,
+    rows.map((row) => row.acknowledged_by),
+  )
+  return rows.map((row) => ({
+    ...describe(row),
+    ...definedFields({
+      deviceName: devices.get(row.device_id ?? '') ?? null,
+      acknowledgedByName: staff.get(row.acknowledged_by ?? '') ?? null,
+    }),
+  }))
+}
+
 function timeOf(timestamp: string | undefined): number | undefined {
   return timestamp === undefined ? undefined : Date.parse(timestamp)
 }
@@ -70,6 +95,7 @@ export const fetchExceptions = operation({
     storeId: Id.optional(),
     state: z.enum(STATES).optional(),
     kind: text(60).optional(),
+    withoutAlarms: z.boolean().optional().describe('True: leaves out alarms of gates, which `fetchAlarms` lists.'),
     since: Timestamp.optional().describe('First raised at this time or later (`raisedAt`).'),
     until: Timestamp.optional().describe('First raised before this time.'),
     limit: Limit.optional(),
@@ -89,7 +115,7 @@ export const fetchExceptions = operation({
       (scope) => listExceptions(call.db, scope, { ...filter, ...times, after: cursor, limit }),
       { idOf: (row) => row.exception_id, newestFirst: true, limit },
     )
-    return { success: true as const, exceptions: items.map(describe), ...page }
+    return { success: true as const, exceptions: await describeAll(call, items), ...page }
   },
 })
 

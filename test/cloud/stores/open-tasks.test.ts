@@ -15,13 +15,22 @@ onEveryDatabase('open tasks of a store', (kind) => {
     const { tasks } = await shop.ok('fetchOpenTasks', { storeId: shop.storeId })
     return Object.fromEntries(tasks.map((task: Json) => [task.kind, task.count]))
   }
-  const NONE = { alarm: 0, ageCheck: 0, spotCheck: 0, help: 0, release: 0, refund: 0, exception: 0 }
+  const NONE = { alarm: 0, ageCheck: 0, spotCheck: 0, help: 0, order: 0, release: 0, refund: 0, exception: 0 }
 
   it('counts each kind, until a person has done it', async () => {
     const { storeId } = shop
     expect(await tasks()).toEqual(NONE)
     await fillConsole(shop)
-    expect(await tasks()).toEqual({ alarm: 1, ageCheck: 1, spotCheck: 1, help: 1, release: 1, refund: 1, exception: 1 })
+    expect(await tasks()).toEqual({
+      alarm: 1,
+      ageCheck: 1,
+      spotCheck: 1,
+      help: 1,
+      order: 1,
+      release: 1,
+      refund: 1,
+      exception: 1,
+    })
 
     const { operatorId } = await shop.ok('registerOperator', { storeId, name: 'Frau Petersen' })
     const { purchases } = await shop.ok('fetchPurchaseHistory', { storeId, awaitingApproval: true })
@@ -30,6 +39,8 @@ onEveryDatabase('open tasks of a store', (kind) => {
     await shop.ok('answerAssistanceRequest', { requestId: requests[0].requestId, message: 'Ich komme.' })
     const { exceptions } = await shop.ok('fetchExceptions', { storeId })
     for (const { exceptionId } of exceptions) await shop.ok('acknowledgeException', { exceptionId })
+    const { orders } = await shop.ok('fetchClickCollectOrders', { storeId, status: 'pending' })
+    for (const { orderId } of orders) await shop.ok('updateClickCollectStatus', { orderId, status: 'confirmed' })
     expect(await tasks()).toEqual(NONE)
     expect((await shop.ok('fetchOpenTasks', { storeId: shop.otherStoreId })).tasks[0]).toEqual({
       kind: 'alarm',
