@@ -1,4 +1,5 @@
 import type { Cloud } from '../cloud/cloud.ts'
+import { markAllOffline } from '../cloud/agents/documents/agent-state.ts'
 import type { CloudConfig } from '../cloud/foundation/config.ts'
 import type { Log } from '../cloud/foundation/log.ts'
 import type { ServerCertificate } from '../cloud/foundation/server-certificate.ts'
@@ -127,6 +128,7 @@ async function electedBroker(
     isSibling: (processId) => isOfRun(processId, membership.processId.split('.')[0]),
     async open() {
       await reserved?.release()
+      await database.write(markAllOffline)
       return openBroker(settings, port, () => cloud, context)
     },
     onChange: (broker) => cloud?.attachBroker(broker),

@@ -18,6 +18,7 @@ import { newLog } from '../log.ts'
 import { metricsServer } from '../metrics-server.ts'
 import type { Values } from '../options.ts'
 import { outgoingHttp } from '../outgoing-http.ts'
+import { UNTAG_VERSION } from '../../policy/version.ts'
 import { printReady } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import { freeBytes, probeDisk } from '../probe-disk.ts'
@@ -69,6 +70,8 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
     const stopLater = stopAfterDelay({ ...running, stop }, delayMs)
     stopOnSignals(service.reportStop(stopLater), delayMs + REPLACEABLE_STOPS_WITHIN_MS)
   } else stopOnSignals(service.reportStop(stop))
+  const { migrated } = running.database
+  log.info({ release: UNTAG_VERSION, ...(migrated.length > 0 && { migrated }) }, 'the cloud runs')
   printReady({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl, ...metrics?.ready })
   service.ready()
 }

@@ -1,3 +1,4 @@
+import { UNTAG_VERSION } from '../../policy/version.ts'
 import { printReady } from '../output.ts'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -64,6 +65,7 @@ export async function runEdge(settings: EdgeSettings): Promise<void> {
       { pairingUrl: running.newPairingUrl() },
       'no browser is paired yet: open this link in the browser that shows the pages. It works once, within 15 minutes; untag edge link prints another',
     )
+  log.info({ release: UNTAG_VERSION }, 'the agent runs')
   printReady({ url: running.url, agentId: running.agent.identity.agentId })
   service.ready()
 }

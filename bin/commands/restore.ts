@@ -16,7 +16,6 @@ import { removeCopyRecord } from '../database-copy/copy-record.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { keyPlaceOf } from '../key-place.ts'
 import { WrongUsage, type Values } from '../options.ts'
-import { printNote } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { RESTORE_OPTIONS } from '../settings.ts'
@@ -31,7 +30,13 @@ import { assertKnownDatabase, assertNoCloudBelow, withDatabase, type DatabaseLoc
  * exists.
  */
 type Settings = Values<typeof RESTORE_OPTIONS>
-type Restored = RestoreSummary & { readonly erasures: { readonly added: number; readonly unreadable: number } }
+type Restored = RestoreSummary & {
+  readonly erasures: { readonly added: number; readonly unreadable: number }
+  /** Migrations that the backup lacked. */
+  readonly migrated: readonly string[]
+  /** Why lists of erasures could not be read. */
+  readonly unread?: readonly string[]
+}
 
 export async function runRestore(settings: Settings): Promise<void> {
   const { data, from, after } = settings
@@ -77,7 +82,8 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
   const takesKeys = restoresBackupKeys(settings, manifest)
   await assertMayReplace(settings)
   if (databaseUrl !== undefined) await assertRestorable(from, manifest, takesKeys ? keysOf(from) : keyPlaceOf(settings))
-  const erasures = await collectErasures(settings, { from, staging }, printNote)
+  const unread: string[] = []
+  const erasures = await collectErasures(settings, { from, staging }, (reason) => unread.push(reason))
   rmSync(staging, { recursive: true, force: true })
   makeFolder(staging)
   writeErasures(staging, erasures)
@@ -86,11 +92,11 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
   const keys = takesKeys ? keysOf(staging) : keyPlaceOf(settings)
   const restored =
     databaseUrl === undefined
-      ? await stageSqlite(from, staging, { keys, erasures })
+      ? await stageOrClean(from, staging, { keys, erasures })
       : await fillPostgres(settings, databaseUrl, from, { keys, erasures })
   copyFolder(join(from, 'images'), join(data, 'images'))
   swap(settings, staging)
-  return restored
+  return { ...restored, unread, lastSignedMs: Date.parse(manifest.madeAt) }
 }
 
 /**
@@ -141,6 +147,16 @@ interface Additions {
   readonly erasures: readonly ListedErasure[]
 }
 
+/** The old data is still in its place, so a refusal leaves nothing behind. */
+async function stageOrClean(from: string, staging: string, additions: Additions): Promise<Restored> {
+  try {
+    return await stageSqlite(from, staging, additions)
+  } catch (error) {
+    rmSync(staging, { recursive: true, force: true })
+    throw error
+  }
+}
+
 async function stageSqlite(from: string, staging: string, additions: Additions): Promise<Restored> {
   const file = join(staging, 'cloud.db')
   copyFlushed(join(from, 'cloud.db'), file)
@@ -178,7 +194,7 @@ async function raiseGeneration(place: DatabaseLocation, { keys, erasures }: Addi
       const seals = sealer(files.sealingKeys, platform.random)
       return database.write(async (db) => {
         const summary = await markRestored(db, files, platform)
-        return { ...summary, erasures: await addErasures(db, erasures, seals) }
+        return { ...summary, erasures: await addErasures(db, erasures, seals), migrated: database.migrated }
       })
     },
     true,
@@ -205,16 +221,24 @@ function swap({ data, databaseUrl }: Settings, staging: string): void {
   flush(data)
 }
 
-function print({ json, after }: Settings, { generation, agents, revoked, lastSignedMs, erasures }: Restored): void {
+function print({ json, after }: Settings, restored: Restored): void {
+  const { generation, agents, revoked, lastSignedMs, erasures, migrated, unread = [] } = restored
   const until = lastSignedMs === undefined ? undefined : new Date(lastSignedMs).toISOString()
   process.stderr.write(
     [
       `Restored as generation ${generation}.${until === undefined ? '' : ` The backup ends at about ${until}.`}`,
+      ...(migrated.length > 0 ? [`Applied ${counted(migrated.length, 'migration')}: ${migrated.join(', ')}.`] : []),
       `${counted(agents, 'agent sends its', 'agents send their')} journal rows again. Until all agents of a store have done so, for at most 11 minutes, the cloud grants nothing in that store.`,
       'Repeat your changes since the backup: revoked API keys, signing keys and agents, moved receipt homes, changed policies. Re-enrol agents that were enrolled since (untag edge enrol --replace).',
       after
         ? 'Also repeat erasures of customers since then (eraseCustomerData).'
         : `${counted(erasures.added, 'erasure of a customer', 'erasures of customers')} will be repeated when the cloud starts.`,
+      ...unread.map((reason) => `WARNING: ${reason}`),
+      ...(unread.length > 0
+        ? [
+            'Repeat eraseCustomerData for the customers who were erased since the backup. If a newer release ran meanwhile: before the restore, make a backup with that release beside this one, then the restore knows them.',
+          ]
+        : []),
       ...(erasures.unreadable > 0
         ? [
             `${counted(erasures.unreadable, 'erasure was', 'erasures were')} sealed with another master key: repeat them with eraseCustomerData.`,

@@ -45,6 +45,11 @@ export async function storeState(db: Db, { storeId, agentId }: AgentAddress, pay
   await write(db, agentId, isLater ? { ...stored, ...state } : { ...state, ...stored }, { online: online ? 1 : 0 })
 }
 
+/** No agent is connected before the embedded broker opens. A killed broker could not store that. */
+export async function markAllOffline(db: Db): Promise<void> {
+  await db.updateTable('agent').set({ online: 0 }).where('online', '=', 1).execute()
+}
+
 export interface FetchReport {
   policyVersion: number | undefined
   /** Last row of the agent's ledger. */
@@ -65,7 +70,9 @@ export async function storeFetchReport(db: Db, agent: AgentRow, report: FetchRep
   const ageMs = stored ? nowMs - Date.parse(stored.observedAt) : Infinity
   // If the agent's clock is fast, the stored time may be in the future. A stored time in the future must not delay the
   // write.
-  if (ageMs >= 0 && ageMs < (isSame ? SAME_MS : CHANGED_MS)) return
+  // Whoever upgrades an agent looks at its release at once.
+  const isUpgraded = stored?.release !== release
+  if (!isUpgraded && ageMs >= 0 && ageMs < (isSame ? SAME_MS : CHANGED_MS)) return
   await write(db, agent.agent_id, {
     ...stored,
     observedAt: iso(nowMs),

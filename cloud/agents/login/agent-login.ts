@@ -115,7 +115,7 @@ function unsupportedRelease(release: string | undefined): Failure | undefined {
   if (isOlderStep(UNTAG_VERSION, release))
     return precondition(
       'release_not_supported',
-      `the agent has release ${release}, and the cloud ${UNTAG_VERSION}: upgrade the cloud first, or install release ${UNTAG_VERSION} of the agent again`,
+      `the agent has release ${release}, and the cloud ${UNTAG_VERSION}: upgrade the cloud`,
     )
   if (isOlderVersion(release, OLDEST_AGENT))
     return precondition(

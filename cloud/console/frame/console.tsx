@@ -135,8 +135,16 @@ class Console {
     const result = JSON.parse(body) as Record<string, unknown>
     const { show } = action
     if (show) {
+      // The action may have added the second factor.
+      const { mayUseLive } = (await this.#parts.access.sessionOf(c)) ?? session
       const toast = action.done(at.texts)
-      const loaded = { at, data: undefined, form: NO_FORM, toast: toast === '' ? undefined : toast, failure: undefined }
+      const loaded = {
+        at: { ...at, mayUseLive },
+        data: undefined,
+        form: NO_FORM,
+        toast: toast === '' ? undefined : toast,
+        failure: undefined,
+      }
       const answer = { ...page, live: [], lead: () => undefined, view: (view: ViewContext) => show(result, view) }
       return this.#renderer.page(c, session, answer, loaded)
     }

@@ -199,7 +199,7 @@ onEveryDatabase('agents', (kind) => {
         body: {
           code: 'failed-precondition',
           reason: 'release_not_supported',
-          error: `the agent has release ${later}, and the cloud ${UNTAG_VERSION}: upgrade the cloud first, or install release ${UNTAG_VERSION} of the agent again`,
+          error: `the agent has release ${later}, and the cloud ${UNTAG_VERSION}: upgrade the cloud`,
         },
       }
       expect(await login(later)).toMatchObject(refusal)
