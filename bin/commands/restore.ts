@@ -1,5 +1,5 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { keysOf, loadKeyFiles, type KeyPlace } from '../../cloud/authority/key-files.ts'
 import { assertNamedKeys } from '../../cloud/authority/key-names.ts'
 import { markRestored, type RestoreSummary } from '../../cloud/restore/mark-restored.ts'
@@ -96,7 +96,7 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
       : await fillPostgres(settings, databaseUrl, from, { keys, erasures })
   copyFolder(join(from, 'images'), join(data, 'images'))
   swap(settings, staging)
-  return { ...restored, unread, lastSignedMs: Date.parse(manifest.madeAt) }
+  return { ...restored, unread }
 }
 
 /**
@@ -147,12 +147,15 @@ interface Additions {
   readonly erasures: readonly ListedErasure[]
 }
 
-/** The old data is still in its place, so a refusal leaves nothing behind. */
+/**
+ * A refusal leaves nothing behind if the folder contains a cloud, which then starts as before. Otherwise it blocks the
+ * start, so that nobody starts an empty cloud by mistake.
+ */
 async function stageOrClean(from: string, staging: string, additions: Additions): Promise<Restored> {
   try {
     return await stageSqlite(from, staging, additions)
   } catch (error) {
-    rmSync(staging, { recursive: true, force: true })
+    if (existsSync(join(dirname(staging), 'cloud.db'))) rmSync(staging, { recursive: true, force: true })
     throw error
   }
 }
@@ -226,7 +229,7 @@ function print({ json, after }: Settings, restored: Restored): void {
   const until = lastSignedMs === undefined ? undefined : new Date(lastSignedMs).toISOString()
   process.stderr.write(
     [
-      `Restored as generation ${generation}.${until === undefined ? '' : ` The backup ends at about ${until}.`}`,
+      `Restored as generation ${generation}.${until === undefined ? '' : ` The backup ends less than a minute after ${until}.`}`,
       ...(migrated.length > 0 ? [`Applied ${counted(migrated.length, 'migration')}: ${migrated.join(', ')}.`] : []),
       `${counted(agents, 'agent sends its', 'agents send their')} journal rows again. Until all agents of a store have done so, for at most 11 minutes, the cloud grants nothing in that store.`,
       'Repeat your changes since the backup: revoked API keys, signing keys and agents, moved receipt homes, changed policies. Re-enrol agents that were enrolled since (untag edge enrol --replace).',

@@ -43,6 +43,7 @@ AcknowledgeExceptionResponse = TypedDict(
         "state": Literal["open", "acknowledged"],
         "detail": str,
         "deviceId": NotRequired[str],
+        "deviceName": NotRequired[str],
         "purchaseId": NotRequired[str],
         "eventId": NotRequired[str],
         "raisedAt": str,
@@ -50,6 +51,7 @@ AcknowledgeExceptionResponse = TypedDict(
         "times": int,
         "acknowledgedAt": NotRequired[str],
         "acknowledgedBy": NotRequired[str],
+        "acknowledgedByName": NotRequired[str],
         "note": NotRequired[str],
         "success": Literal[True],
     },
@@ -1959,6 +1961,7 @@ FetchExceptionsRequest = TypedDict(
         "storeId": NotRequired[str],
         "state": NotRequired[Literal["open", "acknowledged"]],
         "kind": NotRequired[str],
+        "withoutAlarms": NotRequired[bool],
         "since": NotRequired[str],
         "until": NotRequired[str],
         "limit": NotRequired[int],
@@ -1976,6 +1979,7 @@ FetchExceptionsResponseExceptionsItem = TypedDict(
         "state": Literal["open", "acknowledged"],
         "detail": str,
         "deviceId": NotRequired[str],
+        "deviceName": NotRequired[str],
         "purchaseId": NotRequired[str],
         "eventId": NotRequired[str],
         "raisedAt": str,
@@ -1983,6 +1987,7 @@ FetchExceptionsResponseExceptionsItem = TypedDict(
         "times": int,
         "acknowledgedAt": NotRequired[str],
         "acknowledgedBy": NotRequired[str],
+        "acknowledgedByName": NotRequired[str],
         "note": NotRequired[str],
     },
 )
@@ -2071,7 +2076,7 @@ FetchOpenTasksRequest = TypedDict(
 FetchOpenTasksResponseTasksItem = TypedDict(
     "FetchOpenTasksResponseTasksItem",
     {
-        "kind": Literal["alarm", "ageCheck", "spotCheck", "help", "release", "refund", "exception"],
+        "kind": Literal["alarm", "ageCheck", "spotCheck", "help", "order", "release", "refund", "exception"],
         "count": int,
         "oldestAt": NotRequired[str],
     },
