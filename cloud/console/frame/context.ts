@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import { isLanguage, LANGUAGE_COOKIE, pageLanguage, type Language } from '../../../policy/page-language.ts'
+import { fetchAgents } from '../../agents/administration/agent-operations.ts'
 import type { Mode } from '../../foundation/caller.ts'
 import { asFailure } from '../../http/as-failure.ts'
 import type { OperationResult } from '../../operations/call-context.ts'
@@ -13,6 +14,8 @@ import type { ConsoleSession } from './access.ts'
 import type { ConsolePage, OpenTasks, PageContext } from './page.ts'
 import type { Preferences } from './preferences.ts'
 
+/** Maximum number of agents among which a page looks for the store to show first. */
+const AGENTS_LIMIT = 100
 /** Maximum number of stores in the switcher. */
 const STORES_LIMIT = 200
 /** Query parameters of the switches in the header. They are no filters of a page. */
@@ -45,7 +48,9 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
   }
   const found = await runIfAllowed(fetchStores, { limit: STORES_LIMIT })
   const stores = (found?.['stores'] ?? []) as readonly Store[]
-  const store = chosenStore(stores, preferences.storeId, page?.scope ?? 'account')
+  const isChosen = preferences.storeId === 'all' || stores.some(({ storeId }) => storeId === preferences.storeId)
+  const first = isChosen || stores.length < 2 ? undefined : await storeWithAgent(stores, runIfAllowed)
+  const store = chosenStore(stores, preferences.storeId, page?.scope ?? 'account', first)
   const open = store && (await runIfAllowed(fetchOpenTasks, { storeId: store.storeId }))
   const query = new URLSearchParams(new URL(c.req.url).search)
   for (const name of SWITCHES) query.delete(name)
@@ -70,15 +75,25 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
   }
 }
 
+/** The first store with an agent: staff need the console most where tags come off. */
+async function storeWithAgent(
+  stores: readonly Store[],
+  runIfAllowed: (operation: Operation, input: Record<string, unknown>) => Promise<Record<string, unknown> | undefined>,
+): Promise<Store | undefined> {
+  const found = await runIfAllowed(fetchAgents, { limit: AGENTS_LIMIT })
+  const ids = new Set(((found?.['agents'] ?? []) as readonly { storeId: string }[]).map(({ storeId }) => storeId))
+  return stores.find(({ storeId }) => ids.has(storeId))
+}
+
 function chosenStore(
   stores: readonly Store[],
   storeId: string | undefined,
   scope: ConsolePage['scope'],
+  first: Store | undefined,
 ): Store | undefined {
   const chosen = stores.find((store) => store.storeId === storeId)
   if (chosen || (storeId === 'all' && scope === 'account')) return chosen
-  // Staff need the console most where tags come off.
-  return stores.find(({ securityTagMode }) => securityTagMode !== 'none') ?? stores[0]
+  return first ?? stores[0]
 }
 
 /** Language: the switch of the header, else the cookie, else the setting of the user, else the browser. */

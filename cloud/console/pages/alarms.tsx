@@ -111,8 +111,10 @@ export const alarmsPage = page<AlarmsView>({
       <Live at={at} id="alarm-figures">
         <Summary at={at} {...at.data} />
       </Live>
-      <SoundSwitch at={at} />
-      <NoticeSwitch at={at} notices={at.data.notices} />
+      <div class="alarm-settings">
+        <SoundSwitch at={at} />
+        <NoticeSwitch at={at} notices={at.data.notices} />
+      </div>
       <Live at={at} id="alarms">
         <Open at={at} {...at.data} />
       </Live>
@@ -145,7 +147,7 @@ function Summary({ at, open, acknowledged, recorded }: { at: ViewContext } & Ala
 function SoundSwitch({ at }: { at: ViewContext }) {
   const t = at.texts.alarms
   return (
-    <div class="row" data-sound hidden>
+    <div class="alarm-setting" data-sound hidden>
       <button type="button" class="button" aria-pressed="true">
         <Icon name="alarm" /> {t.sound}: <span data-when="on">{t.soundOn}</span>
         <span data-when="off" hidden>
@@ -165,7 +167,7 @@ function NoticeSwitch({ at, notices }: { at: ViewContext; notices: AlarmsView['n
   if (!notices) return null
   const { isOn, publicKey } = notices
   return (
-    <div class="row" data-notices={publicKey} data-worker={`/console/worker.js?lang=${at.language}`} hidden>
+    <div class="alarm-setting" data-notices={publicKey} data-worker={`/console/worker.js?lang=${at.language}`} hidden>
       <ActionForm at={at} action={isOn ? 'noticesOff' : 'noticesOn'}>
         {isOn ? null : ['endpoint', 'p256dh', 'auth'].map((name) => <input type="hidden" name={name} value="" />)}
         <Submit main={false}>
