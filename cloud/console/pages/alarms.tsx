@@ -111,13 +111,13 @@ export const alarmsPage = page<AlarmsView>({
       <Live at={at} id="alarm-figures">
         <Summary at={at} {...at.data} />
       </Live>
+      <Live at={at} id="alarms">
+        <Open at={at} {...at.data} />
+      </Live>
       <div class="alarm-settings">
         <SoundSwitch at={at} />
         <NoticeSwitch at={at} notices={at.data.notices} />
       </div>
-      <Live at={at} id="alarms">
-        <Open at={at} {...at.data} />
-      </Live>
       <History at={at} {...at.data} />
     </div>
   ),

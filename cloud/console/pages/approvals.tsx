@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { fetchProduct } from '../../catalogue/operations.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
 import { approveCheckout } from '../../scan-and-go/approval-operations.ts'
 import { fetchPurchaseHistory } from '../../scan-and-go/history-operations.ts'
@@ -10,19 +11,23 @@ import { ActionButton } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
 import { Pagination } from '../components/pagination.tsx'
 import { List } from '../components/table.tsx'
-import { page, type ViewContext } from '../frame/page.ts'
+import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Basket = z.output<typeof fetchPurchaseHistory.response>['purchases'][number]
 
 /** What the page shows. */
 interface ApprovalsView {
   readonly baskets: readonly Basket[]
+  /** Ids of products whose buyers must show their age. */
+  readonly restricted: ReadonlySet<string>
   readonly total: number
   readonly nextCursor: string | undefined
 }
 
 /** Baskets on a page: few, so that the page stays short on a phone. */
 const PAGE = 20
+/** Maximum number of products that the page looks up. */
+const PRODUCTS_LIMIT = 40
 
 /** Baskets that wait until a person has checked the age of the shopper, or the goods. */
 export const approvalsPage = page<ApprovalsView>({
@@ -54,7 +59,13 @@ export const approvalsPage = page<ApprovalsView>({
       limit: PAGE,
       ...(cursor !== undefined && { cursor }),
     })
-    return { baskets: found?.purchases ?? [], total: found?.total ?? 0, nextCursor: found?.nextCursor }
+    const baskets = found?.purchases ?? []
+    return {
+      baskets,
+      restricted: await restrictedProducts(at, baskets),
+      total: found?.total ?? 0,
+      nextCursor: found?.nextCursor,
+    }
   },
   view: (at) => (
     <Live at={at} id="approvals">
@@ -70,7 +81,20 @@ export const approvalsPage = page<ApprovalsView>({
   ),
 })
 
-function BasketCard({ at, basket }: { at: ViewContext; basket: Basket }) {
+/** Age-restricted products in the baskets that wait for an age check. */
+async function restrictedProducts(at: PageContext, baskets: readonly Basket[]): Promise<Set<string>> {
+  const storeId = at.store?.storeId ?? ''
+  const aged = baskets.filter(({ approvalReason }) => approvalReason === 'age')
+  const ids = [...new Set(aged.flatMap(({ items }) => items.flatMap(({ productId }) => productId ?? [])))]
+  const restricted = new Set<string>()
+  for (const productId of ids.slice(0, PRODUCTS_LIMIT)) {
+    const found = await at.runIfAllowed(fetchProduct, { storeId, productId })
+    if (found?.flags?.requiresHumanVerification) restricted.add(productId)
+  }
+  return restricted
+}
+
+function BasketCard({ at, basket }: { at: ViewContext<ApprovalsView>; basket: Basket }) {
   const t = at.texts.approvals
   const { transactionId: purchaseId, items, total, receipt } = basket
   const reason = basket.approvalReason === 'age' ? t.age : t.spotCheck
@@ -88,10 +112,11 @@ function BasketCard({ at, basket }: { at: ViewContext; basket: Basket }) {
             <span class="sub">{t.about(at.formats.number(pieces), purchaseId.slice(-6))}</span>
           </div>
         </li>
-        {items.map(({ name, quantity, price }) => (
+        {items.map(({ name, quantity, price, productId }) => (
           <li>
             <div>
-              <span class="number">{at.formats.number(quantity)} ×</span> <strong>{name}</strong>
+              <span class="number">{at.formats.number(quantity)} ×</span> <strong>{name}</strong>{' '}
+              {at.data.restricted.has(productId ?? '') ? <Badge tone="warn">{t.restricted}</Badge> : null}
               {quantity > 1 ? <span class="sub number">{t.each(at.formats.money(price))}</span> : null}
             </div>
             <span class="number">{at.formats.money(price * quantity)}</span>

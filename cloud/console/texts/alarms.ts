@@ -25,7 +25,7 @@ export const alarmsTexts = bilingual({
     times: (times: string) => `${times} alarms of this tag`,
     itemOnReceipt: (time: string) => `Paid: this item is on a receipt of ${time}`,
     productOnReceipt: (time: string) => `A receipt of ${time} has this product. Compare it.`,
-    noReceipt: 'No matching receipt',
+    noReceipt: 'No matching receipt: ask for it',
     compared: 'What is compared with receipts?',
     comparedText:
       'Receipts of this store that were paid in the hour before the alarm or the ten minutes after it, and not cancelled. “Paid” means that the receipt names exactly this tag. Otherwise the product is compared; items that a receipt binds to another tag do not count.',
@@ -46,7 +46,7 @@ export const alarmsTexts = bilingual({
     help: 'Call help',
     helpQuestion: 'Call colleagues to this gate?',
     helpExplanation: (gate: string, what: string) =>
-      `“Help at ${gate}: ${what}” appears on the page Help of all who work here, and rings devices with notices.`,
+      `“Help at ${gate}: ${what}” appears under Help calls for all who work here, and rings their devices with notices.`,
     helpCalled: 'Help is called.',
     helpIsCalled: 'Help is called',
     helpNotice: 'A colleague needs help at an alarm',
@@ -100,7 +100,7 @@ export const alarmsTexts = bilingual({
     times: (times: string) => `${times} Alarme dieses Etiketts`,
     itemOnReceipt: (time: string) => `Bezahlt: Dieses Stück steht auf einem Beleg von ${time}`,
     productOnReceipt: (time: string) => `Ein Beleg von ${time} enthält dieses Produkt. Bitte vergleichen.`,
-    noReceipt: 'Kein passender Beleg',
+    noReceipt: 'Kein passender Beleg: danach fragen',
     compared: 'Was wird mit Belegen verglichen?',
     comparedText:
       'Belege dieser Filiale, die in der Stunde vor dem Alarm oder in den zehn Minuten danach bezahlt und nicht storniert wurden. „Bezahlt“ heißt: Der Beleg nennt genau dieses Etikett. Sonst wird das Produkt verglichen; Stücke, die ein Beleg an ein anderes Etikett bindet, zählen nicht.',
@@ -121,7 +121,7 @@ export const alarmsTexts = bilingual({
     help: 'Hilfe rufen',
     helpQuestion: 'Andere an diesen Durchgang rufen?',
     helpExplanation: (gate: string, what: string) =>
-      `„Hilfe bei ${gate}: ${what}“ erscheint auf der Seite Hilferufe bei allen, die hier arbeiten, und klingelt auf Geräten mit Mitteilungen.`,
+      `„Hilfe bei ${gate}: ${what}“ erscheint unter Hilferufe bei allen, die hier arbeiten, und klingelt auf ihren Geräten mit Mitteilungen.`,
     helpCalled: 'Hilfe ist gerufen.',
     helpIsCalled: 'Hilfe ist gerufen',
     helpNotice: 'Jemand braucht Hilfe bei einem Alarm',

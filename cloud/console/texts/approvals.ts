@@ -4,7 +4,7 @@ import { bilingual } from './texts.ts'
 export const approvalsTexts = bilingual({
   en: {
     title: 'Approvals',
-    lead: 'These customers can pay only after you have checked their basket.',
+    lead: 'These customers can pay only after you have looked: at their age, or at their basket.',
     nothing: 'No basket waits for a check',
     nothingText:
       'A basket appears here by itself when a customer buys age-restricted goods or a spot check selects it.',
@@ -21,6 +21,7 @@ export const approvalsTexts = bilingual({
     waits: (ago: string) => `Asked ${ago}`,
     about: (pieces: string, end: string) => `Pieces: ${pieces} · Purchase …${end}`,
     each: (price: string) => `${price} each`,
+    restricted: 'Age check',
     total: 'Total',
     refuse: 'Refuse',
     refuseQuestion: 'Refuse this basket?',
@@ -48,6 +49,7 @@ export const approvalsTexts = bilingual({
     waits: (ago: string) => `Angefragt ${ago}`,
     about: (pieces: string, end: string) => `Teile insgesamt: ${pieces} · Einkauf …${end}`,
     each: (price: string) => `je ${price}`,
+    restricted: 'Altersgrenze',
     total: 'Summe',
     refuse: 'Ablehnen',
     refuseQuestion: 'Diesen Warenkorb ablehnen?',

@@ -59,9 +59,13 @@ describe('pages of the store manager', () => {
       (await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, awaitingApproval: true })).purchases
     const [first, second] = await waiting()
     expect(await waiting()).toHaveLength(2)
+    const { productId } = first.items[0]
+    await shop.ok('updateProduct', { storeId: shop.storeId, productId, flags: { requiresHumanVerification: true } })
     const text = await get('/console/approvals', 'associate')
+    await shop.ok('updateProduct', { storeId: shop.storeId, productId, flags: { requiresHumanVerification: false } })
     for (const { name } of first.items) expect(text).toContain(name)
     expect(text).toMatch(/Age check[^]*Spot check|Spot check[^]*Age check/)
+    expect(text).toMatch(/<\/strong> <span class="badge warn">Age check/)
     for (const [action, basket] of [['approve', first] as const, ['refuse', second] as const]) {
       const sent = await post('/console/approvals', action, { purchaseId: basket.transactionId }, 'associate')
       expect(sent.status).toBe(303)
