@@ -7,8 +7,20 @@ import type { Db } from '../persistence/database.ts'
 import { ownStore } from '../stores/own-store.ts'
 
 /** Kinds of open tasks, in the order in which staff should look at them. */
-export const TASK_KINDS = ['alarm', 'ageCheck', 'spotCheck', 'help', 'order', 'release', 'refund', 'exception'] as const
+export const TASK_KINDS = [
+  'alarm',
+  'alarmHelp',
+  'ageCheck',
+  'spotCheck',
+  'help',
+  'order',
+  'release',
+  'refund',
+  'exception',
+] as const
 export type TaskKind = (typeof TASK_KINDS)[number]
+/** Kinds that cannot wait. */
+export const URGENT_TASKS: ReadonlySet<TaskKind> = new Set(['alarm', 'alarmHelp'])
 
 /** Exceptions that are tasks of their own kind. All others are `exception`. */
 const KIND_OF_EXCEPTION: Readonly<Record<string, TaskKind>> = {
@@ -73,14 +85,19 @@ async function ordersOf(db: Db, storeId: string): Promise<Waiting[]> {
 }
 
 async function helpOf(db: Db, storeId: string): Promise<Waiting[]> {
-  const row = await db
+  const rows = await db
     .selectFrom('assistance_request')
-    .select((eb) => [eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
+    .select((eb) => ['reason', eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
     .where('store_id', '=', storeId)
     .where(IS_NOT_CLOSED)
     .where('status', '=', 'open')
-    .executeTakeFirstOrThrow()
-  return [{ kind: 'help', count: Number(row.count), oldestMs: Number(row.oldest) }]
+    .groupBy('reason')
+    .execute()
+  return rows.map(({ reason, count, oldest }) => ({
+    kind: reason === 'alarm' ? 'alarmHelp' : 'help',
+    count: Number(count),
+    oldestMs: Number(oldest),
+  }))
 }
 
 export const fetchOpenTasks = operation({
@@ -90,7 +107,7 @@ export const fetchOpenTasks = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Counts what waits for a person in a store.',
   description:
-    '`alarm`: gate alarms without a disposition (`disposeAlarm`). `ageCheck` and `spotCheck`: baskets that await `approveCheckout`. `help`: requests that nobody answered. `order`: click and collect orders that nobody accepted. `release`: releases with an unknown outcome or contradicting reports. `refund`: failed refunds, and refunded goods that left. `exception`: all other open exceptions.',
+    '`alarm`: gate alarms without a disposition (`disposeAlarm`). `ageCheck` and `spotCheck`: baskets that await `approveCheckout`. `alarmHelp`: calls to an alarm that nobody answered (`callHelpToAlarm`). `help`: other requests that nobody answered. `order`: click and collect orders that nobody accepted. `release`: releases with an unknown outcome or contradicting reports. `refund`: failed refunds, and refunded goods that left. `exception`: all other open exceptions.',
   changes: false,
   request: z.strictObject({ storeId: Id }),
   response: z.strictObject({

@@ -2076,7 +2076,7 @@ FetchOpenTasksRequest = TypedDict(
 FetchOpenTasksResponseTasksItem = TypedDict(
     "FetchOpenTasksResponseTasksItem",
     {
-        "kind": Literal["alarm", "ageCheck", "spotCheck", "help", "order", "release", "refund", "exception"],
+        "kind": Literal["alarm", "alarmHelp", "ageCheck", "spotCheck", "help", "order", "release", "refund", "exception"],
         "count": int,
         "oldestAt": NotRequired[str],
     },

@@ -1,5 +1,6 @@
 import type { Child } from 'hono/jsx'
 import { otherLanguage } from '../../../policy/page-language.ts'
+import { URGENT_TASKS } from '../../store-operations/open-tasks.ts'
 import type { ConsoleAssets } from '../frame/assets.ts'
 import { HTMX_CONFIG } from '../frame/headers.ts'
 import { NAVIGATION_GROUPS, type ConsolePage, type PageContext } from '../frame/page.ts'
@@ -110,9 +111,11 @@ function NavigationLink({ page, at, size }: { page: ConsolePage; at: PageContext
 function WaitingCount({ page, at, place }: { page: ConsolePage; at: PageContext; place: CountPlace }) {
   const kinds = page.navigation?.tasks
   if (!kinds) return null
-  const count = at.tasks.reduce((sum, task) => (kinds.includes(task.kind) ? sum + task.count : sum), 0)
+  const own = at.tasks.filter(({ kind, count }) => count > 0 && kinds.includes(kind))
+  const count = own.reduce((sum, task) => sum + task.count, 0)
+  const isUrgent = own.some(({ kind }) => URGENT_TASKS.has(kind))
   return (
-    <span id={countId(place, page.path)} class={`count ${kinds.includes('alarm') ? 'alarm' : ''}`} hidden={count === 0}>
+    <span id={countId(place, page.path)} class={`count ${isUrgent ? 'alarm' : ''}`} hidden={count === 0}>
       {at.formats.number(count)} <span class="spoken">{at.texts.frame.waiting}</span>
     </span>
   )

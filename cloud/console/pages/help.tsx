@@ -31,7 +31,7 @@ export const helpPage = page<HelpView>({
   path: '/console/help',
   roles: rolesFrom('viewer'),
   scope: 'store',
-  navigation: { group: 'work', icon: 'chat', tasks: ['help'] },
+  navigation: { group: 'work', icon: 'chat', tasks: ['alarmHelp', 'help'] },
   live: ['assistance'],
   title: (texts) => texts.help.title,
   lead: (at) => at.texts.help.lead,

@@ -4,7 +4,7 @@ import { addDays, dayOf } from '../../analytics/days.ts'
 import { fetchAnalytics } from '../../analytics/operations.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { ALARM_STATES } from '../../protection/records/list-alarms.ts'
-import { fetchOpenTasks, type TaskKind } from '../../store-operations/open-tasks.ts'
+import { fetchOpenTasks, URGENT_TASKS, type TaskKind } from '../../store-operations/open-tasks.ts'
 import { Badge } from '../components/badge.tsx'
 import { Card, Figures, type FigureView } from '../components/card.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
@@ -41,6 +41,7 @@ const TASKS: Readonly<Record<TaskKind, { icon: IconName; path: string }>> = {
   alarm: { icon: 'alarm', path: '/console/alarms' },
   ageCheck: { icon: 'people', path: '/console/approvals' },
   spotCheck: { icon: 'orders', path: '/console/approvals' },
+  alarmHelp: { icon: 'alarm', path: '/console/help' },
   help: { icon: 'chat', path: '/console/help' },
   order: { icon: 'orders', path: '/console/orders' },
   release: { icon: 'tag', path: '/console/exceptions' },
@@ -101,7 +102,8 @@ async function busyStores(at: PageContext): Promise<BusyStore[]> {
   for (const { storeId, tradingName: name } of others) {
     const { tasks } = await at.run(fetchOpenTasks, { storeId })
     const count = tasks.reduce((sum, task) => sum + task.count, 0)
-    if (count > 0) busy.push({ storeId, name, count, hasAlarm: tasks.some((t) => t.kind === 'alarm' && t.count > 0) })
+    if (count > 0)
+      busy.push({ storeId, name, count, hasAlarm: tasks.some((t) => URGENT_TASKS.has(t.kind) && t.count > 0) })
   }
   return busy
 }
@@ -131,7 +133,7 @@ function OtherStores({ at, others }: { at: PageContext; others: readonly BusySto
 function WaitingTasks({ at }: { at: PageContext }) {
   const t = at.texts.today
   const open = at.tasks.filter(({ count }) => count > 0)
-  const hasAlarm = open.some(({ kind }) => kind === 'alarm')
+  const hasAlarm = open.some(({ kind }) => URGENT_TASKS.has(kind))
   return (
     <Card title={t.waiting} flush {...(hasAlarm && { tone: 'alarm' })}>
       {open.length === 0 ? (
@@ -141,7 +143,7 @@ function WaitingTasks({ at }: { at: PageContext }) {
           {open.map(({ kind, count, oldestAt }) => (
             <li>
               <div class="task">
-                <span class={`task-icon ${kind === 'alarm' ? 'alarm' : ''}`}>
+                <span class={`task-icon ${URGENT_TASKS.has(kind) ? 'alarm' : ''}`}>
                   <Icon name={TASKS[kind].icon} size={24} />
                 </span>
                 <div>
@@ -153,7 +155,7 @@ function WaitingTasks({ at }: { at: PageContext }) {
                 </div>
               </div>
               <span class="row">
-                <Badge tone={kind === 'alarm' ? 'alarm' : 'warn'}>{at.formats.number(count)}</Badge>
+                <Badge tone={URGENT_TASKS.has(kind) ? 'alarm' : 'warn'}>{at.formats.number(count)}</Badge>
                 {at.opens(TASKS[kind].path) ? (
                   <a class="button" href={TASKS[kind].path} aria-label={`${t.open}: ${t.kinds[kind].title}`}>
                     {t.open}

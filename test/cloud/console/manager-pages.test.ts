@@ -112,6 +112,7 @@ describe('pages of the store manager', () => {
     const called = await get(path)
     expect(called).not.toContain('Call colleagues to this gate?')
     const help = /\/console\/help\?request=hlp_\w+/.exec(called)![0]
+    expect(await get('/console/stock')).toMatch(/id="waiting-side-console-help" class="count alarm"/)
     expect(await get('/console/help')).toMatch(/Alarm: [^<]+<\/strong> <span class="badge alarm">Urgent/)
     expect(await get(help)).toContain('Petra Lindner needs help at an alarm.')
     expect((await post(path, 'dispose', { ...fields, disposition: 'real' }, 'associate')).status).toBe(303)
@@ -123,10 +124,10 @@ describe('pages of the store manager', () => {
   it('navigation: counts what waits, and live parts refresh the counts', async () => {
     expect(pages.filter(({ navigation }) => navigation?.tasks).map(({ path }) => path)).toEqual(COUNTED_PAGES)
     const { tasks } = await shop.ok('fetchOpenTasks', { storeId: shop.storeId })
-    const help = tasks.find(({ kind }: { kind: string }) => kind === 'help').count
+    const help = tasks.find(({ kind }: { kind: string }) => kind === 'alarmHelp').count
     expect(help).toBeGreaterThan(0)
     const text = await get('/console/stock')
-    expect(text).toContain(`<span id="waiting-bar-console-help" class="count ">${help} <span class="spoken">waiting`)
+    expect(text).toContain(`<span id="waiting-bar-console-help" class="count alarm">${help} <span class="spoken">waiting`)
     expect(await get('/console/alarms')).toContain('hx-select-oob="#waiting-side-console-alarms,')
   })
 

@@ -15,7 +15,17 @@ onEveryDatabase('open tasks of a store', (kind) => {
     const { tasks } = await shop.ok('fetchOpenTasks', { storeId: shop.storeId })
     return Object.fromEntries(tasks.map((task: Json) => [task.kind, task.count]))
   }
-  const NONE = { alarm: 0, ageCheck: 0, spotCheck: 0, help: 0, order: 0, release: 0, refund: 0, exception: 0 }
+  const NONE = {
+    alarm: 0,
+    alarmHelp: 0,
+    ageCheck: 0,
+    spotCheck: 0,
+    help: 0,
+    order: 0,
+    release: 0,
+    refund: 0,
+    exception: 0,
+  }
 
   it('counts each kind, until a person has done it', async () => {
     const { storeId } = shop
@@ -23,6 +33,7 @@ onEveryDatabase('open tasks of a store', (kind) => {
     await fillConsole(shop)
     expect(await tasks()).toEqual({
       alarm: 1,
+      alarmHelp: 0,
       ageCheck: 1,
       spotCheck: 1,
       help: 1,
