@@ -104,6 +104,7 @@ describe('untag start', () => {
         ['alarm', 2],
         ['ageCheck', 1],
         ['help', 1],
+        ['order', 1],
         ['exception', 1],
       ])
       expect(((await api.call('fetchPurchaseHistory', { storeId, limit: 1 })) as Json).total).toBeGreaterThan(80)

@@ -127,7 +127,9 @@ describe('pages of the store manager', () => {
     const help = tasks.find(({ kind }: { kind: string }) => kind === 'alarmHelp').count
     expect(help).toBeGreaterThan(0)
     const text = await get('/console/stock')
-    expect(text).toContain(`<span id="waiting-bar-console-help" class="count alarm">${help} <span class="spoken">waiting`)
+    expect(text).toContain(
+      `<span id="waiting-bar-console-help" class="count alarm">${help} <span class="spoken">waiting`,
+    )
     expect(await get('/console/alarms')).toContain('hx-select-oob="#waiting-side-console-alarms,')
   })
 
