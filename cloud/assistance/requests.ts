@@ -164,6 +164,21 @@ export async function openRequestForAlarm(
   return { row, isNew: true }
 }
 
+/** Closes the call to an alarm whose cause is recorded, so that no colleague runs for nothing. */
+export async function closeRequestForAlarm(
+  db: Db,
+  { storeId, eventId, atMs }: { storeId: string; eventId: string; atMs: number },
+): Promise<void> {
+  await db
+    .updateTable('assistance_request')
+    .set({ status: 'closed', updated_ms: atMs })
+    .where('store_id', '=', storeId)
+    .where('subject', '=', eventId)
+    .where('reason', '=', 'alarm')
+    .where('status', '<>', sql.lit('closed'))
+    .execute()
+}
+
 function findOpenRequest(db: Db, storeId: string, subject: string): Promise<AssistanceRequestRow | undefined> {
   return db
     .selectFrom('assistance_request')

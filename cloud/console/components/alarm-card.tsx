@@ -131,6 +131,12 @@ export function CauseButton({ at, alarm, label }: { at: ViewContext; alarm: Alar
       <div id={id} class="popover confirm" popover="auto" role="dialog" aria-labelledby={`${id}-title`}>
         <h2 id={`${id}-title`}>{t.what}</h2>
         <p>{whatOf(at, alarm)}</p>
+        {alarm.disposition === undefined ? null : (
+          <p>
+            <strong>{t.soFar(t.causes[alarm.disposition])}</strong>
+            {alarm.recoveredValue === undefined ? '' : ` · ${at.formats.money(alarm.recoveredValue)}`}
+          </p>
+        )}
         <Causes at={at} eventId={eventId} />
         <button type="button" class="button wide" popovertarget={id} popovertargetaction="hide">
           {at.texts.frame.cancel}

@@ -1,4 +1,5 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
+import { closeRequestForAlarm } from '../../assistance/requests.ts'
 import type { Db } from '../../persistence/database.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import type { AlarmDispositionRow, ProtectionEventRow } from '../../persistence/tables/protection.ts'
@@ -33,7 +34,7 @@ export async function dispositionsOf(
 }
 
 /**
- * Stores the disposition of an alarm, and acknowledges the exception of the alarm. The disposition with the latest time
+ * Stores the disposition of an alarm, acknowledges its exception, and closes the call for help. The disposition with the latest time
  * counts, so a row that an offline agent sends late does not replace a newer disposition.
  */
 export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promise<void> {
@@ -48,7 +49,9 @@ export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promis
         .where('alarm_disposition.disposed_ms', '<=', disposed_ms),
     )
     .execute()
-  await acknowledgeAlarm(db, { storeId: row.store_id, eventId: row.event_id, by: operator_id, atMs: disposed_ms })
+  const about = { storeId: row.store_id, eventId: row.event_id, atMs: disposed_ms }
+  await acknowledgeAlarm(db, { ...about, by: operator_id })
+  await closeRequestForAlarm(db, about)
 }
 
 /** Acknowledges the open exception of an alarm. Does nothing if the same tag has caused a newer alarm. */

@@ -46,7 +46,7 @@ export const disposeAlarm = operation({
   roles: rolesFrom('associate'),
   summary: 'Stores what a person found out about a gate alarm.',
   description:
-    'Works for the events `gate_alarm` and `gate_bulk_alarm`. `real`: theft. `unintentional`: the shopper forgot to pay. `tag_left_on`: the goods are paid, but the tag is still active. `staff_error`: staff carried goods out. `phantom`: no goods left. The latest disposition counts, whether it comes from this call or from a gate’s display. The call also acknowledges the exception of the alarm. `recoveredValue` is the value of recovered goods. It is not allowed for a phantom.',
+    'Works for the events `gate_alarm` and `gate_bulk_alarm`. `real`: theft. `unintentional`: the shopper forgot to pay. `tag_left_on`: the goods are paid, but the tag is still active. `staff_error`: staff carried goods out. `phantom`: no goods left. The latest disposition counts, whether it comes from this call or from a gate’s display. The call also acknowledges the exception of the alarm, and closes its call for help. `recoveredValue` is the value of recovered goods. It is not allowed for a phantom.',
   changes: true,
   request: z.strictObject({
     eventId: Id,

@@ -124,11 +124,11 @@ describe('pages of the store manager', () => {
   it('navigation: counts what waits, and live parts refresh the counts', async () => {
     expect(pages.filter(({ navigation }) => navigation?.tasks).map(({ path }) => path)).toEqual(COUNTED_PAGES)
     const { tasks } = await shop.ok('fetchOpenTasks', { storeId: shop.storeId })
-    const help = tasks.find(({ kind }: { kind: string }) => kind === 'alarmHelp').count
-    expect(help).toBeGreaterThan(0)
+    const orders = tasks.find(({ kind }: { kind: string }) => kind === 'order').count
+    expect(orders).toBeGreaterThan(0)
     const text = await get('/console/stock')
     expect(text).toContain(
-      `<span id="waiting-bar-console-help" class="count alarm">${help} <span class="spoken">waiting`,
+      `<span id="waiting-side-console-orders" class="count ">${orders} <span class="spoken">waiting`,
     )
     expect(await get('/console/alarms')).toContain('hx-select-oob="#waiting-side-console-alarms,')
   })
