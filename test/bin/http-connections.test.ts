@@ -58,7 +58,7 @@ it('serves requests while 2,400 idle connections open, and limits the log lines 
   expect(await (await fetch(url)).text()).toBe('here')
   expect(lines).toHaveLength(LINES_PER_MINUTE)
   await world.advance(60_000)
-  expect(lines.at(-1)).toMatch(/^an HTTP connection was cut \{"suppressed":\d{4}\}$/)
+  expect(lines.at(-1)).toMatch(/^an HTTP connection was cut \{.*"suppressed":\d{4}\}$/)
 })
 
 it.each([

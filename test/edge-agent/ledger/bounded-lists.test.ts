@@ -69,6 +69,6 @@ describe('bounded lists of the agent', () => {
     expect(callers.waitSeconds('10.0.0.8')).toBe(0)
     expect(lines).toHaveLength(LINES_PER_MINUTE)
     await world.advance(60_000)
-    expect(lines.at(-1)).toMatch(/^a request between agents was refused \{"suppressed":\d+\}$/)
+    expect(lines.at(-1)).toMatch(/^a request between agents was refused \{.*"suppressed":\d+\}$/)
   })
 })
