@@ -115,7 +115,7 @@ function WaitingCount({ page, at, place }: { page: ConsolePage; at: PageContext;
   const count = own.reduce((sum, task) => sum + task.count, 0)
   const isUrgent = own.some(({ kind }) => URGENT_TASKS.has(kind))
   return (
-    <span id={countId(place, page.path)} class={`count ${isUrgent ? 'alarm' : ''}`} hidden={count === 0}>
+    <span id={countId(place, page.path)} class={`waits ${isUrgent ? 'alarm' : ''}`} hidden={count === 0}>
       {at.formats.number(count)} <span class="spoken">{at.texts.frame.waiting}</span>
     </span>
   )

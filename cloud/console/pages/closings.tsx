@@ -58,9 +58,9 @@ export const closingsPage = page<Partial<Listing>>({
             />
           ) : null}
           {latest && !isOpenDay(at, latest) ? <p>{t.allClosed}</p> : null}
-          {closings.length === 0 ? null : <PrintButton label={t.print} />}
         </div>
         {latest ? <Latest at={at} closing={latest} /> : null}
+        <div class="row no-print">{closings.length === 0 ? null : <PrintButton label={t.print} />}</div>
         <Card title={t.all} flush>
           {closings.length === 0 ? (
             <EmptyState icon="chart" title={t.nothing}>

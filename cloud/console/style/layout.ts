@@ -15,8 +15,8 @@ export const LAYOUT = `
 .nav-group > p { padding: 0 .75rem var(--gap-1); font-size: var(--small); color: var(--side-soft) }
 .nav-link { display: flex; align-items: center; gap: .7rem; min-height: var(--touch); padding: 0 .75rem; border-radius: var(--radius); color: inherit; text-decoration: none; font-weight: 500 }
 .nav-link:hover { background: var(--side-on); color: #fff } .nav-link[aria-current] { background: var(--side-on); color: #fff; font-weight: 620 }
-.count:not([hidden]) { display: inline-grid; place-items: center; min-width: 1.5rem; padding: 0 .4rem; border-radius: 1rem; background: var(--warn-soft); color: var(--warn); font-size: .8125rem; font-weight: 680; line-height: 1.5rem }
-.count.alarm { background: var(--alarm); color: var(--on-alarm) } .nav-link .count, .menu-item .count { margin-inline-start: auto }
+.waits:not([hidden]) { display: inline-grid; place-items: center; min-width: 1.5rem; padding: 0 .4rem; border-radius: 1rem; background: var(--warn-soft); color: var(--warn); font-size: .8125rem; font-weight: 680; line-height: 1.5rem }
+.waits.alarm { background: var(--alarm); color: var(--on-alarm) } .nav-link .waits, .menu-item .waits { margin-inline-start: auto }
 .side :focus-visible { outline-color: #6fcdd2 }
 .side-foot { margin-top: auto; padding: 0 .75rem; font-size: var(--small); color: var(--side-soft) }
 .main-column { display: flex; flex-direction: column; min-width: 0 }
@@ -47,7 +47,7 @@ export const LAYOUT = `
   .bottom { position: fixed; inset: auto 0 0; z-index: 30; display: flex; padding-bottom: env(safe-area-inset-bottom); background: var(--surface); border-top: 1px solid var(--line) }
   .is-test .bottom { border-top: 4px solid var(--test) }
   .bottom .tab { flex: 1 1 0; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: .1rem; min-width: 0; min-height: 3.75rem; padding: .2rem; border: 0; background: none; color: var(--ink-soft); font-size: .75rem; font-weight: 550; text-decoration: none; cursor: pointer; text-align: center }
-  .bottom .tab { position: relative } .bottom .tab .count { position: absolute; inset-block-start: .2rem; inset-inline-start: calc(50% + .4rem); min-width: 1.25rem; font-size: .75rem; line-height: 1.25rem }
+  .bottom .tab { position: relative } .bottom .tab .waits { position: absolute; inset-block-start: .2rem; inset-inline-start: calc(50% + .4rem); min-width: 1.25rem; font-size: .75rem; line-height: 1.25rem }
   .bottom .tab span { max-width: 100%; overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
   .bottom .tab[aria-current] { color: var(--accent); font-weight: 680; box-shadow: inset 0 3px var(--accent) } .bottom .tab:focus-visible { outline-offset: -3px }
 }

@@ -8,7 +8,7 @@ export const closingsTexts = bilingual({
     close: 'Close the days that are over',
     closeQuestion: 'Close all days up to yesterday?',
     closeText: 'A closing never changes afterwards. Days that were not closed yet are included.',
-    allClosed: 'All days that are over are closed. Today is closed in the coming night.',
+    allClosed: 'Nothing to do: all days that are over are closed, and today is closed in the coming night.',
     closed: 'The days are closed',
     print: 'Print',
     all: 'All closings',
@@ -28,7 +28,7 @@ export const closingsTexts = bilingual({
     days: 'Days',
     number: 'No.',
     closedAt: 'Closed at',
-    noEvidence: 'This is no fiscal evidence: no certified device has signed it.',
+    noEvidence: 'A summary for your own use. It replaces no fiscal record of a till.',
   },
   de: {
     title: 'Tagesabschluss',
@@ -36,7 +36,8 @@ export const closingsTexts = bilingual({
     close: 'Vergangene Tage abschließen',
     closeQuestion: 'Alle Tage bis gestern abschließen?',
     closeText: 'Ein Abschluss ändert sich danach nie mehr. Noch nicht abgeschlossene Tage sind dabei.',
-    allClosed: 'Alle vergangenen Tage sind abgeschlossen. Der heutige wird in der kommenden Nacht abgeschlossen.',
+    allClosed:
+      'Nichts zu tun: Alle vergangenen Tage sind abgeschlossen, und der heutige wird es in der kommenden Nacht.',
     closed: 'Die Tage sind abgeschlossen',
     print: 'Drucken',
     all: 'Alle Abschlüsse',
@@ -56,6 +57,6 @@ export const closingsTexts = bilingual({
     days: 'Tage',
     number: 'Nr.',
     closedAt: 'Abgeschlossen am',
-    noEvidence: 'Das ist kein steuerlicher Nachweis: Kein zertifiziertes Gerät hat es unterschrieben.',
+    noEvidence: 'Eine Übersicht für Sie. Sie ersetzt keine fiskalischen Aufzeichnungen einer Kasse.',
   },
 })

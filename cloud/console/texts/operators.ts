@@ -3,7 +3,7 @@ import { bilingual } from './texts.ts'
 /** Texts of the page about operators. */
 export const operatorsTexts = bilingual({
   en: {
-    title: 'Operators',
+    title: 'Staff and badges',
     lead: 'Staff who may approve at the stations of this store, also without a connection.',
     list: 'Staff with a badge',
     nothing: 'Nobody has a badge yet',
@@ -16,7 +16,7 @@ export const operatorsTexts = bilingual({
     removeText: 'Badge, PIN and card stop working. Do this at once for a lost badge, then add the person again.',
     add: 'Add a person',
     name: 'Name',
-    nameHint: 'As it is on the badge',
+    nameHint: 'It is printed on the badge.',
     newPin: 'PIN (optional)',
     pinHint: '6 to 12 digits. The person types it with the name if the badge is not at hand.',
     pinRule: 'Enter 6 to 12 digits.',
@@ -54,7 +54,7 @@ export const operatorsTexts = bilingual({
       'Ausweis, Geheimzahl und Karte gelten nicht mehr. Tun Sie das sofort, wenn ein Ausweis verloren ist, und tragen Sie die Person neu ein.',
     add: 'Person eintragen',
     name: 'Vor- und Nachname',
-    nameHint: 'So steht er auf dem Ausweis',
+    nameHint: 'Er wird auf den Ausweis gedruckt.',
     newPin: 'Geheimzahl (freiwillig)',
     pinHint: '6 bis 12 Ziffern. Damit und mit dem Namen geht es auch ohne Ausweis.',
     pinRule: 'Geben Sie 6 bis 12 Ziffern ein.',

@@ -112,7 +112,7 @@ describe('pages of the store manager', () => {
     const called = await get(path)
     expect(called).not.toContain('Call colleagues to this gate?')
     const help = /\/console\/help\?request=hlp_\w+/.exec(called)![0]
-    expect(await get('/console/stock')).toMatch(/id="waiting-side-console-help" class="count alarm"/)
+    expect(await get('/console/stock')).toMatch(/id="waiting-side-console-help" class="waits alarm"/)
     expect(await get('/console/help')).toMatch(/Alarm: [^<]+<\/strong> <span class="badge alarm">Urgent/)
     expect(await get(help)).toContain('Petra Lindner needs help at an alarm.')
     expect((await post(path, 'dispose', { ...fields, disposition: 'real' }, 'associate')).status).toBe(303)
@@ -128,7 +128,7 @@ describe('pages of the store manager', () => {
     expect(orders).toBeGreaterThan(0)
     const text = await get('/console/stock')
     expect(text).toContain(
-      `<span id="waiting-side-console-orders" class="count ">${orders} <span class="spoken">waiting`,
+      `<span id="waiting-side-console-orders" class="waits ">${orders} <span class="spoken">waiting`,
     )
     expect(await get('/console/alarms')).toContain('hx-select-oob="#waiting-side-console-alarms,')
   })
