@@ -13,7 +13,6 @@ export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; rea
   const t = texts.receipt
   const { money, moment } = formats
   const back = refundSummaryOf(receipt)
-  const isExpired = back.hasGoods && receipt.receiptUrl !== undefined && receipt.receiptQrCode === undefined
   const rows = [
     { name: t.sum, amount: money(receipt.totalCent) },
     ...(back.refundedCent > 0
@@ -36,6 +35,12 @@ export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; rea
         <br />
         {receipt.completedAt === undefined ? '' : moment(receipt.completedAt)} · {t.receipt} {receipt.id}
       </p>
+      {back.isCancelled ? null : (
+        <p>
+          <strong>{t.paid}</strong>
+        </p>
+      )}
+      <ForTheExit receipt={receipt} reader={reader} hasGoods={back.hasGoods} />
       <table class="lines">
         <thead>
           <tr>
@@ -70,13 +75,30 @@ export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; rea
           </span>
         ))}
       </p>
-      {back.hasGoods && receipt.receiptQrCode ? (
-        <img src={receipt.receiptQrCode} alt={t.qr} width="260" height="260" />
-      ) : null}
-      {isExpired ? <p>{t.expired}</p> : null}
-      {back.hasGoods && !isExpired ? <TagHint texts={texts} purchase={receipt} /> : null}
       <p class="soft">{t.noFiscalEvidence}</p>
     </Page>
+  )
+}
+
+/** What the shopper does before leaving, with the code that devices and staff read. */
+function ForTheExit({
+  receipt,
+  reader: { texts },
+  hasGoods,
+}: {
+  receipt: TransactionData
+  reader: PageContext
+  hasGoods: boolean
+}) {
+  const t = texts.receipt
+  if (!hasGoods) return null
+  if (receipt.receiptUrl !== undefined && receipt.receiptQrCode === undefined) return <p>{t.expired}</p>
+  return (
+    <>
+      {receipt.securityTagStatus === 'pending' ? <h2>{t.beforeLeaving}</h2> : null}
+      <TagHint texts={texts} purchase={receipt} />
+      {receipt.receiptQrCode ? <img src={receipt.receiptQrCode} alt={t.qr} width="260" height="260" /> : null}
+    </>
   )
 }
 

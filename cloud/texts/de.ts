@@ -46,9 +46,9 @@ export const de: Texts = {
   requestNumber: 'Nummer dieser Anfrage',
   storeNote: 'Hinweis der Filiale',
   tagHints: {
-    manual: 'Bitte zeigen Sie den Beleg dem Personal: Es entfernt die Warensicherung.',
-    station: 'Bitte zeigen Sie den Beleg an der Servicestation: Dort wird die Warensicherung entfernt.',
-    rfid: 'Die Warensicherung lösen Sie mit diesem Beleg selbst am Gerät dafür.',
+    manual: 'Zeigen Sie den Code Ihres Belegs dem Personal: Es entfernt die Warensicherung.',
+    station: 'Zeigen Sie den Code Ihres Belegs an der Servicestation: Dort wird die Warensicherung entfernt.',
+    rfid: 'Halten Sie den Code Ihres Belegs an den Scanner des Selbstablösers, und nehmen Sie dann die Warensicherung ab. Das Personal hilft Ihnen.',
   },
 
   receipt: {
@@ -67,13 +67,15 @@ export const de: Texts = {
     pending: 'Erstattung unterwegs',
     failed: 'Erstattung fehlgeschlagen',
     qr: 'QR-Code dieses Belegs',
+    paid: 'Bezahlt',
+    beforeLeaving: 'Bevor Sie gehen',
     expired: 'Der QR-Code dieses Belegs galt 24 Stunden. Für gesicherte Ware wenden Sie sich bitte an das Personal.',
     noFiscalEvidence: 'Kein steuerlicher Nachweis',
   },
 
   loyaltyCard: {
     title: 'Kundenkarte',
-    show: 'Zeigen Sie diesen Code an der Kasse.',
+    show: 'Zeigen Sie diesen Code an der Kasse, um zu sammeln. Für eine Prämie sagen Sie dazu, welche.',
     qr: 'QR-Code dieser Kundenkarte',
     balance: {
       stamps: (amount) => `${amount} Stempel`,
@@ -85,10 +87,10 @@ export const de: Texts = {
     rewards: 'Prämien',
     reward: 'Prämie',
     cost: 'Kosten',
-    ready: 'Liegt für Sie bereit',
+    ready: 'Dafür reicht es',
     expires: (date) => `Ein Teil davon verfällt am ${date}.`,
     inactive: 'Dieses Programm ist beendet. Ihr Guthaben können Sie noch einlösen.',
-    keep: 'Behalten Sie diese Adresse für sich: Wer sie kennt, kann Ihre Karte vorzeigen.',
+    keep: 'Behalten Sie diesen Link für sich: Wer ihn kennt, kann Ihre Karte vorzeigen.',
   },
 
   checkout: {
@@ -113,7 +115,7 @@ export const de: Texts = {
     label: 'Ihre Frage (muss nicht sein)',
     call: 'Hilfe rufen',
     chat: 'Ihre Anfrage',
-    open: 'Wir wissen Bescheid. Gleich kommt jemand, oder es steht hier eine Antwort.',
+    open: 'Ihre Nachricht ist da. Die Antwort erscheint hier von selbst, oder jemand kommt zu Ihnen.',
     answered: 'Wir haben geantwortet.',
     closed: 'Diese Anfrage ist beendet.',
     refresh: 'Neue Antworten zeigen',

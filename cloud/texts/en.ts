@@ -46,9 +46,9 @@ export const en: Texts = {
   requestNumber: 'Number of this request',
   storeNote: 'Note from the store',
   tagHints: {
-    manual: 'Please show the receipt to the staff: they remove the security tags.',
-    station: 'Please show the receipt at the service station: the security tags are removed there.',
-    rfid: 'Remove the security tags yourself with this receipt, at the device for it.',
+    manual: 'Show the code of your receipt to the staff: they remove the security tags.',
+    station: 'Show the code of your receipt at the service station: the security tags are removed there.',
+    rfid: 'Hold the code of your receipt to the scanner of the tag remover, then take off the security tags. Staff helps you.',
   },
 
   receipt: {
@@ -67,13 +67,15 @@ export const en: Texts = {
     pending: 'Refund on its way',
     failed: 'Refund failed',
     qr: 'QR code of this receipt',
+    paid: 'Paid',
+    beforeLeaving: 'Before you leave',
     expired: 'The QR code of this receipt was valid for 24 hours. For goods with a security tag, please ask the staff.',
     noFiscalEvidence: 'Not a fiscal receipt',
   },
 
   loyaltyCard: {
     title: 'Loyalty card',
-    show: 'Show this code at the till.',
+    show: 'Show this code at the till to collect. To use a reward, also say which one.',
     qr: 'QR code of this loyalty card',
     balance: {
       stamps: (amount, count) => `${amount} ${count === 1 ? 'stamp' : 'stamps'}`,
@@ -85,10 +87,10 @@ export const en: Texts = {
     rewards: 'Rewards',
     reward: 'Reward',
     cost: 'Costs',
-    ready: 'Ready for you',
+    ready: 'You have enough',
     expires: (date) => `Some of this expires on ${date}.`,
     inactive: 'This program has ended. You can still spend your balance.',
-    keep: 'Keep this address to yourself: who has it can show your card.',
+    keep: 'Keep this link to yourself: anyone who has it can show your card.',
   },
 
   checkout: {
@@ -111,9 +113,9 @@ export const en: Texts = {
     title: 'Call for help',
     intro: 'Would you like help? Write to us, or call our staff.',
     label: 'Your question (optional)',
-    call: 'Call for help',
+    call: 'Send, or call staff',
     chat: 'Your request',
-    open: 'We know. Our staff will be with you soon, or you will find an answer here.',
+    open: 'We have your message. The answer appears here by itself, or our staff comes to you.',
     answered: 'We have answered.',
     closed: 'This request has ended.',
     refresh: 'Show new answers',
@@ -122,7 +124,7 @@ export const en: Texts = {
     again: 'New request',
     shopper: 'You',
     staff: 'Staff',
-    keep: 'Only people who have this page can read it. Everything is deleted after 30 days.',
+    keep: 'Only you and our staff can read it, as long as you do not pass on this page. Everything is deleted after 30 days.',
     full: 'This request holds no more. Please speak to us.',
     unknown: 'There is nothing here. Please speak to us.',
     tooFast: 'That was too fast. Please wait a moment.',

@@ -20,7 +20,7 @@ describe.skipIf(NO_CHROMIUM)(`a zone’s page (${NO_CHROMIUM ?? 'in Chromium'})`
 
   it.each([
     ['light', 'de', 'Hilfe rufen', 'Senden'],
-    ['dark', 'en', 'Call for help', 'Send'],
+    ['dark', 'en', 'Send, or call staff', 'Send'],
   ] as const)('%s, %s: sends a request and further messages without scripts', async (colorScheme, lang, call, send) => {
     const { chromium, shop } = bench
     const context = await chromium.browser.newContext({ colorScheme, viewport: { width: 320, height: 640 } })

@@ -45,7 +45,7 @@ onEveryDatabase('a loyalty card', (kind) => {
     for (const path of [`/L/${cardCode}`, `/l/${cardCode.toLowerCase()}`]) {
       const { status, text } = await page(path)
       expect(status).toBe(200)
-      for (const part of ['Stempelkarte', '3 stamps', 'Stammgast', '7 stamps until', 'Ready for you', '&lt;b&gt;'])
+      for (const part of ['Stempelkarte', '3 stamps', 'Stammgast', '7 stamps until', 'You have enough', '&lt;b&gt;'])
         expect(text).toContain(part)
       expect(text).not.toContain('member-')
     }
