@@ -26,7 +26,7 @@ export function withDevice(
   const checked = readConfig(before)
   if (!checked.ok) return checked
   if (entry['deviceId'] === UNNAMED_DEVICE)
-    return { ok: false, faults: ['deviceId: fill in the id that registerDevice returned'] }
+    return { ok: false, faults: ['deviceId: enter a set-up code, or fill in the id of a registered device'] }
   const whole = JSON.parse(before) as Record<string, unknown>
   const after = `${JSON.stringify({ ...whole, devices: [...((whole['devices'] as unknown[] | undefined) ?? []), entry] }, null, 2)}\n`
   const again = readConfig(after)

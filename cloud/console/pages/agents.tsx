@@ -1,10 +1,13 @@
 import type { z } from 'zod'
 import { fetchAgents, resolveAgentFork, revokeAgent } from '../../agents/administration/agent-operations.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
+import { createSetupCode } from '../../protection/devices/setup-codes.ts'
 import { Badge, type Tone } from '../components/badge.tsx'
 import { Card } from '../components/card.tsx'
 import { Confirm } from '../components/confirm.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
+import { ActionForm, Submit } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
 import { Pagination } from '../components/pagination.tsx'
 import { Table } from '../components/table.tsx'
@@ -13,6 +16,7 @@ import { page, type ViewContext } from '../frame/page.ts'
 
 type Agent = z.output<typeof fetchAgents.response>['agents'][number]
 type Device = z.output<typeof fetchDevices.response>['devices'][number]
+type SetupCode = z.output<typeof createSetupCode.response>
 
 /** What the page shows. Without devices, the role or the package does not allow to read them. */
 interface AgentsView {
@@ -44,6 +48,13 @@ export const agentsPage = page<AgentsView>({
       input: (form) => ({ agentId: form.text('agentId'), decision: 'trust' }),
       done: (texts) => texts.agents.trusted,
     },
+    setup: {
+      operation: createSetupCode,
+      roles: rolesFrom('manager'),
+      input: (_, at) => ({ storeId: at.store?.storeId }),
+      done: (texts) => texts.agents.codeMade,
+      show: (result, at) => <SetupCodeCard at={at} made={result as SetupCode} />,
+    },
   },
   async load(at) {
     const storeId = at.store?.storeId ?? ''
@@ -58,12 +69,42 @@ export const agentsPage = page<AgentsView>({
     }
   },
   view: (at) => (
-    <Live at={at} id="agents">
-      <Agents at={at} agents={at.data.agents} />
-      <Devices at={at} {...at.data} />
-    </Live>
+    <div class="stack wide">
+      <Live at={at} id="agents">
+        <Agents at={at} agents={at.data.agents} />
+        <Devices at={at} {...at.data} />
+      </Live>
+      {at.has(rolesFrom('manager')) ? <SetUp at={at} /> : null}
+    </div>
   ),
 })
+
+function SetUp({ at }: { at: ViewContext }) {
+  const t = at.texts.agents
+  return (
+    <Card title={t.setup}>
+      <ActionForm at={at} action="setup">
+        <p>{t.setupText}</p>
+        <div>
+          <Submit main={false}>{t.makeCode}</Submit>
+        </div>
+      </ActionForm>
+    </Card>
+  )
+}
+
+function SetupCodeCard({ at, made }: { at: ViewContext; made: SetupCode }) {
+  const t = at.texts.agents
+  return (
+    <Card title={t.setup}>
+      <p class="big-code">{made.code}</p>
+      <p>{t.codeText(at.formats.clock(Date.parse(made.expiresAt)))}</p>
+      <a class="button" href={at.path}>
+        {t.backToDevices}
+      </a>
+    </Card>
+  )
+}
 
 const TONES = {
   online: 'ok',

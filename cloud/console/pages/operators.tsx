@@ -1,7 +1,6 @@
 import type { Child } from 'hono/jsx'
 import type { z } from 'zod'
 import { rolesFrom } from '../../foundation/roles.ts'
-import { createSetupCode } from '../../protection/devices/setup-codes.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../../protection/operators/operator-operations.ts'
 import { Badge } from '../components/badge.tsx'
 import { Card } from '../components/card.tsx'
@@ -18,7 +17,6 @@ import { page, type ViewContext } from '../frame/page.ts'
 
 type Operators = z.output<typeof fetchOperators.response>['operators']
 type Registered = z.output<typeof registerOperator.response>
-type SetupCode = z.output<typeof createSetupCode.response>
 
 /** Staff who may approve at the stations, their badges, and the set-up code of a device. */
 export const operatorsPage = page<Operators>({
@@ -39,12 +37,6 @@ export const operatorsPage = page<Operators>({
       operation: removeOperator,
       input: (form) => ({ operatorId: form.text('operatorId') }),
       done: (texts) => texts.operators.removed,
-    },
-    setup: {
-      operation: createSetupCode,
-      input: (_, at) => ({ storeId: at.store?.storeId }),
-      done: (texts) => texts.operators.codeMade,
-      show: (result, at) => <SetupCodeCard at={at} made={result as SetupCode} />,
     },
   },
   load: async (at) => (await at.runIfAllowed(fetchOperators, { storeId: at.store?.storeId ?? '' }))?.operators ?? [],
@@ -104,14 +96,6 @@ export const operatorsPage = page<Operators>({
             </div>
           </ActionForm>
         </Card>
-        <Card title={t.setup}>
-          <ActionForm at={at} action="setup">
-            <p>{t.setupText}</p>
-            <div>
-              <Submit main={false}>{t.makeCode}</Submit>
-            </div>
-          </ActionForm>
-        </Card>
       </div>
     )
   },
@@ -134,19 +118,6 @@ function OperatorBadge({ at, operator }: { at: ViewContext; operator: Registered
       <Back at={at}>
         <PrintButton label={t.print} />
       </Back>
-    </div>
-  )
-}
-
-function SetupCodeCard({ at, made }: { at: ViewContext; made: SetupCode }) {
-  const t = at.texts.operators
-  return (
-    <div class="stack wide">
-      <Card title={t.setup}>
-        <p class="big-code">{made.code}</p>
-        <p>{t.codeText(at.formats.clock(Date.parse(made.expiresAt)))}</p>
-      </Card>
-      <Back at={at} />
     </div>
   )
 }

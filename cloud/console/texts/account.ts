@@ -52,7 +52,7 @@ export const accountTexts = bilingual({
     inviteTitle: 'Invite a person',
     inviteHint: 'You get a link that you pass on. untag sends no e-mail.',
     roleHint:
-      'Viewers only read. Associates handle alarms, approvals, questions and orders. Store managers also handle refunds, stock, operators and day closing. Administrators also invite people for all stores and change stores. Owners may do everything.',
+      'Viewers only read. Associates handle alarms, approvals, questions and orders. Store managers also handle refunds, stock, staff badges, devices and day closing. Administrators also invite people for all stores and change stores. Owners may do everything.',
     sandboxTitle: 'Test data only',
     sandboxText:
       'You see test data only, and so will people whom you invite now. To invite people to live data, set up a second factor in your profile first.',
@@ -119,7 +119,7 @@ export const accountTexts = bilingual({
     inviteTitle: 'Person einladen',
     inviteHint: 'Sie bekommen einen Link, den Sie weitergeben. untag sendet keine E-Mail.',
     roleHint:
-      'Verkauf bearbeitet Alarme, Freigaben, Fragen und Bestellungen, die Filialleitung auch Erstattungen, Bestand, Personal und Tagesabschluss. Die Verwaltung lädt auch für alle Filialen ein und ändert Filialen. Inhaberinnen und Inhaber dürfen alles.',
+      'Verkauf bearbeitet Alarme, Freigaben, Fragen und Bestellungen, die Filialleitung auch Erstattungen, Bestand, Personal, Geräte und Tagesabschluss. Die Verwaltung lädt auch für alle Filialen ein und ändert Filialen. Inhaberinnen und Inhaber dürfen alles.',
     sandboxTitle: 'Nur Testdaten',
     sandboxText:
       'Sie sehen nur Testdaten, und wen Sie jetzt einladen, ebenso. Um zu echten Daten einzuladen, richten Sie zuerst in Ihrem Profil einen zweiten Faktor ein.',

@@ -46,6 +46,13 @@ export const agentsTexts = bilingual({
     moving: 'Moves to another agent',
     inUse: 'In use',
     unassigned: 'Without an agent',
+    setup: 'Set up a device',
+    setupText:
+      'The technician enters this code on the set-up page of the agent. It registers one device of this store.',
+    makeCode: 'Make a set-up code',
+    codeText: (time: string) => `Valid for one device, until ${time}. A new code replaces this one.`,
+    codeMade: 'The code is ready',
+    backToDevices: 'Back to the devices',
   },
   de: {
     title: 'Geräte',
@@ -93,5 +100,12 @@ export const agentsTexts = bilingual({
     moving: 'Zieht zu einem anderen Agenten um',
     inUse: 'In Betrieb',
     unassigned: 'Ohne Agenten',
+    setup: 'Gerät einrichten',
+    setupText:
+      'Der technische Dienst gibt diesen Code auf der Einrichtungsseite des Agenten ein. Er meldet ein Gerät dieser Filiale an.',
+    makeCode: 'Einrichtungscode erzeugen',
+    codeText: (time: string) => `Gilt für ein Gerät, bis ${time}. Ein neuer Code ersetzt diesen.`,
+    codeMade: 'Der Code ist bereit',
+    backToDevices: 'Zurück zu den Geräten',
   },
 })

@@ -32,12 +32,6 @@ export const operatorsTexts = bilingual({
     badgeUse: 'Hold the code at the scanner of the station to approve.',
     print: 'Print',
     back: 'Back to the list',
-    setup: 'Set up a device',
-    setupText:
-      'The technician enters this code on the set-up page of the agent. It registers one device of this store.',
-    makeCode: 'Make a set-up code',
-    codeText: (time: string) => `Valid for one device, until ${time}. A new code replaces this one.`,
-    codeMade: 'The code is ready',
   },
   de: {
     title: 'Personal & Ausweise',
@@ -70,11 +64,5 @@ export const operatorsTexts = bilingual({
     badgeUse: 'Zum Freigeben den Code an den Scanner der Station halten.',
     print: 'Drucken',
     back: 'Zurück zur Liste',
-    setup: 'Gerät einrichten',
-    setupText:
-      'Der technische Dienst gibt diesen Code auf der Einrichtungsseite des Agenten ein. Er meldet ein Gerät dieser Filiale an.',
-    makeCode: 'Einrichtungscode erzeugen',
-    codeText: (time: string) => `Gilt für ein Gerät, bis ${time}. Ein neuer Code ersetzt diesen.`,
-    codeMade: 'Der Code ist bereit',
   },
 })

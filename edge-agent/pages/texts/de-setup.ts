@@ -12,7 +12,8 @@ export const setupDe: SetupTexts = {
   nothingAttached: 'Keine serielle Schnittstelle und kein NFC-Leser gefunden.',
   entryHint: 'Die deviceId ergänzen und den Eintrag unter "devices" in die Konfigurationsdatei schreiben.',
   entry: 'Vorgeschlagener Eintrag',
-  addHint: (file) => `Den Einrichtungscode der Leitung eingeben. Das Gerät wird angemeldet und in ${file} gespeichert.`,
+  addHint: (file) =>
+    `Einen Einrichtungscode eingeben: Die Filialleitung erzeugt ihn in der Konsole auf der Seite Geräte. Das Gerät wird angemeldet, in ${file} gespeichert und lässt sich dann hier prüfen.`,
   code: 'Einrichtungscode',
   codeHint: 'Gilt 15 Minuten für ein Gerät. Ist das Gerät schon angemeldet: leer lassen und die deviceId ergänzen.',
   type: 'Art des Geräts',
@@ -36,7 +37,8 @@ export const setupDe: SetupTexts = {
     config_not_written:
       'Die Konfigurationsdatei lässt sich nicht schreiben. Bitte beheben und denselben Code noch einmal benutzen.',
     test_not_allowed: 'Ein Test geht nur in den 15 Minuten nach der Anmeldung mit einem Code.',
-    'invalid-argument': 'Der Eintrag hat einen Fehler. Der Code ist noch nicht verbraucht.',
+    'invalid-argument':
+      'Der Einrichtungscode fehlt, oder der Eintrag hat einen Fehler. Ein Code ist noch nicht verbraucht.',
   },
   test: 'Test',
   testHint: 'Bitte das Gerät ansehen. Jede Freigabe wird aufgezeichnet.',

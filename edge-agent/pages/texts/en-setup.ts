@@ -12,7 +12,8 @@ export const setupEn: SetupTexts = {
   nothingAttached: 'No serial port and no NFC reader found.',
   entryHint: 'Fill in the deviceId and add the entry to "devices" in the configuration file.',
   entry: 'Suggested entry',
-  addHint: (file) => `Enter the set-up code of a manager. The device is then registered and saved to ${file}.`,
+  addHint: (file) =>
+    `Enter a set-up code: a manager makes it in the console, on the page Devices. The device is then registered, saved to ${file}, and can be tested here.`,
   code: 'Set-up code',
   codeHint:
     'Works for one device, 15 minutes. If the device is registered already, leave it empty and fill in the deviceId.',
@@ -36,7 +37,7 @@ export const setupEn: SetupTexts = {
     cloud_unreachable: 'No connection to the cloud. Please try again with the same code.',
     config_not_written: 'The configuration file cannot be written. Please correct that and use the same code again.',
     test_not_allowed: 'A test is possible only in the 15 minutes after the registration with a code.',
-    'invalid-argument': 'The entry has a fault. The code is still unused.',
+    'invalid-argument': 'The set-up code is missing, or the entry has a fault. A code is still unused.',
   },
   test: 'Test',
   testHint: 'Look at the device. Each release is recorded.',

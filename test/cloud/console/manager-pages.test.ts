@@ -222,9 +222,11 @@ describe('pages of the store manager', () => {
     expect(await get(path)).not.toContain('Ilse Brandt')
   })
 
-  it('operators: makes a set-up code for a device', async () => {
-    const made = await post('/console/operators', 'setup', {})
+  it('devices: makes a set-up code for a device', async () => {
+    const made = await post('/console/agents', 'setup', {})
     expect([made.status, /class="big-code">[0-9A-Z]{4}(-[0-9A-Z]{4}){2}</.test(made.text)]).toEqual([200, true])
+    expect((await post('/console/agents', 'setup', {}, 'associate')).status).toBe(403)
+    expect(await get('/console/agents', 'associate')).not.toContain('Make a set-up code')
   })
 
   it('closings: shows the latest figures and refuses a second closing of a day', async () => {
