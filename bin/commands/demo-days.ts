@@ -246,8 +246,7 @@ async function offlineHour(shop: PastShop, known: KnownShop): Promise<void> {
   }
 }
 
-/** Two click-and-collect orders; the first is prepared. */
-/** Two orders: one that is ready, and a new one. Returns their ids in this order. */
+/** Places two click-and-collect orders, and prepares the first. Returns their ids. */
 async function orders({ api, store }: PastShop, { plain }: KnownShop, n: number): Promise<string[]> {
   const { storeId } = store
   const order = async (i: number) => {

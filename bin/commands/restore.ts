@@ -149,7 +149,7 @@ interface Additions {
 
 /**
  * A refusal leaves nothing behind if the folder contains a cloud, which then starts as before. Otherwise it blocks the
- * start, so that nobody starts an empty cloud by mistake.
+ * start, because a cloud that started here would be empty.
  */
 async function stageOrClean(from: string, staging: string, additions: Additions): Promise<Restored> {
   try {

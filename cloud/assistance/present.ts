@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 import type { AssistanceRequestRow } from '../persistence/tables/assistance.ts'
-import { deviceNamesOf, staffNamesOf } from '../stores/shown-names.ts'
+import { shownNames } from '../stores/shown-names.ts'
 import { messagesOf } from './queries.ts'
 import { toRequest } from './requests.ts'
 import type { AssistanceRequest } from './schema.ts'
@@ -19,16 +19,10 @@ export async function present(db: Db, rows: readonly AssistanceRequestRow[]): Pr
       ? []
       : await db.selectFrom('zone').select(['zone_id', 'name']).where('zone_id', 'in', zoneIds).execute()
   const zoneNames = new Map(zones.map((zone) => [zone.zone_id, zone.name]))
-  const devices = await deviceNamesOf(
-    db,
-    tenant,
-    rows.map((row) => row.device_id),
-  )
-  const staff = await staffNamesOf(
-    db,
-    tenant,
-    rows.map((row) => row.requested_by),
-  )
+  const { devices, staff } = await shownNames(db, tenant, {
+    devices: rows.map((row) => row.device_id),
+    staff: rows.map((row) => row.requested_by),
+  })
   return rows.map((row) => {
     const names = {
       zone: zoneNames.get(row.zone_id ?? ''),

@@ -67,7 +67,7 @@ export interface IdentityProvider {
   check(): Promise<void>
   /**
    * Address of the provider's sign-in page, and the secrets of this sign-in. `again`: the provider asks who signs in,
-   * also if somebody is signed in there.
+   * although the browser has a session there.
    */
   begin(again: boolean): Promise<{ readonly url: string; readonly flow: SignInFlow }>
   /** Verifies the answer: the query of the address to which the provider sent the browser. Undefined: not valid. */

@@ -40,6 +40,8 @@ export interface StaffNotice {
   readonly storeId: string
   /** Page of the console to open, below `/console/`. */
   readonly page: 'alarms' | 'exceptions' | 'help'
+  /** Lowest role that gets it. */
+  readonly lowest: Role
   /** User who gets none, because that user caused it. */
   readonly except?: string
 }
@@ -55,25 +57,33 @@ interface NoticeScope {
  * associates and higher roles, other exceptions managers and higher roles, each for their own stores.
  */
 export async function enqueueAlarmNotices(scope: NoticeScope, events: readonly ProtectionEvent[]): Promise<void> {
-  for (const { type, occurredAt, eventId, reason = '', storeId } of events) {
-    if (type !== 'protection.exception.raised' || Math.abs(scope.nowMs - Date.parse(occurredAt)) > RECENT_MS) continue
-    const isAlarm = GATE_ALARMS.has(reason)
-    const page = isAlarm ? 'alarms' : 'exceptions'
-    await notifyStaff(scope, isAlarm ? 'associate' : 'manager', { id: eventId, reason, storeId, page })
-  }
+  const notices = events.flatMap(({ type, occurredAt, eventId, reason = '', storeId }): StaffNotice[] => {
+    const isRecent = Math.abs(scope.nowMs - Date.parse(occurredAt)) <= RECENT_MS
+    if (type !== 'protection.exception.raised' || !isRecent) return []
+    const about = { id: eventId, reason, storeId }
+    return [
+      GATE_ALARMS.has(reason)
+        ? { ...about, page: 'alarms', lowest: 'associate' }
+        : { ...about, page: 'exceptions', lowest: 'manager' },
+    ]
+  })
+  await notifyStaff(scope, notices)
 }
 
-/** Enqueues a notice for all users of at least this role who may see the store. */
-export async function notifyStaff(scope: NoticeScope, lowest: Role, notice: StaffNotice): Promise<void> {
+/** Enqueues notices for the users who may see their stores. Reads the browsers once for all notices. */
+export async function notifyStaff(scope: NoticeScope, notices: readonly StaffNotice[]): Promise<void> {
+  if (notices.length === 0) return
   const { db, tenant, nowMs } = scope
   const browsers = await browsersOf(db, tenant, nowMs)
-  const receivers = browsers.filter((user) => {
-    const stores = storesOf(user)
-    const mayRead = isRoleAtLeast(roleOf(user), lowest) && (stores === null || stores.includes(notice.storeId))
-    return mayRead && user.user_id !== notice.except
-  })
-  if (receivers.length === 0 || (await isQueueFull(db, tenant))) return
-  await enqueue(scope, notice, receivers.slice(0, RECEIVERS_LIMIT))
+  if (browsers.length === 0 || (await isQueueFull(db, tenant))) return
+  for (const notice of notices) {
+    const receivers = browsers.filter((user) => {
+      const stores = storesOf(user)
+      const mayRead = isRoleAtLeast(roleOf(user), notice.lowest) && (stores?.includes(notice.storeId) ?? true)
+      return mayRead && user.user_id !== notice.except
+    })
+    if (receivers.length > 0) await enqueue(scope, notice, receivers.slice(0, RECEIVERS_LIMIT))
+  }
 }
 
 /** Browsers with an active session of a user who may see this tenant. */

@@ -107,7 +107,7 @@ export const fetchOpenTasks = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Counts what waits for a person in a store.',
   description:
-    '`alarm`: gate alarms without a disposition (`disposeAlarm`). `ageCheck` and `spotCheck`: baskets that await `approveCheckout`. `alarmHelp`: calls to an alarm that nobody answered (`callHelpToAlarm`). `help`: other requests that nobody answered. `order`: click and collect orders that nobody accepted. `release`: releases with an unknown outcome or contradicting reports. `refund`: failed refunds, and refunded goods that left. `exception`: all other open exceptions.',
+    '`alarm`: gate alarms without a disposition (`disposeAlarm`). `ageCheck` and `spotCheck`: baskets that await `approveCheckout`. `alarmHelp`: calls to an alarm without an answer (`callHelpToAlarm`). `help`: other requests without an answer. `order`: click and collect orders that are not accepted yet. `release`: releases with an unknown outcome or contradicting reports. `refund`: failed refunds, and refunded goods that left. `exception`: all other open exceptions.',
   changes: false,
   request: z.strictObject({ storeId: Id }),
   response: z.strictObject({

@@ -1,14 +1,28 @@
 import type { Db } from '../persistence/database.ts'
 
-/** Names that people see instead of ids. */
+type Ids = readonly (string | null | undefined)[]
 
-/** Names of devices by id. A device without a name has the name of its gate. */
-export async function deviceNamesOf(
-  db: Db,
-  tenant: string,
-  deviceIds: readonly (string | null | undefined)[],
-): Promise<Map<string, string>> {
-  const ids = distinct(deviceIds)
+/** Names that people see instead of ids, by id. */
+export interface ShownNames {
+  /** A device without a name has the name of its gate. */
+  readonly devices: ReadonlyMap<string, string>
+  /** Operators and users of the account. */
+  readonly staff: ReadonlyMap<string, string>
+}
+
+/** Reads the names of these devices and members of staff. */
+export async function shownNames(db: Db, tenant: string, ids: { devices: Ids; staff: Ids }): Promise<ShownNames> {
+  return {
+    devices: await deviceNames(db, tenant, distinct(ids.devices)),
+    staff: await staffNames(db, tenant, distinct(ids.staff)),
+  }
+}
+
+function distinct(ids: Ids): string[] {
+  return [...new Set(ids.filter((id) => typeof id === 'string'))]
+}
+
+async function deviceNames(db: Db, tenant: string, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const rows = await db
     .selectFrom('device')
@@ -16,21 +30,10 @@ export async function deviceNamesOf(
     .where('tenant', '=', tenant)
     .where('device_id', 'in', ids)
     .execute()
-  return new Map(
-    rows.flatMap(({ device_id, name, gate_id }) => {
-      const shown = name ?? gate_id
-      return shown === null ? [] : [[device_id, shown] as const]
-    }),
-  )
+  return new Map(rows.flatMap(({ device_id, name, gate_id }) => named(device_id, name ?? gate_id)))
 }
 
-/** Names of operators and users of the account, by id. */
-export async function staffNamesOf(
-  db: Db,
-  tenant: string,
-  staffIds: readonly (string | null | undefined)[],
-): Promise<Map<string, string>> {
-  const ids = distinct(staffIds)
+async function staffNames(db: Db, tenant: string, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const operators = await db
     .selectFrom('operator')
@@ -50,6 +53,6 @@ export async function staffNamesOf(
   ])
 }
 
-function distinct(ids: readonly (string | null | undefined)[]): string[] {
-  return [...new Set(ids.filter((id) => typeof id === 'string'))]
+function named(id: string, name: string | null): [string, string][] {
+  return name === null ? [] : [[id, name]]
 }

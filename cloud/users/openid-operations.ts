@@ -41,7 +41,7 @@ export const beginOpenIdSignIn = operation({
     again: z
       .boolean()
       .optional()
-      .describe('True: the provider asks who signs in, also if somebody is signed in there.'),
+      .describe('True: the provider asks who signs in, although the browser has a session there.'),
   }),
   response: z.strictObject({ ...Success, url: z.string(), flow: z.string(), expiresAt: z.string() }),
   example: {},
@@ -127,7 +127,7 @@ async function userOf({ db, nowMs, services }: Call, identity: Identity): Promis
   const user = refusal === undefined ? await findUserToLink(db, email, nowMs) : undefined
   if (!user) {
     const reason = refusal ?? 'user_not_invited'
-    services.log.warn({ issuer, subject, reason }, 'somebody without access signed in at the provider')
+    services.log.warn({ issuer, subject, reason }, 'a person without access signed in at the provider')
     throw new Failure('permission-denied', notInvited(reason, email), { reason, email })
   }
   await linkIdentity(db, identity, user.user_id, nowMs)

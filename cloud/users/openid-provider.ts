@@ -14,6 +14,8 @@ const KEPT_MS = 3_600_000
 const ANSWER_WITHIN_MS = 8_000
 /** Maximum size of an answer, bytes. */
 const ANSWER_LIMIT = 256 * 1024
+/** Maximum length of an address (RFC 5321 §4.5.3.1). The cloud ignores longer ones. */
+const EMAIL_LENGTH = 254
 /** Values of `amr` that name a second factor (RFC 8176). */
 const SECOND_FACTORS: ReadonlySet<string> = new Set(['mfa', 'otp', 'hwk', 'swk', 'sc', 'fpt', 'face', 'pop'])
 /** Errors of the provider that mean wrong settings of this cloud (RFC 6749 §5.2). */
@@ -115,13 +117,13 @@ class OpenIdProvider implements IdentityProvider {
   }
 
   /**
-   * The address, and whether it may sign in. Some providers, such as Entra ID, do not say whether they verified it. Then it counts
-   * only if its domain is listed, because the organization gives out the addresses of its domains.
+   * The address, and whether it may sign in. Some providers, such as Entra ID, do not say whether they verified it. Then
+   * it counts only if its domain is listed, because the organization gives out the addresses of its domains.
    */
   #emailOf(claim: unknown, isVerified: unknown): Pick<Identity, 'email' | 'refusal'> {
-    if (typeof claim !== 'string') return { email: undefined, refusal: 'email_missing' }
+    if (typeof claim !== 'string' || claim.length > EMAIL_LENGTH) return { email: undefined, refusal: 'email_missing' }
     const { domains } = this.#config
-    const email = claim.toLowerCase().slice(0, 254)
+    const email = claim.toLowerCase()
     const isListed = domains.includes(email.split('@').at(-1) ?? '')
     if (domains.length > 0 && !isListed) return { email, refusal: 'email_domain_not_listed' }
     const mayCount = isVerified === true || (isVerified === undefined && isListed)

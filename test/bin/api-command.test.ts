@@ -93,6 +93,8 @@ describe('arguments of untag api', () => {
     expect(faults('--prices.__proto__.value', '1')).toEqual(['there is no field --prices.__proto__.value'])
     expect(faults('--lines.9999.ean', '1')).toHaveLength(1)
     expect(() => requestOfArguments([], schema, components)).toThrow('--name is needed')
+    // A wrong field is not missing as well.
+    expect(() => requestOfArguments(['--name'], schema, components)).toThrow(/^--name needs a value$/)
   })
 })
 

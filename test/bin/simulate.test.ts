@@ -1,11 +1,14 @@
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 import { readTrace } from '../../device-drivers/protocols/trace.ts'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { forEver } from '../device-drivers/workbench.ts'
 import { realBench, type RealBench } from '../device-drivers/real-io.ts'
 import type { Json } from '../support/cloud.ts'
+import { ensureBuilt, ROOT } from '../support/built.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 import { until } from '../support/receiver.ts'
@@ -31,7 +34,35 @@ function benchOf(...options: Parameters<typeof realBench>): RealBench {
   return bench
 }
 
+const hasTerminal = process.platform === 'linux' && existsSync('/usr/bin/script')
+
 describe('untag simulate', () => {
+  // A shell on a terminal of its own starts it with `&`. The kernel stops background processes that read the terminal.
+  it.skipIf(!hasTerminal)(
+    `works in the background of a terminal${hasTerminal ? '' : ' (skipped: needs Linux and the program script)'}`,
+    async () => {
+      ensureBuilt()
+      mkdirSync(folder, { recursive: true })
+      const out = join(folder, 'board.out')
+      const file = join(folder, 'terminal.sh')
+      writeFileSync(
+        file,
+        `set -m
+        '${process.execPath}' '${join(ROOT, 'bin/untag.js')}' simulate relay-board > '${out}' &
+        until grep -q '^ready ' '${out}'; do sleep 0.1; done
+        env kill -TERM $!
+        wait $!
+        echo "ended with $?"`,
+      )
+      const terminal = promisify(execFile)('script', ['-qec', `bash ${file}`, '/dev/null'], { timeout: 30_000 })
+      // Input waits on the terminal, so a process that reads it would be stopped.
+      terminal.child.stdin?.end('input 0 on\n')
+      const { stdout } = await terminal
+      expect(stdout).toContain('ended with 0')
+    },
+    40_000,
+  )
+
   it('nfc: simulates a reader with tags from stdin, and an agent switches the EAS bit off', async () => {
     const socket = join(temporaryFolder('nfc'), 'pcscd.sock')
     const nfc = await start(['simulate', 'nfc', '--socket', socket], 'pipe')

@@ -70,7 +70,7 @@ export async function storeFetchReport(db: Db, agent: AgentRow, report: FetchRep
   const ageMs = stored ? nowMs - Date.parse(stored.observedAt) : Infinity
   // If the agent's clock is fast, the stored time may be in the future. A stored time in the future must not delay the
   // write.
-  // Whoever upgrades an agent looks at its release at once.
+  // A person who upgrades an agent looks at its release at once.
   const isUpgraded = stored?.release !== release
   if (!isUpgraded && ageMs >= 0 && ageMs < (isSame ? SAME_MS : CHANGED_MS)) return
   await write(db, agent.agent_id, {

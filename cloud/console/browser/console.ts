@@ -37,8 +37,9 @@ document.addEventListener('click', ({ target }) => {
   const button = target instanceof Element ? target.closest<HTMLElement>('[data-copy]') : null
   if (!button) return
   const { copy = '', done = '' } = button.dataset
-  // Without HTTPS there is no clipboard: the person selects the text.
-  void navigator.clipboard?.writeText(copy).then(() => (button.textContent = done))
+  // Without HTTPS there is no clipboard, and the user may forbid it: the text beside the button can be selected.
+  const copied = () => (button.textContent = done)
+  void navigator.clipboard?.writeText(copy).then(copied, () => undefined)
 })
 
 // After a rejected form, the cursor is in the first wrong field.

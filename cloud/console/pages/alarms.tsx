@@ -189,7 +189,7 @@ function NoticeSwitch({ at, notices }: { at: ViewContext; notices: AlarmsView['n
 
 function Open({ at, open, acknowledged, isWatched }: { at: ViewContext } & AlarmsView) {
   const t = at.texts.alarms
-  // One order for both, so that a card stays in its place when somebody takes care of its alarm.
+  // One order for both, so that an acknowledged alarm stays in its place.
   const alarms = [...open.alarms, ...acknowledged.alarms].toSorted(
     (a, b) => Date.parse(b.occurredAt) - Date.parse(a.occurredAt),
   )

@@ -131,9 +131,14 @@ function SecondFactor({ at }: { at: View }) {
       <>
         <p>{t.factorAgain}</p>
         <CodeForm at={at} action="confirm" label={t.factorConfirm} />
-        <ActionButton at={at} action="begin">
-          {t.factorBegin}
-        </ActionButton>
+        <div class="row">
+          <ActionButton at={at} action="begin">
+            {t.factorRestart}
+          </ActionButton>
+          <a class="button quiet" href={at.path}>
+            {t.stop}
+          </a>
+        </div>
       </>
     )
   if (at.data.profile.hasAuthenticatorApp)
@@ -157,7 +162,7 @@ function FactorState({ at }: { at: View }) {
   const { hasAuthenticatorApp } = at.data.profile
   const hasPasskey = at.data.passkeys.passkeys.length > 0
   const isOn = hasAuthenticatorApp || hasPasskey
-  return <Badge tone={isOn ? 'ok' : 'warn'}>{isOn ? at.texts.alarms.soundOn : at.texts.alarms.soundOff}</Badge>
+  return <Badge tone={isOn ? 'ok' : 'warn'}>{isOn ? at.texts.frame.on : at.texts.frame.off}</Badge>
 }
 
 function AppSetUp({ at, made: { uri, secret } }: { at: ViewContext; made: Begun }) {

@@ -24,7 +24,8 @@ export const accountTexts = bilingual({
     key: 'Key',
     code: 'Six digits of the app',
     stop: 'Stop',
-    factorAgain: 'The app has the key already. Enter the next code that it shows, or start again.',
+    factorAgain: 'If the app has the key, enter its next code. Otherwise start again: that makes a new key.',
+    factorRestart: 'Start again',
     factorConfirm: 'Confirm',
     factorDone: 'The authenticator app is set up',
     recovery:
@@ -91,7 +92,9 @@ export const accountTexts = bilingual({
     key: 'Schlüssel',
     code: 'Sechs Ziffern der App',
     stop: 'Abbrechen',
-    factorAgain: 'Die App hat den Schlüssel schon. Geben Sie den nächsten Code ein, oder beginnen Sie von vorn.',
+    factorAgain:
+      'Hat die App den Schlüssel, geben Sie ihren nächsten Code ein. Sonst beginnen Sie von vorn, mit einem neuen Schlüssel.',
+    factorRestart: 'Von vorn beginnen',
     factorConfirm: 'Bestätigen',
     factorDone: 'Die Authenticator-App ist eingerichtet',
     recovery:

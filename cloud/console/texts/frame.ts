@@ -44,6 +44,8 @@ export const frameTexts = bilingual({
     state: 'State',
     done: 'Done',
     waiting: 'waiting',
+    on: 'on',
+    off: 'off',
   },
   de: {
     languageName: 'Deutsch',
@@ -87,5 +89,7 @@ export const frameTexts = bilingual({
     state: 'Zustand',
     done: 'Erledigt',
     waiting: 'wartend',
+    on: 'an',
+    off: 'aus',
   },
 })

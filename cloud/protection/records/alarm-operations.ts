@@ -8,7 +8,7 @@ import { operation, type Call } from '../../operations/operation.ts'
 import { invalidCursor } from '../../operations/paging.ts'
 import type { AlarmDispositionRow, ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
 import { ownStore } from '../../stores/own-store.ts'
-import { deviceNamesOf, staffNamesOf } from '../../stores/shown-names.ts'
+import { shownNames } from '../../stores/shown-names.ts'
 import { Total } from '../../stores/store-scope.ts'
 import { itemOfAlarm, productOfAlarm, receiptOfAlarm, type AlarmProduct, type FittingReceipt } from './alarm-goods.ts'
 import { dispositionsOf } from './alarm-queries.ts'
@@ -121,16 +121,10 @@ async function describeAlarms(
   const events = await eventsOf(db, tenant, eventIds)
   const dispositions = await dispositionsOf(db, tenant, eventIds)
   const exceptions = await exceptionsOf(db, storeId, eventIds)
-  const devices = await deviceNamesOf(
-    db,
-    tenant,
-    [...events.values()].map(({ deviceId }) => deviceId),
-  )
-  const names = await staffNamesOf(
-    db,
-    tenant,
-    eventIds.map((id) => dispositions.get(id)?.operator_id ?? exceptions.get(id)?.acknowledged_by),
-  )
+  const { devices, staff } = await shownNames(db, tenant, {
+    devices: [...events.values()].map(({ deviceId }) => deviceId),
+    staff: eventIds.map((id) => dispositions.get(id)?.operator_id ?? exceptions.get(id)?.acknowledged_by),
+  })
   const calls = await openCallsOf(db, storeId, eventIds)
   const alarms: Alarm[] = []
   for (const eventId of eventIds) {
@@ -146,7 +140,7 @@ async function describeAlarms(
       ...(await goodsOf(db, tenant, storeId, event)),
       ...handlingOf(exception, disposition),
       ...definedFields({
-        handledByName: by === undefined ? null : (names.get(by) ?? null),
+        handledByName: by === undefined ? null : (staff.get(by) ?? null),
         helpRequestId: calls.get(eventId) ?? null,
       }),
     })

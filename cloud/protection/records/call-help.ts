@@ -38,14 +38,8 @@ export const callHelpToAlarm = operation({
       { tenant, storeId, deviceId, eventId, requestedBy },
     )
     if (isNew) {
-      const notice = {
-        id: row.request_id,
-        reason: HELP_AT_ALARM,
-        storeId,
-        page: 'help',
-        except: requestedBy,
-      } as const
-      await notifyStaff({ db, tenant, nowMs }, 'associate', notice)
+      const about = { id: row.request_id, reason: HELP_AT_ALARM, storeId, except: requestedBy }
+      await notifyStaff({ db, tenant, nowMs }, [{ ...about, page: 'help', lowest: 'associate' }])
       call.afterCommit(call.services.push.wake)
     }
     call.changed(row.request_id)

@@ -6,7 +6,7 @@ import { operation, type Call } from '../../operations/operation.ts'
 import { cursorField } from '../../operations/paging.ts'
 import type { ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'
-import { deviceNamesOf, staffNamesOf } from '../../stores/shown-names.ts'
+import { shownNames } from '../../stores/shown-names.ts'
 import { ALL_STORES, ownScopes, pageOfScopes, Total } from '../../stores/store-scope.ts'
 import { listExceptions } from './exception-list.ts'
 import { findException, writeAcknowledged } from './exceptions.ts'
@@ -59,17 +59,10 @@ function describe(row: ProtectionExceptionRow): z.infer<typeof Exception> {
 
 /** Exceptions with the names of devices and staff. */
 async function describeAll({ db, caller }: Call, rows: readonly ProtectionExceptionRow[]) {
-  const { tenant } = knownCaller(caller)
-  const devices = await deviceNamesOf(
-    db,
-    tenant,
-    rows.map((row) => row.device_id),
-  )
-  const staff = await staffNamesOf(
-    db,
-    tenant,
-    rows.map((row) => row.acknowledged_by),
-  )
+  const { devices, staff } = await shownNames(db, knownCaller(caller).tenant, {
+    devices: rows.map((row) => row.device_id),
+    staff: rows.map((row) => row.acknowledged_by),
+  })
   return rows.map((row) => ({
     ...describe(row),
     ...definedFields({

@@ -1,5 +1,6 @@
 import { connectAsync, type MqttClient } from 'mqtt'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { markAllOffline, storeFetchReport } from '../../../cloud/agents/documents/agent-state.ts'
 import { startBroker, type Broker } from '../../../cloud/messaging/embedded-broker.ts'
 import { agentTopic } from '../../../policy/mqtt-topics.ts'
 import type { Json } from '../../support/cloud.ts'
@@ -50,6 +51,27 @@ onEveryDatabase('lastSeenAt', (kind) => {
     await eventually(async () => expect(await listedTime()).toBeGreaterThan(before))
     expect(await listedTime()).toBeLessThanOrEqual(platform.clock.wall())
   }
+
+  it('is offline after a kill of the broker, and shows a new release at once', async () => {
+    const { database } = shop.cloud.db
+    const own = async () =>
+      (await shop.ok('fetchAgents', {})).agents.find((a: Json) => a.agentId === agent.agentId) as Json
+    const row = () =>
+      database.reads.selectFrom('agent').selectAll().where('agent_id', '=', agent.agentId).executeTakeFirstOrThrow()
+    await database.write((db) =>
+      db.updateTable('agent').set({ online: 1 }).where('agent_id', '=', agent.agentId).execute(),
+    )
+    expect((await own())['online']).toBe(true)
+    await database.write(markAllOffline)
+    expect((await own())['online']).toBe(false)
+
+    const report = { policyVersion: 1, ledgerSeq: undefined }
+    for (const release of ['0.1.0', '0.2.0']) {
+      const before = await row()
+      await database.write((db) => storeFetchReport(db, before, { ...report, release }, platform.clock.wall()))
+      expect((await own())['release']).toBe(release)
+    }
+  })
 
   it('changes with a login and every HTTP request, and is stored by one later write', async () => {
     await expectNewTime(() => agent.login())

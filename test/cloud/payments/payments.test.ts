@@ -131,6 +131,23 @@ onEveryDatabase('payments', (kind) => {
     await store.wait('the refund', () => refundsOf(made).length === 1)
   })
 
+  it('refuses a session id that the provider gave before, so that no notification counts twice', async () => {
+    const { transactionId } = await store.start()
+    const session = await store.sessionOf(transactionId)
+    const next = `cs_${Number(session.slice(3)) + 1}`
+    await store.cloud.db.database.write((db) =>
+      db.updateTable('payment').set({ provider_ref: next }).where('provider_ref', '=', session).execute(),
+    )
+    const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
+    const items = [{ ean: PRODUCT.ean, quantity: 1 }]
+    expect(await store.call('startCheckout', { sessionId, items })).toMatchObject({
+      status: 503,
+      body: { reason: 'psp_unavailable' },
+    })
+    expect([...store.psp.sessions.keys()]).toContain(next)
+    expect(await store.statusOf(transactionId)).toBe('PENDING_PAYMENT')
+  })
+
   it('ends an opening that crashed', async () => {
     const { transactionId } = await store.start()
     await store.cloud.db.database.write(async (db) => {

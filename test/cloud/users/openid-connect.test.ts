@@ -181,6 +181,14 @@ onEveryDatabase('sign-in with OpenID Connect', (kind) => {
     expect(await join('jana@other.example', true)).toBe(403)
     expect(await join('jana@hafenkante.example', undefined)).toBe(303)
     expect(await join('jens@hafenkante.example', false)).toBe(403)
+    // The rule also holds for people who have signed in before.
+    idp.state.person = { sub: 'jana@hafenkante.example', email: 'jana@other.example', email_verified: true }
+    const moved = await signInWith(strict)
+    expect([moved.status, moved.text]).toEqual([403, expect.stringContaining('jana@other.example')])
+    // The beginning of an address that is too long is not the address.
+    const email = `${'j'.repeat(300)}@hafenkante.example`
+    idp.state.person = { sub: 'long', email, email_verified: true }
+    expect((await signInWith(strict)).text).toContain('does not tell your e-mail address')
   })
 
   it('is off without settings', async () => {
