@@ -11,6 +11,7 @@ const FIGURES: Readonly<Record<string, () => Promise<Figure>>> = {
   memory: async () => (await import('./catalogue/memory.ts')).memory,
   'catalogue-size': async () => (await import('./catalogue/catalogue-size.ts')).catalogueSize,
   'product-import': async () => (await import('./catalogue/product-import.ts')).productImport,
+  'hostile-uploads': async () => (await import('./catalogue/hostile-uploads.ts')).hostileUploads,
   'checkout-journey': async () => (await import('./retail/checkout-journey.ts')).checkoutJourney,
   'webhook-fan-out': async () => (await import('./retail/webhook-fan-out.ts')).webhookFanOut,
   'analytics-read': async () => (await import('./retail/analytics-read.ts')).analyticsRead,

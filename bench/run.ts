@@ -8,7 +8,7 @@ import { FIGURE_NAMES } from './figures.ts'
 import { describeMachine } from './machine.ts'
 import { runFigures, type Outcome, type Report } from './run-figures.ts'
 import { SCALE_FIGURES } from './scale/scale-rows.ts'
-import { SCALE_RESULTS, scaleTable, writeScale } from './scale/scale-table.ts'
+import { scaleTable, writeScale } from './scale/scale-table.ts'
 
 const HELP = `Measures untag, and minimal programs that do the same work, in one run on one machine.
 
@@ -20,7 +20,7 @@ const HELP = `Measures untag, and minimal programs that do the same work, in one
   --vendure      also measures Vendure for the catalogue figures; the first run installs it into var/peers/vendure (about 170 MB, some minutes)
   --scale        the table of aims past one machine, from quick runs of ${SCALE_FIGURES.join(', ')}
   --million      with --scale: measures the search with 1,000,000 products too (about 15 minutes and 2 GB more)
-  --write        with --scale: stores the results in ${SCALE_RESULTS} and the table in docs/performance.md
+  --write        with --scale: stores the table in docs/performance.md
   --json FILE    writes the results and a description of the machine; rewritten after every figure
   --folder DIR   folder for the databases, on the disk to measure (default var/bench)
   FIGURE         ${FIGURE_NAMES.join(', ')}; default: all

@@ -107,6 +107,7 @@ async function insertPurchases(
         status: 'SUCCESS',
         currency: 'EUR',
         total_cent: product.price_cent,
+        value_cent: product.price_cent,
         security_tag_mode: store.security_tag_mode,
         security_tag_status: 'pending',
         price_origin: 'server',

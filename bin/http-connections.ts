@@ -9,12 +9,16 @@ import type { HttpLimits } from './connection-limits.ts'
 /** Maximum wait for the first request, ms. Node.js times out slow requests, but not connections that send nothing. */
 const FIRST_REQUEST_MS = 15_000
 
+/** Maximum time in which a client reads nothing of a response, ms. */
+const STALLED_MS = 30_000
+
 /**
- *   connect ─▶ waiting ─▶ request complete ─▶ response sent ─▶ waiting …
+ *   connect ─▶ waiting ─▶ request complete ─▶ response ready ─▶ waiting …
  *                 └─ over the limit: cut the oldest waiting connection of the address that has most
  *
- * Cuts only waiting connections, never a connection with a complete request. With TLS, a connection also waits during its
- * handshake. When the server closes, call `stop` of the returned object.
+ * Cuts only waiting connections, never a connection whose response is not ready. So a client that does not read its
+ * response waits, too. A streamed response is cut if the client reads nothing for a while. With TLS, a connection also
+ * waits during its handshake. When the server closes, call `stop` of the returned object.
  */
 export function limitConnections(
   server: Server,
@@ -64,12 +68,18 @@ export function limitConnections(
     })
     wait(socket)
   })
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  // First, because the app may respond at once.
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
     silent.get(socket)?.()
     if (hasBody(request)) request.once('end', () => leave(socket))
     else leave(socket)
+    response.once('prefinish', () => wait(socket))
     response.once('close', () => wait(socket))
+  })
+  server.setTimeout(STALLED_MS, (socket: Socket) => {
+    if (socket.writableLength > 0) cut(socket, 'the client does not read the response')
+    else socket.setTimeout(STALLED_MS)
   })
   return { stop: log.stop, cutHandshakes }
 }

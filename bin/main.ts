@@ -1,10 +1,15 @@
+import cluster from 'node:cluster'
 import { createRequire } from 'node:module'
 import { COMMANDS, type Command } from './command-table.ts'
 import { describeOptions, listOptions, WrongUsage } from './options.ts'
 import { spellingHint } from '../policy/spelling-hint.ts'
-import { chooseOutput, printFailure, writesJson } from './output.ts'
+import { chooseOutput, printFailure, printNote, writesJson } from './output.ts'
 
-const { version: VERSION } = createRequire(import.meta.url)('untag/package.json') as { version: string }
+const { version: VERSION, testedNode: TESTED_NODE } = createRequire(import.meta.url)('untag/package.json') as {
+  version: string
+  /** Major versions of Node.js with which `.ci/full` runs the tests. */
+  testedNode: readonly number[]
+}
 
 const NAMES = COMMANDS.map((c) => c.words.join(' '))
 const SHOWS_OPTIONS = 'untag COMMAND --help shows the options of a command.'
@@ -54,6 +59,14 @@ function showHelp(text: string, commands: readonly Command[]): void {
   process.stdout.write(writesJson() ? `${JSON.stringify({ commands: listed })}\n` : text)
 }
 
+/** Notes that this version of Node.js was not tested. Workers leave this to the process that starts them. */
+function noteUntestedNode(): void {
+  const { node } = process.versions
+  if (cluster.isWorker || TESTED_NODE.includes(Number.parseInt(node, 10))) return
+  const tested = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(TESTED_NODE.map(String))
+  printNote(`untag was not tested with Node.js ${node}: if something fails, use ${tested}`)
+}
+
 /** Runs a command line. Returns the exit code: 0 done, 1 failed, 2 wrong usage; undefined while a server runs. */
 export async function main(args: readonly string[]): Promise<number | undefined> {
   chooseOutput(args, process.env)
@@ -67,6 +80,7 @@ export async function main(args: readonly string[]): Promise<number | undefined>
   }
   const found = find(args)
   if (!found) return showUnknown(args)
+  noteUntestedNode()
   const rest = args.slice(found.words.length)
   try {
     if (rest.includes('--help')) {

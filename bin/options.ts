@@ -122,7 +122,9 @@ export function url(common: Common, protocols: readonly string[]): Option<string
       const parsed = URL.canParse(value) ? new URL(value) : undefined
       return parsed && protocols.includes(parsed.protocol)
         ? { value: value.replace(/\/+$/, '') }
-        : { fault: `must be an address beginning with ${protocols.map((p) => `${p}//`).join(' or ')}` }
+        : {
+            fault: `must be an address beginning with ${protocols.map((p) => (p === 'mailto:' ? p : `${p}//`)).join(' or ')}`,
+          }
     },
   }
 }

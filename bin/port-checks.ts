@@ -1,4 +1,6 @@
 import { createServer } from 'node:net'
+import { z } from 'zod'
+import { Readiness } from '../edge-agent/http/response-schemas.ts'
 import { fetchFromThisMachine } from './tls/private-ca.ts'
 import { PROGRAM_HEADER, readProgramHeader, type RunningProgram } from '../policy/program-header.ts'
 
@@ -38,14 +40,18 @@ async function finding(port: number, flag: string, user: string | undefined): Pr
   return { port, state: 'note', detail: `taken by a program that is not recognised; choose another with ${flag}` }
 }
 
-/** True if an agent on this port has an active emergency input. */
-export async function hasEmergency(port: number = DEFAULT_PORTS.agent): Promise<boolean> {
-  if ((await programAt(port))?.program !== 'agent') return false
+/** Devices of an agent of another release may have another form; its emergency still counts. */
+const AgentReadiness = z.object({ emergency: z.boolean(), devices: Readiness.shape.devices.catch([]) })
+
+/** What an agent on this port reports about its emergency inputs and devices. Undefined if no agent responds. */
+export async function agentReadiness(
+  port: number = DEFAULT_PORTS.agent,
+): Promise<z.infer<typeof AgentReadiness> | undefined> {
+  if ((await programAt(port))?.program !== 'agent') return undefined
   try {
-    const body: unknown = await (await answerOf(port, '/readyz')).json()
-    return typeof body === 'object' && body !== null && 'emergency' in body && body.emergency === true
+    return AgentReadiness.parse(await (await answerOf(port, '/readyz')).json())
   } catch {
-    return false
+    return undefined
   }
 }
 

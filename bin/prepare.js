@@ -92,7 +92,7 @@ async function install() {
     statSync(at('node_modules', '.package-lock.json')).mtimeMs >= statSync(at('package-lock.json')).mtimeMs
   if (!isNewer) {
     const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error']
-    await run('installing packages', npm, args, { progress: packagesInstalled })
+    await run('installing packages', npm, args, { progress: packagesInstalled, env: compilerEnvironment() })
   }
   writeFileSync(file, lock)
 }
@@ -141,6 +141,29 @@ async function build() {
   writeFileSync(file, current)
 }
 
+/**
+ * Environment in which better-sqlite3 compiles a native part that never aborts (bin/native-sqlite.ts). Not on Windows:
+ * its compiler has no `-include`, and its prebuilt binaries are not affected.
+ */
+function compilerEnvironment() {
+  if (process.platform === 'win32') return process.env
+  const { CXXFLAGS = '', CPLUS_INCLUDE_PATH } = process.env
+  return {
+    ...process.env,
+    // The name only, because the path may contain spaces.
+    CXXFLAGS: `${CXXFLAGS} -include object-wrap.h`.trim(),
+    CPLUS_INCLUDE_PATH: [at('bin', 'native'), CPLUS_INCLUDE_PATH].filter(Boolean).join(':'),
+  }
+}
+
+/** Compiles the native part of better-sqlite3 in `folder` with the headers of this Node.js. */
+async function compileSqlite(folder, why) {
+  await run(why, npm, ['run', '--silent', 'build-release'], {
+    cwd: join(folder, 'node_modules', 'better-sqlite3'),
+    env: compilerEnvironment(),
+  })
+}
+
 /** Makes the native part of SQLite fit this Node.js, and replaces one that may abort (bin/native-sqlite.ts). */
 async function fitSqlite() {
   const addon = at('node_modules', 'better-sqlite3', 'build', 'Release', 'better_sqlite3.node')
@@ -150,28 +173,30 @@ async function fitSqlite() {
   const loads =
     spawnSync(process.execPath, ['-e', `new (require('better-sqlite3'))(':memory:')`], { cwd: root, stdio: 'ignore' })
       .status === 0
-  if (!loads) {
-    await run('fitting SQLite to this Node.js', npm, ['rebuild', 'better-sqlite3', '--loglevel=error'])
-  }
+  const env = compilerEnvironment()
+  if (!loads)
+    await run('fitting SQLite to this Node.js', npm, ['rebuild', 'better-sqlite3', '--loglevel=error'], { env })
   const { mayAbort } = await import(pathToFileURL(at('dist', 'bin', 'native-sqlite.js')).href)
-  // Not on Windows: its compiler has no `-include`, and its prebuilt binaries are not affected.
-  if (process.platform !== 'win32' && mayAbort(readFileSync(addon))) {
-    // Relative to the working directory of the compiler, because an absolute path may contain spaces.
-    const CXXFLAGS = `${process.env.CXXFLAGS ?? ''} -include ../../../bin/native/object-wrap.h`.trim()
-    const why = 'building SQLite again, as the headers of this Node.js make it abort'
-    await run(why, npm, ['run', '--silent', 'build-release'], {
-      cwd: at('node_modules', 'better-sqlite3'),
-      env: { ...process.env, CXXFLAGS },
-    })
-  }
+  if (process.platform !== 'win32' && mayAbort(readFileSync(addon)))
+    await compileSqlite(root, 'building SQLite again, as the headers of this Node.js make it abort')
   writeFileSync(file, fits())
 }
 
+/** Folder whose better-sqlite3 is compiled, without a build of the checkout (packaging/stage). */
+const other = process.argv[2] === '--compile-sqlite' ? process.argv[3] : undefined
 try {
-  if (!process.argv.includes('--build-only')) await install()
-  if (!process.argv.includes('--install-only')) {
-    await build()
-    await fitSqlite()
+  if (other !== undefined) await compileSqlite(other, `compiling SQLite for Node.js ${process.versions.node}`)
+  else {
+    if (!process.argv.includes('--build-only')) await install()
+    if (!process.argv.includes('--install-only')) {
+      // The compiler of the build uses one core only.
+      const checked = process.argv.includes('--check')
+        ? run('checking types, rules and format', npm, ['run', '--silent', 'check'])
+        : undefined
+      const results = await Promise.allSettled([build(), checked])
+      for (const result of results) if (result.status === 'rejected') throw result.reason
+      await fitSqlite()
+    }
   }
 } catch (error) {
   if (!(error instanceof CommandFailed)) throw error

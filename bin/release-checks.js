@@ -22,12 +22,23 @@ export function schemaHash(base = root) {
   return hash.digest('hex')
 }
 
+/** Files that name images of other projects. */
+const IMAGE_FILES = ['Dockerfile', 'compose.yaml', 'compose.edge.yaml']
+
+/** Images that the files name by tag only. A tag may point to other bytes tomorrow. */
+export function unpinnedImages(base = root) {
+  return IMAGE_FILES.flatMap((file) => {
+    const images = readFileSync(join(base, file), 'utf8').match(/\bdocker\.io\/\S+/g) ?? []
+    return images.filter((image) => !/@sha256:[0-9a-f]{64}$/.test(image)).map((image) => `${file}: ${image}`)
+  })
+}
+
 /**
  * Why the checkout cannot be released as `version`; empty if it can. `status` is the output of `git status
- * --porcelain`, `today` the date as YYYY-MM-DD.
+ * --porcelain`, `today` the date as YYYY-MM-DD, `unpinned` the result of `unpinnedImages`.
  */
-export function releaseFaults({ version, changelog, status, fixture, schema, today }) {
-  const faults = []
+export function releaseFaults({ version, changelog, status, fixture, schema, today, unpinned }) {
+  const faults = unpinned.map((image) => `${image} has no digest: run packaging/pin-images, and commit it`)
   const changed = status.split('\n').filter((line) => line.trim() !== '')
   if (changed.length > 0) faults.push(`git: ${changed.length} changed files: commit or remove them first`)
   const [, date] =

@@ -8,7 +8,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { fixtureHash, releaseFaults, schemaHash } from './release-checks.js'
+import { fixtureHash, releaseFaults, schemaHash, unpinnedImages } from './release-checks.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** `--trial`: reports the faults of the checkout, and builds the last commit anyway. */
@@ -66,6 +66,7 @@ try {
     status: output('git', ['status', '--porcelain']),
     fixture: fixtureHash(version),
     schema: schemaHash(),
+    unpinned: unpinnedImages(),
     today: new Date().toISOString().slice(0, 10),
   })
   if (faults.length > 0) process.stderr.write(`${faults.map((fault) => `  ${fault}`).join('\n')}\n`)

@@ -1,13 +1,13 @@
 import { closeSync, constants, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { RuntimeFiles } from '../edge-agent/ledger/file/watermark.ts'
+import type { SmallFiles } from '../edge-agent/ledger/file/watermark.ts'
 
 const WRITABLE_BY_OTHERS = 0o022
 const { O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants
 
-/** Files that last until the next reboot, in `folder`. Default: the runtime folder of this user. */
-export function runtimeFiles(folder: string = defaultFolder()): RuntimeFiles {
+/** Small files in `folder`. Default: the runtime folder of this user, which the next reboot empties. */
+export function runtimeFiles(folder: string = defaultFolder()): SmallFiles {
   let isOwn = false
 
   /** Creates and checks the folder once. Later calls need no check, because only this user may write to the folder. */

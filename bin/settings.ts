@@ -209,6 +209,14 @@ export const CLOUD_OPTIONS = {
     'http:',
     'https:',
   ]),
+  securityContact: url(
+    {
+      flag: 'security-contact',
+      env: 'UNTAG_SECURITY_CONTACT',
+      help: 'Contact for security reports, such as mailto:security@shop.example. Makes /.well-known/security.txt',
+    },
+    ['mailto:', 'https:'],
+  ),
   publicMqttUrl: url(
     { flag: 'public-mqtt-url', env: 'UNTAG_PUBLIC_MQTT_URL', help: 'Address of the MQTT broker for agents' },
     ['mqtt:', 'mqtts:'],
@@ -835,6 +843,26 @@ export const SIMULATORS = [
 ] as const
 export type SimulatorName = (typeof SIMULATORS)[number]
 
+/** Peculiarities of real devices that `untag simulate` models, with the devices that have them. */
+export const QUIRKS = {
+  none: SIMULATORS,
+  echo: ['relay-board', 'osdp', 'uhf-m100'],
+  slow: ['relay-board', 'osdp', 'uhf-m100'],
+  'silent-01': ['relay-board'],
+  'repeats-unknown': ['relay-board'],
+  'reversed-bytes': ['relay-board'],
+  'other-unit': ['relay-board'],
+  'wrong-flag': ['osdp'],
+  'select-mode': ['uhf-m100'],
+  'foreign-access-spec': ['gate'],
+  'other-channel': ['gate'],
+  'never-starts': ['gate', 'impinj-iot', 'zebra-iotc'],
+  'slow-start': ['impinj-iot'],
+  'no-stream-settings': ['impinj-iot'],
+  'needs-content-length': ['impinj-iot'],
+} as const satisfies Record<string, readonly SimulatorName[]>
+export type Quirk = keyof typeof QUIRKS
+
 export const SIMULATE_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_SIMULATOR_PORT', help: 'TCP port. 0 chooses a free port' }, 0),
   host,
@@ -842,6 +870,15 @@ export const SIMULATE_OPTIONS = {
     { flag: 'framing', env: 'UNTAG_SIMULATOR_FRAMING', help: 'relay-board: Modbus framing on the wire' },
     ['tcp', 'rtu'],
     'tcp',
+  ),
+  quirk: choice(
+    {
+      flag: 'quirk',
+      env: 'UNTAG_SIMULATOR_QUIRK',
+      help: 'peculiarity of real devices; the page of each device lists them',
+    },
+    Object.keys(QUIRKS) as Quirk[],
+    'none',
   ),
   lockOutput: wholeNumber(
     { flag: 'lock-output', env: 'UNTAG_SIMULATOR_LOCK_OUTPUT', help: 'relay-board: output that drives the lock' },
@@ -887,6 +924,33 @@ export const SIMULATE_OPTIONS = {
     ['keonn', 'impinj'],
     'keonn',
   ),
+  answerDelay: wholeNumber(
+    {
+      flag: 'answer-delay',
+      env: 'UNTAG_SIMULATOR_ANSWER_DELAY',
+      help: 'gate, impinj-iot, zebra-iotc: time before each answer, ms',
+    },
+    'MS',
+    0,
+    0,
+    30_000,
+  ),
+  tagTtl: wholeNumber(
+    {
+      flag: 'tag-ttl',
+      env: 'UNTAG_SIMULATOR_TAG_TTL',
+      help: 'http-ingest: time after a read in which further reads of the tag are dropped, ms',
+    },
+    'MS',
+    0,
+    0,
+    600_000,
+  ),
+  vendorDefaults: flag({
+    flag: 'vendor-defaults',
+    env: 'UNTAG_SIMULATOR_VENDOR_DEFAULTS',
+    help: 'Start with the settings of a factory device instead of the settings that untag advises',
+  }),
   json: jsonLines,
 }
 

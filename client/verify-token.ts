@@ -12,7 +12,13 @@ export interface TokenClaims extends JWTPayload {
   iat: number
 }
 
-export type TokenFault = 'malformed' | 'not_for_this_device' | 'expired' | 'bad_signature' | 'keys_unavailable'
+export type TokenFault =
+  | 'malformed'
+  | 'not_for_this_device'
+  | 'redeem_first'
+  | 'expired'
+  | 'bad_signature'
+  | 'keys_unavailable'
 
 /** A rejected token. The device must not move. Retry only after `keys_unavailable`. */
 export class TokenRefused extends Error {
@@ -44,7 +50,7 @@ const KEYS_CACHED_MS = 60_000
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]{86}$/
 
 /**
- * Verifies authorization tokens for a device without an agent. The verifier checks the form, the signature by a
+ * Verifies authorization tokens for a device without an agent that works offline (`supportsOfflineAuth`). The verifier checks the form, the signature by a
  * published key of the account, the device and the times. The verifier does not remember tokens. Store `jti` durably
  * before the device moves, and reject a `jti` that you have stored. Rejects with `TokenRefused`.
  *
@@ -84,12 +90,17 @@ export function tokenVerifier({
 
 /**
  * Checks what jose does not check. The token must have three header fields, one audience and a short lifetime. It must
- * not be issued in the future, and not for an agent's ledger.
+ * not be issued in the future. Only tokens that the device itself claims are accepted.
  */
 function assertUntagForm({ aud, led, iat = 0, exp = 0 }: JWTPayload, headers: number, now: number): void {
   if (headers !== 3 || exp - iat > MAX_LIFE || iat > now + ISSUED_AHEAD)
     throw new TokenRefused('malformed', 'the token is not of the form that the cloud issues')
-  if (typeof aud !== 'string' || led !== 'cloud')
+  if (led === 'cloud')
+    throw new TokenRefused(
+      'redeem_first',
+      'the device works online only: call redeemProtectionAuthorization before it moves, or set supportsOfflineAuth',
+    )
+  if (typeof aud !== 'string' || led !== 'device')
     throw new TokenRefused('not_for_this_device', 'only the agent of this device may use the token')
 }
 

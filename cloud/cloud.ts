@@ -16,6 +16,7 @@ import { createApp } from './http/app.ts'
 import { readiness, type Readiness } from './foundation/readiness.ts'
 import type { CertificateStatus } from './foundation/server-certificate.ts'
 import type { ImageStore } from './foundation/image-store.ts'
+import { READ_HERE, type UploadReader } from './foundation/upload-reader.ts'
 import { startJobs } from './jobs.ts'
 import type { Log } from './foundation/log.ts'
 import type { Metrics } from './monitoring/metrics.ts'
@@ -27,6 +28,7 @@ import { ChangeFeed } from './operations/change-feed.ts'
 import { notifier } from './operations/notifier.ts'
 import { OPERATION_TABLE } from './operation-table.ts'
 import type { OutgoingHttp } from './outgoing/outgoing-http.ts'
+import { findCaller } from './http/authentication.ts'
 import { openIdProvider } from './users/openid-provider.ts'
 import type { Database } from './persistence/database.ts'
 import { storeConsoleUrl } from './users/console-address.ts'
@@ -55,6 +57,8 @@ export interface CloudParts {
   keyFiles: KeyFiles
   images: ImageStore
   outgoing: OutgoingHttp
+  /** Reads uploaded files. Default: this process, for tests and simulations. */
+  uploads?: UploadReader
   /** Rejects if the data folder cannot be written. Default: never. */
   probeDisk?: () => Promise<void>
   /** Free space of the data folder. Default: not watched. */
@@ -75,6 +79,7 @@ export async function createCloud({
   keyFiles,
   images,
   outgoing,
+  uploads = READ_HERE,
   probeDisk = () => Promise.resolve(),
   disk,
   certificate,
@@ -106,9 +111,11 @@ export async function createCloud({
     agents: messages.channel,
     siblings: others.siblings,
     images,
+    uploads,
     push: { wake: () => pushSender.wake(), vapid: await openVapid(database, authority.sealer, platform.random) },
     changes: new ChangeFeed(platform, others.siblings),
     keyUsage: keyUsage(),
+    findCaller,
     lastSeen: lastSeen(),
     readiness: readinessOfProcess,
     metrics,
@@ -125,6 +132,9 @@ export async function createCloud({
   const dispatcher = startDispatcher(database, () => services, platform)
   const pushSender = startPushSender(database, () => services, platform)
   const jobs = startJobs(database, services, messages, disk)
+  // A full disk must not prevent the stop. At most one minute of these times is lost.
+  const stored = (what: string, flushed: Promise<void>) =>
+    flushed.catch((error: unknown) => log.error({ err: error }, `the ${what} were not stored`))
   return {
     app: appOf(database, services),
     services,
@@ -134,14 +144,9 @@ export async function createCloud({
     async stop() {
       await jobs.stop()
       await Promise.all([dispatcher.stop(), pushSender.stop()])
-      // A full disk must not prevent the stop. At most one minute of last-use times is lost.
-      await services.keyUsage
-        .flush(database)
-        .catch((error: unknown) => log.error({ err: error }, 'the last-use times of keys were not stored'))
+      await stored('last-use times of keys', services.keyUsage.flush(database))
       await messages.settled()
-      await services.lastSeen
-        .flush(database)
-        .catch((error: unknown) => log.error({ err: error }, 'the last contact times of agents were not stored'))
+      await stored('last contact times of agents', services.lastSeen.flush(database))
     },
   }
 }

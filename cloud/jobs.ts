@@ -21,6 +21,7 @@ import { pruneDecisions } from './protection/records/decision-records.ts'
 import { pruneDenied } from './protection/rights/deny-list.ts'
 import { endDueMoves } from './protection/devices/due-moves.ts'
 import { pruneDelegated } from './protection/rights/delegated-rights.ts'
+import { publishRecalls } from './protection/recalls/publish-recalls.ts'
 import { refreshItems } from './protection/items/refresh-items.ts'
 import { pruneRemovedNames } from './protection/items/item-sequence.ts'
 import type { AgentMessages } from './messaging/agent-messages.ts'
@@ -31,7 +32,8 @@ import type { Database, Db } from './persistence/database.ts'
 import { oldestOpen } from './persistence/positions.ts'
 import { Retention } from './retention/apply-retention.ts'
 import { cancelOverduePurchases } from './scan-and-go/cancel-overdue-purchases.ts'
-import { pruneChallenges } from './users/passkey-challenges.ts'
+import { pruneRegistrations } from './registrations/registration-queries.ts'
+import { pruneChallenges } from './users/challenges.ts'
 import { pruneSessions } from './users/sessions.ts'
 import { lapseReservations } from './stock/lapse-reservations.ts'
 
@@ -41,7 +43,7 @@ const REFRESH_MS = 30_000
 const HOUSEKEEPING_MS = 60_000
 const SEALING_MS = 10_000
 const SETTLING_MS = 5_000
-/** Agents receive the items of changed products within this time, ms. */
+/** Agents receive the items of changed products, and of large recalls, within this time, ms. */
 const ITEMS_MS = 2_000
 /** Agents receive keys that another process or the command line changed within this time, ms. */
 const KEYS_MS = 2_000
@@ -67,6 +69,7 @@ export function startJobs(
   startExpiry(repeater, database, services)
   repeater.every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
   repeater.every(ITEMS_MS, 'items of changed products', () => refreshItems(database, services))
+  repeater.every(ITEMS_MS, 'items of recalls', () => publishRecalls(database, services))
   repeater.every(
     SEALING_MS,
     'audit chain',
@@ -165,6 +168,7 @@ const PRUNED: readonly ((db: Db, nowMs: number) => Promise<unknown>)[] = [
   pruneSessions,
   pruneChallenges,
   pruneCodes,
+  pruneRegistrations,
   pruneRemovedNames,
   pruneDecisions,
   pruneApprovals,

@@ -1,3 +1,4 @@
+import { fetchAccountSettings, updateAccountSettings } from './accounts/account-settings.ts'
 import { fetchAuditLog } from './accounts/audit-operations.ts'
 import { claimRegistration } from './registrations/claim.ts'
 import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from './accounts/key-operations.ts'
@@ -76,12 +77,19 @@ import { exportEpcisEvents } from './epcis/operations.ts'
 import { reportProtectionEvents } from './agents/journal/report-events.ts'
 import { fetchProtectionEvents } from './protection/records/event-operations.ts'
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from './protection/items/item-operations.ts'
+import { endRecall, fetchRecalls, recallProducts } from './protection/recalls/recall-operations.ts'
+import { reuseTags } from './protection/items/reuse-tags.ts'
 import { fetchOperators, registerOperator, removeOperator } from './protection/operators/operator-operations.ts'
 import { fetchProtectionPolicy, updateProtectionPolicy } from './protection/policy/policy-operations.ts'
 import { resolveRedemption } from './protection/redeem/resolve-redemption.ts'
 import { simulateProtectionPolicy } from './protection/policy/simulate-policy.ts'
 import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from './push/alarm-notice-operations.ts'
-import { fetchPushKey, registerPushSubscription, removePushSubscription } from './push/operations.ts'
+import {
+  fetchPushKey,
+  fetchPushSubscriptions,
+  registerPushSubscription,
+  removePushSubscription,
+} from './push/operations.ts'
 import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from './receipts/operations.ts'
 import {
   checkIn,
@@ -162,6 +170,8 @@ export const OPERATIONS = {
   rollApiKey,
   revokeApiKey,
   fetchAuditLog,
+  fetchAccountSettings,
+  updateAccountSettings,
   inviteUser,
   acceptInvitation,
   fetchUsers,
@@ -208,6 +218,7 @@ export const OPERATIONS = {
   fetchStock,
   fetchPushKey,
   registerPushSubscription,
+  fetchPushSubscriptions,
   removePushSubscription,
   submitClickCollectOrder,
   updateClickCollectStatus,
@@ -245,6 +256,10 @@ export const OPERATIONS = {
   decommissionDevice,
   reportDeviceHeartbeat,
   registerProtectedItems,
+  reuseTags,
+  recallProducts,
+  endRecall,
+  fetchRecalls,
   fetchProtectedItem,
   updateItemStatus,
   fetchProtectionPolicy,

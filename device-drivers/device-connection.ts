@@ -1,7 +1,16 @@
+import { isDeepStrictEqual } from 'node:util'
 import { deadline, pause, retryDelays } from '../policy/platform.ts'
 import type { Platform } from '../policy/platform.ts'
-import { result } from './drivers/device.ts'
-import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from './drivers/device.ts'
+import { DEFAULT_SET_UP_MS, result } from './drivers/device.ts'
+import type {
+  CommandResult,
+  DeviceCommand,
+  DeviceEvent,
+  DeviceIdentity,
+  Finding,
+  FindingCode,
+  ProtectionDevice,
+} from './drivers/device.ts'
 
 /**
  * States of a device:
@@ -10,7 +19,8 @@ import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, Protect
  * - opening: the driver opens the link for the first time in this attempt
  * - identifying: the link is open; the driver identifies the device and restores its outputs
  * - ready: commands are accepted
- * - degraded: the device was lost, or the driver could not identify it; the agent reconnects after a delay
+ * - degraded: the device was lost, or the driver could not identify it, and the agent reconnects after a delay; or the
+ *   device is connected, but a person must change something (`findings`)
  * - stopped: the agent has closed the device
  */
 export type DeviceState = 'absent' | 'opening' | 'identifying' | 'ready' | 'degraded' | 'stopped'
@@ -24,7 +34,14 @@ export interface DeviceStatus {
   /** Text for a person: the reason for the state, or the description of the device when the device is ready. */
   readonly detail: string
   /** Result of the last identification. It stays available while the device is disconnected. */
-  readonly identity?: DeviceIdentity
+  readonly identity?: Omit<DeviceIdentity, 'findings'>
+  /** What a person must change at the connected device. Faults make it `degraded`; warnings do not. */
+  readonly findings: readonly Finding[]
+}
+
+/** Whether the device answers. A device with findings answers, but must not be relied on. */
+export function isConnected({ state, findings }: Pick<DeviceStatus, 'state' | 'findings'>): boolean {
+  return state === 'ready' || findings.length > 0
 }
 
 /** One device. The supervisor reconnects it until `stop` is called. */
@@ -48,87 +65,132 @@ export interface ConnectionOptions {
 
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
-const IDENTIFY_WITHIN_MS = 5_000
 /** If the device was `ready` for longer than this time, ms, the retry delay starts again at `FIRST_RETRY_MS`. */
 const STEADY_AFTER_MS = 15_000
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
+/** The text without control characters. Devices send names with NUL and line ends, which would break logs and pages. */
+const printable = (name: string): string => name.replaceAll(/\p{Cc}+/gu, ' ').trim()
+
 /** Starts to connect in the background, and returns at once. */
 export function maintainConnection(options: ConnectionOptions): DeviceConnection {
-  const { device, platform } = options
-  const { clock, timers } = platform
-  const stopping = new AbortController()
-  const ids = { deviceId: options.deviceId, driver: options.driver }
-  let status: DeviceStatus = { ...ids, state: 'absent', since: clock.wall(), detail: 'not tried yet' }
-  let abortAttempt = () => {}
-  let readyAt: number | null = null
-  let stopped: Promise<void> | null = null
+  return new Connection(options)
+}
 
-  function enter(state: DeviceState, detail: string, identity = status.identity): void {
-    if (stopping.signal.aborted && state !== 'stopped') return
-    if (status.state === state && status.detail === detail) return
-    const since = status.state === state ? status.since : clock.wall()
-    status = { ...ids, state, since, detail, ...(identity ? { identity } : {}) }
-    options.onState(status)
+class Connection implements DeviceConnection {
+  readonly #options: ConnectionOptions
+  readonly #stopping = new AbortController()
+  #status: DeviceStatus
+  /** Findings of the connected device by code; null while no device is connected. */
+  #found: Map<FindingCode, Finding> | null = null
+  #abortAttempt = () => {}
+  #readyAt: number | null = null
+  #stopped: Promise<void> | null = null
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+    const { deviceId, driver, platform } = options
+    const since = platform.clock.wall()
+    this.#status = { deviceId, driver, state: 'absent', since, detail: 'not tried yet', findings: [] }
+    void this.#reconnectForever()
+    void this.#passEvents()
+  }
+
+  get status(): DeviceStatus {
+    return this.#status
+  }
+
+  async execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
+    const { state, detail } = this.#status
+    // The driver accepts signals and emergency commands in any state but `stopped`. After a reconnect the driver writes
+    // the resulting outputs.
+    if (state === 'ready' || (command.kind !== 'release' && state !== 'stopped'))
+      return this.#options.device.execute(command, signal)
+    return result('failed', false, 'not_ready', `${state}: ${detail}`)
+  }
+
+  restart(): void {
+    this.#abortAttempt()
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  #enter(state: DeviceState, rawDetail: string, identity = this.#status.identity): void {
+    const detail = printable(rawDetail)
+    if (this.#stopping.signal.aborted && state !== 'stopped') return
+    const now = this.#status
+    const findings = [...(this.#found?.values() ?? [])]
+    if (now.state === state && now.detail === detail && isDeepStrictEqual(now.findings, findings)) return
+    const since = now.state === state ? now.since : this.#options.platform.clock.wall()
+    const { deviceId, driver } = now
+    this.#status = { deviceId, driver, state, since, detail, ...(identity ? { identity } : {}), findings }
+    this.#options.onState(this.#status)
+  }
+
+  /** Enters the state of a connected device, which follows from its findings. */
+  #enterConnected(identity: DeviceStatus['identity']): void {
+    if (!this.#found || !identity) return
+    const faults = [...this.#found.values()].filter(({ isWarning }) => !isWarning).map(({ detail }) => detail)
+    if (faults.length > 0) this.#enter('degraded', faults.join('; '), identity)
+    else this.#enter('ready', identity.description, identity)
   }
 
   /** Connects once and resolves when the connection ends. */
-  async function runConnection(signal: AbortSignal): Promise<void> {
-    enter('opening', 'opening the link')
-    await device.connect(signal, (detail) => enter('absent', detail))
-    enter('identifying', 'identifying the device')
-    const limit = deadline(timers, IDENTIFY_WITHIN_MS, signal)
-    const identity = await device.identify(limit.signal).finally(limit.done)
-    enter('ready', identity.description, identity)
-    readyAt = clock.elapsed()
+  async #runConnection(signal: AbortSignal): Promise<void> {
+    const { device, platform } = this.#options
+    this.#enter('opening', 'opening the link')
+    await device.connect(signal, (detail) => this.#enter('absent', detail))
+    this.#enter('identifying', 'identifying the device')
+    const limit = deadline(platform.timers, device.setUpLimitMs ?? DEFAULT_SET_UP_MS, signal)
+    const { findings = [], ...names } = await device.identify(limit.signal).finally(limit.done)
+    const identity = {
+      description: printable(names.description),
+      ...(names.firmwareVersion !== undefined && { firmwareVersion: printable(names.firmwareVersion) }),
+      ...(names.serialNumber !== undefined && { serialNumber: printable(names.serialNumber) }),
+    }
+    this.#found = new Map(findings.map((finding) => [finding.code, finding]))
+    this.#enterConnected(identity)
+    this.#readyAt = platform.clock.elapsed()
     const interrupted = new Promise<string>((resolve) => {
       signal.addEventListener('abort', () => resolve(text(signal.reason)), { once: true })
     })
-    enter('degraded', await Promise.race([device.untilLost(), interrupted]))
+    const reason = await Promise.race([device.untilLost(), interrupted])
+    this.#found = null
+    this.#enter('degraded', reason)
   }
 
-  async function reconnectForever(): Promise<void> {
-    const newDelays = () => retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+  async #reconnectForever(): Promise<void> {
+    const { clock, random, timers } = this.#options.platform
+    const newDelays = () => retryDelays(random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
     let delays = newDelays()
-    while (!stopping.signal.aborted) {
+    while (!this.#stopping.signal.aborted) {
       const attempt = new AbortController()
-      abortAttempt = () => attempt.abort(new Error('restarted by command'))
-      readyAt = null
-      await runConnection(attempt.signal).catch((error: unknown) => enter('degraded', text(error)))
-      if (readyAt !== null && clock.elapsed() - readyAt > STEADY_AFTER_MS) delays = newDelays()
+      this.#abortAttempt = () => attempt.abort(new Error('restarted by command'))
+      this.#readyAt = null
+      await this.#runConnection(attempt.signal).catch((error: unknown) => this.#enter('degraded', text(error)))
+      if (this.#readyAt !== null && clock.elapsed() - this.#readyAt > STEADY_AFTER_MS) delays = newDelays()
       await pause(timers, delays.next().value, attempt.signal).catch(() => {})
     }
   }
 
-  async function passEvents(): Promise<void> {
-    for await (const event of device.events) options.onEvent(event)
+  async #passEvents(): Promise<void> {
+    for await (const event of this.#options.device.events) {
+      if (event.type === 'finding') this.#found?.set(event.finding.code, event.finding)
+      if (event.type === 'finding_over') this.#found?.delete(event.code)
+      if (event.type === 'finding' || event.type === 'finding_over') this.#enterConnected(this.#status.identity)
+      this.#options.onEvent(event)
+    }
   }
 
-  async function stop(): Promise<void> {
-    stopping.abort()
-    await device.close()
-    abortAttempt()
-    enter('stopped', 'stopped')
-  }
-
-  void reconnectForever()
-  void passEvents()
-  return {
-    get status() {
-      return status
-    },
-    async execute(command, signal) {
-      // The driver accepts signals and emergency commands in any state but `stopped`. After a reconnect the driver
-      // writes the resulting outputs.
-      if (status.state === 'ready' || (command.kind !== 'release' && status.state !== 'stopped'))
-        return device.execute(command, signal)
-      return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)
-    },
-    restart: () => abortAttempt(),
-    stop() {
-      stopped ??= stop()
-      return stopped
-    },
+  async #stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#options.device.close()
+    this.#abortAttempt()
+    this.#found = null
+    this.#enter('stopped', 'stopped')
   }
 }

@@ -3,7 +3,7 @@ import type { ProtectionPolicy } from './store-policy.ts'
 import type { ItemFactName } from './vocabulary.ts'
 
 export interface UnitsDecision {
-  /** The first allowed decision, else the decision on the first unit. */
+  /** The first allowed decision, else the first with `tag_not_read`, else the decision on the first unit. */
   decision: Decision
   /** Indexes of the allowed units. */
   allowed: number[]
@@ -11,21 +11,33 @@ export interface UnitsDecision {
   unknownFacts: ItemFactName[]
 }
 
-/** Decides on each unit separately: a denied unit does not stop the others. */
+/** Decides on each unit separately: a denied unit does not stop the others. Units may share one object of facts. */
 export function decideUnits(
   units: readonly [DecisionFacts, ...DecisionFacts[]],
   policy: ProtectionPolicy,
 ): UnitsDecision {
+  const known = new Map<DecisionFacts, Decision>()
+  const decideOnce = (unit: DecisionFacts): Decision => {
+    const decision = known.get(unit) ?? decide(unit, policy)
+    known.set(unit, decision)
+    return decision
+  }
   const [first, ...others] = units
-  const decisions: [Decision, ...Decision[]] = [decide(first, policy), ...others.map((unit) => decide(unit, policy))]
+  const decisions: [Decision, ...Decision[]] = [decideOnce(first), ...others.map(decideOnce)]
   return {
     decision: decisions.reduce(betterDecision),
     allowed: decisions.flatMap((each, n) => (each.allowed ? [n] : [])),
-    unknownFacts: [...new Set(decisions.flatMap((each) => each.unknownFacts))],
+    unknownFacts: [...new Set([...known.values()].flatMap((each) => each.unknownFacts))],
   }
 }
 
-/** Returns `second` if only `second` is allowed, else `first`. */
-export function betterDecision(first: Decision, second: Decision): Decision {
-  return !first.allowed && second.allowed ? second : first
+/** Returns `second` if it is closer to a grant than `first`. */
+function betterDecision(first: Decision, second: Decision): Decision {
+  return closeness(second) > closeness(first) ? second : first
+}
+
+/** With `tag_not_read`, only the tag is missing: the device may act once it reads the tag. */
+function closeness(decision: Decision): number {
+  if (decision.allowed) return 2
+  return decision.reason === 'tag_not_read' ? 1 : 0
 }

@@ -1,13 +1,16 @@
 import { canPerform, canRead, type DeviceFacts } from './devices.ts'
+import { byFoldedName, foldText } from './fold-text.ts'
 import type { IdentifierKind } from './item-identifiers.ts'
 import { overrideThresholdCent, type PolicyStage, type ProtectionPolicy } from './store-policy.ts'
-import type {
-  DenyReason,
-  ItemFactName,
-  ItemStatus,
-  ProtectionAction,
-  ProtectionTechnology,
-  WorkflowType,
+import {
+  rightClassOf,
+  type DenyReason,
+  type ItemFactName,
+  type ItemStatus,
+  type ProtectionAction,
+  type ProtectionTechnology,
+  type RightClass,
+  type WorkflowType,
 } from './vocabulary.ts'
 
 /**
@@ -23,10 +26,12 @@ export interface ItemFacts {
   /** null: the payment state is unknown. */
   status: ItemStatus | null
   /**
-   * Set if the item belongs to a paid purchase, or can be bound to a paid purchase. `decide` then treats the item as
-   * paid.
+   * Set if a paid purchase covers the item. A `sellable` item, or an item of unknown status, then counts as paid. Every
+   * other status keeps its meaning: goods on hold stay on hold.
    */
   paidBy?: 'purchase'
+  /** Set if a recall stops the item; `status` then is `exception_hold`. */
+  recalled?: true | undefined
   category?: string | undefined
   brand?: string | undefined
   priceCent?: number | undefined
@@ -42,6 +47,8 @@ export interface DecisionFacts {
   /** Store of the caller. */
   storeId: string
   device: DeviceFacts | null
+  /** True if the presented receipt, purchase or line belongs to another store. */
+  isOtherStores?: boolean
   /** Error of the presented token or receipt. */
   token?: 'token_invalid' | 'token_expired' | 'token_revoked' | undefined
   clockTrusted: boolean
@@ -51,23 +58,23 @@ export interface DecisionFacts {
   /** Kinds of the identifiers in the request. */
   identifiedBy: readonly IdentifierKind[]
   /**
-   * True if this device can read the item's tag, but the request has no identifier that the device read. `decide` then
-   * denies the request (ADR 0009).
+   * True if this device can read the item's tag, but the request has no identifier that the device read. If nothing
+   * else forbids the request, `decide` denies it with `tag_not_read` (ADR 0009).
    */
   mustBeRead?: boolean
-  right: 'free' | 'used' | 'leased_elsewhere'
+  /** `none`: the purchase or line has no tagged goods, so there is no right. Staff may open a fixture with a `used` right. */
+  right: 'free' | 'used' | 'leased_elsewhere' | 'none'
   /** True if a signed-in operator approves the request. */
   hasOperator: boolean
-  /**
-   * True if the request contains a valid token. The cloud checked the staff rules when it issued the token, so `decide`
-   * skips them.
-   */
+  /** True if the request contains a valid token. The cloud applied the policy when it issued the token. */
   hasValidToken?: true
+  /** Set if a pick-up code is presented: whether this device is the locker of its order (ADR 0007). */
+  locker?: 'own' | 'other'
   /** The operator overrides the lease of another device. */
   overridesLease?: true
   /** Overrides that this operator approved in the last hour. Undefined: the caller does not limit these overrides. */
   approvals?: number
-  /** Set if a limit of the policy is exhausted: the text for the denial. */
+  /** Set if a limit of the policy is exhausted: the text for the denial. An operator may approve the request. */
   limit?: string | undefined
 }
 
@@ -92,9 +99,12 @@ const GRANTED_IN: Record<ProtectionAction, readonly ItemStatus[]> = {
   detach_hard_tag: ['paid', 'picked_up'],
   authorize_exit: ['paid', 'picked_up', 'transfer_in_transit'],
   suppress_alarm: ['paid', 'picked_up', 'transfer_in_transit'],
-  unlock_fixture: ['sellable', 'reserved_bopis'],
+  unlock_fixture: ['paid', 'picked_up'],
   verify_item_status: [],
 }
+
+/** Statuses in which only staff open a fixture. No right is used. */
+const OPENED_BY_STAFF: readonly ItemStatus[] = ['sellable', 'reserved_bopis']
 
 /** Workflows that allow every action if the policy has an entry neither for the category nor for `*`. */
 const ALLOWED_WITHOUT_ENTRY: readonly WorkflowType[] = ['staff_assisted', 'pos_integrated', 'automatic_exit']
@@ -109,8 +119,12 @@ const CHECKS: readonly (readonly [DenyReason, Check])[] = [
   ['device_revoked', (f) => (f.device?.revoked ? 'the device was taken out of service' : null)],
   [
     'store_mismatch',
-    (f) => (f.device && f.device.storeId !== f.storeId ? 'the device belongs to another store' : null),
+    (f) => {
+      if (f.device && f.device.storeId !== f.storeId) return 'the device belongs to another store'
+      return f.isOtherStores ? 'the receipt or purchase belongs to another store' : null
+    },
   ],
+  ['locker_mismatch', (f) => (f.locker === 'other' ? 'the order of this code is in another locker, or in none' : null)],
   [
     'clock_untrusted',
     (f) =>
@@ -128,8 +142,17 @@ const CHECKS: readonly (readonly [DenyReason, Check])[] = [
   ['device_not_capable', (f) => (f.device && !canPerform(f.device, f.action) ? `the device cannot ${f.action}` : null)],
   ['technology_mismatch', technologyMismatch],
   ['item_unknown', (f) => (f.item === null ? 'the item is not registered' : null)],
+  [
+    'recalled',
+    (f) =>
+      f.item?.recalled && f.action !== 'verify_item_status' ? 'the item is recalled: keep it, and take it aside' : null,
+  ],
   ['item_not_paid', itemNotPaid],
-  ['already_redeemed', (f) => (f.right === 'used' ? 'the right of this unit was already used' : null)],
+  ['no_tagged_goods', (f) => (f.right === 'none' ? 'the purchase has no goods with a security tag' : null)],
+  [
+    'already_redeemed',
+    (f) => (f.right === 'used' && !mayOpenAgain(f) ? 'the right of this unit was already used' : null),
+  ],
   [
     'authorization_outstanding',
     (f) => (f.right === 'leased_elsewhere' ? 'another device holds an authorization for this unit' : null),
@@ -137,7 +160,11 @@ const CHECKS: readonly (readonly [DenyReason, Check])[] = [
   ['action_not_allowed', actionNotAllowed],
   ['workflow_not_allowed', workflowNotAllowed],
   ['manual_assistance_required', (f, p) => (f.hasOperator ? null : staffNeeded(f, p))],
-  ['limit_exceeded', (f, p) => f.limit ?? approvedTooOften(f, p)],
+  ['limit_exceeded', (f, p) => (f.hasOperator ? approvedTooOften(f, p) : (f.limit ?? null))],
+  [
+    'tag_not_read',
+    (f) => (f.mustBeRead ? 'the device can read the tag of this item; send the epc or tagUid that it reads' : null),
+  ],
 ]
 
 /** Runs the checks in order. The first failed check is the reason of the denial. */
@@ -155,14 +182,14 @@ export function decide(facts: DecisionFacts, policy: ProtectionPolicy): Decision
 
 /** Unknown facts that this check needs. The category is needed only if the possible rules give different results. */
 function factsMissing(check: DenyReason, facts: DecisionFacts, policy: ProtectionPolicy): ItemFactName[] {
-  const { action, item, hasValidToken } = facts
-  if (action === 'verify_item_status' || hasValidToken || !item) return []
+  const { action, item } = facts
+  if (action === 'verify_item_status' || isPolicyApplied(facts) || !item) return []
   if (check === 'action_not_allowed') {
     if (item.category !== undefined) return []
-    const answers = rulesFor(facts, policy).map((rule) => rule.workflows && isAllowedBy(facts, rule))
+    const answers = rulesFor(facts, policy).map((rule) => (isForbidden(rule) ? undefined : isAllowedBy(facts, rule)))
     return new Set(answers).size > 1 ? ['category'] : []
   }
-  if (check !== 'manual_assistance_required') return []
+  if (check !== 'manual_assistance_required' || rightClassOf(action) === 'exit') return []
   return [
     ...(item.brand === undefined && policy.requiresStaffForBrand.length > 0 ? (['brand'] as const) : []),
     ...(item.priceCent === undefined && mayReachStaffPrice(item, policy) ? (['price'] as const) : []),
@@ -181,7 +208,19 @@ export function toApiDecision(decision: Decision): ApiDecision {
 
 /** True if the grant is an override, which is counted per operator and hour. */
 export function countsAsOverride(facts: DecisionFacts, policy: ProtectionPolicy): boolean {
-  return facts.hasOperator && (facts.overridesLease === true || staffNeeded(facts, policy) !== null)
+  const { hasOperator, overridesLease, limit, right } = facts
+  const isException = overridesLease === true || limit !== undefined || right === 'used'
+  return hasOperator && (isException || staffNeeded(facts, policy) !== null)
+}
+
+/** True if staff may open a fixture once more, although the unit's right is used. */
+function mayOpenAgain({ action, hasOperator }: DecisionFacts): boolean {
+  return action === 'unlock_fixture' && hasOperator
+}
+
+/** Right class that an action uses for this item, or null. Goods that are not paid have no right to open a fixture. */
+export function rightUsedFor(action: ProtectionAction, item: ItemFacts): RightClass | null {
+  return action === 'unlock_fixture' && !isPaidFor(item) ? null : rightClassOf(action)
 }
 
 function approvedTooOften(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
@@ -195,25 +234,50 @@ function worksWithoutClock({ action, device }: DecisionFacts): boolean {
   return action === 'verify_item_status' || device?.workflowType === 'staff_assisted'
 }
 
-function technologyMismatch({ device, item, identifiedBy, mustBeRead }: DecisionFacts): string | null {
+function technologyMismatch({ action, device, item, identifiedBy }: DecisionFacts): string | null {
   if (!device) return null
   const unreadable = identifiedBy.find((kind) => !canRead(device, kind))
   if (unreadable) return `the device has no reader for ${unreadable}`
+  // A lock opens whatever tags its goods have.
+  if (action === 'unlock_fixture') return null
   if (item?.technology && !device.supportedTechnologies.includes(item.technology))
     return `the device does not work with ${item.technology} tags`
-  return mustBeRead ? 'the device can read the tag of this item; send the epc or tagUid that it reads' : null
+  return null
 }
 
-function itemNotPaid({ action, item }: DecisionFacts): string | null {
-  if (action === 'verify_item_status' || !item || item.paidBy === 'purchase') return null
-  if (item.status === null) return 'the payment state of the item is unknown here'
-  return GRANTED_IN[action].includes(item.status) ? null : `the item is ${item.status}`
+function itemNotPaid(facts: DecisionFacts): string | null {
+  const { action, item } = facts
+  if (action === 'verify_item_status' || !item) return null
+  if (isPaidFor(item)) return null
+  const { status } = item
+  if (status === null) return 'the payment state of the item is unknown here'
+  const granted = isOpenedByStaff(facts) ? OPENED_BY_STAFF : GRANTED_IN[action]
+  return granted.includes(status) ? null : `the item is ${status}`
 }
 
-/** A policy entry and the workflows in which it allows the action. */
+/** True if the item is paid, or a paid purchase covers it. Every action is granted for such an item. */
+function isPaidFor({ status, paidBy }: ItemFacts): boolean {
+  if (paidBy === 'purchase' && (status === null || status === 'sellable')) return true
+  return status === 'paid' || status === 'picked_up'
+}
+
+/** True if staff open the fixture, or the cloud issued a token for them. At a `self_service` fixture shoppers pay first. */
+function isOpenedByStaff({ action, device, hasOperator, hasValidToken, locker }: DecisionFacts): boolean {
+  if (locker) return false
+  return (
+    action === 'unlock_fixture' && (hasOperator || hasValidToken === true || device?.workflowType !== 'self_service')
+  )
+}
+
+/** True if the policy was applied before: when the cloud issued the token, or when staff filled the locker. */
+function isPolicyApplied({ hasValidToken, locker }: DecisionFacts): boolean {
+  return hasValidToken === true || locker !== undefined
+}
+
+/** A policy entry and the workflows in which it allows the action: none if it lacks the action or lists no workflow. */
 interface Rule {
   entry: string | undefined
-  workflows: readonly WorkflowType[] | undefined
+  workflows: readonly WorkflowType[]
 }
 
 /** The rule for the item's category. For an unknown category: all possible rules. */
@@ -226,12 +290,16 @@ function rulesFor({ action, item }: DecisionFacts, policy: ProtectionPolicy): Ru
       : [policyEntryFor(item.category, policy)]
   return entries.map((entry) => ({
     entry,
-    workflows: entry === undefined ? ALLOWED_WITHOUT_ENTRY : byCategory[entry]?.[action],
+    workflows: entry === undefined ? ALLOWED_WITHOUT_ENTRY : (byCategory[entry]?.[action] ?? []),
   }))
 }
 
+/** True if the rule allows the action in no workflow: then staff may not approve it either. */
+function isForbidden({ workflows }: Rule): boolean {
+  return workflows.length === 0
+}
+
 function isAllowedBy({ action, device, hasOperator }: DecisionFacts, { workflows }: Rule): boolean {
-  if (workflows === undefined) return false
   // An operator may unlock fixtures in every workflow; `staffNeeded` decides whether an operator is required.
   return !device || (action === 'unlock_fixture' && hasOperator) || workflows.includes(device.workflowType)
 }
@@ -239,21 +307,21 @@ function isAllowedBy({ action, device, hasOperator }: DecisionFacts, { workflows
 /** Name of the policy entry for a category: the category itself, else `*`. Undefined if the policy has neither. */
 export function policyEntryFor(
   category: string | undefined,
-  { allowedActionsByCategory: byCategory }: ProtectionPolicy,
+  { allowedActionsByCategory }: ProtectionPolicy,
 ): string | undefined {
-  if (category !== undefined && Object.hasOwn(byCategory, category)) return category
-  return Object.hasOwn(byCategory, '*') ? '*' : undefined
+  const entries = byFoldedName(allowedActionsByCategory)
+  return (category === undefined ? undefined : entries.get(foldText(category))) ?? entries.get('*')
 }
 
 function actionNotAllowed(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
-  if (facts.action === 'verify_item_status') return null
-  const rule = rulesFor(facts, policy).find(({ workflows }) => workflows === undefined)
+  if (facts.action === 'verify_item_status' || isPolicyApplied(facts)) return null
+  const rule = rulesFor(facts, policy).find(isForbidden)
   return rule ? `the policy lists no ${facts.action} for ${categoryOf(facts, rule)}` : null
 }
 
 function workflowNotAllowed(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
   const { action, device } = facts
-  if (action === 'verify_item_status' || !device) return null
+  if (action === 'verify_item_status' || !device || isPolicyApplied(facts)) return null
   const rule = rulesFor(facts, policy).find((each) => !isAllowedBy(facts, each))
   if (!rule) return null
   return `the policy does not allow ${action} as ${device.workflowType}${facts.item?.category === undefined ? ` for ${categoryOf(facts, rule)}` : ''}`
@@ -266,13 +334,15 @@ function categoryOf({ item }: DecisionFacts, { entry }: Rule): string {
 
 /** Returns why an operator must approve, or null. */
 function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
-  const { action, item, device, stage, clockTrusted, hasValidToken } = facts
+  const { action, item, device, stage, clockTrusted } = facts
   if (action === 'verify_item_status') return null
   if (stage === 'expired' || !clockTrusted)
     return 'the agent has no current policy or time from the cloud, so an operator must approve'
-  if (hasValidToken) return null
+  if (isPolicyApplied(facts)) return null
   if (action === 'unlock_fixture' && device?.workflowType !== 'self_service') return 'only staff may unlock a fixture'
   if (item?.staffReason !== undefined) return item.staffReason
+  // The gate is silent for paid goods of any price, so its barrier opens for them, too.
+  if (rightClassOf(action) === 'exit') return null
   if (mayReachStaffPrice(item, policy)) {
     const rule = `items from ${((overrideThresholdCent(policy) ?? 0) / 100).toFixed(2)} EUR need staff`
     return item?.priceCent === undefined ? `${rule}, and the price is unknown` : rule
@@ -295,6 +365,5 @@ function isCertainlyBelow(item: ItemFacts | null, thresholdCent: number): boolea
 
 function isOtherBrand(item: ItemFacts | null, brands: readonly string[]): boolean {
   if (item?.brand === undefined) return false
-  const brand = item.brand.trim().toLowerCase()
-  return !brands.some((b) => b.trim().toLowerCase() === brand)
+  return !byFoldedName(brands).has(foldText(item.brand))
 }

@@ -11,7 +11,11 @@ export const DeviceCapabilities = z.strictObject({
   canReadUhfRfid: z.boolean(),
   canReadHfNfc: z.boolean(),
   canUnlockFixture: z.boolean(),
-  supportsOfflineAuth: z.boolean(),
+  supportsOfflineAuth: z
+    .boolean()
+    .describe(
+      'Without an agent: the device claims tokens in its own memory while it is offline. Default false: it redeems each token at the cloud first.',
+    ),
 })
 export type DeviceCapabilities = z.infer<typeof DeviceCapabilities>
 
@@ -36,7 +40,7 @@ const NO_CAPABILITIES: DeviceCapabilities = {
   canReadUhfRfid: false,
   canReadHfNfc: false,
   canUnlockFixture: false,
-  supportsOfflineAuth: true,
+  supportsOfflineAuth: false,
 }
 
 /** Defaults for a registration that omits capabilities or technologies. */

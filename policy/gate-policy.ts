@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { decodeSgtin } from './gs1/sgtin.ts'
+import { foldText } from './fold-text.ts'
+import { decodeEpc } from './gs1/epc-schemes.ts'
 
 /** Reaction of a gate to a leaving tag: a record only, the light, or the siren. */
 export const SEVERITIES = ['silent', 'notify', 'siren'] as const
@@ -9,7 +10,13 @@ const MASK = 'the first hex digits of an EPC, ? for any digit, such as "3034????
 const Masks = z.array(z.string().regex(/^[0-9A-Fa-f?]{1,124}$/, `must be ${MASK}`)).max(50)
 
 const SeverityRule = z.strictObject({
-  category: z.string().min(1).max(120).optional().describe('Category of the item; absent: any.'),
+  category: z
+    .string()
+    .min(1)
+    .max(120)
+    .refine((category) => foldText(category) !== '', 'must not be blank')
+    .optional()
+    .describe('Category of the item; absent: any.'),
   fromValue: z
     .number()
     .min(0)
@@ -31,7 +38,7 @@ export const GatePolicy = z.strictObject({
     .max(50)
     .default([])
     .describe(
-      'GS1 company prefixes of this store’s tags. If ownPrefixes or ownMasks are set, gates ignore all other unregistered tags.',
+      'GS1 company prefixes of this store’s tags, in any EPC scheme of GS1. If ownPrefixes or ownMasks are set, gates ignore all other unregistered tags.',
     ),
   ownMasks: Masks.default([]).describe(`Beginnings of this store’s EPCs: ${MASK}.`),
   alarmMasks: Masks.default([]).describe('Beginnings of EPCs that always alarm, such as unregistered hard tags.'),
@@ -62,8 +69,9 @@ export function severityOf(
   { severity: rules }: GatePolicy,
   item: { category?: string | undefined; priceCent?: number | undefined },
 ): { severity: Severity; rule: number } {
+  const category = foldText(item.category ?? '')
   const fits = (rule: z.infer<typeof SeverityRule>) =>
-    (rule.category === undefined || rule.category === item.category) &&
+    (rule.category === undefined || foldText(rule.category) === category) &&
     (rule.fromValue === undefined ||
       (item.priceCent !== undefined && item.priceCent >= Math.round(rule.fromValue * 100)))
   const index = rules.findIndex(fits)
@@ -77,16 +85,16 @@ export function severityOf(
 export type TagOwner = 'own' | 'foreign' | 'unclear' | 'alarm'
 
 /**
- * Finds the owner by the beginning of the EPC (upper-case hex) and by the company prefix of an SGTIN. `epc` is
- * undefined for a tag without EPC.
+ * Finds the owner by the beginning of the EPC (upper-case hex) and by the company prefix of any GS1 scheme. No company
+ * prefix begins with another one. `epc` is undefined for a tag without EPC.
  */
 export function tagOwnerOf({ alarmMasks, ownMasks, ownPrefixes }: GatePolicy, epc: string | undefined): TagOwner {
   if (epc === undefined) return ownMasks.length + ownPrefixes.length === 0 ? 'unclear' : 'foreign'
   if (alarmMasks.some((mask) => fitsMask(mask, epc))) return 'alarm'
   if (ownMasks.length + ownPrefixes.length === 0) return 'unclear'
   if (ownMasks.some((mask) => fitsMask(mask, epc))) return 'own'
-  const decoded = ownPrefixes.length > 0 ? decodeSgtin(epc) : undefined
-  return decoded?.ok && ownPrefixes.includes(decoded.sgtin.companyPrefix) ? 'own' : 'foreign'
+  const owner = ownPrefixes.length > 0 ? decodeEpc(epc)?.owner : undefined
+  return owner !== undefined && ownPrefixes.some((prefix) => owner.startsWith(prefix)) ? 'own' : 'foreign'
 }
 
 function fitsMask(mask: string, epc: string): boolean {

@@ -24,22 +24,25 @@ export interface IsolatedReceiptFacts {
   stage: PolicyStage
   /** Time since the agent last reached the cloud or the receipt home, s. */
   isolatedSeconds: number
-  /** Receipts that the agent honoured while isolated and that the cloud has not acknowledged yet. */
-  honouredReceipts: number
+  /**
+   * Other receipts that the agent honoured while isolated and that the cloud has not acknowledged yet. 0 for a receipt
+   * that is one of them: its further units count with it.
+   */
+  otherReceipts: number
 }
 
 /** Returns why an isolated agent rejects the receipt. Undefined if the agent honours the receipt. */
 export function isolatedDenial(
   { offline }: ProtectionPolicy,
-  { riskClass: own, stage, isolatedSeconds, honouredReceipts }: IsolatedReceiptFacts,
+  { riskClass: own, stage, isolatedSeconds, otherReceipts }: IsolatedReceiptFacts,
 ): string | undefined {
   if (offline.storeBound === 'deny') return 'the policy allows no receipts while the agent is isolated'
   if (own !== undefined && own > offline.maxRiskClass)
     return `risk class ${own} is above the limit ${offline.maxRiskClass} of an isolated agent`
   if (isolatedSeconds >= limitAt(offline.maxIsolatedSeconds, stage))
     return `the agent has been isolated for ${Math.round(isolatedSeconds)} s`
-  return honouredReceipts >= limitAt(offline.hardCount, stage)
-    ? `the agent has honoured ${honouredReceipts} receipts while isolated`
+  return otherReceipts >= limitAt(offline.hardCount, stage)
+    ? `the agent has honoured ${otherReceipts} receipts while isolated`
     : undefined
 }
 
@@ -63,23 +66,21 @@ export function predictIsolatedDecision(
     [atAgent(first, policy), ...others.map((unit) => atAgent(unit, policy))],
     policy,
   )
-  if (!decision.allowed) return { authorized: false, reason: decision.reason, unknownFacts }
-  // Offline only an operator can open a fixture, and the opening counts as an override.
-  if (first.action === 'unlock_fixture' && !first.hasOperator)
-    return { authorized: false, reason: 'manual_assistance_required', unknownFacts }
-  return { authorized: true, unknownFacts }
+  return decision.allowed
+    ? { authorized: true, unknownFacts }
+    : { authorized: false, reason: decision.reason, unknownFacts }
 }
 
 function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: ProtectionPolicy): DecisionFacts {
   const { device, item, action } = facts
   const isHome = device?.agentId !== null && device?.agentId === policy.home
-  const takesReceipts = action !== 'verify_item_status' && action !== 'unlock_fixture'
+  const takesReceipts = action !== 'verify_item_status'
   const receipt = {
     // The risk class of a receipt is at least the risk class of each of its units.
     riskClass: item?.priceCent === undefined ? undefined : riskClassOf(item.priceCent),
     stage: facts.stage,
     isolatedSeconds: 0,
-    honouredReceipts: 0,
+    otherReceipts: 0,
   }
   return {
     ...facts,
@@ -91,8 +92,9 @@ function atAgent({ approvals: _counted, ...facts }: DecisionFacts, policy: Prote
 /**
  * Upper bound of the loss while every agent is isolated, EUR: ledgers × `hardCount` × value of one receipt. The number
  * of ledgers is the larger of two numbers: exit gates that release goods, and agents with devices that release goods.
- * The value of one receipt is at most the ceiling of `maxRiskClass`. The value is also at most `MAX_ENTRIES` times the
- * highest unit price that needs no staff. Returns 0 if only staff can release goods; null if there is no bound.
+ * The value of one receipt is at most the ceiling of `maxRiskClass`. If no exit gate releases goods, it is also at most
+ * `MAX_ENTRIES` times the highest unit price that needs no staff. Approvals by staff are
+ * not part of the bound; `operatorOverridesPerHour` limits them. Returns 0 if only staff can release goods; null if there is no bound.
  */
 export function worstCaseLoss(policy: ProtectionPolicy, devices: readonly DeviceFacts[]): number | null {
   const { hardCount, maxRiskClass } = policy.offline
@@ -103,8 +105,8 @@ export function worstCaseLoss(policy: ProtectionPolicy, devices: readonly Device
   const receipts = Math.max(gates, agents) * hardCount
   if (receipts === 0) return 0
   const threshold = overrideThresholdCent(policy)
-  // Without an operator a receipt releases only units that have an entry.
-  const units = threshold === null ? null : MAX_ENTRIES * (threshold - 1)
+  // Without an operator a receipt releases only units that have an entry. Gates let paid goods of any price pass.
+  const units = threshold === null || gates > 0 ? null : MAX_ENTRIES * (threshold - 1)
   const bounds = [riskClassCeiling(maxRiskClass), units].filter((bound) => bound !== null)
   return bounds.length === 0 ? null : (receipts * Math.min(...bounds)) / 100
 }
@@ -124,7 +126,7 @@ function releasingDevices(policy: ProtectionPolicy, devices: readonly DeviceFact
 function releasesAnything(policy: ProtectionPolicy, device: DeviceFacts): boolean {
   const categories = ['', ...Object.keys(policy.allowedActionsByCategory).filter((name) => name !== '*')]
   return PROTECTION_ACTIONS.some((action) => {
-    if (action === 'verify_item_status' || action === 'unlock_fixture') return false
+    if (action === 'verify_item_status') return false
     return categories.some((category) => {
       const item = { status: 'paid', category, brand: '', priceCent: 0 } as const
       const facts = { action, storeId: device.storeId, device, clockTrusted: true, stage: 'fresh', item } as const

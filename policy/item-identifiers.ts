@@ -1,3 +1,4 @@
+import { foldText } from './fold-text.ts'
 import { parseEpc } from './gs1/epc.ts'
 import { isIdShaped } from './ids.ts'
 
@@ -40,8 +41,8 @@ const RULES: Record<ItemIdentifierKind, Rule> = {
       '4, 7, 8 or 10 bytes in hex, bare (04A2B3C4D5E680) or with ":" or "-" between the bytes (04:A2:B3:C4:D5:E6:80)',
   },
   tagId: {
-    normalise: (text) => (/^[\x20-\x7e]{1,128}$/.test(text) ? text : undefined),
-    expected: '1 to 128 printable ASCII characters',
+    normalise: (text) => (/^[\x20-\x7e]{1,128}$/.test(text) && foldText(text) !== '' ? text : undefined),
+    expected: '1 to 128 printable ASCII characters, not only blanks',
   },
   itemLineId: {
     normalise: (text) => (isIdShaped(text) ? text : undefined),
@@ -64,6 +65,14 @@ export function normaliseIdentifiers(input: ItemIdentifierInput): NormalisedIden
     identifiers[kind] = normal
   }
   return { ok: true, identifiers }
+}
+
+/**
+ * The identifier in the form in which it is compared and hashed. People type tag numbers, so `tagId` is folded; the
+ * others are compared as `normaliseIdentifiers` returns them.
+ */
+export function comparableIdentifier(kind: IdentifierKind, id: string): string {
+  return kind === 'tagId' ? foldText(id) : id
 }
 
 /** Identifier with the highest priority, for tokens and events. Undefined if there is none. */

@@ -33,6 +33,9 @@ export const FIRST_ITEM_STATUSES = [
   'exception_hold',
 ] as const satisfies readonly ItemStatus[]
 
+/** Facts about goods of a recall: they count as `exception_hold`, whatever their status is (ADR 0009). */
+export const RECALLED = { status: 'exception_hold', recalled: true } as const
+
 export type GateBehaviour = 'alarm' | 'pass' | 'alarm_and_staff'
 
 /** Reaction of a gate to a leaving item (specification, itemStatus table). */

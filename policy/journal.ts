@@ -12,24 +12,41 @@ import { ALARM_STEPS, OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
 const name = (max: number) => z.string().min(1).max(max).refine(isStorableText, UNSTORABLE_TEXT)
 const Nonce = name(64)
 
-export const Evidence = z.discriminatedUnion('kind', [
-  /** A redemption used rights. The row is durable before the device moves. */
-  z.strictObject({
+/** Maximum number of units of a purchase. */
+export const UNITS_LIMIT = 2_000
+
+/** Numbers of rights, each at most once. */
+export const Ordinals = z
+  .array(z.int().min(0).max(100_000))
+  .min(1)
+  .max(UNITS_LIMIT)
+  .refine((ordinals) => new Set(ordinals).size === ordinals.length, 'names a right twice')
+
+const Claim = z
+  .strictObject({
     kind: z.literal('claim'),
     redemptionId: name(64),
-    /** Nonce of the token, or identity of the receipt in hex. */
+    /** Nonce of the token, identity of the receipt in hex, or a random text for an item. */
     nonce: Nonce,
-    source: z.enum(['token', 'receipt']),
+    /** `item`: an operator approved the release of a tag without token or receipt. */
+    source: z.enum(['token', 'receipt', 'item']),
     rightClass: z.enum(RIGHT_CLASSES),
-    /** Used rights, numbered from 0: step − 1 of a token, or entry number of a receipt. */
-    ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
+    /** Used rights, numbered from 0: step − 1 of a token, or entry number of a receipt; `[0]` for an item. */
+    ordinals: Ordinals,
     deviceId: name(128),
     operatorId: z.string().max(128).refine(isStorableText, UNSTORABLE_TEXT).optional(),
     /** Only for a token: the receipt right of each ordinal, because a restored cloud may not know the token. */
-    receipt: z
-      .strictObject({ cti: Nonce, ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000) })
+    receipt: z.strictObject({ cti: Nonce, ordinals: Ordinals }).optional(),
+    /** Only for an item: the tag that the device or the operator read. */
+    item: z
+      .strictObject({ epc: name(128).optional(), tagUid: name(128).optional(), tagId: name(128).optional() })
       .optional(),
-  }),
+  })
+  .refine(({ source, ordinals }) => source !== 'item' || ordinals.length === 1, 'an item has one right')
+
+export const Evidence = z.discriminatedUnion('kind', [
+  /** A redemption used rights. The row is durable before the device moves. */
+  Claim,
   /** Outcome of a claim. */
   z.strictObject({
     kind: z.literal('outcome'),
@@ -45,7 +62,7 @@ export const Evidence = z.discriminatedUnion('kind', [
     /** Identity of the receipt in hex. */
     nonce: Nonce,
     rightClass: z.enum(RIGHT_CLASSES),
-    ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
+    ordinals: Ordinals,
     agentId: name(128),
     /** `homeEpoch` in which the sender is the receipt home. A row without `homeEpoch` has no effect. */
     homeEpoch: z.int().min(0).optional(),

@@ -67,8 +67,7 @@ function factsOf(
   { device, action, category, brand, priceCent, hasOperator }: PolicyScenario,
   stage: PolicyStage,
 ): DecisionFacts {
-  const status = action === 'unlock_fixture' ? 'sellable' : 'paid'
-  const item = { status, category: category ?? '', brand: brand ?? '', priceCent } as const
+  const item = { status: 'paid', category: category ?? '', brand: brand ?? '', priceCent } as const
   return {
     action,
     storeId: device.storeId,

@@ -1,11 +1,12 @@
-import type { Outcome } from './vocabulary.ts'
+import type { Outcome, RightClass } from './vocabulary.ts'
 
 /** A redemption that uses the right of a unit, or a failed attempt. */
 export interface UnitRedemption {
   redemptionId: string
-  /** Nonce of the token, or identity of the receipt. */
+  /** Nonce of the token, identity of the receipt, or a random text. */
   nonce: string
-  source: 'token' | 'receipt'
+  /** `item`: an operator released a tag without token or receipt. */
+  source: 'token' | 'receipt' | 'item'
   deviceId: string
   /** Trusted time, ms since 1970. */
   atMs: number
@@ -29,10 +30,13 @@ const RANK = { confirmed: 0, claimed: 1, unknown: 2 } as const
 
 /**
  * Merges all redemptions of one unit's right, in any order. Only staff may retry after `unknown`, so a redemption after
- * an `unknown` redemption is not a double redemption. `deriveAuthorizationState` detects two redemptions of one token
- * step.
+ * an `unknown` redemption is not a double redemption. Staff may open a fixture again, so their openings never count as
+ * double. `deriveAuthorizationState` detects two redemptions of one token step.
  */
-export function mergeRedemptions(redemptions: readonly UnitRedemption[]): UnitRedemptionSummary {
+export function mergeRedemptions(
+  redemptions: readonly UnitRedemption[],
+  rightClass: RightClass,
+): UnitRedemptionSummary {
   const notFailed = redemptions.filter(({ outcome }) => outcome !== 'failed')
   const [effective = null] = notFailed.toSorted(
     (a, b) =>
@@ -40,7 +44,7 @@ export function mergeRedemptions(redemptions: readonly UnitRedemption[]): UnitRe
   )
   const certain = new Set(
     notFailed
-      .filter((each) => each.outcome !== 'unknown')
+      .filter((each) => each.outcome !== 'unknown' && !(rightClass === 'open' && each.source === 'item'))
       .map((each) => (each.source === 'token' ? each.nonce : `${each.nonce} ${each.redemptionId}`)),
   )
   return { effective, failures: redemptions.length - notFailed.length, isDouble: certain.size > 1 }

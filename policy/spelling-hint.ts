@@ -1,19 +1,22 @@
-/** Maximum compared length, characters. */
-const LONGEST = 80
+import { foldText } from './fold-text.ts'
+
+/** Maximum compared length, characters. A longer name is compared by its beginning. */
+const LONGEST = 40
 
 /**
  * Names closest to a mistyped name. A name is close if it contains the mistyped name, or differs in up to a third of
- * its letters. Ignores case. Returns at most `limit` names, the closest first.
+ * its letters. Compares folded names. Returns at most `limit` names, the closest first.
  */
 export function closestNames(word: string, known: Iterable<string>, limit = 3): string[] {
-  const typed = word.slice(0, LONGEST).toLowerCase()
+  const typed = foldText(word.slice(0, LONGEST))
   if (typed === '') return []
   const far = Math.max(1, Math.floor(typed.length / 3))
   const near: { name: string; distance: number }[] = []
   for (const name of known) {
-    const lower = name.toLowerCase()
-    const isPart = typed.length >= 3 && lower.includes(typed)
-    const distance = isPart ? 0.5 : editDistance(typed, lower)
+    const folded = foldText(name).slice(0, LONGEST)
+    const isPart = typed.length >= 3 && folded.includes(typed)
+    const isFar = Math.abs(folded.length - typed.length) > far
+    const distance = isPart ? 0.5 : isFar ? Infinity : editDistance(typed, folded, far)
     if (distance <= far) near.push({ name, distance })
   }
   return near
@@ -28,8 +31,11 @@ export function spellingHint(word: string, known: Iterable<string>): string {
   return near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
 }
 
-/** Number of insertions, deletions, replacements and swaps of neighbours between two texts. */
-function editDistance(a: string, b: string): number {
+/**
+ * Number of insertions, deletions, replacements and swaps of neighbours between two texts; Infinity beyond `most`. Ends
+ * as soon as a row is beyond it, because a name is compared with thousands of others.
+ */
+function editDistance(a: string, b: string, most: number): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)]
   for (let i = 1; i <= a.length; i++) {
     const row = [i]
@@ -44,6 +50,7 @@ function editDistance(a: string, b: string): number {
       )
       row.push(cost)
     }
+    if (Math.min(...row) > most) return Infinity
     ;[before, last] = [last, row]
   }
   return last[b.length] ?? 0

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { hasDecimals } from './decimals.ts'
+import { refuseSameNames } from './fold-text.ts'
 import { GatePolicy } from './gate-policy.ts'
 import { VersionNumber } from './version.ts'
 import { PROTECTION_ACTIONS, WORKFLOW_TYPES } from './vocabulary.ts'
@@ -25,7 +26,12 @@ const hasCents = (euros: number) => hasDecimals(euros, 2)
 /** Limits of an isolated agent (ADR 0016). */
 export const OfflineLimits = z.strictObject({
   maxRiskClass: z.int().min(0).max(3).default(2).describe('Receipts of a higher class need staff.'),
-  hardCount: z.int().min(0).max(10_000).default(20).describe('Maximum receipts that an isolated agent honours.'),
+  hardCount: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(20)
+    .describe('Maximum receipts, each with all its units, that an isolated agent honours. Further ones need staff.'),
   maxIsolatedSeconds: z
     .int()
     .min(0)
@@ -44,8 +50,9 @@ export const ProtectionPolicy = z.strictObject({
     )
     .default({})
     .refine((byCategory) => Object.keys(byCategory).length <= 500, 'at most 500 categories')
+    .superRefine(refuseSameNames)
     .describe(
-      'Per category, for each action the workflows in which it is allowed. The entry of a category replaces "*".',
+      'Per category, for each action the workflows in which it is allowed. The entry of a category replaces "*". An entry forbids the actions that it lacks, also for staff. Without any entry, all workflows but `self_service` are allowed. Case, Unicode form and the width of blanks do not matter.',
     ),
   requiresManualOverrideAboveValue: z
     .number()
@@ -58,8 +65,9 @@ export const ProtectionPolicy = z.strictObject({
   requiresStaffForBrand: z
     .array(z.string().min(1).max(120))
     .max(500)
+    .superRefine(refuseSameNames)
     .default([])
-    .describe('Brands whose items need staff.'),
+    .describe('Brands whose items need staff. Case, Unicode form and the width of blanks do not matter.'),
   offline: OfflineLimits.default(() => OfflineLimits.parse({})),
   unknownTag: z
     .enum(['ignore', 'notify', 'siren'])

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 /** An error in an input. The message says what is expected. */
 export interface ValidationFinding {
   path: readonly PropertyKey[]
-  /** `missing`, `unknown_field` or a code of zod. */
+  /** `missing`, `unknown_field`, or a code of zod other than `custom`. */
   code: string
   /** Without the path. */
   message: string
@@ -25,20 +25,30 @@ const TYPE_NAMES: Readonly<Record<string, readonly string[]>> = {
   array: ['a list'],
 }
 
-/** Converts zod's issues about `value` to findings. */
+/** Maximum number of findings. A hostile body has an issue for each of 100,000 values. */
+const FINDINGS_LIMIT = 20
+
+/** Converts the first of zod's issues about `value` to at most 20 findings. */
 export function validationFindings(issues: readonly Issue[], value: unknown): ValidationFinding[] {
-  return issues.flatMap((issue) => findingsOfIssue(issue, value))
+  return issues
+    .slice(0, FINDINGS_LIMIT)
+    .flatMap((issue) => findingsOfIssue(issue, value))
+    .slice(0, FINDINGS_LIMIT)
 }
 
 function findingsOfIssue(issue: Issue, value: unknown): ValidationFinding[] {
-  const { path, code } = issue
-  if (code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ path: [...path, key], code: 'unknown_field', message: `unknown field "${key}"` }))
-  if (code === 'invalid_type' && issue.message.includes('received undefined'))
+  const { path } = issue
+  // A rule of ours. Its message says what is wrong.
+  const code = issue.code === 'custom' ? 'invalid_value' : issue.code
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys
+      .slice(0, FINDINGS_LIMIT)
+      .map((key) => ({ path: [...path, key], code: 'unknown_field', message: `unknown field "${key}"` }))
+  if (issue.code === 'invalid_type' && issue.message.includes('received undefined'))
     return [{ path, code: 'missing', message: `is missing: expected ${listed(expectedValues(issue))}` }]
-  if (code === 'invalid_value' && valueAt(value, path) === undefined)
+  if (issue.code === 'invalid_value' && valueAt(value, path) === undefined)
     return [{ path, code: 'missing', message: `is missing: expected ${listed(issue.values.map(shown))}` }]
-  if (code === 'invalid_union' && (issue.message === GENERIC_MESSAGE || discriminators(issue)))
+  if (issue.code === 'invalid_union' && (issue.message === GENERIC_MESSAGE || discriminators(issue)))
     return findingsOfUnion(issue, value)
   return [{ path, code, message: issue.message.replace(/^Invalid input: /, '') }]
 }

@@ -85,23 +85,27 @@ export const DENY_REASONS = [
   'device_unknown',
   'device_revoked',
   'store_mismatch',
+  'locker_mismatch',
   'clock_untrusted',
   'policy_stale',
   'device_not_capable',
   'technology_mismatch',
   'item_unknown',
+  'recalled',
   'item_not_paid',
+  'no_tagged_goods',
   'already_redeemed',
   'authorization_outstanding',
   'action_not_allowed',
   'workflow_not_allowed',
   'manual_assistance_required',
   'limit_exceeded',
+  'tag_not_read',
 ] as const
 export type DenyReason = (typeof DENY_REASONS)[number]
 
 /** Right classes: a unit has one right of each class. `verify_item_status` uses none. */
-export const RIGHT_CLASSES = ['release', 'exit', 'fixture'] as const
+export const RIGHT_CLASSES = ['release', 'exit', 'open'] as const
 export type RightClass = (typeof RIGHT_CLASSES)[number]
 
 const CLASS_OF: Record<ProtectionAction, RightClass | null> = {
@@ -109,11 +113,11 @@ const CLASS_OF: Record<ProtectionAction, RightClass | null> = {
   detach_hard_tag: 'release',
   authorize_exit: 'exit',
   suppress_alarm: 'exit',
-  unlock_fixture: 'fixture',
+  unlock_fixture: 'open',
   verify_item_status: null,
 }
 
-/** Right class that an action uses, or null. */
+/** Right class that an action uses, or null. Opening a fixture uses it only for paid goods, see `rightUsedFor`. */
 export function rightClassOf(action: ProtectionAction): RightClass | null {
   return CLASS_OF[action]
 }

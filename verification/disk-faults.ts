@@ -1,13 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { inFaultStore } from './disk-faults/fault-store.ts'
 import { fullDisk } from './disk-faults/full-disk.ts'
-import { powerLoss } from './disk-faults/power-loss/power-loss.ts'
+import { powerLoss, type PowerLossOptions } from './disk-faults/power-loss/power-loss.ts'
 import { whyNoStrace } from './disk-faults/strace.ts'
 import { syscallSweep } from './disk-faults/syscall-sweep.ts'
 
 const HELP = `Runs the real programs on failing disks and checks the promises. Needs strace.
 
-  node dist/verification/disk-faults.js power-loss [--states N] [--seed N] [--json FILE]
+  node dist/verification/disk-faults.js power-loss [--states N] [--purchases N] [--seed N] [--json FILE]
   node dist/verification/disk-faults.js sweep [--json FILE]
   node dist/verification/disk-faults.js full-disk [--json FILE]
 
@@ -23,6 +24,7 @@ async function main(): Promise<boolean> {
     allowPositionals: true,
     options: {
       states: { type: 'string', default: '5000' },
+      purchases: { type: 'string', default: '30' },
       seed: { type: 'string', default: '1' },
       json: { type: 'string' },
       help: { type: 'boolean', default: false },
@@ -35,7 +37,11 @@ async function main(): Promise<boolean> {
   }
   const missing = whyNoStrace()
   if (missing !== undefined) throw new Error(missing)
-  const result = await run(what, numberOf(values.states), numberOf(values.seed))
+  const result = await run(what, {
+    states: numberOf(values.states),
+    purchases: numberOf(values.purchases),
+    seed: numberOf(values.seed),
+  })
   if (process.stderr.isTTY) process.stderr.write('\n')
   const text = `${JSON.stringify(result, null, 2)}\n`
   if (values.json === undefined) process.stdout.write(text)
@@ -43,12 +49,13 @@ async function main(): Promise<boolean> {
   return result.violations.length === 0
 }
 
-function run(what: string, states: number, seed: number): Promise<{ violations: readonly unknown[] }> {
+function run(what: string, options: PowerLossOptions): Promise<{ violations: readonly unknown[] }> {
   const show = (text: string) => void (process.stderr.isTTY && process.stderr.write(`\r${text.padEnd(60)}`))
   if (what === 'power-loss')
-    return powerLoss({ states, seed, onProgress: (done, total) => show(`${done} of ${total} states`) })
-  if (what === 'sweep') return syscallSweep({ onProgress: (done, point) => show(`${done} runs, ${point}`) })
-  if (what === 'full-disk') return fullDisk()
+    return powerLoss({ ...options, onProgress: (done, total) => show(`${done} of ${total} states`) })
+  if (what === 'sweep')
+    return inFaultStore((store) => syscallSweep(store, { onProgress: (done, point) => show(`${done} runs, ${point}`) }))
+  if (what === 'full-disk') return inFaultStore(fullDisk)
   throw new Error(`unknown command ${what}: --help lists the commands`)
 }
 

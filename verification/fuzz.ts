@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
 import { postgresDatabase, sqliteDatabases } from './fuzz/scene/databases.ts'
+import { runRights, WANTED, type RightsFailure } from './fuzz/rights/run.ts'
 import { neverSucceeded, runFuzz, type Failure, type RunResult } from './fuzz/run.ts'
 import { signQuickly } from './simulation/virtual/quick-signatures.ts'
 import { runFuzzMutants } from './runner/run-fuzz-mutants.ts'
@@ -11,11 +12,14 @@ import { renderPlainly } from '../bin/plain-pages.ts'
 const HELP = `Sends valid and invalid requests to the cloud's API, in this process and on virtual time, and checks every answer.
 
   npm run fuzz -- [--requests N] [--seed N] [--run N] [--until-first] [--database-url URL]
+  npm run fuzz -- --rights [--requests N] [--seed N] [--run N] [--until-first]
   npm run fuzz -- --bugs [--requests N] [--only NAMES] [--jobs N]
 
   --requests N        number of requests (20000)
   --seed N            the first seed (1); each run of requests has the next one
-  --run N             requests per run; each run starts with new accounts (2500)
+  --run N             requests per run; each run starts with new accounts (2500; steps: 400)
+  --rights            instead: users, keys, sessions and agents act while their rights end; N counts steps
+  --as-found          with --rights: prints all steps of a violation, without a search for fewer
   --until-first       stop at the first violation
   --database-url URL  an empty PostgreSQL database for one run, instead of SQLite in memory
   --bugs              runs each mutant in its own process and shows after how many requests it was found
@@ -35,6 +39,8 @@ async function main(): Promise<boolean> {
       'database-url': { type: 'string' },
       'until-first': { type: 'boolean', default: false },
       bugs: { type: 'boolean', default: false },
+      rights: { type: 'boolean', default: false },
+      'as-found': { type: 'boolean', default: false },
       only: { type: 'string' },
       jobs: { type: 'string' },
       help: { type: 'boolean', default: false },
@@ -52,8 +58,50 @@ async function main(): Promise<boolean> {
       only: values.only,
       jobs: Math.max(1, numberOf(values.jobs, availableParallelism())),
     })
-  const run = url === undefined ? numberOf(values.run, 2_500) : requests
-  return fuzz({ requests, run, firstSeed: numberOf(values.seed, 1), untilFirst: values['until-first'], url })
+  const options = { requests, firstSeed: numberOf(values.seed, 1), untilFirst: values['until-first'] }
+  renderPlainly()
+  signQuickly()
+  if (values.rights)
+    return fuzzRights({ ...options, run: numberOf(values.run, 400), shrinks: values['as-found'] ? 0 : 60 })
+  return fuzz({ ...options, run: url === undefined ? numberOf(values.run, 2_500) : requests, url })
+}
+
+const memoryFolder = () => (existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+
+/** Steps of people whose rights end, in runs of new accounts. */
+async function fuzzRights({
+  requests,
+  run,
+  firstSeed,
+  untilFirst,
+  shrinks,
+}: Omit<FuzzOptions, 'url'> & { shrinks: number }): Promise<boolean> {
+  const databases = await sqliteDatabases(memoryFolder())
+  let [steps, failures] = [0, 0]
+  const hashes: string[] = []
+  const reached = new Set<string>()
+  try {
+    for (let seed = firstSeed; steps < requests && !(untilFirst && failures > 0); seed++) {
+      const options = { seed, steps: Math.min(run, requests - steps), shrinks }
+      const result = await runRights(databases.accounts, () => databases.open(), options)
+      if (result.failure) process.stdout.write(`${rightsText(result.failure)}\n`)
+      if (result.failure) failures++
+      for (const what of result.reached.keys()) reached.add(what)
+      steps += options.steps
+      hashes.push(result.hash.toString(16).padStart(8, '0').slice(-4))
+    }
+  } finally {
+    databases.remove()
+  }
+  const missing = steps < 4_000 ? [] : WANTED.filter((what) => !reached.has(what))
+  process.stdout.write(`${steps} steps, ${failures} violations; run ${hashes.join('').slice(0, 32)}\n`)
+  if (missing.length > 0) process.stdout.write(`never reached: ${missing.join(', ')}\n`)
+  return failures === 0 && missing.length === 0
+}
+
+function rightsText({ rule, detail, seed, step, steps }: RightsFailure): string {
+  const again = `npm run fuzz -- --rights --seed ${seed} --requests ${step}`
+  return [`${rule}: ${detail.split('\n')[0]}`, ...steps.map((each) => `  ${each}`), `  again:   ${again}`].join('\n')
 }
 
 interface FuzzOptions {
@@ -66,11 +114,7 @@ interface FuzzOptions {
 }
 
 async function fuzz({ requests, run, firstSeed, untilFirst, url }: FuzzOptions): Promise<boolean> {
-  renderPlainly()
-  signQuickly()
-  const databases = await (url === undefined
-    ? sqliteDatabases(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
-    : postgresDatabase(url, realPlatform()))
+  const databases = await (url === undefined ? sqliteDatabases(memoryFolder()) : postgresDatabase(url, realPlatform()))
   const results: RunResult[] = []
   try {
     const isOver = () => untilFirst && results.some(({ failures }) => failures.length > 0)

@@ -8,7 +8,7 @@ import { realPlatform } from '../bin/platform.ts'
 import { SIZES, type Size } from './prove/part.ts'
 import { partsOf } from './prove/parts.ts'
 import { progressLine } from './prove/progress-line.ts'
-import { withoutBuildHashes, furthest, withTables, type Report } from './prove/report.ts'
+import { furthest, reportText, withTables, type Report } from './prove/report.ts'
 import { loadResult, runParts, stateFile, type ProofContext } from './prove/run-parts.ts'
 import { sumOf, writeJson } from './prove/state.ts'
 
@@ -139,8 +139,8 @@ function writeReport(): number {
     .map((file) => JSON.parse(readFileSync(file, 'utf8')) as Report)
   const [first, ...more] = [...made, keptReport()].filter((report) => report !== undefined)
   if (!first) return 1
-  const report = withoutBuildHashes(furthest([first, ...more]))
-  writeJson(KEPT_REPORT, report)
+  const report = furthest([first, ...more])
+  writeFileSync(KEPT_REPORT, reportText(report))
   writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), report))
   return 0
 }

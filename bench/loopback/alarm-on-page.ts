@@ -1,13 +1,12 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
 import { realPlatform } from '../../bin/platform.ts'
 import { pause } from '../../policy/platform.ts'
+import { CHROMIUM, NO_WHOLE_CHROMIUM } from '../../verification/tools.ts'
 import { FigureUnavailable, type Bench, type Figure, type Result, type Row, type Sizes } from '../figure.ts'
 import { quantile } from '../measure.ts'
 import { processes, registerItems, withLoopbackStore, type LoopbackStore } from './loopback-store.ts'
 
-const CHROMIUM = '/usr/bin/chromium'
 /** Median from the first read outside to the alarm on the page, ms. */
 const MEDIAN_MS = 1_000
 const READ_EVERY_MS = 50
@@ -32,12 +31,12 @@ interface Alarm {
 }
 
 async function run({ mode, folder, note }: Bench): Promise<Result> {
-  if (!existsSync(CHROMIUM))
-    throw new FigureUnavailable(`${CHROMIUM} is missing: install the package chromium (apt-get install chromium)`)
+  if (CHROMIUM.whole === undefined) throw new FigureUnavailable(NO_WHOLE_CHROMIUM ?? '')
   const { alarms: count, betweenMs } = SIZES[mode]
+  const launch = { executablePath: CHROMIUM.whole, args: ['--no-sandbox', '--disable-gpu'] }
   const { timers } = realPlatform()
   return withLoopbackStore(folder, async (store) => {
-    const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] })
+    const browser = await chromium.launch(launch)
     try {
       const epcs = await registerItems(store, count, 1)
       const page = await browser.newPage({ viewport: { width: 390, height: 844 }, locale: 'en' })

@@ -7,14 +7,15 @@ import { CORES, startProgram, type Program } from '../child.ts'
 import { benchProduct } from '../catalogue/products.ts'
 
 /**
- *   bench/peers/vendure ──copied──▶ var/peers/vendure ── npm ci ── seed.js ──▶ seeded.db ──copied──▶ the figure's folder
+ *   bench/peers/vendure ──copied──▶ var/peers/vendure ── npm install ── seed.js ──▶ seeded.db ──copied──▶ the figure's folder
  *
  * Vendure is a shop system for comparison, not a dependency of untag. The option `--vendure` installs Vendure into
- * `var/`, which is neither built nor committed.
+ * `var/`, which is neither built nor committed. `package.json` has exact versions, and `before` in `.npmrc` fixes the
+ * versions of all other packages.
  */
 const SOURCE = resolve('bench/peers/vendure')
 const HOME = resolve('var/peers/vendure')
-const MANIFEST = ['package.json', 'package-lock.json', '.npmrc'] as const
+const MANIFEST = ['package.json', '.npmrc'] as const
 const PROGRAMS = ['config.js', 'seed.js', 'server.js'] as const
 
 /** Starts Vendure with the first `products` of `benchProduct`. */
@@ -34,7 +35,7 @@ function install(note: (text: string) => void): void {
   note(
     'Vendure is being installed into var/peers/vendure: about 170 MB, some minutes; delete the folder when you are done',
   )
-  run(process.platform === 'win32' ? 'npm.cmd' : 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+  run(process.platform === 'win32' ? 'npm.cmd' : 'npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'])
   writeFileSync(stamp, wanted)
 }
 

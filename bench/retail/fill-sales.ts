@@ -66,6 +66,7 @@ async function fillSome(
       status: 'SUCCESS',
       currency: 'EUR',
       total_cent: LINES_EACH * lineCent,
+      value_cent: LINES_EACH * lineCent,
       security_tag_mode: 'none',
       price_origin: 'server',
       created_ms: completedMs,

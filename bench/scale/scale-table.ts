@@ -1,12 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { replaceMarked } from '../../bin/generate/replace-marked.ts'
 import type { Report } from '../run-figures.ts'
 import { scaleRows } from './scale-rows.ts'
 
-/** Results of the last committed run. */
-export const SCALE_RESULTS = 'bench/scale/results.json'
 /** Page with the table. */
 const PAGE = 'docs/performance.md'
-const [BEGIN, END] = ['<!-- Written by npm run bench -- --scale --write -->\n', '<!-- End of the table -->']
+const [BEGIN, END] = ['<!-- Written by npm run bench -- --scale --write -->', '<!-- End of the table -->']
 
 /** What the table needs of a report. */
 export type ScaleReport = Pick<Report, 'at' | 'mode' | 'machine' | 'figures'>
@@ -31,14 +30,10 @@ export function scaleTable({ at, mode, machine, figures }: ScaleReport): string 
 
 /** Replaces the table in the text of the page. */
 export function withScaleTable(page: string, table: string): string {
-  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)]
-  if (begin < 0 || end < begin) throw new Error(`${PAGE} has no place for the table of --scale`)
-  return `${page.slice(0, begin)}${BEGIN}\n${table}\n${page.slice(end)}`
+  return replaceMarked(page, BEGIN, END, `\n\n${table}\n`)
 }
 
-/** Stores the results and the table in the working copy of untag. */
+/** Stores the table in the working copy of untag. */
 export function writeScale(report: ScaleReport): void {
-  const page = withScaleTable(readFileSync(PAGE, 'utf8'), scaleTable(report))
-  writeFileSync(SCALE_RESULTS, `${JSON.stringify(report, null, 2)}\n`)
-  writeFileSync(PAGE, page)
+  writeFileSync(PAGE, withScaleTable(readFileSync(PAGE, 'utf8'), scaleTable(report)))
 }

@@ -1,3 +1,4 @@
+import { printable } from '../../policy/printable.ts'
 import { spellingHint } from '../../policy/spelling-hint.ts'
 import { createClient, UntagError } from '../../client/client.ts'
 import type { OperationName } from '../../client/operations.ts'
@@ -43,11 +44,15 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
       request as never,
       idempotencyKey === undefined ? {} : { idempotencyKey },
     )
-    process.stdout.write(typeof answer === 'string' ? answer : `${JSON.stringify(answer, null, 2)}\n`)
+    process.stdout.write(
+      typeof answer === 'string'
+        ? answer
+        : `${JSON.stringify(answer, null, 2).split('\n').map(printable).join('\n')}\n`,
+    )
     return 0
   } catch (error) {
     if (!(error instanceof UntagError)) throw error
-    process.stderr.write(writesJson() ? `${JSON.stringify(refusalFields(error))}\n` : refusal(error))
+    process.stderr.write(writesJson() ? `${printable(JSON.stringify(refusalFields(error)))}\n` : refusal(error))
     if (key === undefined && error.status === 401 && !writesJson())
       process.stderr.write('Set UNTAG_KEY to your API key, or use --key KEY.\n')
     return 1
@@ -106,5 +111,5 @@ function refusal(error: UntagError): string {
     ...(requiredUpgrade === undefined ? [] : [`  needs ${requiredUpgrade}, has ${currentPackage ?? 'less'}`]),
     ...(requestId === undefined ? [] : [`  request ${requestId}`]),
   ]
-  return `${lines.join('\n')}\n`
+  return `${lines.map(printable).join('\n')}\n`
 }

@@ -34,7 +34,7 @@ function placeOf(settings: Settings, platform: Platform, log: Log): Parameters<t
   const migrations = settings.requireMigrated ? 'require' : 'apply'
   if (databaseUrl === undefined) {
     if (replicaUrl !== undefined) throw new WrongUsage(['--replica-url needs --database-url: SQLite has no replica'])
-    return { file: join(data, 'cloud.db'), migrations }
+    return { file: join(data, 'cloud.db'), migrations, clock: platform.clock }
   }
   const place: PostgresPlace = {
     url: databaseUrl,

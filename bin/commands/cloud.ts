@@ -27,6 +27,7 @@ import { answersHealthz } from '../service/healthz.ts'
 import { ownServiceManager } from '../service/service-manager.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
+import { uploadProcesses } from '../upload-process.ts'
 import { hasApiTls, openCloudTls, type CloudTls } from '../tls/cloud-tls.ts'
 import { runPrimary } from '../workers/primary.ts'
 import { startOfWorker } from '../workers/worker.ts'
@@ -162,6 +163,7 @@ async function serveCloud(
     const broker = await brokerOf(settings, database, { platform, log, membership, certificate: tls?.broker })
     stops.unshift(broker.stop)
     const config = configOf(settings, early?.port ?? settings.port, broker.config, tls)
+    const uploads = uploadProcesses({ platform, log })
     const cloud = await createCloud({
       config,
       platform,
@@ -170,6 +172,7 @@ async function serveCloud(
       keyFiles: await loadKeyFiles(keyPlaceOf(settings), secretFiles, platform.random),
       images: imagesOf(settings),
       outgoing: outgoingHttp(),
+      uploads,
       probeDisk: () => probeDisk(data),
       ...(settings.minFreeMb > 0 && {
         disk: { freeBytes: () => freeBytes(data), minFreeBytes: settings.minFreeMb * 1_048_576 },
@@ -178,7 +181,7 @@ async function serveCloud(
       ...(tls && { certificate: () => tls.status() }),
       others: { siblings: membership.siblings, isBrokerElsewhere: broker.isElsewhere },
     })
-    stops.splice(-1, 0, cloud.stop)
+    stops.splice(-1, 0, cloud.stop, async () => uploads.stop())
     await broker.attach(cloud)
     const server = early ?? (await open())
     server.serve(cloud.app)
@@ -224,6 +227,7 @@ function configOf(
     ...(settings.silentMinutes > 0 && { silentAfterMs: settings.silentMinutes * 60_000 }),
     ...(settings.keepDays && { keepDays: settings.keepDays }),
     ...(openId && { openId }),
+    ...(settings.securityContact !== undefined && { securityContact: settings.securityContact }),
     trustedProxies: settings.trustedProxies?.split(',').map((p) => p.trim()) ?? [],
   }
 }

@@ -85,9 +85,9 @@ export async function demoOwner({ database, cloud }: RunningCloud, file: DemoFil
   const known = file.read().password
   const { accountId } = await database.write((db) => ensureAccount(db, ACCOUNT, 'PRIME', platform))
   const user = await findUserOfAccount(database.reads, accountId, OWNER_EMAIL)
-  if (known !== undefined && (await verifyPassword(known, user?.password_hash))) return known
+  if (known !== undefined && (await verifyPassword('', known, user?.password_hash))) return known
   const password = Buffer.from(platform.random.bytes(PASSWORD_BYTES)).toString('base64url')
-  const passwordHash = await hashPassword(password, platform.random)
+  const passwordHash = await hashPassword('', password, platform.random)
   await database.write(async (db) => {
     const rights = { role: 'owner' as const, storeIds: null, sandboxOnly: false, mayReplace: true }
     const person = { accountId, email: OWNER_EMAIL, name: OWNER_NAME, invitedBy: KEY_NAME }

@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { ListedReader } from '../../device-drivers/drivers/pcsc/list-readers.ts'
 import type { AgentConfig } from '../../edge-agent/config.ts'
 import { assertKeyPairs, readIdentity } from '../../edge-agent/identity/identity.ts'
@@ -10,9 +10,10 @@ import { counted } from '../counted.ts'
 import { findSerialPorts, type FoundSerial } from '../serial-ports.ts'
 import { installedSqlite, mayAbort } from '../native-sqlite.ts'
 import { WrongUsage, type Values } from '../options.ts'
+import { printResult } from '../output.ts'
 import { listNfcReaders } from '../pcsc-process.ts'
 import { realPlatform } from '../platform.ts'
-import { checkPorts, DEFAULT_PORTS, hasEmergency } from '../port-checks.ts'
+import { checkPorts, DEFAULT_PORTS, agentReadiness } from '../port-checks.ts'
 import { secretFiles } from '../secret-files.ts'
 import { readerEntry, titleOf } from '../device-discovery.ts'
 import type { DOCTOR_OPTIONS } from '../settings.ts'
@@ -53,12 +54,13 @@ export async function runDoctor({
     ...(await checkPorts()).map(({ port, ...found }) => ({ what: `port ${port}`, ...found })),
     checkFolder(data),
     await checkIdentity(data),
+    ...(await checkItems(data)),
     ...(await checkWayToCloud(data, ca === undefined ? undefined : readCa('--ca', ca))),
     checkClock(),
     ...checkSerial(ports),
     ...checkReaders(readers),
     ...(config === undefined ? [] : checkConfig(config, data)),
-    ...(await checkEmergency()),
+    ...checkAgent(await agentReadiness()),
   ]
   const suggestions = [
     ...ports.map((port) => ({ for: titleOf(port), entry: port.suggestion })),
@@ -68,18 +70,20 @@ export async function runDoctor({
   ]
   if (add > 0) return addFound(suggestions[add - 1], config, device, json)
   if (findings.some((f) => f.state === 'wrong')) process.exitCode = 1
-  if (json) process.stdout.write(`${JSON.stringify({ findings, suggestions })}\n`)
-  else print(findings, suggestions)
+  printResult(json, { findings, suggestions }, linesOf(findings, suggestions))
 }
 
-function print(findings: readonly Finding[], suggestions: readonly Suggestion[]): void {
+function linesOf(findings: readonly Finding[], suggestions: readonly Suggestion[]): string[] {
   const marks = { ok: '✓', note: '·', wrong: '✗' }
-  for (const { what, state, detail } of findings) process.stdout.write(`${marks[state]} ${what.padEnd(18)} ${detail}\n`)
-  if (suggestions.length === 0) return
-  process.stdout.write('\nAttached devices, as entries for "devices" of the configuration file:\n')
-  for (const [i, suggestion] of suggestions.entries())
-    process.stdout.write(`  ${i + 1}. ${suggestion.for}\n     ${JSON.stringify(suggestion.entry)}\n`)
-  process.stdout.write('To add one to the file: untag doctor --config FILE --add NUMBER --device ID\n')
+  const checked = findings.map(({ what, state, detail }) => `${marks[state]} ${what.padEnd(18)} ${detail}`)
+  if (suggestions.length === 0) return checked
+  return [
+    ...checked,
+    '',
+    'Attached devices, as entries for "devices" of the configuration file:',
+    ...suggestions.flatMap((each, i) => [`  ${i + 1}. ${each.for}`, `     ${JSON.stringify(each.entry)}`]),
+    'To add one to the file: untag doctor --config FILE --add NUMBER --device ID',
+  ]
 }
 
 /** Writes the found device into the configuration file under `deviceId`. */
@@ -95,11 +99,9 @@ function addFound(
   const added = configFile(config).add({ ...suggestion.entry, deviceId: device })
   if (!added.ok)
     throw new Error([`${config} was not changed:`, ...added.faults.map((fault) => `  ${fault}`)].join('\n'))
-  process.stdout.write(
-    json
-      ? `${JSON.stringify({ added: suggestion.for, deviceId: device, config })}\n`
-      : `added ${suggestion.for} as ${device} to ${config}; restart the agent to use it\n`,
-  )
+  printResult(json, { added: suggestion.for, deviceId: device, config }, [
+    `added ${suggestion.for} as ${device} to ${config}; restart the agent to use it`,
+  ])
 }
 
 async function checkSqlite(): Promise<Finding> {
@@ -164,6 +166,20 @@ async function checkIdentity(data: string): Promise<Finding> {
   }
 }
 
+/** Checks the items of an enrolled agent: without them, gates alarm for paid goods, too. */
+async function checkItems(data: string): Promise<Finding[]> {
+  if (!existsSync(join(data, 'agent.json'))) return []
+  const what = 'items of the store'
+  // Not at the top: the doctor must also run where better-sqlite3 does not load.
+  const { inspectItemFile } = await import('../../edge-agent/items/item-file.ts')
+  const found = inspectItemFile(join(data, 'items.db'))
+  const until = 'until the agent has reached the cloud, gates alarm for paid goods, too'
+  if (found === 'complete') return [{ what, state: 'ok', detail: 'the copy was complete' }]
+  if (found === 'never') return [{ what, state: 'note', detail: `there is no complete copy yet: ${until}` }]
+  const detail = `items.db is damaged (${found.damage}): restart the agent, which fetches the items again; ${until}`
+  return [{ what, state: 'wrong', detail }]
+}
+
 /** Checks the cloud of an enrolled agent. Nothing to check before the enrolment. */
 async function checkWayToCloud(data: string, ca: string | undefined): Promise<Finding[]> {
   try {
@@ -217,10 +233,19 @@ function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
   }))
 }
 
-/** Checks the emergency inputs of the agent on the default port. Returns nothing if no agent responds. */
-async function checkEmergency(): Promise<Finding[]> {
-  if (!(await hasEmergency())) return []
+/** Checks emergency inputs and devices of the agent on the default port. Returns nothing if no agent responds. */
+function checkAgent(agent: Awaited<ReturnType<typeof agentReadiness>>): Finding[] {
+  if (!agent) return []
+  const devices = agent.devices.flatMap(({ deviceId, findings }) =>
+    findings.map(({ code, detail, isWarning }) => ({
+      what: deviceId,
+      state: isWarning ? ('note' as const) : ('wrong' as const),
+      detail: `${code}: ${detail}`,
+    })),
+  )
+  if (!agent.emergency) return devices
   return [
+    ...devices,
     {
       what: 'emergency',
       state: 'wrong',

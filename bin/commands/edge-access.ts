@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { printable } from '../../policy/printable.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
 import { openMetadata } from '../../edge-agent/ledger/file/metadata.ts'
 import { LOCAL_URLS, openPairings, type Pairing, type Pairings } from '../../edge-agent/ledger/pairings.ts'
@@ -87,7 +88,9 @@ export async function runPairings({ data, revoke, json }: Values<typeof EDGE_PAI
   if (list.length === 0) process.stdout.write('no program has a named credential, and no browser is paired\n')
   for (const { id, kind, name, pairedMs, usedMs } of list) {
     const used = usedMs === null ? '' : `, last used ${dayOf(usedMs)}`
-    process.stdout.write(`${id}  ${kind}  ${name === '' ? '' : `${name}, `}paired ${dayOf(pairedMs)}${used}\n`)
+    process.stdout.write(
+      `${id}  ${kind}  ${name === '' ? '' : `${printable(name)}, `}paired ${dayOf(pairedMs)}${used}\n`,
+    )
   }
 }
 

@@ -172,7 +172,7 @@ function partsOf({ data, runtimeDir, config, mqttUrl, ca: caFile }: EdgeSettings
     fetch: agentFetch(ca),
     openLine: ca === undefined ? openMqttLine : mqttLineTrusting(ca),
     log,
-    runtimeFiles: runtimeFiles(runtimeDir),
+    watermarkFolders: [runtimeFiles(runtimeDir), runtimeFiles(data)],
     ...(config !== undefined && { configFile: configFile(config) }),
     ...(mqttUrl !== undefined && { mqttUrl }),
     onFatal(why: Error) {

@@ -9,6 +9,7 @@ import type { Db } from '../../cloud/persistence/database.ts'
 import type { ApiKeyRow } from '../../cloud/persistence/tables/accounts.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { makeFolder } from '../durable-folder.ts'
+import { printResult } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
 import { accountNamed } from './account-named.ts'
@@ -25,10 +26,6 @@ import {
 
 /** Actor in the audit log. */
 const ACTOR = 'command line'
-
-function print(json: boolean, object: object, text: string): void {
-  process.stdout.write(`${json ? JSON.stringify(object) : text}\n`)
-}
 
 /** Creates an API key and prints it. The key cannot be shown again. Admin keys are live keys. */
 export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>): Promise<void> {
@@ -56,7 +53,7 @@ export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>
     process.stderr.write(
       `created a new database${databaseUrl === undefined ? ` in ${data}` : ''}: the key is valid for a cloud that uses this database\n`,
     )
-  print(settings.json, { key, keyId, accountId, kind, mode }, key)
+  printResult(settings.json, { key, keyId, accountId, kind, mode }, [key])
 }
 
 /** Lists the keys of one account, or of all accounts. */
@@ -79,10 +76,10 @@ export async function runKeysList(settings: Values<typeof KEYS_LIST_OPTIONS>): P
       `${k.account}: ${k.name}`,
     ].join('  '),
   )
-  print(
+  printResult(
     settings.json,
     { keys },
-    lines.length > 0 ? lines.join('\n') : 'there are no keys: create one with untag keys create',
+    lines.length > 0 ? lines : ['there are no keys: create one with untag keys create'],
   )
 }
 
@@ -92,7 +89,7 @@ export async function runKeysRoll(settings: Values<typeof KEYS_ROLL_OPTIONS>): P
   const made = await changeKey(settings, 'rollApiKey', (db, row, nowMs) =>
     rollKey(db, row, settings.overlapHours, nowMs, platform),
   )
-  print(settings.json, made, made.key)
+  printResult(settings.json, made, [made.key])
 }
 
 /** Revokes an API key, or with --use a signing key. */
@@ -101,7 +98,7 @@ export async function runKeysRevoke(settings: Values<typeof KEYS_REVOKE_OPTIONS>
   const record = await changeKey(settings, 'revokeApiKey', async (db, row, nowMs) =>
     toKeyRecord(await revokeKey(db, row, nowMs), nowMs),
   )
-  print(settings.json, record, `${record.keyId} is revoked`)
+  printResult(settings.json, record, [`${record.keyId} is revoked`])
 }
 
 function changeKey<T>(

@@ -6,6 +6,7 @@ import {
   type PolicyScenario,
   type StageDecision,
 } from '../../policy/policy-explanation.ts'
+import { printResult } from '../output.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import type { POLICY_EXPLAIN_OPTIONS } from '../settings.ts'
 import { fetchTrustingFile } from '../tls/private-ca.ts'
@@ -45,7 +46,7 @@ export async function runPolicyExplain(settings: Settings): Promise<void> {
     price: priceCent === undefined ? undefined : priceCent / 100,
     operator,
   }
-  process.stdout.write(json ? `${JSON.stringify({ ...asked, ...answer })}\n` : textOf(question, version, answer))
+  printResult(json, { ...asked, ...answer }, textOf(question, version, answer).trimEnd().split('\n'))
 }
 
 async function findDevice(client: Client, storeId: string | undefined, deviceId: string): Promise<Device> {

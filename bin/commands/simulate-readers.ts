@@ -1,16 +1,17 @@
 import { printLine as say, printNote, printReady } from '../output.ts'
 import { readFileSync } from 'node:fs'
-import { impinjReader } from '../../simulators/devices/impinj-iot.ts'
+import { impinjReader, STOCK_PRESET } from '../../simulators/devices/impinj-iot.ts'
+import type { ImpinjReaderOptions } from '../../simulators/devices/impinj-iot.ts'
 import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
-import { pushingReader } from '../../simulators/devices/http-ingest.ts'
+import { pushingReader, USUAL_TTL_MS } from '../../simulators/devices/http-ingest.ts'
 import { replay } from '../../simulators/devices/replay.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 import type { TcpService } from '../../simulators/devices/serve.ts'
-import { zebraReader } from '../../simulators/devices/zebra-iotc.ts'
+import { EVERY_READ, VENDOR_MODE, zebraReader } from '../../simulators/devices/zebra-iotc.ts'
 import { deadline } from '../../policy/platform.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
-import type { SIMULATE_OPTIONS } from '../settings.ts'
+import type { Quirk, SIMULATE_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { onStdinLine } from './stdin-commands.ts'
 
@@ -66,11 +67,23 @@ export async function runReplay(file: string, { host, port }: Settings): Promise
   printReady({ tcp: `${host}:${service.port}`, connections: device.connections })
 }
 
+/** Time until a slow inventory starts, ms. */
+const SLOW_START_MS = 3_000
+const IMPINJ_QUIRKS: Partial<Record<Quirk, Partial<ImpinjReaderOptions>>> = {
+  'never-starts': { neverStarts: true },
+  'slow-start': { startMs: SLOW_START_MS },
+  'no-stream-settings': { hasStreamSettings: false },
+  'needs-content-length': { needsContentLength: true },
+}
+
 /** An R700 without TLS, with the factory password `impinj`. */
-async function serveImpinj({ host, port }: Settings): Promise<RunningReader> {
+async function serveImpinj({ host, port, vendorDefaults, answerDelay, quirk }: Settings): Promise<RunningReader> {
   const reader = impinjReader({
     platform: realPlatform(),
     password: 'impinj',
+    answerDelayMs: answerDelay,
+    ...(vendorDefaults ? { preset: STOCK_PRESET } : {}),
+    ...IMPINJ_QUIRKS[quirk],
     onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`),
   })
   const service = await serveTcp({ host, port, serve: (link) => reader.serve(link) })
@@ -84,13 +97,16 @@ async function serveImpinj({ host, port }: Settings): Promise<RunningReader> {
     'input 2 on': () => reader.setInput(2, true),
     'input 2 off': () => reader.setInput(2, false),
     stop: reader.stopReading,
+    'other inventory': () => reader.startOther('stock'),
+    'antenna 2 off': () => reader.setAntenna(2, false),
+    'antenna 2 on': () => reader.setAntenna(2, true),
     'clock wrong': () => reader.setClock(-3 * 3_600_000),
     'clock right': () => reader.setClock(0),
   })
 }
 
 /** A reader that posts its reads to an agent. */
-async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<RunningReader> {
+async function pushReads({ pushTo, pushSecret, pushFormat, vendorDefaults, tagTtl }: Settings): Promise<RunningReader> {
   if (pushTo === undefined)
     throw new WrongUsage(['--push-to URL is needed, such as http://127.0.0.1:8090/ingest/gate-1'])
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${pushSecret}` }
@@ -98,6 +114,7 @@ async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<
   const reader = pushingReader({
     platform,
     format: pushFormat,
+    ttlMs: vendorDefaults && tagTtl === 0 ? USUAL_TTL_MS : tagTtl,
     async post(body) {
       const limit = deadline(platform.timers, 5_000)
       const answer = await fetch(pushTo, { method: 'POST', headers, body, signal: limit.signal })
@@ -121,11 +138,14 @@ async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<
 }
 
 /** An FX9600 with its own MQTT broker for the agent. Topics start with `zebra/FX9600F0F4B5`. */
-async function serveZebra({ host, port }: Settings): Promise<RunningReader> {
+async function serveZebra({ host, port, vendorDefaults, answerDelay, quirk }: Settings): Promise<RunningReader> {
   const broker = mqttBroker()
   const reader = zebraReader({
     platform: realPlatform(),
     bus: broker,
+    mode: vendorDefaults ? VENDOR_MODE : EVERY_READ,
+    neverStarts: quirk === 'never-starts',
+    answerDelayMs: answerDelay,
     onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`),
   })
   const service = await serveTcp({ host, port, serve: (link) => broker.serve(link) })
@@ -137,6 +157,9 @@ async function serveZebra({ host, port }: Settings): Promise<RunningReader> {
     hang: () => reader.mute(true),
     resume: () => reader.mute(false),
     stop: reader.stopReading,
+    'factory mode': () => reader.changeMode(VENDOR_MODE),
+    'antenna 2 off': () => reader.setAntenna(2, false),
+    'antenna 2 on': () => reader.setAntenna(2, true),
     'clock wrong': () => reader.setClock(-3 * 3_600_000),
     'clock right': () => reader.setClock(0),
   })

@@ -2,15 +2,18 @@ import { onStdinLine } from './stdin-commands.ts'
 import { printLine as say, printNote, printReady } from '../output.ts'
 import { crowd } from '../../simulators/devices/llrp-crowd.ts'
 import { llrpReader } from '../../simulators/devices/llrp.ts'
-import { relayBoard } from '../../simulators/devices/modbus.ts'
+import type { LlrpReaderOptions } from '../../simulators/devices/llrp.ts'
+import { RELAY_BOARD_EX_WORKS, relayBoard } from '../../simulators/devices/modbus.ts'
+import type { RelayBoardQuirks } from '../../simulators/devices/modbus.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
-import type { Values } from '../options.ts'
+import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
-import type { SIMULATE_OPTIONS, SimulatorName } from '../settings.ts'
+import { QUIRKS } from '../settings.ts'
+import type { Quirk, SIMULATE_OPTIONS, SimulatorName } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { runNetworkReader, type NetworkReaderName } from './simulate-readers.ts'
-import { serveSerialSimulator } from './simulate-serial.ts'
+import { serveSerialSimulator, SLOW_MS } from './simulate-serial.ts'
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 
@@ -24,6 +27,9 @@ const SERVE = {
 } as const
 
 export async function runSimulate(name: SimulatorName, settings: Settings): Promise<void> {
+  const havingIt: readonly SimulatorName[] = QUIRKS[settings.quirk]
+  if (!havingIt.includes(name))
+    throw new WrongUsage([`--quirk ${settings.quirk} is for ${havingIt.join(', ')}, not for ${name}`])
   if (!(name in SERVE)) {
     const reader = await runNetworkReader(name as NetworkReaderName, settings)
     stopOnSignals(reader.close)
@@ -34,11 +40,29 @@ export async function runSimulate(name: SimulatorName, settings: Settings): Prom
   printReady({ tcp: `${settings.host}:${service.port}` })
 }
 
+const BOARD_QUIRKS: Partial<Record<Quirk, RelayBoardQuirks>> = {
+  echo: { echo: true },
+  slow: { answerMs: SLOW_MS },
+  'silent-01': { silentFunctions: [1] },
+  'repeats-unknown': { repeatedFunctions: [1, 2] },
+  'reversed-bytes': { size: 32, reversedBytes: true },
+  'other-unit': { answersAs: 2 },
+}
+
+const GATE_QUIRKS: Partial<Record<Quirk, Partial<LlrpReaderOptions>>> = {
+  'foreign-access-spec': { hasForeignAccessSpec: true },
+  // A European reader on its third channel.
+  'other-channel': { channel: [0, 3] },
+  'never-starts': { neverStarts: true },
+}
+
 /** A Modbus relay board with one lock. Prints every change of an output. */
-async function serveBoard({ host, port, framing, lockOutput, lockInput }: Settings) {
+async function serveBoard({ host, port, framing, quirk, vendorDefaults, lockOutput, lockInput }: Settings) {
   const board = relayBoard({
     platform: realPlatform(),
     framing,
+    ...(vendorDefaults ? RELAY_BOARD_EX_WORKS : {}),
+    quirks: BOARD_QUIRKS[quirk] ?? {},
     locks: [{ coil: lockOutput, input: lockInput, openMs: 30, closeMs: 30 }],
     onChange: ({ coil, on }) => say(`output ${coil} ${on ? 'on' : 'off'}`),
   })
@@ -91,9 +115,15 @@ async function serveScanner({ host, port }: Settings) {
  * Serves a UHF gate reader and simulates people who walk through. Prints each walk and each change of an output. Lines
  * of stdin cause faults or set inputs.
  */
-async function serveGate({ host, port, tags, walkers }: Settings) {
+async function serveGate({ host, port, tags, walkers, vendorDefaults, answerDelay, quirk }: Settings) {
   const platform = realPlatform()
-  const reader = llrpReader({ platform, onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`) })
+  const reader = llrpReader({
+    platform,
+    target: vendorDefaults ? 'A' : 'both',
+    answerDelayMs: answerDelay,
+    ...GATE_QUIRKS[quirk],
+    onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`),
+  })
   const service = await serveTcp({ host, port, serve: (link) => reader.serve(link) })
   const people = crowd({
     platform,
@@ -107,6 +137,9 @@ async function serveGate({ host, port, tags, walkers }: Settings) {
     cut: service.cut,
     hang: () => reader.hang(true),
     resume: () => reader.hang(false),
+    stop: () => reader.stopReading(),
+    'antenna 2 off': () => reader.setAntenna(2, false),
+    'antenna 2 on': () => reader.setAntenna(2, true),
     occupy: () => reader.occupy(true),
     leave: () => reader.occupy(false),
     'clock wrong': () => reader.setClock(-3 * 3_600_000),

@@ -7,6 +7,7 @@ import { assertRoleFits, assertStoresOf, invite } from '../../cloud/users/invita
 import { Email, toUserRecord } from '../../cloud/users/schema.ts'
 import { deleteUser, findUserOfAccount, listUsers } from '../../cloud/users/user-queries.ts'
 import { WrongUsage, type Values } from '../options.ts'
+import { printResult } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import type { USERS_INVITE_OPTIONS, USERS_LIST_OPTIONS, USERS_REMOVE_OPTIONS } from '../settings.ts'
 import { accountNamed } from './account-named.ts'
@@ -16,10 +17,6 @@ import { withKnownDatabase } from './known-database.ts'
 
 /** Actor in the audit log. */
 const ACTOR = 'command line'
-
-function print(json: boolean, object: object, text: string): void {
-  process.stdout.write(`${json ? JSON.stringify(object) : text}\n`)
-}
 
 function accountOf({ account }: { account: string | undefined }): string {
   if (account === undefined) throw new WrongUsage(['--account NAME is needed: the account of the user'])
@@ -62,7 +59,7 @@ export async function runUsersInvite(settings: Values<typeof USERS_INVITE_OPTION
       return { url: invitationUrl(consoleUrl, token), userId, expiresAt: iso(expiresMs) }
     }),
   )
-  print(json, made, made.url)
+  printResult(json, made, [made.url])
 }
 
 /** Lists the users of an account. */
@@ -77,10 +74,10 @@ export async function runUsersList(settings: Values<typeof USERS_LIST_OPTIONS>):
       .join('  ')
       .trimEnd(),
   )
-  print(
+  printResult(
     settings.json,
     { users },
-    lines.length > 0 ? lines.join('\n') : 'there are no users: invite one with untag users invite',
+    lines.length > 0 ? lines : ['there are no users: invite one with untag users invite'],
   )
 }
 
@@ -102,5 +99,5 @@ export async function runUsersRemove(settings: Values<typeof USERS_REMOVE_OPTION
       return user.user_id
     }),
   )
-  print(settings.json, { userId, email }, `${email} is removed`)
+  printResult(settings.json, { userId, email }, [`${email} is removed`])
 }

@@ -9,7 +9,7 @@ import { openMetadata } from '../../edge-agent/ledger/file/metadata.ts'
 import { LOCAL_URLS } from '../../edge-agent/ledger/pairings.ts'
 import {
   reportHtml,
-  reportText,
+  reportLines,
   walkTestResult,
   type CommissioningReport,
   type TestTagKind,
@@ -18,7 +18,7 @@ import {
 import { pause } from '../../policy/platform.ts'
 import { credentialFile } from '../credential-file.ts'
 import { WrongUsage, type Values } from '../options.ts'
-import { writesJson } from '../output.ts'
+import { printLine, printNote, printResult, writesJson } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import type { EDGE_WALK_TEST_OPTIONS } from '../settings.ts'
 import { loadConfig } from './edge.ts'
@@ -82,7 +82,7 @@ export async function runWalkTest(settings: Settings): Promise<void> {
     walks,
   }
   if (settings.out !== undefined) writeReport(settings.out, report)
-  process.stdout.write(settings.json ? `${JSON.stringify(report)}\n` : `\n${reportText(report)}`)
+  printResult(settings.json, report, ['', ...reportLines(report)])
   if (report.result.faults.length > 0) process.exitCode = 1
 }
 
@@ -109,19 +109,19 @@ async function carryOut(
   const lines = isTerminal ? createInterface({ input: process.stdin }) : undefined
   const entered = lines?.[Symbol.asyncIterator]()
   // With --json only the report goes to stdout.
-  const say = (text: string) => (writesJson() ? process.stderr : process.stdout).write(text)
+  const say = writesJson() ? printNote : printLine
   const walks: Walk[] = []
   for (const [index, walk] of plan.entries()) {
     const task = `walk ${index + 1} of ${plan.length}: carry the ${walk.kind} tag ${walk.tag} out, ${walk.position}.`
     if (entered) {
-      say(`${task} Press Enter to start.\n`)
+      say(`${task} Press Enter to start.`)
       await entered.next()
     }
     // A walk that began before the recording would look like the second half of a walk.
     await recording.start()
-    say(entered ? `  Walk now, within ${seconds} s.\n` : `${task}\n`)
+    say(entered ? `  Walk now, within ${seconds} s.` : task)
     const done = await recording.finish(walk)
-    say(`  ${done.hasLeft ? `detected, ${done.hasAlarmed ? 'alarm' : 'no alarm'} (${done.reason})` : 'not detected'}\n`)
+    say(`  ${done.hasLeft ? `detected, ${done.hasAlarmed ? 'alarm' : 'no alarm'} (${done.reason})` : 'not detected'}`)
     walks.push(done)
   }
   lines?.close()
@@ -223,5 +223,5 @@ function readerSettings(file: string, deviceId: string): Record<string, unknown>
 function writeReport(file: string, report: CommissioningReport): void {
   if (file.endsWith('.html')) writeFileSync(file, reportHtml(report))
   else if (file.endsWith('.json')) writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`)
-  else writeFileSync(file, reportText(report))
+  else writeFileSync(file, `${reportLines(report).join('\n')}\n`)
 }

@@ -73,11 +73,10 @@ export async function createApiKey(
   return { keyId, key }
 }
 
-const byHash = prepared((db, p: { hash: string }) =>
-  db
+function keys(db: Db) {
+  return db
     .selectFrom('api_key')
     .innerJoin('account', 'account.account_id', 'api_key.account_id')
-    .select(keyGenerationQuery(db).as('generation'))
     .select([
       'key_id',
       'api_key.account_id',
@@ -89,13 +88,28 @@ const byHash = prepared((db, p: { hash: string }) =>
       'account.package',
       'account.status',
     ])
-    .where('hash', '=', p.hash),
+}
+
+const byHash = prepared((db, p: { hash: string }) =>
+  keys(db).select(keyGenerationQuery(db).as('generation')).where('hash', '=', p.hash),
 )
+const byId = prepared((db, p: { keyId: string }) => keys(db).where('key_id', '=', p.keyId))
 
 /** The caller of this key; undefined if the key is unknown, expired or revoked. */
 export async function findKeyCaller(db: Db, key: string, nowMs: number): Promise<KeyCaller | undefined> {
   const [row] = await byHash(db, { hash: hashOfKey(key) })
-  if (!row || row.status !== 'active') return undefined
+  const caller = row && callerOf(row, nowMs)
+  return caller && { ...caller, keyGeneration: Number(row.generation ?? 0) }
+}
+
+/** Like `findKeyCaller`, by the id of the key and without `keyGeneration`. */
+export async function findKeyCallerById(db: Db, keyId: string, nowMs: number): Promise<KeyCaller | undefined> {
+  const [row] = await byId(db, { keyId })
+  return row && callerOf(row, nowMs)
+}
+
+function callerOf(row: Awaited<ReturnType<typeof byId>>[number], nowMs: number): KeyCaller | undefined {
+  if (row.status !== 'active') return undefined
   if (row.revoked_ms !== null) return undefined
   if (row.expires_ms !== null && row.expires_ms <= nowMs) return undefined
   const mode = row.mode as Mode
@@ -108,6 +122,5 @@ export async function findKeyCaller(db: Db, key: string, nowMs: number): Promise
     storeIds: row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[]),
     package: row.package as Package,
     expiresMs: row.expires_ms,
-    keyGeneration: Number(row.generation ?? 0),
   }
 }

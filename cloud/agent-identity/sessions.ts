@@ -112,20 +112,26 @@ const callerByToken = prepared((db, p: { hash: string }) =>
 export async function findAgentCaller(db: Db, token: string, nowMs: number): Promise<AgentCaller | undefined> {
   const [row] = await callerByToken(db, { hash: hashOf(token) })
   if (!row || row.revoked_ms !== null || row.expires_ms <= nowMs) return undefined
-  const [accountId = '', mode = 'test'] = row.tenant.split('.')
+  return { ...agentCaller(row), keyGeneration: Number(row.key_generation ?? 0) }
+}
+
+/** The rights of an agent that has proved who it is. */
+export function agentCaller(
+  agent: Pick<AgentRow, 'agent_id' | 'store_id' | 'ledger_id' | 'generation' | 'tenant'>,
+): AgentCaller {
+  const [accountId = '', mode = 'test'] = agent.tenant.split('.')
   return {
     kind: 'agent',
-    agentId: row.agent_id,
-    storeId: row.store_id,
-    ledgerId: row.ledger_id,
-    generation: row.generation,
+    agentId: agent.agent_id,
+    storeId: agent.store_id,
+    ledgerId: agent.ledger_id,
+    generation: agent.generation,
     accountId,
     mode: mode as Mode,
-    tenant: row.tenant as Tenant,
+    tenant: agent.tenant as Tenant,
     // Highest package, so that agents pass the check of the account's package. Operations of agents check the package
     // of the agent's store.
     package: 'PRIME' satisfies Package,
-    keyGeneration: Number(row.key_generation ?? 0),
   }
 }
 

@@ -2,6 +2,8 @@ import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
+import { isCoupon } from '../purchases/line-value.ts'
+import type { Pieces } from '../purchases/pieces.ts'
 import { dayOf } from './days.ts'
 import { sharesOf, type TaxShare } from './refund-shares.ts'
 import { addToDay, addToVat } from './store-days.ts'
@@ -39,10 +41,10 @@ export async function countCompleted(
 /** Figures that a refund subtracts. */
 export interface CountedRefund {
   shares: TaxShare[]
-  /** Returned units. */
+  /** Returned pieces of goods, without deposits. */
   units: number
-  /** Lines of the returned units. */
-  lineIds: string[]
+  /** Returned pieces by line. */
+  pieces: Pieces[]
   /** True if no part of the purchase remains. */
   isWhole: boolean
 }
@@ -71,9 +73,12 @@ export async function countRefund(
   if (isWhole) await countInSession(db, purchase, sign === 1 ? -1 : 1)
 }
 
-/** Number of pieces of goods, without deposits. */
-export function unitsOf(lines: readonly PurchaseLineRow[]): number {
-  return lines.reduce((sum, line) => sum + (line.deposit_of === null ? line.quantity : 0), 0)
+/** Number of pieces of goods, without deposits and coupons. */
+export function unitsOf(
+  lines: readonly PurchaseLineRow[],
+  quantityOf: (line: PurchaseLineRow) => number = (line) => line.quantity,
+): number {
+  return lines.reduce((sum, line) => sum + (line.deposit_of === null && !isCoupon(line) ? quantityOf(line) : 0), 0)
 }
 
 /** Gross amount and tax by VAT rate, as on the receipt. */

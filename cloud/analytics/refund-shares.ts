@@ -1,3 +1,4 @@
+import { prorate } from '../purchases/line-value.ts'
 import { vatBreakdown, type GrossAmount } from '../purchases/vat.ts'
 
 /** Gross amount of one VAT rate and the tax in it, cents. */
@@ -32,7 +33,7 @@ export function sharesLeft(sold: readonly TaxShare[], gone: readonly TaxShare[])
 export function shareRefund(left: readonly TaxShare[], own: readonly TaxShare[], amountCent: number): TaxShare[] {
   const leftCents = left.map((share) => Math.max(0, share.cent))
   const ownCents = left.map((share, i) =>
-    Math.min(leftCents[i] ?? 0, own.find((o) => o.rate === share.rate)?.cent ?? 0),
+    Math.max(0, Math.min(leftCents[i] ?? 0, own.find((o) => o.rate === share.rate)?.cent ?? 0)),
   )
   const first = prorate(Math.min(amountCent, sum(ownCents)), ownCents)
   const rest = leftCents.map((cent, i) => cent - (first[i] ?? 0))
@@ -43,21 +44,6 @@ export function shareRefund(left: readonly TaxShare[], own: readonly TaxShare[],
     const [rest] = sharesOf([{ cent: cent - back, rate }])
     return { rate, cent: back, tax: tax - (rest?.tax ?? 0) }
   })
-}
-
-/**
- * Splits whole cents in proportion to weights. A share is at most its weight. The largest remainders receive the cents
- * lost by rounding.
- */
-export function prorate(cent: number, weights: readonly number[]): number[] {
-  const total = sum(weights)
-  if (total === 0) return weights.map(() => 0)
-  const shares = weights.map((weight) => Math.floor((cent * weight) / total))
-  const byRemainder = weights
-    .map((weight, i) => ({ i, remainder: (cent * weight) % total }))
-    .sort((a, b) => b.remainder - a.remainder || a.i - b.i)
-  for (const { i } of byRemainder.slice(0, cent - sum(shares))) shares[i] = (shares[i] ?? 0) + 1
-  return shares
 }
 
 function sum(numbers: readonly number[]): number {

@@ -12,20 +12,21 @@ function rowsOf({ transactionId, storeId, completedAt, status, currency, items }
   return items
     .map(
       (i) =>
-        `${head},${i.itemLineId},${csvCell(i.ean)},${csvCell(i.name)},${i.quantity},${i.vat},${i.priceUnit},${i.totalCent},${i.depositOf ?? ''},${i.refundedCent}\r\n`,
+        `${head},${i.itemLineId},${csvCell(i.ean)},${csvCell(i.name)},${i.quantity},${i.vat},${i.priceUnit},${i.listPriceUnit ?? ''},${i.priceReason ?? ''},${i.totalCent},${i.depositOf ?? ''},${i.refundedCent}\r\n`,
     )
     .join('')
 }
 
 /**
- * Formats a CSV cell. A leading apostrophe prevents a spreadsheet from running the text as a formula, because product
- * names may come from untrusted sources.
+ * Formats a CSV cell. Each text is quoted. An apostrophe prevents a spreadsheet from running the text as a formula,
+ * because product names may come from untrusted sources: at the start, and after `;` or a tab, where spreadsheets of
+ * other countries may begin a cell.
  */
 export function csvCell(value: string | number | undefined): string {
   if (value === undefined) return ''
   if (typeof value === 'number') return String(value)
-  const harmless = /^\s*[=+\-@\t\r\n]/.test(value) ? `'${value}` : value
-  return /[",\r\n']/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+  const harmless = value.replaceAll(/(^|[;\t\r\n])(?=\s*[=+\-@＝＋－＠\t\r\n])/g, "$1'")
+  return `"${harmless.replaceAll('"', '""')}"`
 }
 
 /** Streams the response. If the final brace is missing, the response is incomplete. */

@@ -3,12 +3,15 @@ import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
 import { iso, definedFields } from '../operations/fields.ts'
 import type { ReadContext } from '../operations/operation.ts'
+import { withinLines } from '../operations/within-lines.ts'
+import { yieldToEventLoop } from '../operations/yield-to-event-loop.ts'
 import { refundedCent, refundsOfMany, toRefundInCents } from '../purchases/present-refunds.ts'
+import type { PriceReason } from '../purchases/schema.ts'
 import { vatBreakdown } from '../purchases/vat.ts'
 import { refundedByLine } from './line-refunds.ts'
 import type { Sale } from './schema.ts'
 
-/** Maximum number of purchases in memory. */
+/** Maximum number of purchases in memory. Their lines are limited, too (within-lines.ts). */
 export const SALES_AT_ONCE = 100
 
 interface Position {
@@ -31,6 +34,7 @@ export async function* readSales(
       if (sales.length > 0) yield sales
       if (!next) break
       after = next
+      await yieldToEventLoop()
     }
   }
 }
@@ -41,7 +45,7 @@ async function readPage(
   { completedMs, purchaseId }: Position,
   toMs: number,
 ): Promise<{ sales: Sale[]; next: Position | undefined }> {
-  const purchases = await db
+  const found = await db
     .selectFrom('purchase')
     .select(['purchase_id', 'store_id', 'status', 'currency', 'total_cent', 'completed_ms'])
     .where('store_id', '=', storeId)
@@ -52,6 +56,7 @@ async function readPage(
     .orderBy('purchase_id')
     .limit(SALES_AT_ONCE)
     .execute()
+  const purchases = await withinLines(db, 'purchase_line', found)
   const lines = new Map<string, PurchaseLineRow[]>(purchases.map((purchase) => [purchase.purchase_id, []]))
   if (purchases.length > 0) {
     const rows = await db
@@ -69,7 +74,7 @@ async function readPage(
       toSale(purchase, lines.get(purchase.purchase_id) ?? [], refunds.get(purchase.purchase_id) ?? []),
     ),
     next:
-      purchases.length === SALES_AT_ONCE && last
+      (found.length === SALES_AT_ONCE || purchases.length < found.length) && last
         ? { completedMs: last.completed_ms ?? toMs, purchaseId: last.purchase_id }
         : undefined,
   }
@@ -105,6 +110,10 @@ function toSale(
       quantity: line.quantity,
       vat: line.vat,
       priceUnit: line.price_cent,
+      ...definedFields({
+        listPriceUnit: line.list_price_cent,
+        priceReason: line.price_reason as PriceReason | null,
+      }),
       totalCent: line.price_cent * line.quantity,
       refundedCent: gone.get(line.line_id) ?? 0,
       ...definedFields({ depositOf: line.deposit_of }),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RefundFields } from '../purchases/schema.ts'
+import { PRICE_REASONS, RefundFields } from '../purchases/schema.ts'
 import { PERIODS } from './days.ts'
 
 /** A date in requests, limited to plausible years. */
@@ -70,6 +70,8 @@ export const SALE_COLUMNS = [
   'quantity',
   'vat',
   'priceUnit',
+  'listPriceUnit',
+  'priceReason',
   'totalCent',
   'depositOf',
   'refundedCent',
@@ -101,7 +103,9 @@ export const Sale = z.strictObject({
       name: z.string(),
       quantity: z.int(),
       vat: z.int(),
-      priceUnit: z.int().describe('Cents.'),
+      priceUnit: z.int().describe('Cents. Negative on a coupon line.'),
+      listPriceUnit: z.int().optional().describe('Price of the store, if the client set another price.'),
+      priceReason: z.enum(PRICE_REASONS).optional(),
       totalCent: z.int(),
       refundedCent: z
         .int()

@@ -117,7 +117,9 @@ export const requestAssistance = operation({
     const zone = await zoneOfCaller(call, zoneId)
     const { platform } = call.services
     const ticket = newTicket(platform)
-    const request = await openRequest({ db: call.db, nowMs: call.nowMs, platform }, zone, ticket, { message, userId })
+    const address = call.caller.kind === 'publishable' ? call.caller.address : undefined
+    const sent = { message, userId, address }
+    const request = await openRequest({ db: call.db, nowMs: call.nowMs, platform }, zone, ticket, sent)
     return {
       success: true as const,
       requestId: request.request_id,

@@ -63,6 +63,22 @@ export async function countOpen(db: Db, storeId: string, reason: AssistanceReque
   return Number(count)
 }
 
+/** The open requests of shoppers in a store, for each network. */
+export async function openByNetwork(
+  db: Db,
+  storeId: string,
+): Promise<{ network: string | null; count: number; oldest: string }[]> {
+  const rows = await db
+    .selectFrom('assistance_request')
+    .select(['network', (eb) => eb.fn.countAll().as('count'), (eb) => eb.fn.min('request_id').as('oldest')])
+    .where('store_id', '=', storeId)
+    .where('status', '<>', sql.lit('closed'))
+    .where('reason', '=', 'shopper')
+    .groupBy('network')
+    .execute()
+  return rows.map(({ network, count, oldest }) => ({ network, count: Number(count), oldest }))
+}
+
 export interface RequestFilter {
   storeId: string
   status: string | undefined

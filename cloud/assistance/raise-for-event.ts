@@ -1,3 +1,4 @@
+import { foldText } from '../../policy/fold-text.ts'
 import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { GATE_BEHAVIOUR } from '../../policy/item-status.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
@@ -28,14 +29,20 @@ export async function raiseForEvent(
   event: TagEvent,
   occurredMs: number,
 ): Promise<void> {
-  if (!isDeniedForStaff(event) && !isHeldAtGate(event)) return
+  const reason = isHeldAtGate(event)
+    ? 'exception_hold'
+    : isDeniedForStaff(event)
+      ? 'manual_assistance_required'
+      : undefined
+  if (!reason) return
   if (Math.abs(scope.nowMs - occurredMs) > RECENT_MS) return
   await openRequestForDenial(scope, {
     tenant: scope.tenant,
     storeId: event.storeId,
+    reason,
     deviceId: event.deviceId ?? null,
     purchaseId: event.purchaseId ?? null,
-    item: event.itemLineId ?? event.epc ?? event.tagUid ?? event.tagId ?? null,
+    item: event.itemLineId ?? event.epc ?? event.tagUid ?? (event.tagId ? foldText(event.tagId) : null),
   })
 }
 

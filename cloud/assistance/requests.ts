@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { sql } from 'kysely'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
@@ -5,12 +6,13 @@ import { precondition } from '../foundation/failure.ts'
 import { iso, definedFields } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'
-import { countOpen, deleteRequests, findRequestOfTicket, hashOfTicket } from './queries.ts'
+import { countOpen, deleteRequests, findRequestOfTicket, hashOfTicket, openByNetwork } from './queries.ts'
 import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
 
 /**
  * Maximum number of open requests per store and reason. Everyone who has scanned the code of a zone can send requests.
- * Each reason has its own limit, so that these requests do not displace requests for tags.
+ * Each reason has its own limit, so that these requests do not displace requests for tags. If the list of shoppers is
+ * full, the network with the most makes room, so that one visitor cannot refuse the others.
  */
 const OPEN_LIMIT = 500
 const REMOVED_AT_ONCE = 200
@@ -26,25 +28,33 @@ export function newTicket({ random }: Pick<Platform, 'random'>): string {
   return Buffer.from(random.bytes(16)).toString('base64url')
 }
 
+/** What a shopper sends. `address`: client address, if a shopper's device sent it. */
+export interface ShopperRequest {
+  readonly message?: string | undefined
+  readonly userId?: string | undefined
+  readonly address?: string | undefined
+}
+
 /**
  * Opens a request in a zone. If the ticket was used before, for example because a form is sent twice, returns the
- * request of that ticket.
+ * request of that ticket. Throws 409 `too_many_requests_open`.
  */
 export async function openRequest(
   { db, platform, nowMs }: Scope,
   zone: ZoneRow,
   ticket: string,
-  content: { message?: string | undefined; userId?: string | undefined },
+  { message, userId, address }: ShopperRequest,
 ): Promise<AssistanceRequestRow> {
   const known = await findRequestOfTicket(db, ticket)
   if (known) return known
-  await checkOpenLimit(db, zone.store_id, 'shopper')
+  const network = address === undefined ? null : hash('sha256', address, 'base64url')
+  await makeRoom({ db, nowMs }, zone.store_id, network)
   const row: AssistanceRequestRow = {
     request_id: newId('hlp', platform),
     tenant: zone.tenant,
     store_id: zone.store_id,
     zone_id: zone.zone_id,
-    user_id: content.userId ?? null,
+    user_id: userId ?? null,
     reason: 'shopper',
     device_id: null,
     purchase_id: null,
@@ -55,14 +65,32 @@ export async function openRequest(
     message_count: 0,
     created_ms: nowMs,
     updated_ms: nowMs,
+    network,
   }
   await db.insertInto('assistance_request').values(row).execute()
-  return content.message === undefined ? row : addMessage({ db, nowMs }, row, 'shopper', content.message)
+  return message === undefined ? row : addMessage({ db, nowMs }, row, 'shopper', message)
 }
 
+/**
+ * If the store has the most open requests of shoppers, closes the oldest one of the network with the most. Throws 409 if
+ * that is the network of the new request.
+ */
+async function makeRoom(scope: Omit<Scope, 'platform'>, storeId: string, network: string | null): Promise<void> {
+  if ((await countOpen(scope.db, storeId, 'shopper')) < OPEN_LIMIT) return
+  const shares = await openByNetwork(scope.db, storeId)
+  const most = shares.reduce((largest, each) => (each.count > largest.count ? each : largest))
+  if (most.count <= (shares.find((each) => each.network === network)?.count ?? 0)) throw tooManyOpen()
+  await update(scope.db, { request_id: most.oldest }, { ...CLOSED, updated_ms: scope.nowMs })
+}
+
+/** A closed request does not keep the network. */
+const CLOSED = { status: 'closed', network: null } as const
+
+const tooManyOpen = () =>
+  precondition('too_many_requests_open', `this store has ${OPEN_LIMIT} open requests of this kind: close some`)
+
 async function checkOpenLimit(db: Db, storeId: string, reason: AssistanceRequestRow['reason']): Promise<void> {
-  if ((await countOpen(db, storeId, reason)) >= OPEN_LIMIT)
-    throw precondition('too_many_requests_open', `this store has ${OPEN_LIMIT} open requests of this kind: close some`)
+  if ((await countOpen(db, storeId, reason)) >= OPEN_LIMIT) throw tooManyOpen()
 }
 
 /** Adds a message. A shopper's message opens the request again; a message of staff answers it. */
@@ -95,7 +123,7 @@ export async function setStatus(
 ): Promise<AssistanceRequestRow> {
   if (request.status === status) return request
   checkNotClosed(request)
-  return update(db, request, { status, updated_ms: nowMs })
+  return update(db, request, { ...(status === 'closed' ? CLOSED : { status }), updated_ms: nowMs })
 }
 
 function checkNotClosed(request: AssistanceRequestRow): void {
@@ -105,7 +133,7 @@ function checkNotClosed(request: AssistanceRequestRow): void {
 
 function update(
   db: Db,
-  { request_id }: AssistanceRequestRow,
+  { request_id }: Pick<AssistanceRequestRow, 'request_id'>,
   change: Partial<AssistanceRequestRow>,
 ): Promise<AssistanceRequestRow> {
   return db
@@ -119,6 +147,8 @@ function update(
 export interface Denial {
   tenant: string
   storeId: string
+  /** `exception_hold`: an item on hold is at a gate. */
+  reason: 'manual_assistance_required' | 'exception_hold'
   deviceId: string | null
   purchaseId: string | null
   /** Item that was denied; null if a whole purchase was denied. */
@@ -129,8 +159,7 @@ export interface Denial {
  * Opens a request for a tag that needs staff. Does nothing if a request for this device and purchase or item is open.
  */
 export async function openRequestForDenial(scope: Scope, denial: Denial): Promise<void> {
-  const { tenant, storeId, deviceId, purchaseId, item } = denial
-  const reason = 'manual_assistance_required'
+  const { tenant, storeId, reason, deviceId, purchaseId, item } = denial
   const subject = `${deviceId ?? '-'} ${purchaseId ?? item ?? '-'}`
   const open = await findOpenRequest(scope.db, storeId, subject)
   // Limits the requests that a gate can open. Further denials appear only in the event list.
@@ -214,6 +243,7 @@ async function openForSubject(
     message_count: 0,
     created_ms: nowMs,
     updated_ms: nowMs,
+    network: null,
   }
   await db.insertInto('assistance_request').values(row).execute()
   return row

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { text } from '../operations/fields.ts'
+import { lines } from '../operations/fields.ts'
 
 export const MESSAGE_LENGTH = 500
 export const MESSAGES_LIMIT = 50
 
 /** Message of a shopper or of staff; must not be blank. */
-export const Message = text(MESSAGE_LENGTH).refine((message) => message.trim() !== '', 'must not be blank')
+export const Message = lines(MESSAGE_LENGTH).refine((message) => message.trim() !== '', 'must not be blank')
 
 /** `open` waits for staff. `answered` waits for the shopper. `closed` is final. */
 export const REQUEST_STATUSES = ['open', 'answered', 'closed'] as const
@@ -21,8 +21,10 @@ export const AssistanceRequest = z.strictObject({
   requestId: z.string(),
   storeId: z.string(),
   reason: z
-    .enum(['shopper', 'manual_assistance_required', 'alarm'])
-    .describe('A shopper asked for help, a tag needs staff, or staff called colleagues to an alarm.'),
+    .enum(['shopper', 'manual_assistance_required', 'exception_hold', 'alarm'])
+    .describe(
+      'A shopper asked for help, a tag needs staff, goods on hold are at a gate, or staff called colleagues to an alarm.',
+    ),
   status: z.enum(REQUEST_STATUSES),
   zoneId: z.string().optional(),
   zoneName: z.string().optional(),

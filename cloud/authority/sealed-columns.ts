@@ -28,7 +28,7 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'webhook', id: 'webhook_id', column: 'secret', contextOf: (id) => `webhook/${id}` },
   { table: 'webhook', id: 'webhook_id', column: 'old_secret', contextOf: (id) => `webhook/${id}` },
   { table: 'console_user', id: 'user_id', column: 'totp_secret', contextOf: (id) => `console_user/${id}` },
-  { table: 'console_user', id: 'user_id', column: 'totp_next', contextOf: (id) => `console_user/${id}` },
+  { table: 'user_session', id: 'session_id', column: 'totp_next', contextOf: (id) => `user_session/${id}` },
   {
     table: 'push_subscription',
     id: 'subscription_id',

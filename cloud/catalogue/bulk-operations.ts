@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { ownStore } from '../stores/own-store.ts'
-import { eanWarning } from './ean.ts'
-import { checkRow, RowError, rowErrors } from './row-errors.ts'
+import { acceptsUpc, eanWarning } from './ean.ts'
+import { checkRow, refuseUpc, RowError, rowErrors } from './row-errors.ts'
 import { ProductInput } from './schema.ts'
 import { BATCH_LIMIT, upsertProducts, type Upsert } from './upsert-products.ts'
 import { rolesFrom } from '../foundation/roles.ts'
@@ -54,11 +54,12 @@ export const bulkImportProducts = operation({
   async run(call, { storeId, products }) {
     const store = await ownStore(call, storeId)
     const errors = rowErrors()
+    const takesUpc = await acceptsUpc(call.db, store.tenant)
     const indexOfEan = new Map<string, number>()
     const upserts: Upsert[] = []
     for (const [index, raw] of products.entries()) {
       const product = checkRow(raw, { index }, errors)
-      if (!product) continue
+      if (!product || refuseUpc(product.ean, takesUpc, { index }, errors)) continue
       const first = indexOfEan.get(product.ean)
       if (first === undefined) upserts.push({ product })
       else

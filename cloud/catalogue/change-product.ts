@@ -1,6 +1,6 @@
 import { assert } from '../../policy/assert.ts'
 import { newId } from '../../policy/ids.ts'
-import { Failure } from '../foundation/failure.ts'
+import { Failure, invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
 import { changedRow, newProductRow, priceColumns, sharedColumns } from './product-row.ts'
@@ -63,6 +63,21 @@ function differs(input: object, product: Product, name: string): boolean {
   )
 }
 
+/** Throws 400 if the old price is below the price. */
+export function assertOldPrice(priceCent: number, oldPriceCent: number | null): void {
+  if (oldPriceCent !== null && oldPriceCent < priceCent) throw invalid('oldPrice', 'must not be below price')
+}
+
+/** Prices that a change states. A price at or above the stored old price removes the old price. */
+function newPrices(stated: Partial<ProductChanges>, here: PriceInStore | undefined) {
+  const prices = priceColumns(stated)
+  if (!here) return prices
+  const { price_cent = here.price_cent, old_price_cent } = prices
+  if (old_price_cent !== undefined) assertOldPrice(price_cent, old_price_cent)
+  const isOver = old_price_cent === undefined && here.old_price_cent !== null && here.old_price_cent <= price_cent
+  return isOver && prices.price_cent !== undefined ? { ...prices, old_price_cent: null } : prices
+}
+
 /** Changes a product that the store sells: `price` and `oldPrice` in this store, other fields in all stores. */
 export async function changeProduct(
   call: Call,
@@ -72,7 +87,7 @@ export async function changeProduct(
 ): Promise<void> {
   const known = (await listListings(call.db, [before.product_id])).get(before.product_id) ?? []
   const here = known.find((listing) => listing.store_id === store.store_id)
-  const prices = priceColumns(stated)
+  const prices = newPrices(stated, here)
   const isAlone = known.length === 1 && here !== undefined
   const after = changedRow(before, { ...sharedColumns(stated), ...(isAlone && prices) }, call.nowMs)
   const isNewPrice =

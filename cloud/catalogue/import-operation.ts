@@ -1,35 +1,24 @@
 import { z } from 'zod'
-import { Failure } from '../foundation/failure.ts'
+import { holderOf, sharedSlots } from '../foundation/shared-slots.ts'
 import { Id } from '../operations/fields.ts'
 import { operation, type Call, type StepContext } from '../operations/operation.ts'
 import { FileField, FormBoolean, UploadedFile } from '../operations/uploaded-file.ts'
 import { ownStore } from '../stores/own-store.ts'
+import { acceptsUpc } from './ean.ts'
 import { ImportAnswer, recordImport, warningsOf } from './bulk-operations.ts'
-import { readProducts, type ReadProducts } from './import/read-products.ts'
+import { READ_PRODUCTS, type ReadProducts } from './import/read-products.ts'
 import { findByEans, listListings } from './queries.ts'
+import { refuseUpc, ROW_ERRORS_LIMIT, rowErrors } from './row-errors.ts'
 import { BATCH_LIMIT, upsertProducts, type Upserted } from './upsert-products.ts'
 import { rolesFrom } from '../foundation/roles.ts'
 
 /** Maximum size of the form, bytes: a file of 20 MB and 64 KB for the other fields. */
 const FORM_LIMIT = 20 * 1024 * 1024 + 64 * 1024
-/** Maximum number of files read at the same time. Reading a file takes up to 100 MB of memory. */
-const CONCURRENT_READS_LIMIT = 3
-let filesBeingRead = 0
-
-async function readFile(file: UploadedFile): Promise<ReadProducts> {
-  if (filesBeingRead >= CONCURRENT_READS_LIMIT)
-    throw new Failure(
-      'unavailable',
-      `the server is already reading ${CONCURRENT_READS_LIMIT} files; try again in 5 s`,
-      { retryAfter: 5 },
-    )
-  filesBeingRead++
-  try {
-    return await readProducts(Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength))
-  } finally {
-    filesBeingRead--
-  }
-}
+/** Reading a file takes up to 100 MB of memory. */
+const withSlot = sharedSlots(
+  { atWork: 3, atWorkOfOne: 2, waiting: 0, waitingOfOne: 0 },
+  { text: 'the server is already reading other files; try again in 5 s', retryAfter: 5 },
+)
 
 type Batch = ReadProducts['products']
 
@@ -64,6 +53,21 @@ async function tryBatch(call: Call, storeId: string, batch: Batch): Promise<Upse
   return { imported: batch.length, updated: here.length }
 }
 
+/** Turns rows with a UPC into errors, in the order of the rows, unless the account accepts UPCs. */
+function withoutUpc(read: ReadProducts, isAccepted: boolean): ReadProducts {
+  const errors = rowErrors()
+  const products = read.products.filter(
+    ({ index, row, product }) => !refuseUpc(product.ean, isAccepted, { index, row }, errors),
+  )
+  if (errors.count() === 0) return read
+  const listed = [...read.errors.listed, ...errors.listed].toSorted((a, b) => a.index - b.index)
+  return {
+    ...read,
+    products,
+    errors: { listed: listed.slice(0, ROW_ERRORS_LIMIT), total: read.errors.total + errors.count() },
+  }
+}
+
 export const importProducts = operation({
   name: 'importProducts',
   area: 'catalogue',
@@ -86,25 +90,28 @@ export const importProducts = operation({
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', file: new UploadedFile('products.xlsx', new Uint8Array()) },
   async steps(work, { storeId, file, dryRun = false }) {
-    await work.read((call) => ownStore(call, storeId))
-    const { rows, products, errors, warnings } = await readFile(file)
+    const takesUpc = await work.read(async (call) => acceptsUpc(call.db, (await ownStore(call, storeId)).tenant))
+    const { rows, products, errors, warnings } = withoutUpc(
+      await withSlot(holderOf(work.caller), () => work.services.uploads.run(READ_PRODUCTS, file.bytes, 'file')),
+      takesUpc,
+    )
     const sum: Upserted = { imported: 0, updated: 0 }
     for (let at = 0; at < products.length; at += BATCH_LIMIT) {
       const batch = products.slice(at, at + BATCH_LIMIT)
       const isLast = at + BATCH_LIMIT >= products.length
       const countsOfLast = ({ imported, updated }: Upserted) =>
         isLast
-          ? { imported: sum.imported + imported, updated: sum.updated + updated, errorCount: errors.count() }
+          ? { imported: sum.imported + imported, updated: sum.updated + updated, errorCount: errors.total }
           : undefined
       const done = dryRun
         ? await work.read((call) => tryBatch(call, storeId, batch))
         : await importBatch(work, storeId, batch, countsOfLast)
       sum.imported += done.imported
       sum.updated += done.updated
-      work.progress({ rows, done: at + batch.length, imported: sum.imported, errors: errors.count() })
+      work.progress({ rows, done: at + batch.length, imported: sum.imported, errors: errors.total })
     }
     const all = [...warnings, ...warningsOf(products)]
-    const counts = { ...sum, errors: [...errors.listed], errorCount: errors.count() }
+    const counts = { ...sum, errors: [...errors.listed], errorCount: errors.total }
     return { success: true as const, ...counts, rows, dryRun, ...(all.length > 0 && { warnings: all }) }
   },
 })

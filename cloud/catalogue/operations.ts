@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { notFound } from '../foundation/failure.ts'
+import { foldText } from '../../policy/fold-text.ts'
+import { invalid, notFound } from '../foundation/failure.ts'
 import { eurosOf, Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
 import { legacyForm, operation, type Call } from '../operations/operation.ts'
 import { cursorField, toPage, pageLimits, type PageRequest } from '../operations/paging.ts'
@@ -25,9 +26,11 @@ async function productPage(
 ) {
   const store = await ownStoreOrOnly(call, input.storeId)
   const page = pageLimits(input, defaultLimit)
-  const rows = await listDocuments(call.db, store.store_id, { ...page, limit: page.limit + 1 }, input.category)
+  // A blank category filters nothing.
+  const category = foldText(input.category ?? '') || undefined
+  const rows = await listDocuments(call.db, store.store_id, { ...page, limit: page.limit + 1 }, category)
   const { items, nextCursor } = toPage(rows, (row) => row.product_id, page)
-  const total = await countProducts(call.db, store.store_id, input.category)
+  const total = await countProducts(call.db, store.store_id, category)
   return { products: rawList<Product>(items.map((row) => row.doc)), total, ...(nextCursor && { nextCursor }) }
 }
 
@@ -37,7 +40,7 @@ export const fetchProducts = operation({
   minimumPackage: 'DISCOVER',
   roles: rolesFrom('viewer'),
   summary: 'Lists the products of a store.',
-  description: 'Sorted by creation time. `total` is exact.',
+  description: 'Sorted by creation time. `total` is exact. Case and blanks of `category` do not matter.',
   callers: ['secret', 'publishable'],
   changes: false,
   mayBeStale: true,
@@ -60,6 +63,7 @@ export const fetchProducts = operation({
       storeId: Id.optional(),
       category: text(120).optional(),
       limit: QueryNumber.pipe(Limit).optional(),
+      offset: QueryNumber.pipe(Offset).optional(),
       cursor: cursorField('prd').optional(),
     }),
     response: z.strictObject({ ...Success, data: z.array(Product), total: z.int(), nextCursor: z.string().optional() }),
@@ -86,6 +90,8 @@ const OneProductAnswer = Product.extend({
 
 /** Returns the product with the price in `storeId`; without `storeId`, with the global price. */
 async function oneProduct(call: Call, { storeId, ...asked }: z.output<typeof OneProduct>) {
+  if ((asked.productId ?? asked.id) !== undefined && (asked.ean ?? asked.barcode) !== undefined)
+    throw invalid('barcode', 'is sent with an id: send exactly one of them')
   const store = storeId === undefined ? undefined : await ownStore(call, storeId)
   const code = asked.ean ?? asked.barcode
   // Fast path for the most frequent request: one code in one store. An exact EAN match wins over a label.
@@ -124,7 +130,7 @@ export const fetchProduct = operation({
   roles: rolesFrom('viewer'),
   summary: 'Returns one product by id or barcode.',
   description:
-    'With `storeId` the price is that of the store, else the global price. With `storeId` the operation also ' +
+    'Send exactly one of id and barcode. With `storeId` the price is that of the store, else the global price. With `storeId` the operation also ' +
     'reads codes that the store’s scales print; `label` then contains the price of the labelled goods. For ' +
     'goods sold by weight, `price` is the price of a kilogram.',
   callers: ['secret', 'publishable'],
@@ -144,7 +150,7 @@ export const searchProducts = operation({
   summary: 'Finds products of a store by the beginnings of words.',
   description:
     'Each word of `q` must begin a word of the name or brand, or begin the EAN. A code that a scale printed ' +
-    'finds its product. Case and accents do not matter. Whole words come first. Returns 20 products unless ' +
+    'finds its product, and so does an EAN in any form. Case and accents do not matter. Whole words come first. Returns 20 products unless ' +
     '`limit` is set.',
   callers: ['secret', 'publishable'],
   changes: false,
@@ -157,9 +163,10 @@ export const searchProducts = operation({
     const found = await searchDocuments(call.db, store.store_id, q, limit ?? DEFAULT_FOUND)
     if (found.length > 0) return { success: true as const, products: rawList<Product>(found) }
     const scanned = await scannedProduct(call.db, store, q.trim())
-    const document = scanned?.label?.isSound
-      ? await findDocument(call.db, store.store_id, scanned.product.product_id)
-      : undefined
+    const document =
+      scanned && scanned.label?.isSound !== false
+        ? await findDocument(call.db, store.store_id, scanned.product.product_id)
+        : undefined
     return { success: true as const, products: rawList<Product>(document ? [document.doc] : []) }
   },
 })

@@ -5,13 +5,13 @@ import { operation, type Call } from '../operations/operation.ts'
 import { RawJson } from '../operations/raw-json.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
-import { changeProduct, insertIntoStore } from './change-product.ts'
-import { eanWarning } from './ean.ts'
+import { assertOldPrice, changeProduct, insertIntoStore } from './change-product.ts'
+import { assertAcceptable, eanWarning } from './ean.ts'
 import { namedProduct, eanOfRequest } from './named-product.ts'
-import { endCounting, findDocument, findProduct, listListings } from './queries.ts'
+import { eanToStore, endCounting, findDocument, findProduct, listListings } from './queries.ts'
 import { priceColumns } from './product-row.ts'
 import { toProduct } from './render.ts'
-import { BARCODE_FIELDS, Product, PRODUCT_CHANGES, PRODUCT_FIELDS, PRODUCT_NAMES } from './schema.ts'
+import { BARCODE_FIELDS, checkOldPrice, Product, PRODUCT_CHANGES, PRODUCT_FIELDS, PRODUCT_NAMES } from './schema.ts'
 import { SYSTEM_FIELDS, settableFields } from './system-fields.ts'
 import { removeListing, writeProducts } from './write-products.ts'
 import { rolesFrom } from '../foundation/roles.ts'
@@ -50,10 +50,10 @@ export const insertProduct = operation({
   description:
     'The EAN identifies a product. If another store of the account sells it, the product keeps its `productId` ' +
     'and fields, and only the price of this store is added. If this store sells it, the operation fails with ' +
-    '409 `already-exists`. A wrong check digit only causes an entry in `warnings`.',
+    '409 `already-exists`. A UPC needs the account setting `acceptUpc`. A wrong check digit only causes an entry in `warnings`.',
   changes: true,
   emits: ['product.created'],
-  request: z.strictObject({ storeId: Id, ...BARCODE_FIELDS, ...PRODUCT_FIELDS }),
+  request: z.strictObject({ storeId: Id, ...BARCODE_FIELDS, ...PRODUCT_FIELDS }).superRefine(checkOldPrice),
   response: ProductAnswer.extend({ warnings: z.array(z.string()).optional() }),
   example: {
     storeId: EXAMPLE_STORE,
@@ -66,7 +66,8 @@ export const insertProduct = operation({
   },
   async run(call, { storeId, ...input }) {
     const store = await ownStore(call, storeId)
-    const ean = eanOfRequest(input)
+    const ean = await eanToStore(call.db, store.tenant, eanOfRequest(input))
+    await assertAcceptable(call.db, store.tenant, ean)
     const { product, ignored } = await insertIntoStore(call, store, { ...input, ean })
     call.changed(product.productId)
     call.emit({
@@ -93,10 +94,12 @@ export const updateProduct = operation({
   summary: 'Changes a product.',
   description:
     '`price` and `oldPrice` apply to this store, all other fields to the product in every store. Omitted fields ' +
-    'keep their values; null clears an optional field. The global price follows the store price while only one ' +
+    'keep their values; null clears an optional field. A new `price` above the stored `oldPrice` removes that. The global price follows the store price while only one ' +
     'store sells the product. You may send back fields that the system sets if they are unchanged.',
   changes: true,
-  request: z.strictObject({ storeId: Id, ...PRODUCT_NAMES, ...PRODUCT_CHANGES, ...SYSTEM_FIELDS }),
+  request: z
+    .strictObject({ storeId: Id, ...PRODUCT_NAMES, ...PRODUCT_CHANGES, ...SYSTEM_FIELDS })
+    .superRefine(checkOldPrice),
   response: ProductAnswer,
   example: { productId: EXAMPLE_PRODUCT, storeId: EXAMPLE_STORE, price: 1.79, oldPrice: 1.99 },
   async run(call, { storeId, productId, id, ean, barcode, ...input }) {
@@ -118,21 +121,29 @@ export const registerProductToStore = operation({
   roles: rolesFrom('manager'),
   summary: 'Adds a product of the account to another store, or sets the price at which a store sells it.',
   description:
-    'Without `price` a new store gets the global price, and a store that already sells the product keeps its ' +
+    '`oldPrice` is the former price in this store. Without `price` a new store gets the global price, and a store that already sells the product keeps its ' +
     'price.',
   changes: true,
-  request: z.strictObject({ storeId: Id, ...PRODUCT_NAMES, price: Euros.optional() }),
+  request: z
+    .strictObject({
+      storeId: Id,
+      ...PRODUCT_NAMES,
+      price: Euros.optional(),
+      oldPrice: Euros.nullable().optional().describe('The price before, in this store; null removes it.'),
+    })
+    .superRefine(checkOldPrice),
   response: ProductAnswer,
   example: { productId: EXAMPLE_PRODUCT, storeId: EXAMPLE_STORE, price: 1.89 },
-  async run(call, { storeId, price, ...names }) {
+  async run(call, { storeId, price, oldPrice, ...names }) {
     const store = await ownStore(call, storeId)
     const product = await namedProduct(call, names)
     const known = (await listListings(call.db, [product.product_id])).get(product.product_id) ?? []
     if (known.some((listing) => listing.store_id === storeId)) {
-      await changeProduct(call, store, product, { price })
+      await changeProduct(call, store, product, { price, oldPrice })
     } else {
-      const { price_cent = product.price_cent } = priceColumns({ price })
-      const old_price_cent = price === undefined ? product.old_price_cent : null
+      const { price_cent = product.price_cent, old_price_cent: stated } = priceColumns({ price, oldPrice })
+      const old_price_cent = stated === undefined ? (price === undefined ? product.old_price_cent : null) : stated
+      assertOldPrice(price_cent, old_price_cent)
       const listing = { store_id: storeId, price_cent, old_price_cent, updated_ms: call.nowMs }
       await writeProducts(call.db, [{ before: product, after: product, known, listing }])
     }

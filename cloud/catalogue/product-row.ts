@@ -66,7 +66,9 @@ export function newProductRow(
   input: NewProduct,
   made: { productId: string; tenant: string; ean: string; nowMs: number; pos?: PosOrigin | undefined },
 ): ProductRow {
-  const { price_cent, old_price_cent } = priceColumns(input)
+  const { price_cent = 0, old_price_cent: stated = null } = priceColumns(input)
+  // A till may state an old price that is not above the price.
+  const old_price_cent = stated !== null && stated < price_cent ? null : stated
   const blank = {
     brand: null,
     brand_lower: null,
@@ -92,8 +94,8 @@ export function newProductRow(
     tenant: made.tenant,
     ean: made.ean,
     ...blank,
-    price_cent: price_cent ?? 0,
-    old_price_cent: old_price_cent ?? null,
+    price_cent,
+    old_price_cent,
     name: input.name,
     name_lower: '',
     vat: input.vat,

@@ -1,5 +1,7 @@
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
+import { preparedForMany } from '../persistence/prepared-many.ts'
+import { eansOf } from './ean.ts'
 import type { Page } from '../operations/paging.ts'
 import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
 import type { NumberedListing } from './render.ts'
@@ -47,7 +49,7 @@ const pageOfCategory = prepared((db, p: PageParameters & { category: string }) =
   documentPage(db, p).where('category', '=', p.category),
 )
 
-/** A page of the store's products, sorted by id, which is the order of creation. */
+/** A page of the store's products, sorted by id, which is the order of creation. `category`: folded. */
 export function listDocuments(
   db: Db,
   storeId: string,
@@ -82,13 +84,13 @@ const oneDocumentByEan = prepared((db, p: { storeId: string; tenant: string; ean
     .where('product.ean', '=', p.ean),
 )
 
-/** Like `findDocument`, by EAN. */
+/** Like `findDocument`, by the EAN in any form. */
 export async function findDocumentByEan(
   db: Db,
   { store_id: storeId, tenant }: Pick<StoreRow, 'store_id' | 'tenant'>,
-  ean: string,
+  code: string,
 ): Promise<ProductDocument | undefined> {
-  const [row] = await oneDocumentByEan(db, { storeId, tenant, ean })
+  const [row] = await firstOf(code, (ean) => oneDocumentByEan(db, { storeId, tenant, ean }))
   return row
 }
 
@@ -100,7 +102,7 @@ const countIn = prepared((db, p: { storeId: string; category: string }) =>
     .where('category', '=', p.category),
 )
 
-/** Exact number of products of a store, or of one category. Each write of a product updates this stored number. */
+/** Exact number of products of a store, or of one folded category. Each write of a product updates this stored number. */
 export async function countProducts(db: Db, storeId: string, category = ''): Promise<number> {
   const [row] = await countIn(db, { storeId, category })
   return row?.products ?? 0
@@ -115,6 +117,12 @@ const inStoreByEan = prepared((db, p: { storeId: string; tenant: string; ean: st
     .where('product.tenant', '=', p.tenant)
     .where('product.ean', '=', p.ean),
 )
+const inStoreByEans = preparedForMany((db, eans, p: { storeId: string; tenant: string }) =>
+  storeProducts(db)
+    .where('store_product.store_id', '=', p.storeId)
+    .where('product.tenant', '=', p.tenant)
+    .where('product.ean', 'in', eans),
+)
 const globalById = prepared((db, p: { tenant: string; productId: string }) =>
   db.selectFrom('product').selectAll().where('tenant', '=', p.tenant).where('product_id', '=', p.productId),
 )
@@ -123,7 +131,7 @@ const globalByEan = prepared((db, p: { tenant: string; ean: string }) =>
 )
 
 /**
- * Finds a product by id or EAN. With `storeId`, finds the product only if this store sells the product, and returns the
+ * Finds a product by id, or by its EAN in any form that `readProductCode` reads. With `storeId`, finds the product only if this store sells the product, and returns the
  * store's price.
  */
 export async function findProduct(
@@ -136,11 +144,28 @@ export async function findProduct(
     const [row] =
       'productId' in by
         ? await inStoreById(db, { storeId, productId: by.productId })
-        : await inStoreByEan(db, { storeId, tenant, ean: by.ean })
+        : await firstOf(by.ean, (ean) => inStoreByEan(db, { storeId, tenant, ean }))
     return row?.tenant === tenant ? row : undefined
   }
   const row = await findSharedProduct(db, tenant, by)
   return row && { ...row, store_id: null, priced_ms: 0 }
+}
+
+/** Finds a product that a store sells, by its EAN in any form. */
+export type FindByEan = (code: string) => Promise<PricedProduct | undefined>
+
+/** Reads the products that a store sells under these codes with one query. Returns a function that finds them. */
+export async function storeProductsWith(
+  db: Db,
+  { tenant, store_id: storeId }: Pick<StoreRow, 'tenant' | 'store_id'>,
+  codes: readonly string[],
+): Promise<FindByEan> {
+  const rows = await inStoreByEans(db, codes.flatMap(eansOf), { storeId, tenant })
+  const byEan = new Map(rows.map((row) => [row.ean, row]))
+  return (code) => {
+    const ean = eansOf(code).find((each) => byEan.has(each))
+    return Promise.resolve(ean === undefined ? undefined : byEan.get(ean))
+  }
 }
 
 /** Finds a product with its global price. */
@@ -152,20 +177,44 @@ export async function findSharedProduct(
   const [row] =
     'productId' in by
       ? await globalById(db, { tenant, productId: by.productId })
-      : await globalByEan(db, { tenant, ean: by.ean })
+      : await firstOf(by.ean, (ean) => globalByEan(db, { tenant, ean }))
   return row
 }
 
-/** Products by EAN; at most 500 EANs. */
+/** Rows of the likeliest EAN of a code that has any. */
+async function firstOf<R>(code: string, find: (ean: string) => Promise<R[]>): Promise<R[]> {
+  for (const ean of eansOf(code)) {
+    const rows = await find(ean)
+    if (rows.length > 0) return rows
+  }
+  return []
+}
+
+/**
+ * Products by stored EAN; at most 500 EANs. Eight digits that may be a UPC-E find its UPC-A if that is the only product.
+ */
 export async function findByEans(db: Db, tenant: string, eans: readonly string[]): Promise<Map<string, ProductRow>> {
   if (eans.length === 0) return new Map()
+  const readings = eans.map((ean) => [ean, eansOf(ean)] as const)
   const rows = await db
     .selectFrom('product')
     .selectAll()
     .where('tenant', '=', tenant)
-    .where('ean', 'in', eans)
+    .where('ean', 'in', [...new Set(readings.flatMap(([, forms]) => forms))])
     .execute()
-  return new Map(rows.map((row) => [row.ean, row]))
+  const byEan = new Map(rows.map((row) => [row.ean, row]))
+  return new Map(
+    readings.flatMap(([ean, forms]) => {
+      const row = forms.map((form) => byEan.get(form)).find((each) => each !== undefined)
+      return row ? [[ean, row] as const] : []
+    }),
+  )
+}
+
+/** The EAN under which a request stores a product: another reading if only that is a product, see `findByEans`. */
+export async function eanToStore(db: Db, tenant: string, ean: string): Promise<string> {
+  if (eansOf(ean).length < 2) return ean
+  return (await findSharedProduct(db, tenant, { ean }))?.ean ?? ean
 }
 
 /** Listings of these products (at most 500) in all stores, by product id. */

@@ -1,3 +1,4 @@
+import { foldText } from '../../policy/fold-text.ts'
 import { eurosOf, iso, definedFields } from '../operations/fields.ts'
 import type { ProductRow, StoreProductRow } from '../persistence/tables/stores.ts'
 import { searchTermsOf } from './search-terms.ts'
@@ -55,11 +56,16 @@ export function pricedAt(product: ProductRow, listing: Listing): PricedProduct {
   return { ...product, store_id, price_cent, old_price_cent, priced_ms: updated_ms }
 }
 
+/** Category by which listings are filtered and counted; null without a category. */
+export function listedCategory({ category }: Pick<ProductRow, 'category'>): string | null {
+  return foldText(category ?? '') || null
+}
+
 /** Builds the row of a product in a store, including the stored document. */
 export function renderListing(product: ProductRow, listing: NumberedListing): StoreProductRow {
   const { store_id, product_id, price_cent, old_price_cent, updated_ms, listing_no } = listing
   const doc = JSON.stringify(toProduct(pricedAt(product, listing)))
   const words = ` ${searchTermsOf(product).join(' ')} `
-  const { category } = product
+  const category = listedCategory(product)
   return { store_id, product_id, price_cent, old_price_cent, updated_ms, category, doc, words, listing_no }
 }

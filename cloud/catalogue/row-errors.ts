@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Failure } from '../foundation/failure.ts'
 import { validate } from '../operations/validation.ts'
+import { isUpc, upcRefusal } from './ean.ts'
 import { eanOfRequest } from './named-product.ts'
 import { ProductInput } from './schema.ts'
 
@@ -47,11 +48,25 @@ const FILE_NAMES: Readonly<Record<string, string>> = {
   depositVat: 'deposit_vat',
 }
 
-/** Validates one row. Returns undefined and adds the errors if the row is invalid. */
+/** Adds the error of a UPC in an account that does not accept it. Returns true if it did. */
+export function refuseUpc(
+  ean: string,
+  isAccepted: boolean,
+  at: { index: number; row?: number },
+  errors: RowErrors,
+): boolean {
+  if (isAccepted || !isUpc(ean)) return false
+  const { code, message } = upcRefusal(ean)
+  errors.add({ ...at, ean, field: 'ean', code, message: `ean: ${message}` })
+  return true
+}
+
+/** Validates one row. Returns undefined and adds the errors if the row is invalid, worded by `explain`. */
 export function checkRow(
   raw: unknown,
   at: { index: number; row?: number },
   errors: RowErrors,
+  explain: (field: string, message: string) => string = (_, message) => message,
 ): (ProductInput & { ean: string }) | undefined {
   try {
     const { barcode, ean, ...product } = validate(ProductInput, raw)
@@ -67,7 +82,7 @@ export function checkRow(
         ean: typeof ean === 'string' ? ean.slice(0, 40) : null,
         field,
         code,
-        message: field === path ? message : message.replace(path, field),
+        message: explain(field, message),
       })
     }
     return undefined

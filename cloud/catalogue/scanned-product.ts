@@ -1,7 +1,8 @@
 import type { Db } from '../persistence/database.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { DEFAULT_IN_STORE_CODES, readLabel, type Label } from '../stores/in-store-code.ts'
-import { findProduct } from './queries.ts'
+import { comparableCode } from './ean.ts'
+import { findProduct, storeProductsWith, type FindByEan } from './queries.ts'
 import type { PricedProduct } from './schema.ts'
 
 /** Layouts of the in-store codes that the store's scales print. */
@@ -19,11 +20,31 @@ export interface Scanned {
  * Finds the product that a store sells under a barcode or a scale's label. An exact EAN match wins over a label,
  * because shops may use the same number range for ordinary goods.
  */
-export async function scannedProduct(db: Db, store: StoreRow, barcode: string): Promise<Scanned | undefined> {
-  const product = await findProduct(db, store.tenant, { ean: barcode }, store.store_id)
-  const label = readLabel(barcode, layoutsOf(store))
-  if (product) return label?.value === 0 && label.ean === barcode ? { product, label } : { product }
+export function scannedProduct(db: Db, store: StoreRow, barcode: string): Promise<Scanned | undefined> {
+  return scannedIn(store, barcode, (ean) => findProduct(db, store.tenant, { ean }, store.store_id))
+}
+
+/**
+ * Reads the products that a store sells under these barcodes and labels with one query. Returns a function like
+ * `scannedProduct`.
+ */
+export async function scannedProducts(
+  db: Db,
+  store: StoreRow,
+  barcodes: readonly string[],
+): Promise<(barcode: string) => Promise<Scanned | undefined>> {
+  const layouts = layoutsOf(store)
+  const labelled = barcodes.flatMap((barcode) => readLabel(comparableCode(barcode), layouts)?.ean ?? [])
+  const find = await storeProductsWith(db, store, [...barcodes, ...labelled])
+  return (barcode) => scannedIn(store, barcode, find)
+}
+
+async function scannedIn(store: StoreRow, barcode: string, find: FindByEan): Promise<Scanned | undefined> {
+  const product = await find(barcode)
+  const ean = comparableCode(barcode)
+  const label = readLabel(ean, layoutsOf(store))
+  if (product) return label?.value === 0 && label.ean === ean ? { product, label } : { product }
   if (!label || label.value === 0) return undefined
-  const labelled = await findProduct(db, store.tenant, { ean: label.ean }, store.store_id)
+  const labelled = await find(label.ean)
   return labelled && { product: labelled, label }
 }

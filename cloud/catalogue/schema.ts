@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Euros, Id, text, VatRate } from '../operations/fields.ts'
+import { Euros, Id, VatRate, lines, text, ProductCodeText } from '../operations/fields.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
 import { Ean } from './ean.ts'
 
@@ -68,7 +68,7 @@ const OPTIONAL_FIELDS = {
   brand: text(120),
   category: text(120),
   unit: text(40),
-  description: text(300),
+  description: lines(300),
   imageUrl: ImageAddress,
   weight: text(40),
   isOrganic: z.boolean(),
@@ -108,8 +108,17 @@ export const PRODUCT_CHANGES = {
 /** EAN of a new product. A request may call it `ean` or `barcode`. */
 export const BARCODE_FIELDS = { ean: Ean.optional(), barcode: Ean.describe('Another name of `ean`.').optional() }
 
+/** Refuses an old price below the price, if a request states both. */
+export function checkOldPrice(
+  { price, oldPrice }: { price?: number | undefined; oldPrice?: number | null | undefined },
+  context: z.core.$RefinementCtx,
+): void {
+  if (price !== undefined && typeof oldPrice === 'number' && oldPrice < price)
+    context.addIssue({ code: 'custom', path: ['oldPrice'], message: 'must not be below price', input: oldPrice })
+}
+
 /** One row of a bulk import. */
-export const ProductInput = z.strictObject({ ...BARCODE_FIELDS, ...PRODUCT_FIELDS })
+export const ProductInput = z.strictObject({ ...BARCODE_FIELDS, ...PRODUCT_FIELDS }).superRefine(checkOldPrice)
 export type ProductInput = z.output<typeof ProductInput>
 
 export type ProductChanges = z.output<z.ZodObject<typeof PRODUCT_CHANGES>>
@@ -121,8 +130,8 @@ export type ProductChanges = z.output<z.ZodObject<typeof PRODUCT_CHANGES>>
 export const PRODUCT_NAMES = {
   productId: Id.optional(),
   id: Id.optional(),
-  barcode: Id.describe('Another name of `ean`.').optional(),
-  ean: Id.describe('EAN of the product. If the text is not an EAN, no product is found.').optional(),
+  barcode: ProductCodeText.describe('Another name of `ean`.').optional(),
+  ean: ProductCodeText.optional(),
 }
 
 /** Product row. If a query names a store, the row has the prices of that store. */

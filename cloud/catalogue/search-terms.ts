@@ -1,3 +1,5 @@
+import { foldText } from '../../policy/fold-text.ts'
+import { normalForm } from '../../policy/normal-form.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
 
 /** Maximum number of terms per product. */
@@ -7,9 +9,9 @@ const LETTERS_LIMIT = 32
 /** Maximum number of terms per query. */
 export const QUERY_TERMS_LIMIT = 6
 
-/** Splits a text into terms in lower case without accents, so that "kase" finds "Käse". */
+/** Splits a text into folded terms without accents, so that "kase" finds "Käse". */
 function termsIn(text: string): string[] {
-  const folded = text.normalize('NFKD').toLowerCase().replaceAll('ß', 'ss').replaceAll(/\p{M}/gu, '')
+  const folded = normalForm(foldText(normalForm(text, 'NFKD')), 'NFD').replaceAll(/\p{M}/gu, '')
   return (folded.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => [...word].slice(0, LETTERS_LIMIT).join(''))
 }
 

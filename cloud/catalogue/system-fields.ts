@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { invalid } from '../foundation/failure.ts'
-import { text, Timestamp } from '../operations/fields.ts'
+import { Timestamp, scanned, text, ProductCodeText } from '../operations/fields.ts'
 import { eanOfRequest } from './named-product.ts'
-import { Ean } from './ean.ts'
+import { eansOf } from './ean.ts'
 import type { Product } from './schema.ts'
 
 /**
@@ -11,10 +11,10 @@ import type { Product } from './schema.ts'
  */
 export const SYSTEM_FIELDS = {
   success: z.literal(true).optional(),
-  ean: Ean.optional(),
-  barcode: Ean.optional(),
+  ean: ProductCodeText.optional(),
+  barcode: ProductCodeText.optional(),
   media: z
-    .strictObject({ snapshot: text(2_048) })
+    .strictObject({ snapshot: scanned(2_048) })
     .nullable()
     .optional(),
   fromPos: z.boolean().optional(),
@@ -55,7 +55,7 @@ export function settableFields<T extends Sent>(
       : JSON.stringify(value) === JSON.stringify(is)
     if (!isSame) throw invalid(name, 'is set by the system and cannot be changed', 'system_field')
   }
-  if ((eans.ean ?? eans.barcode) !== undefined && eanOfRequest(eans) !== product.ean) {
+  if ((eans.ean ?? eans.barcode) !== undefined && !eansOf(eanOfRequest(eans)).includes(product.ean)) {
     throw invalid(
       'ean',
       'cannot be changed, because the EAN identifies the product. Insert a new product instead',

@@ -96,8 +96,10 @@ function changeOf(
 ): ProductWrite | undefined {
   const prices = priceColumns(product)
   const isSoldElsewhere = known.some((listing) => listing !== here)
-  const { price_cent = 0, old_price_cent: stated } = prices
+  const { price_cent = 0 } = prices
   const ifStillHigher = (old: number | null) => (old !== null && old > price_cent ? old : null)
+  // A till may state an old price that is no longer above the price.
+  const stated = prices.old_price_cent === undefined ? undefined : ifStillHigher(prices.old_price_cent)
   const globalPrices = {
     price_cent,
     old_price_cent: stated === undefined ? ifStillHigher(before.old_price_cent) : stated,

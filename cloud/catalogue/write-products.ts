@@ -5,7 +5,7 @@ import { preparedInsert } from '../persistence/prepared-insert.ts'
 import { NEXT_LISTING_NUMBER, takeListingNumbers } from '../persistence/listing-numbers.ts'
 import type { ProductRow, StoreProductRow } from '../persistence/tables/stores.ts'
 import { noteProductChanges, type ProductInStore } from './product-changes.ts'
-import { renderListing, type NumberedListing } from './render.ts'
+import { listedCategory, renderListing, type NumberedListing } from './render.ts'
 import { IndexChanges } from './search-index.ts'
 import { searchTermsOf } from './search-terms.ts'
 
@@ -93,8 +93,8 @@ async function writeListings(db: Db, writes: readonly ProductWrite[]): Promise<v
       for (const word of indexed) if (!newTerms.includes(word)) index.remove({ ...row, word })
       for (const word of newTerms) if (!indexed.includes(word)) index.add({ ...row, word })
       if (isNew) count(row.store_id, '', 1)
-      if (!isNew) count(row.store_id, before?.category ?? null, -1)
-      count(row.store_id, after.category, 1)
+      if (!isNew && before) count(row.store_id, listedCategory(before), -1)
+      count(row.store_id, listedCategory(after), 1)
     }
   }
   for (const rows of insertChunks(listings)) await upsertListings(db, rows)
@@ -122,7 +122,8 @@ export async function removeListing(db: Db, storeId: string, product: ProductRow
   const index = new IndexChanges()
   for (const word of searchTermsOf(product)) index.remove({ store_id: storeId, word, ...removed })
   await index.write(db)
-  const categories = ['', ...(product.category === null ? [] : [product.category])]
+  const category = listedCategory(product)
+  const categories = ['', ...(category === null ? [] : [category])]
   await addToCounts(
     db,
     categories.map((category) => ({ store_id: storeId, category, products: -1 })),

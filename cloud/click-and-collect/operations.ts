@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { EARNING_EVENTS } from '../loyalty/earn-automatically.ts'
 import { knownCaller } from '../foundation/caller.ts'
 import { invalid, notFound } from '../foundation/failure.ts'
-import { Id, Limit, Offset, Success, text, Timestamp } from '../operations/fields.ts'
+import { Id, Limit, Offset, Success, Timestamp, lines, scanned } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { cursorField, toPage, pageLimits } from '../operations/paging.ts'
+import { cursorField, pageLimits } from '../operations/paging.ts'
+import { toPageWithinLines } from '../operations/within-lines.ts'
 import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { moveOrder } from './move-order.ts'
@@ -13,7 +14,7 @@ import { toOrders } from '../pickup-orders/present.ts'
 import { countOrders, findOrder, listOrders } from '../pickup-orders/queries.ts'
 import { Order, OrderRequest } from '../pickup-orders/schema.ts'
 import { reservedUntil, submitOrder } from './submit-order.ts'
-import { orderOfCode } from './verify-code.ts'
+import { orderOfCode } from '../pickup-orders/order-of-code.ts'
 import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 50
@@ -38,7 +39,7 @@ export const submitClickCollectOrder = operation({
     'pick-up. Only this response contains the pick-up code: show it to the customer, who presents it at the ' +
     'counter.',
   changes: true,
-  refusals: ['out_of_stock'],
+  refusals: ['out_of_stock', 'expired', 'recalled'],
   secretResponse: true,
   request: OrderRequest,
   response: Order.extend({
@@ -60,7 +61,7 @@ export const submitClickCollectOrder = operation({
   },
 })
 
-const Picked = z.array(text(200)).max(PICKED_LIMIT).optional()
+const Picked = z.array(scanned(200)).max(PICKED_LIMIT).optional()
 
 export const updateClickCollectStatus = operation({
   name: 'updateClickCollectStatus',
@@ -73,13 +74,25 @@ export const updateClickCollectStatus = operation({
     'to cancelled. Other moves fail with 409 and `allowedNext`. At pick-up, reserved items become picked_up, ' +
     'stock is subtracted and loyalty points are earned. A cancelled order releases items and stock.',
   changes: true,
-  refusals: ['illegal_order_move', 'pickup_code_wrong', 'item_mismatch', 'item_not_sellable'],
+  refusals: [
+    'illegal_order_move',
+    'pickup_code_wrong',
+    'item_mismatch',
+    'item_not_sellable',
+    'expired',
+    'recalled',
+    'locker_unavailable',
+  ],
   request: z.strictObject({
     orderId: Id,
     status: z.enum(STATUS_NAMES),
-    pickupCode: text(40).optional().describe('Code that the customer presents; checked if sent.'),
+    pickupCode: scanned(40).optional().describe('Code that the customer presents; checked if sent.'),
     estimatedPickupAt: Timestamp.optional().describe('A new estimate. Goods stay reserved for 7 days after it.'),
-    reason: text(300).optional().describe('With `cancelled`.'),
+    reason: lines(300).optional().describe('With `cancelled`.'),
+    paid: z.boolean().optional().describe('True if the customer has paid.'),
+    lockerDeviceId: Id.optional().describe(
+      'With `ready`: the `cabinet_unlocker` in which the goods wait. The pick-up code opens it if the order is paid.',
+    ),
     epcs: Picked.describe('Tagged items that were picked. They replace the reserved items.'),
     tagUids: Picked,
     tagIds: Picked,
@@ -97,6 +110,8 @@ export const updateClickCollectStatus = operation({
     if (estimatedMs !== undefined && reservedUntil(estimatedMs) <= call.nowMs && !isFinal(statusOf(status))) {
       throw invalid('estimatedPickupAt', 'is 7 days ago or more, so the order would be cancelled at once')
     }
+    if (rest.lockerDeviceId !== undefined && status !== 'ready')
+      throw invalid('lockerDeviceId', 'is only for the status ready')
     const moved = await moveOrder(call, order, store, { ...rest, to: statusOf(status), estimatedMs })
     call.changed(orderId)
     return { success: true as const, ...(await toOrder(call, moved)) }
@@ -114,7 +129,7 @@ export const verifyPickupCode = operation({
     'recently picked up order of the store has this code. Agents call it for their handheld readers.',
   callers: ['secret', 'agent'],
   changes: false,
-  request: z.strictObject({ storeId: Id, pickupCode: text(40).describe('As presented or typed.') }),
+  request: z.strictObject({ storeId: Id, pickupCode: scanned(40).describe('As presented or typed.') }),
   response: Order.omit({ userId: true }).extend(Success),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', pickupCode: '7K2M-9XQ4' },
   async run(call, { storeId, pickupCode }) {
@@ -147,7 +162,7 @@ export const fetchClickCollectOrders = operation({
     const status = name === undefined ? undefined : statusOf(name)
     const page = pageLimits(paging, DEFAULT_PAGE)
     const rows = await listOrders(call.db, storeId, status, { ...page, limit: page.limit + 1 })
-    const { items, nextCursor } = toPage(rows, (row) => row.order_id, page)
+    const { items, nextCursor } = await toPageWithinLines(call.db, 'pickup_order_line', rows, page)
     const orders = await toOrders(call.db, items)
     return {
       success: true as const,

@@ -1,10 +1,12 @@
-import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/item-identifiers.ts'
+import { dayOf } from '../analytics/days.ts'
 import { invalid, precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { findItem } from '../protection/items/item-queries.ts'
+import { tagsIn, type TagLists } from '../protection/items/tag-lists.ts'
 import { storeMoves } from '../protection/items/item-moves.ts'
+import { isRecalled, recallsOf, storesOfRecall } from '../protection/items/recalls.ts'
 import { renumberItems, notifyGates } from '../protection/items/item-sequence.ts'
 import { deleteReservedItems, insertReservedItems, itemsOf, linesOf, sellableItems } from '../pickup-orders/queries.ts'
 
@@ -13,8 +15,8 @@ import { deleteReservedItems, insertReservedItems, itemsOf, linesOf, sellableIte
  *     ▲                            │
  *     └──────── releaseItems ──────┘
  *
- * Tagged items of an order (ADR 0007). The cloud reserves the oldest sellable items. If staff pick other items from the
- * shelf, these items replace the reserved items.
+ * Tagged items of an order (ADR 0007). The cloud reserves the oldest sellable items that have not expired and are not
+ * recalled. If staff pick other items from the shelf, these items replace the reserved items.
  */
 export async function reserveItems(
   call: Call,
@@ -23,7 +25,10 @@ export async function reserveItems(
 ): Promise<void> {
   const { db, nowMs } = call
   for (const line of lines) {
-    const items = await sellableItems(db, order.store_id, line.product_id, line.quantity)
+    const recalls = await recallsOf(db, order.tenant, line.product_id)
+    const stopped = recalls.filter((recall) => storesOfRecall(recall)?.includes(order.store_id) ?? true)
+    const query = { today: dayOf(nowMs), stopped, limit: line.quantity }
+    const items = await sellableItems(db, order.store_id, line.product_id, query)
     const reserved = await moveItems(db, items, 'sellable', 'reserved_bopis', nowMs)
     await insertReservedItems(
       db,
@@ -51,15 +56,8 @@ async function reservedItemIds(db: Call['db'], { order_id }: PickupOrderRow): Pr
   return (await itemsOf(db, [order_id])).map((item) => item.item_id)
 }
 
-/** Identifiers of tagged items, as a scanner reads them. */
-export interface PickedItems {
-  epcs?: readonly string[] | undefined
-  tagUids?: readonly string[] | undefined
-  tagIds?: readonly string[] | undefined
-}
-
 /** Replaces reserved items by the picked items of the same product. */
-export async function replaceReservedItems(call: Call, order: PickupOrderRow, picked: PickedItems): Promise<void> {
+export async function replaceReservedItems(call: Call, order: PickupOrderRow, picked: TagLists): Promise<void> {
   const { db, nowMs } = call
   const items = await namedItems(call, order, picked)
   if (items.size === 0) return
@@ -96,21 +94,20 @@ export async function replaceReservedItems(call: Call, order: PickupOrderRow, pi
   if (stray) throw precondition('item_mismatch', `${stray.path}: the order does not contain the product of this item`)
 }
 
-async function namedItems({ db }: Call, order: PickupOrderRow, { epcs = [], tagUids = [], tagIds = [] }: PickedItems) {
-  const names = [
-    ...epcs.map((epc, i) => ({ path: `epcs[${i}]`, input: { epc } })),
-    ...tagUids.map((tagUid, i) => ({ path: `tagUids[${i}]`, input: { tagUid } })),
-    ...tagIds.map((tagId, i) => ({ path: `tagIds[${i}]`, input: { tagId } })),
-  ] satisfies { path: string; input: ItemIdentifierInput }[]
+async function namedItems({ db, nowMs }: Call, order: PickupOrderRow, picked: TagLists) {
   const mine = new Set(await reservedItemIds(db, order))
   const items = new Map<string, { path: string; item: ProtectedItemRow }>()
-  for (const { path, input } of names) {
-    const normal = normaliseIdentifiers(input)
-    if (!normal.ok) throw invalid(path, normal.message)
-    const item = await findItem(db, order.tenant, normal.identifiers)
+  for (const { path, identifiers } of tagsIn(picked, '')) {
+    const item = await findItem(db, order.tenant, identifiers)
     if (item?.store_id !== order.store_id) throw invalid(path, 'is not registered in this store', 'item_unknown')
     const isFree = item.item_status === 'sellable' || (item.item_status === 'reserved_bopis' && mine.has(item.item_id))
     if (!isFree) throw precondition('item_not_sellable', `${path}: the item is ${item.item_status}`)
+    // What was reserved in time is handed over.
+    if (item.item_status === 'sellable' && item.expiry !== null && item.expiry < dayOf(nowMs))
+      throw precondition('expired', `${path}: the item expired on ${item.expiry}: pick another one`)
+    const recalls = await recallsOf(db, order.tenant, item.product_id)
+    if (isRecalled(recalls, { storeId: order.store_id, item }))
+      throw precondition('recalled', `${path}: the item is recalled: set it aside, and pick another one`)
     items.set(item.item_id, { path, item })
   }
   return items

@@ -6,7 +6,8 @@ import type { Call } from '../operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { notifyOfOrder } from '../push/enqueue-notices.ts'
-import { priceLines, type PricedLine } from '../scan-and-go/price-lines.ts'
+import { priceLines } from '../scan-and-go/price-lines.ts'
+import type { PricedLine } from '../scan-and-go/priced-line.ts'
 import { reserveStock } from '../stock/reserve.ts'
 import { reserveItems } from './reserved-items.ts'
 import { newPickupCode, pickupCodeHash } from '../pickup-orders/pickup-code.ts'
@@ -69,6 +70,8 @@ export async function submitOrder(
     created_ms: nowMs,
     updated_ms: nowMs,
     picked_up_ms: null,
+    paid: input.paid ? 1 : 0,
+    locker_device_id: null,
     rev: 1,
   }
   const rows = lines.map((line, n) => rowOf(orderId, line, n))
@@ -79,6 +82,7 @@ export async function submitOrder(
     storeId: store.store_id,
     lines: stock,
     expiresMs: stockReservedUntil(estimatedMs),
+    givesWay: false,
   })
   if (store.security_tag_mode !== 'none')
     await reserveItems(

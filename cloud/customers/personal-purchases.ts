@@ -1,5 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import { iso, definedFields } from '../operations/fields.ts'
+import { withinLines } from '../operations/within-lines.ts'
 import { grouped, personalPage, ROWS_AT_ONCE, type PersonalTable } from './personal-table.ts'
 import { ordersOf, purchasesOf } from './queries.ts'
 
@@ -9,7 +10,8 @@ export const purchases: PersonalTable = {
   table: 'purchase',
   name: 'purchases',
   async page(db, who, after) {
-    const rows = await purchasesOf(db, who, after, ROWS_AT_ONCE)
+    const found = await purchasesOf(db, who, after, ROWS_AT_ONCE)
+    const rows = await withinLines(db, 'purchase_line', found)
     const ids = rows.map((row) => row.purchase_id)
     const lines =
       ids.length === 0
@@ -36,6 +38,7 @@ export const purchases: PersonalTable = {
           vat: line.vat,
         })),
       }),
+      rows.length < found.length || found.length === ROWS_AT_ONCE,
     )
   },
   async erase({ db, services }, who) {
@@ -55,7 +58,8 @@ export const pickupOrders: PersonalTable = {
   table: 'pickup_order',
   name: 'orders',
   async page(db, who, after) {
-    const rows = await ordersOf(db, who, after, ROWS_AT_ONCE)
+    const found = await ordersOf(db, who, after, ROWS_AT_ONCE)
+    const rows = await withinLines(db, 'pickup_order_line', found)
     const ids = rows.map((row) => row.order_id)
     const lines =
       ids.length === 0
@@ -81,6 +85,7 @@ export const pickupOrders: PersonalTable = {
           vat: line.vat,
         })),
       }),
+      rows.length < found.length || found.length === ROWS_AT_ONCE,
     )
   },
   /** A random pseudonym replaces the customer. An open order can still be picked up with its code. */

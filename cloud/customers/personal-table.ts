@@ -27,10 +27,15 @@ export interface PersonalTable {
   erase(call: Pick<Call, 'db' | 'nowMs' | 'services'>, who: Customer): Promise<number>
 }
 
-/** Builds a page of rows that were read with limit `ROWS_AT_ONCE`. */
-export function personalPage<T>(rows: readonly T[], idOf: (row: T) => string, show: (row: T) => object): PersonalPage {
+/** Builds a page of rows that were read with limit `ROWS_AT_ONCE`, or of the first of them (`isCut`). */
+export function personalPage<T>(
+  rows: readonly T[],
+  idOf: (row: T) => string,
+  show: (row: T) => object,
+  isCut = rows.length === ROWS_AT_ONCE,
+): PersonalPage {
   const last = rows.at(-1)
-  return { records: rows.map(show), next: rows.length === ROWS_AT_ONCE && last ? idOf(last) : undefined }
+  return { records: rows.map(show), next: isCut && last ? idOf(last) : undefined }
 }
 
 /** Groups rows by id. */

@@ -1,6 +1,6 @@
 /**
  * Every code of the cloud's API, with the cause and what to do. The reference page shows these texts.
- * `npx vitest run test/docs/error-codes-page.test.ts -u` writes them into docs/reference/errors.md.
+ * `npm run generate` writes them into docs/reference/errors.md.
  */
 export interface CodeText {
   code: string
@@ -22,12 +22,14 @@ export const REASON_TEXTS = codes({
   already_redeemed: 'This step of the authorization is used up.',
   already_refunded: 'These lines, or all that was paid, were refunded before.',
   answer_not_understood:
-    'The answer of the till or ERP system does not match its API. Read `error`, and check the address of the system.',
+    'The answer of the till or ERP system does not match its API, or is too large. `error` has the cause.',
   awaiting_approval: 'Staff must check the basket first: call `approveCheckout`.',
   balance_too_low: 'The customer has too few points. Nothing was deducted.',
   batches_only: 'Agents report events in signed rows of their journal (`batch`), not in `events`.',
   checkout_ended: 'The checkout has ended. Start a new one.',
   claimed_by_agent: 'The device belongs to an agent. Present the token there: `POST /v1/authorize`.',
+  locker_mismatch:
+    'The order of this pick-up code is in another locker, or in none. Go to the right locker, or ask an operator for the goods.',
   clock_untrusted:
     'The cloud’s clock jumped. The cloud signs again after 60 s without a jump; after a step back, when the lost time has passed.',
   code_blocked: 'The enrolment code was tried too often. Create a new one.',
@@ -41,6 +43,7 @@ export const REASON_TEXTS = codes({
   device_revoked: 'The device was taken out of service. Register another one.',
   disk_full: 'The disk of the cloud or of PostgreSQL is full. Changes fail until there is space; reads work.',
   earning_method_off: 'Members of this program cannot earn in this way. See `earningMethods` of the program.',
+  expired: 'The unit is past its expiry date. `details` names it. Sell another piece.',
   event_gone: 'Events are stored for 30 days. This one is older.',
   idempotency_in_progress: 'The same request is running. Repeat it after `Retry-After`.',
   idempotency_key_reused: 'This key was used for another request. Use a new key.',
@@ -52,7 +55,9 @@ export const REASON_TEXTS = codes({
   item_in_another_store:
     'The item is registered in another of your stores. Set it to `transfer_in_transit` there, then call `registerProtectedItems` here.',
   item_mismatch:
-    'The item is not of the line’s product, or the items of one line differ in product or price. See `details`.',
+    'The item is not of the line’s product or unit, or the items of one line differ in product or price. See `details`.',
+  item_already_paid:
+    'An item of the purchase was sold meanwhile, or is no longer for sale. Start a new checkout without it.',
   item_not_sellable:
     'The item is paid, returned or on hold; `details` names the tag. A tag may be used again once `updateItemStatus` made it `sellable`.',
   item_status_differs:
@@ -75,6 +80,10 @@ export const REASON_TEXTS = codes({
   outcome_known: 'The outcome is already known and cannot be changed.',
   outcome_pending: 'The device may still report. Staff may decide five minutes after the claim.',
   package_too_low: '`requiredUpgrade` names the package that has this operation.',
+  locker_in_use:
+    'An order waits in this cabinet, and a `self_service` cabinet opens for any paid receipt. Hand the order over first.',
+  locker_unavailable:
+    'The device cannot be the locker of this order: no cabinet, out of service, `self_service`, or the locker of another order. Choose another device.',
   pickup_code_wrong: 'This is not the pick-up code of the order. Nothing changed.',
   policy_too_large:
     'Policy, devices and operators do not fit into one document for agents. Remove devices or operators, or shorten the policy.',
@@ -95,10 +104,13 @@ export const REASON_TEXTS = codes({
     'Browsers allow passkeys only over HTTPS with a host name, or on localhost. Set the public URL of the cloud.',
   purchase_not_paid: 'The purchase is not paid, so it has no receipt.',
   purchase_not_refundable:
-    'Nothing was paid, or the goods have left. For goods that left, name `itemLineIds` or an `amount`.',
+    'Nothing was paid, or the goods have left. For goods that left, name `lines` or an `amount`.',
+  recall_of_other_stores: 'The recall also stops goods in stores that this key may not use. Use a key for all of them.',
+  recalled: 'Goods are recalled; `details` names them. Set them aside, and sell or hand over others (`fetchRecalls`).',
   receipt_expired:
     'The receipt is older than 24 hours, and devices refuse it. Staff release the goods by `purchaseId` with their `operatorId`.',
   redemption_ambiguous: 'Several redemptions have this id. Name the `replayProtectedNonce` too.',
+  refund_not_in_doubt: 'The result of the refund is known. Read it with `fetchPurchase`.',
   refund_too_high: 'The amount is more than what is left of the payment.',
   registration_decided: 'The registration was approved or rejected before.',
   registration_pending: 'The registration waits for its review.',
@@ -106,13 +118,15 @@ export const REASON_TEXTS = codes({
   release_not_supported:
     'The release of the agent does not fit the cloud. Upgrade the cloud first, then its agents, one step at a time.',
   request_closed: 'A closed request for help stays closed. Open another one.',
+  release_not_confirmed: 'No confirmed release of the tag is known. Release it, or call `resolveRedemption`.',
   resyncing:
     'The cloud was restored from a backup and waits for the reports of the agents, 11 minutes at most. Repeat after `Retry-After`.',
   role_too_low: 'The role of the user is too low for this operation. An owner or admin can change it.',
   scan_and_go_off: 'Scan and go is switched off. Switch it on in the settings of the store.',
   second_factor_exists: 'The user has a second factor. Remove it first with `removeSecondFactor`.',
   second_factor_missing: 'The user has no second factor.',
-  second_factor_not_begun: 'Call `beginSecondFactor` first, then confirm a code of the app.',
+  second_factor_not_begun:
+    'This session has no open setup of an authenticator app. Call `beginSecondFactor`, then confirm a code within 10 minutes.',
   second_factor_needed: 'The session has no second factor. Add one if the user has none, then sign in with it.',
   secret_keys_only: 'Call this from your server, with a secret key.',
   secret_not_allowed:
@@ -123,6 +137,8 @@ export const REASON_TEXTS = codes({
   setup_code_used: 'The set-up code was used already. Each code registers one device. Create a new one.',
   sign_in_failed:
     'The e-mail address, the password or the code is wrong. The answer is the same for unknown addresses.',
+  several_accounts:
+    'The person is a user of several accounts. Show the names in `accounts`, and call again with `account`, after `finishOpenIdSignIn` also with the new `flow`.',
   several_items: 'Several items belong to this `itemLineId`. Name one by `epc`, `tagUid` or `tagId`.',
   store_position_unknown: 'The store has no coordinates. Set them with `updateStore`.',
   sync_in_progress: 'Another synchronisation of this system and store is running. Repeat after `Retry-After`.',
@@ -139,12 +155,13 @@ export const REASON_TEXTS = codes({
   too_many_passkeys: 'The user has 10 passkeys, which is the most. Remove one.',
   too_many_push_subscriptions:
     'A customer or store has at most 20 push subscriptions, an account 100,000. Remove one with `removePushSubscription`.',
-  too_many_registrations: 'Too many registrations wait for review. Try again later.',
+  too_many_registrations: 'Too many registrations wait for review, or came from your network today. Try again later.',
   too_many_requests_open: 'Too many requests for help are open. Close those that are done.',
   too_many_sign_ins: 'Too many sign-ins failed. Wait until `Retry-After`.',
   too_many_stores: 'The account has the maximum number of stores.',
   too_many_users: 'The account has the maximum number of users. Remove one.',
   too_many_webhooks: 'An account has at most 100 webhooks for test data and 100 for live data. Delete one.',
+  too_many_recalls: 'An account has at most 500 active recalls. End some with `endRecall`.',
   too_many_zones: 'A store has at most 500 zones.',
   too_soon: 'This is not allowed yet. Try again at `retryAt`.',
   transaction_used: 'Another customer has earned points with this transaction.',
@@ -153,6 +170,8 @@ export const REASON_TEXTS = codes({
   email_missing: 'The identity provider names no e-mail address. Add the claim `email` there.',
   email_not_verified: 'The identity provider has not verified the e-mail address of this person.',
   email_domain_not_listed: 'The domain of the e-mail address is not in `--oidc-domains`.',
+  linked_to_other_identity:
+    'The identity provider signed in another person with this address before. Remove the user and send a new invitation.',
   user_not_invited: 'No user has this address. Ask an owner or admin for an invitation.',
   version_moved: 'The policy changed meanwhile. Read it again.',
   webhook_disabled: 'The webhook is disabled. `disabledReason` in `fetchWebhooks` has the cause.',
@@ -175,18 +194,29 @@ export const DETAIL_TEXTS = codes({
   system_refused: 'The till or ERP system refused the request; `message` has its status.',
   unknown_product: 'The store does not sell this product.',
   product_unknown: 'No catalogue of the account has this product.',
+  unit_differs: 'Lot, expiry or serial differ between field, code and tag; `message` names both. Scan the unit again.',
+  upc_not_accepted:
+    'The code is a UPC or another code with a leading zero. Set `acceptUpc` with `updateAccountSettings`, or send an EAN.',
+  tag_unprogrammed: 'The tag contains its factory value, which many tags share. Write an EPC of its own to the tag.',
   label_missing: 'The product is sold by weight. Send the code that the scale printed.',
   label_misread: 'The check digits of the label do not fit. Scan it again.',
+  name_taken: 'The name is taken in this spelling or another; `message` names both. Send a name that differs.',
+  tag_number_taken:
+    'The tag number is registered in another spelling, which `message` names. Send that one, or use another number.',
   weighed_item: 'Weighed goods carry no tags. Leave the tag out.',
   wrong_code: 'This is not the code of the loyalty program.',
   too_many_programs: 'The store has the maximum number of loyalty programs. Remove one.',
   too_many_devices: 'The store has the maximum number of devices. Remove one.',
   too_many_operators: 'The store has the maximum number of operators. Remove one.',
   too_many_units: 'The basket or order has too many units. Make two of it.',
+  coupon_too_high: 'The coupons exceed the goods of one VAT rate. Lower the coupons.',
   too_many_items: 'The line names more tags than it has units.',
+  tags_missing: 'The pieces of the line have different tags. Name the tags of those that came back.',
   not_an_image: 'The file is not an image that the cloud can read.',
   damaged_image: 'The image file is damaged.',
   too_many_pixels: 'The image has too many pixels. Send a smaller one.',
+  needs_too_much_memory: 'Reading the file takes more memory than the cloud gives to one file. Simplify or split it.',
+  takes_too_long: 'Reading the file takes over 30 s. Simplify or split it.',
   weak_key: 'The key of the agent is unsafe. The enrolment makes another one.',
   clock_wrong: 'The clock of the machine is wrong; `message` has the time. Set it and enrol again.',
   wrong_ledger: 'The batch belongs to another ledger than this agent uses.',
@@ -229,27 +259,36 @@ export const ROW_TEXTS = codes({
 export const DENIAL_TEXTS = codes({
   token_invalid: 'The token is forged, damaged or for another device. Show it again; then call staff.',
   token_expired: 'The token or receipt has expired. Request a new one.',
-  token_revoked: 'The token, or the key that signed it, was revoked. Call staff.',
+  token_revoked: 'It was revoked. Request a new one. Goods of a cancelled or returned purchase stay.',
   device_unknown: 'The device is not registered in this store. Call `registerDevice`.',
   device_revoked: 'The device is out of service. Call `updateDevice`.',
   store_mismatch: 'Device, receipt and purchase belong to different stores. Go to the right store.',
-  clock_untrusted: 'The agent does not know the time. Connect it to the cloud, or set its clock.',
+  locker_mismatch:
+    'The order of this pick-up code is in another locker, or in none. Go to the right locker, or ask an operator for the goods.',
+  clock_untrusted:
+    'The agent does not know the time. Connect it; until then operators release at `staff_assisted` devices.',
   policy_stale:
-    'The policy is missing or over 80 hours old, or the key set has ended. Connect the agent; meanwhile staff release at `staff_assisted` devices.',
+    'The policy is missing or over 80 hours old, or the key set has ended. Connect the agent; meanwhile operators release at `staff_assisted` devices.',
   device_not_capable: 'The device cannot do this action. Use another device.',
   technology_mismatch: 'The device cannot read or release this kind of tag. Use another device.',
-  item_unknown: 'The item is not registered here. Call `registerProtectedItems`; offline, call staff.',
-  item_not_paid: 'The item is not paid. Pay first.',
-  already_redeemed: 'The right of this unit is used up. If the tag is still on, call staff.',
+  item_unknown:
+    'The item is not registered here. Call `registerProtectedItems`; offline, show the receipt at a device that reads no tags.',
+  recalled:
+    'A recall stops the item, whatever its status is. It must stay: set it aside, and see `fetchRecalls` for the reason.',
+  item_not_paid: 'The item is not paid, or its `itemStatus` keeps it here. Pay first, or end the hold.',
+  no_tagged_goods: 'The purchase has no tagged goods, or `securityTagMode` is `none`. There is nothing to release.',
+  already_redeemed:
+    'The right is used up: each tag is released once. If it is still on, staff remove it by hand. Operators open fixtures again.',
   authorization_outstanding:
     'Another device holds the right, or this device is moving to another agent. Wait `retryAfter` seconds. Staff may use their `operatorId` instead.',
-  action_not_allowed: 'The policy of the store forbids this action. Call staff.',
+  action_not_allowed: 'The policy forbids this action, also for staff. Change it with `updateProtectionPolicy`.',
   workflow_not_allowed:
     'The policy allows this only in another workflow. `untag policy explain` shows which rule applies.',
   manual_assistance_required:
-    'The policy requires staff, or the agent is offline and only an item was named. Call staff, or show the receipt.',
+    'The policy requires staff, or the agent is offline and got no receipt. Sign in an operator; if that fails, connect the agent.',
   limit_exceeded:
-    'A limit is reached: approvals of this operator, receipts while isolated, or requests to the receipt home. Ask another operator, or connect the agent.',
+    'Receipts while isolated, approvals of this operator, or requests to the receipt home. Sign in an operator or another one, or connect the agent.',
+  tag_not_read: 'The device can read the tag, but did not. Hold the goods to it, then send `epc` or `tagUid`.',
 })
 
 /** `reason` of `protection.exception.raised`. Each reason means that a person must look at the matter. */
@@ -274,12 +313,21 @@ export const EXCEPTION_TEXTS = codes({
   late_redeem: 'A receipt was honoured after it had expired.',
   released_after_refund:
     'A unit was released whose line was refunded or whose item came back. The item is on hold: find it, or the money is lost.',
+  released_on_hold:
+    'A unit was released on hold, recalled, reserved or in transit; the agent could not know it yet. Find the goods.',
   redeemed_after_revocation: 'A revoked token, or the receipt of a cancelled purchase, was used afterwards.',
   cancelled_after_release: 'A purchase was cancelled, but its goods had been released. The items are on hold.',
   item_already_paid: 'One item was sold twice.',
   late_payment: 'A payment arrived after its purchase had ended. The cloud refunds it.',
   payment_mismatch:
     'A provider received another amount or currency than requested. Check the provider and refund there.',
+  refunded_outside:
+    'A refund was made at the provider, and is booked. If goods came back, name them in `refundPayment`.',
+  payment_disputed:
+    'A customer disputes a payment. Answer at the provider. Money that was taken is booked until you win.',
+  second_charge: 'A customer paid twice. Refund the second payment at the provider; `detail` has its reference.',
+  refund_unclear:
+    'Money was paid back at the provider and cannot be booked; `detail` says why. Compare both before you refund.',
   refund_failed: 'A refund failed. Fix the cause, then repeat `refundPayment` or `markPurchaseCancelled`.',
   stock_oversold: 'A checkout was paid after its stock reservation had ended, and others had reserved the last pieces.',
   lease_overridden:

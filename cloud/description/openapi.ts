@@ -285,6 +285,12 @@ const ERROR_SCHEMA: JsonSchema = {
       description: 'Allowed states for a rejected move.',
     },
     retryAt: { type: 'string', format: 'date-time', description: 'Earliest time of the next allowed try.' },
+    accounts: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Accounts of the person, of whom the caller must name one.',
+    },
+    flow: { type: 'string', description: 'Flow for the next call of `finishOpenIdSignIn`.' },
     requestId: { type: 'string' },
   },
 }

@@ -30,9 +30,13 @@ export function dispositionOf(status: string | undefined): string | undefined {
   return (DISPOSITION as Record<string, string | undefined>)[status ?? '']
 }
 
-/** Business step of a change between two statuses; undefined if CBV has none. */
+/**
+ * Business step of a change between two statuses; undefined if CBV has none. Without a change, the tag was removed from
+ * the goods.
+ */
 export function stepOf(from: string | null, to: string): string | undefined {
   if (from === null) return 'commissioning'
+  if (from === to) return 'decommissioning'
   if (from === 'exception_hold') return 'inspecting'
   if (from === 'transfer_in_transit') return 'receiving'
   return (STEP as Record<string, string | undefined>)[to]

@@ -32,7 +32,7 @@ const PAID_GOODS_ACTIONS: ReadonlySet<ProtectionAction> = new Set([
 export interface Sold {
   purchase_id: string
   completed_ms: number
-  lines: readonly Pick<PurchaseLineRow, 'line_id' | 'ean' | 'quantity' | 'deposit_of' | 'weight_grams'>[]
+  lines: readonly Pick<PurchaseLineRow, 'line_id' | 'ean' | 'quantity' | 'deposit_of' | 'weight_grams' | 'lot'>[]
   moves: readonly ItemMoveRow[]
 }
 
@@ -45,7 +45,7 @@ export function soldEvent(store: Store, { purchase_id, completed_ms, lines, move
   const quantities = new Map<string, { epcClass: string; quantity: number; uom?: string }>()
   for (const line of lines) {
     const named = moves.filter((move) => move.line_id === line.line_id && itemUri(namesOf(move)) !== undefined).length
-    const epcClass = productUri(line.ean)
+    const epcClass = productUri(line.ean, line.lot)
     if (epcClass === undefined || line.deposit_of !== null || line.quantity <= named) continue
     const isWeighed = line.weight_grams !== null
     const quantity = line.weight_grams === null ? line.quantity - named : (line.weight_grams * line.quantity) / 1_000
@@ -73,11 +73,12 @@ export function moveEvent(store: Store, move: ItemMoveRow, purchaseCompletedMs: 
   const epc = itemUri(namesOf(move))
   if (epc === undefined || (move.to_status === 'paid' && purchaseCompletedMs === move.at_ms)) return undefined
   const bizStep = stepOf(move.from_status, move.to_status)
-  const disposition = dispositionOf(move.to_status)
+  const isTagRemoval = move.from_status === move.to_status
+  const disposition = isTagRemoval ? 'inactive' : dispositionOf(move.to_status)
   return identified({
     ...recordedAt(move.at_ms),
     epcList: [epc],
-    action: move.from_status === null ? 'ADD' : 'OBSERVE',
+    action: move.from_status === null ? 'ADD' : isTagRemoval ? 'DELETE' : 'OBSERVE',
     ...(bizStep !== undefined && { bizStep }),
     ...(disposition !== undefined && { disposition }),
     bizLocation: { id: storeUri(store) },

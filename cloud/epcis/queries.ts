@@ -1,3 +1,4 @@
+import { withinLines } from '../operations/within-lines.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ItemMoveRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
@@ -15,7 +16,12 @@ export function moveId({ item_id, rev }: ItemMoveRow): string {
   return `${item_id}${DOT}${rev}`
 }
 
-/** Status changes of a store's items after a position. */
+/** True if the text has the form of `moveId`. */
+export function isMoveId(id: string): boolean {
+  return /.\.\d{1,15}$/.test(id)
+}
+
+/** Status changes of a store's items after a position. `id` is the id of a move, or empty. */
 export function movesAfter(
   db: Db,
   { storeId, purchaseId }: EventFilter,
@@ -63,18 +69,19 @@ export async function salesAfter(
     .where('store_id', '=', storeId)
     .where('completed_ms', '>=', sinceMs)
   if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
-  const purchases = await query
+  const found = await query
     .where(({ eb, refTuple, tuple }) => eb(refTuple('completed_position', 'purchase_id'), '>', tuple(position, id)))
     .where('completed_position', '<', below)
     .orderBy('completed_position')
     .orderBy('purchase_id')
     .limit(limit)
     .execute()
+  const purchases = await withinLines(db, 'purchase_line', found)
   const ids = purchases.map((purchase) => purchase.purchase_id)
   if (ids.length === 0) return []
   const lines = await db
     .selectFrom('purchase_line')
-    .select(['purchase_id', 'line_id', 'ean', 'quantity', 'deposit_of', 'weight_grams'])
+    .select(['purchase_id', 'line_id', 'ean', 'quantity', 'deposit_of', 'weight_grams', 'lot'])
     .where('purchase_id', 'in', ids)
     .orderBy('line_no')
     .execute()

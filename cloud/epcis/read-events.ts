@@ -1,5 +1,6 @@
 import { PROTECTION_EVENT_TYPES, type ProtectionEvent } from '../../policy/protection-events.ts'
 import type { ReadContext } from '../operations/operation.ts'
+import { yieldToEventLoop } from '../operations/yield-to-event-loop.ts'
 import type { Db } from '../persistence/database.ts'
 import { positionSince } from '../persistence/positions.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
@@ -11,7 +12,7 @@ import {
   type EventFilter,
   type EventRange,
 } from '../protection/records/event-queries.ts'
-import { eansOfLines, moveId, movesAfter, salesAfter } from './queries.ts'
+import { eansOfLines, isMoveId, moveId, movesAfter, salesAfter } from './queries.ts'
 
 /**
  * Reads purchases, item moves and protection events page by page. Merges them by position, then kind, then id, so that
@@ -130,8 +131,9 @@ async function* listing(
     const entries = await reading.read(({ db }) => PAGES[kind](db, store, filter, range, from))
     yield* entries
     const last = entries.at(-1)
-    if (!last || entries.length < PAGE) return
+    if (!last) return
     after = last
+    await yieldToEventLoop()
   }
 }
 
@@ -159,7 +161,6 @@ export function readCursor(cursor: string): Position | undefined {
   const [, position, kind, id] =
     /^(\d{1,16})\/([a-z]+)\/([^\0]{1,160})$/u.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   const known = KINDS.find((each) => each === kind)
-  return known && position !== undefined && id !== undefined
-    ? { position: Number(position), kind: known, id }
-    : undefined
+  if (!known || position === undefined || id === undefined || (known === 'item' && !isMoveId(id))) return undefined
+  return { position: Number(position), kind: known, id }
 }

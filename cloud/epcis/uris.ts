@@ -1,5 +1,6 @@
 import { parseEpc } from '../../policy/gs1/epc.ts'
 import { toGtin14 } from '../../policy/gs1/gtin.ts'
+import { comparableIdentifier } from '../../policy/item-identifiers.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /*
@@ -23,13 +24,14 @@ export function itemUri({ epc, tagUid, tagId }: ItemNames): string | undefined {
   if (gtin14 !== undefined && serial !== undefined) return `${GS1}/01/${gtin14}/21/${escaped(serial)}`
   if (epc) return urn('epc', epc)
   if (tagUid) return urn('uid', tagUid)
-  return tagId ? urn('tag', tagId) : undefined
+  // Receivers compare URIs character by character, so all spellings of a tag number have one URI.
+  return tagId ? urn('tag', comparableIdentifier('tagId', tagId)) : undefined
 }
 
-/** URI of a product; undefined without EAN. */
-export function productUri(ean: string | null): string | undefined {
+/** URI of a product, or of a lot of it; undefined without EAN. */
+export function productUri(ean: string | null, lot?: string | null): string | undefined {
   const gtin14 = ean === null ? undefined : toGtin14(ean)
-  return gtin14 === undefined ? undefined : `${GS1}/01/${gtin14}`
+  return gtin14 === undefined ? undefined : `${GS1}/01/${gtin14}${lot ? `/10/${escaped(lot)}` : ''}`
 }
 
 /** URI of a store. */

@@ -31,6 +31,8 @@ export interface AccountCaller {
 
 export interface KeyCaller extends AccountCaller {
   readonly kind: 'secret' | 'publishable' | 'admin'
+  /** Client address of a request with a publishable key, which all shoppers have. */
+  readonly address?: string
 }
 
 /** A person who has signed in. `keyId` is the id of the user. */

@@ -24,6 +24,8 @@ export interface CloudConfig {
   readonly keepDays?: KeepDays
   /** Sign-in to the console with an OpenID Connect provider; absent: by password only. */
   readonly openId?: OpenIdConfig
+  /** Contact for security reports, `mailto:` or `https:`; absent: no security.txt. */
+  readonly securityContact?: string
   /** Addresses of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[]
 }

@@ -31,6 +31,12 @@ export interface FailureExtras {
   details?: ErrorDetail[]
   /** Address of a person whom the identity provider knows. Only the sign-in page shows it. */
   email?: string
+  /** Names of the accounts of which the person must choose one. */
+  accounts?: readonly string[]
+  /** The accounts of `accounts` that the person used before. Only the sign-in page shows it. */
+  usedBefore?: readonly string[]
+  /** The flow with which `finishOpenIdSignIn` continues after the choice. */
+  flow?: string
   /** Statuses to which the entity may change now. */
   allowedNext?: readonly string[]
   /** Earliest time of the next allowed try, ISO 8601. */
@@ -39,9 +45,9 @@ export interface FailureExtras {
   retryAfter?: number
   /**
    * Runs in its own transaction after the rollback of the call. If it returns a function, that function runs after the
-   * commit.
+   * commit. If it returns a failure, the caller gets that one instead.
    */
-  afterRefusal?: (db: Db) => Promise<void | (() => void)>
+  afterRefusal?: (db: Db) => Promise<void | Failure | (() => void)>
 }
 
 /** An error that the caller sees. All other errors become `internal`. */

@@ -50,7 +50,7 @@ export interface SignInFlow {
 export interface Identity {
   readonly issuer: string
   readonly subject: string
-  /** In lower case; undefined if the provider names none. */
+  /** ASCII, with small letters; undefined if the provider names none. */
   readonly email: string | undefined
   /** Why the address proves nothing; undefined if it may sign in. */
   readonly refusal: 'email_missing' | 'email_not_verified' | 'email_domain_not_listed' | undefined

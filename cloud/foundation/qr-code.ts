@@ -13,11 +13,13 @@ const ANY_MASK = 6
 const BEST_MASK = -1
 /** Compression level: level 3 packs repeated rows as well as 6, in a quarter of the time. */
 const FAST = 3
+/** Smallest module that phones and scanners read from a screen, pixels. */
+const MIN_MODULE = 3
 const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
 
 /**
  * Draws a QR code (error correction M) as a 1-bit PNG, `size` pixels wide, with a white margin. The image is wider if
- * a module would be smaller than 1 pixel.
+ * a module would be smaller than 3 pixels.
  */
 export function qrPng(text: string, size = 512): Buffer {
   const { data } = encode(text, {
@@ -26,7 +28,7 @@ export function qrPng(text: string, size = 512): Buffer {
     maskPattern: text.length < RANDOM_FROM_CHARACTERS ? BEST_MASK : ANY_MASK,
   })
   const modules = data.length + 2 * BORDER
-  const scale = Math.max(1, Math.floor(size / modules))
+  const scale = Math.max(MIN_MODULE, Math.floor(size / modules))
   const width = Math.max(size, modules * scale)
   const margin = Math.floor((width - modules * scale) / 2) + BORDER * scale
   const white = Buffer.alloc(Math.ceil(width / 8) + 1, 0xff)

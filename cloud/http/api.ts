@@ -12,6 +12,7 @@ import type { ReportProgress } from '../operations/perform-steps.ts'
 import type { Database } from '../persistence/database.ts'
 import { asFailure } from './as-failure.ts'
 import { authenticate } from './authentication.ts'
+import { bodyRoom } from './body-room.ts'
 import { readJsonBody } from './body.ts'
 import { corsHeaders } from './cors.ts'
 import { clientAddress } from './client-address.ts'
@@ -41,6 +42,8 @@ interface Incoming {
   name: string
   requestId: string
   headers: Record<string, string>
+  /** Gives back the room of the body. */
+  release?: () => void
 }
 
 /** The operation that a request names, and the form in which it is called. */
@@ -69,6 +72,7 @@ class OperationHandler {
   readonly #services: Services
   readonly #readers: Pick<PageRenderer, 'problemForBrowser'>
   readonly #limits: OperationLimits
+  readonly #takeRoom = bodyRoom()
 
   constructor(
     operations: ReadonlyMap<string, Operation>,
@@ -92,7 +96,7 @@ class OperationHandler {
       'x-request-id': requestId,
       ...corsHeaders(this.#operations.get(name), c.req.header('authorization')),
     }
-    const incoming = { c, name, requestId, headers }
+    const incoming: Incoming = { c, name, requestId, headers }
     const { metrics, platform } = this.#services
     const beganMs = platform.clock.elapsed()
     const response = await this.#respond(incoming)
@@ -110,15 +114,19 @@ class OperationHandler {
       return await this.#carryOut(await this.#admit(incoming), incoming)
     } catch (error) {
       return this.#refuse(error, incoming)
+    } finally {
+      incoming.release?.()
     }
   }
 
   /** Authenticates, applies rate limits and reads the body. Throws a `Failure`. */
-  async #admit({ c, name, requestId, headers }: Incoming): Promise<OperationRequest> {
+  async #admit(incoming: Incoming): Promise<OperationRequest> {
+    const { c, name, requestId, headers } = incoming
     const caller = await this.#authenticate(c)
     const { operation, form, isLegacyForm } = findOperation(this.#operations, c.req.method, name, caller)
     const address = clientAddress(c, this.#services.config.trustedProxies)
     this.#limits.take(caller, operation, address, headers)
+    if (form === 'post') incoming.release = this.#takeRoom(caller?.accountId ?? address, bodySize(c, operation))
     return {
       operation,
       caller: pickCaller(caller, operation, address),
@@ -141,7 +149,8 @@ class OperationHandler {
   async #carryOut(request: OperationRequest, { c, name, requestId, headers }: Incoming): Promise<Response> {
     const [database, services] = [this.#database, this.#services]
     if (request.operation.stream) {
-      return streamResponse(await performStream(request, database, services), headers, (err) =>
+      const streamed = await performStream(request, database, services)
+      return streamResponse(streamed, headers, services.platform.timers, (err) =>
         services.log.error({ requestId, operation: name, err }, 'a streamed response was aborted'),
       )
     }
@@ -203,6 +212,13 @@ function findOperation(
 }
 
 /** Reads the body by its content type, if the operation accepts that type. */
+/** Announced size of the body. For a body that announces none, and at most, the limit of the operation. */
+function bodySize(c: Context, { multipart, bodyLimit }: Operation): number {
+  const limit = multipart && isMultipart(c) ? multipart.limit : bodyLimit
+  const announced = c.req.header('content-length') ?? (c.req.header('transfer-encoding') === undefined ? 0 : limit)
+  return Math.min(limit, Number(announced))
+}
+
 function readBody(c: Context, { multipart, bodyLimit, name }: Operation): Promise<Record<string, unknown>> {
   if (multipart && isMultipart(c)) return readMultipart(c, multipart)
   if (multipart && !multipart.alsoJson)

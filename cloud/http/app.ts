@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { routePath } from 'hono/route'
 import { PROGRAM_HEADER, programHeader } from '../../policy/program-header.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Operation, Services } from '../operations/operation.ts'
@@ -21,6 +22,7 @@ import type { Allowance } from './rate-limit.ts'
 import { pageRenderer } from './page-renderer.ts'
 import { ReceiptRoutes } from './receipts.ts'
 import { signedTimeRoute } from './signed-time.ts'
+import { securityTxtRoute } from './security-txt.ts'
 import { templateRoutes } from './templates.ts'
 
 /** Limit for images by address: a catalogue page loads many at once. */
@@ -57,6 +59,7 @@ export function createApp(
   app.get('/', (c) => c.redirect('/docs'))
   healthRoutes(app, services)
   jwksRoutes(app, database, access)
+  securityTxtRoute(app, services, access)
   brokerLoginRoute(app, database, services, access)
   receipts.addPages(app)
   loyaltyCardRoute(app, database, services, readers, access)
@@ -120,7 +123,8 @@ function failureRoutes(app: Hono, { log }: Services, access: PublicAccess): void
   )
   app.onError((error, c) => {
     const failure = asFailure(error)
-    if (failure.code === 'internal') log.error({ err: error, path: c.req.path }, 'a page failed')
+    // Addresses of receipts, loyalty cards and invitations are secret.
+    if (failure.code === 'internal') log.error({ err: error, route: routePath(c, -1) }, 'a page failed')
     return access.refuse(c, failure)
   })
 }

@@ -94,12 +94,13 @@ class AssistancePages {
   }
 
   async openConversation(c: Context): Promise<Response> {
-    const { platform } = this.#services
+    const { platform, config } = this.#services
     const { zone } = await this.#viewOf(c)
     const form = await readForm(c)
     const ticket = /^[A-Za-z0-9_-]{22}$/.exec(form.get('ticket') ?? '')?.[0] ?? newTicket(platform)
     const message = messageIn(form)
-    await this.#task(zone, ({ db, nowMs }) => openRequest({ db, nowMs, platform }, zone, ticket, { message }))
+    const sent = { message, address: clientAddress(c, config.trustedProxies) }
+    await this.#task(zone, ({ db, nowMs }) => openRequest({ db, nowMs, platform }, zone, ticket, sent))
     return c.redirect(`/z/${zone.zone_id}/${ticket}`, 303)
   }
 

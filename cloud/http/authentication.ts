@@ -1,9 +1,10 @@
-import { findKeyCaller, isKeyShaped } from '../accounts/api-keys.ts'
-import { findAgentCaller, isAgentToken } from '../agent-identity/sessions.ts'
+import { findKeyCaller, findKeyCallerById, isKeyShaped } from '../accounts/api-keys.ts'
+import { agentCaller, findAgent, findAgentCaller, isAgentToken } from '../agent-identity/sessions.ts'
 import { Failure } from '../foundation/failure.ts'
-import type { Database } from '../persistence/database.ts'
-import { findUserCaller } from '../users/sessions.ts'
+import type { Database, Db } from '../persistence/database.ts'
+import { findSessionCaller, findUserCaller } from '../users/sessions.ts'
 import { isUserToken } from '../users/user-tokens.ts'
+import { userInMode } from './perform-as.ts'
 import type { AuthenticatedCaller } from './pick-caller.ts'
 
 /**
@@ -30,4 +31,19 @@ export async function authenticate(
       : undefined
   if (!caller) throw new Failure('unauthenticated', 'this API key is unknown, expired or revoked')
   return caller
+}
+
+/** `Services.findCaller`. A user keeps the mode of the request; throws 403 if the session may no longer use it. */
+export async function findCaller(
+  db: Db,
+  caller: AuthenticatedCaller,
+  nowMs: number,
+): Promise<AuthenticatedCaller | undefined> {
+  if (caller.kind === 'user') {
+    const user = await findSessionCaller(db, caller.sessionId, nowMs)
+    return user && userInMode(user, caller.mode)
+  }
+  if (caller.kind !== 'agent') return findKeyCallerById(db, caller.keyId, nowMs)
+  const agent = await findAgent(db, caller.agentId)
+  return agent?.revoked_ms === null ? agentCaller(agent) : undefined
 }

@@ -7,11 +7,13 @@ import type { ExitAdvice } from './exit-advice.ts'
 export function CheckoutPage({
   purchase,
   action,
+  isSold,
   way,
   reader,
 }: {
   purchase: TransactionData
   action: string
+  isSold: boolean
   way: ExitAdvice
   reader: PageContext
 }) {
@@ -26,10 +28,10 @@ export function CheckoutPage({
       <p class="soft">
         {purchase.storeData.name} · {t.lines(purchase.items.length)} · {t.noMoney}
       </p>
-      {isAwaited ? <p>{t.staffCheck}</p> : null}
+      {isSold ? <p>{t.soldMeanwhile}</p> : isAwaited ? <p>{t.staffCheck}</p> : null}
       {isOpen ? (
         <form class="row" method="post" action={action}>
-          {isAwaited ? null : (
+          {isAwaited || isSold ? null : (
             <button class="main" name="result" value="paid">
               {t.pay}
             </button>

@@ -9,6 +9,8 @@ import { wholePurchase } from '../purchases/purchase-of-caller.ts'
 import { endTestCheckout, completeTestCheckout, TEST_RESULTS, type TestResult } from '../scan-and-go/operations.ts'
 import { isTest, toTransactionData } from '../purchases/present.ts'
 import { findPurchaseOfCheckout } from '../purchases/queries.ts'
+import { checkOnReturn } from '../payments/due-payments.ts'
+import { hasSoldItem } from '../purchase-lifecycle/unsold-items.ts'
 import { openPaymentOf } from '../payments/queries.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { readBytes } from './body.ts'
@@ -70,19 +72,28 @@ export function checkoutRoutes(
     if (!isTest(purchase.tenant)) return showLive(c, call, purchase)
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     const way = await exitAdvice(database, services, purchase)
-    return readers.show(c, (reader) => CheckoutPage({ purchase: data, action: `/checkout/${id}`, way, reader }))
+    const isSold = await isSoldMeanwhile(call, purchase)
+    return readers.show(c, (reader) => CheckoutPage({ purchase: data, action: `/checkout/${id}`, isSold, way, reader }))
   }
 
   /** Redirects to the provider's page while a payment is open. Afterwards, shows the state of the payment. */
   async function showLive(c: Context, call: Call, purchase: PurchaseRow): Promise<Response> {
     const payment = await openPaymentOf(call.db, purchase.purchase_id)
-    if (payment?.url && purchase.status === 'PENDING_PAYMENT' && c.req.query('returned') === undefined)
-      return c.redirect(payment.url, 303)
+    const isBack = c.req.query('returned') !== undefined
+    const isSold = await isSoldMeanwhile(call, purchase)
+    if (payment?.url && !isSold && purchase.status === 'PENDING_PAYMENT' && !isBack) return c.redirect(payment.url, 303)
+    if (payment && isBack) await checkOnReturn(payment, database, services)
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     const isAwaited = purchase.status === 'CREATED' && purchase.approval === 'awaiting'
     const way = await exitAdvice(database, services, purchase)
-    return readers.show(c, (reader) => PaymentPage({ purchase: data, isAwaited, way, reader }))
+    return readers.show(c, (reader) => PaymentPage({ purchase: data, isAwaited, isSold, way, reader }))
   }
+}
+
+/** True if an unpaid purchase has an item that was sold meanwhile. */
+async function isSoldMeanwhile({ db }: Call, purchase: PurchaseRow): Promise<boolean> {
+  const isOpen = purchase.status === 'CREATED' || purchase.status === 'PENDING_PAYMENT'
+  return isOpen && hasSoldItem(db, purchase)
 }
 
 function isResult(text: string | null): text is TestResult {

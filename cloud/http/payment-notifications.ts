@@ -1,17 +1,12 @@
 import type { Context, Hono } from 'hono'
 import { isIdShaped } from '../../policy/ids.ts'
-import type { Tenant } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Services } from '../operations/operation.ts'
-import { applyNotice, changesAnything } from '../payments/apply-notice.ts'
+import { deliverNotice, ourId } from '../payments/deliver-notice.ts'
 import { connectionOf } from '../payments/connection.ts'
-import { processPayment } from '../payments/process-payment.ts'
 import { ProviderFault, type Notice } from '../payments/provider.ts'
 import { providerNamed } from '../payments/providers.ts'
-import { configsOf, findPaymentOfNotice, findRefundOfNotice } from '../payments/queries.ts'
-import { applyRefundNotice, changesRefund } from '../payments/refund-outcome.ts'
-import { refundPayment } from '../payments/refund-payment.ts'
-import { taskRunner } from '../payments/runner.ts'
+import { configsOf, findPaymentOfMovement, findPaymentOfNotice, findRefundOfNotice } from '../payments/queries.ts'
 import type { PspConfigRow } from '../persistence/tables/payments.ts'
 import type { Database } from '../persistence/database.ts'
 import { readBytes } from './body.ts'
@@ -53,7 +48,11 @@ export function notificationRoutes(
           'the signature of the notification does not match the settings of this store’s provider',
         ),
       )
-    for (const notice of genuine.notices) await apply(genuine.config, notice)
+    let isLater = false
+    for (const notice of genuine.notices)
+      if ((await deliverNotice(database, services, genuine.config, notice)) === 'later') isLater = true
+    if (isLater)
+      return refuse(c, new Failure('unavailable', 'a refund is being sent; send it again', { retryAfter: 60 }))
     const acknowledgement = providerNamed(genuine.config.provider)?.acknowledgement
     return acknowledgement === undefined ? c.json({ received: true }, 200, JSON_HEADERS) : c.text(acknowledgement)
   })
@@ -73,37 +72,24 @@ export function notificationRoutes(
     let withoutPayment: { config: PspConfigRow; notices: readonly Notice[] } | undefined
     for (const config of await configsOf(database.reads, storeId, provider)) {
       const isOurs = async (sessionId: string, paymentId: string | null = null) =>
-        (await findPaymentOfNotice(database.reads, config.config_id, { sessionId, paymentId: possible(paymentId) })) !==
+        (await findPaymentOfNotice(database.reads, config.config_id, { sessionId, paymentId: ourId(paymentId) })) !==
         undefined
       const isOurRefund = async (refundRef: string, refundId: string | null) =>
-        (await findRefundOfNotice(database.reads, config.config_id, { refundRef, refundId: possible(refundId) })) !==
+        (await findRefundOfNotice(database.reads, config.config_id, { refundRef, refundId: ourId(refundId) })) !==
         undefined
-      const notices = await connectionOf(config, services).readNotification({ ...notification, isOurs, isOurRefund })
+      const isOurCharge = async (chargeId: string) =>
+        (await findPaymentOfMovement(database.reads, config.config_id, {
+          chargeId,
+          sessionId: null,
+          paymentId: null,
+        })) !== undefined
+      const asked = { ...notification, isOurs, isOurRefund, isOurCharge }
+      const notices = await connectionOf(config, services).readNotification(asked)
       if (notices && notices.length > 0) return { config, notices }
       if (notices) withoutPayment ??= { config, notices }
     }
     return withoutPayment
   }
-
-  async function apply(config: PspConfigRow, notice: Notice): Promise<void> {
-    if ('refundRef' in notice) {
-      const refund = await findRefundOfNotice(database.reads, config.config_id, notice)
-      if (!refund || !changesRefund(refund, notice.state)) return
-      await taskRunner(refundPayment, refund.tenant as Tenant, database, services).step((call) =>
-        applyRefundNotice(call, refund.refund_id, notice),
-      )
-      return
-    }
-    const payment = await findPaymentOfNotice(database.reads, config.config_id, notice)
-    if (!payment || !changesAnything(payment, notice)) return
-    const run = taskRunner(processPayment, payment.tenant as Tenant, database, services)
-    await run.step((call) => applyNotice(call, payment.payment_id, notice))
-  }
-}
-
-/** Returns null for a text without the form of our ids, so that the text never reaches a database query. */
-function possible(id: string | null): string | null {
-  return id !== null && isIdShaped(id) ? id : null
 }
 
 /** Returns `unknown` if the provider did not respond when the cloud checked its notification. Rethrows other errors. */

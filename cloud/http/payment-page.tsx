@@ -7,11 +7,13 @@ import type { ExitAdvice } from './exit-advice.ts'
 export function PaymentPage({
   purchase,
   isAwaited,
+  isSold,
   way,
   reader,
 }: {
   purchase: TransactionData
   isAwaited: boolean
+  isSold: boolean
   way: ExitAdvice
   reader: PageContext
 }) {
@@ -25,8 +27,8 @@ export function PaymentPage({
       <p class="soft">
         {purchase.storeData.name} · {t.lines(purchase.items.length)}
       </p>
-      {isAwaited ? <p>{t.staffCheck}</p> : null}
-      {isPaid || isOver || isAwaited ? null : <p>{t.confirming}</p>}
+      {isSold ? <p>{t.soldMeanwhile}</p> : isAwaited ? <p>{t.staffCheck}</p> : null}
+      {isPaid || isOver || isAwaited || isSold ? null : <p>{t.confirming}</p>}
       <CheckoutEnd purchase={purchase} way={way} texts={texts} />
     </Page>
   )

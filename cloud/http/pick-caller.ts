@@ -20,7 +20,7 @@ export function mayCall(caller: AuthenticatedCaller, operation: Pick<Operation, 
 
 /** Returns the caller to pass to the operation. Throws 403 if this caller may not call the operation. */
 export function pickCaller(caller: AuthenticatedCaller | undefined, operation: Operation, address: string): Caller {
-  if (caller && mayCall(caller, operation)) return caller
+  if (caller && mayCall(caller, operation)) return caller.kind === 'publishable' ? { ...caller, address } : caller
   if (operation.callers.includes('anyone') || !caller) return { kind: 'anyone', address }
   if (caller.kind === 'user') throw roleTooLow(operation, caller)
   const reason = `${caller.kind}_not_allowed`

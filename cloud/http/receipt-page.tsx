@@ -6,7 +6,7 @@ import { Page, type PageContext } from './page.tsx'
 
 /**
  * Page that opens from the receipt's QR code. The page begins with the returns and refunds since the sale. Returned
- * lines are struck out.
+ * goods are struck out.
  */
 export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; reader: PageContext }) {
   const { texts, formats } = reader
@@ -54,7 +54,7 @@ export function ReceiptPage({ receipt, reader }: { receipt: TransactionData; rea
           {receipt.items.map((item) => (
             <Line
               item={item}
-              isReturned={back.isReturned(item.itemLineId)}
+              returned={back.returnedOf(item)}
               note={back.isCancelled ? undefined : t.back}
               formats={formats}
             />
@@ -97,20 +97,22 @@ function ForTheExit({
     <>
       {receipt.securityTagStatus === 'pending' ? <h2>{t.beforeLeaving}</h2> : null}
       <TagHint texts={texts} purchase={receipt} />
-      {receipt.receiptQrCode ? <img src={receipt.receiptQrCode} alt={t.qr} width="260" height="260" /> : null}
+      {receipt.receiptQrCode ? <img src={receipt.receiptQrCode} alt={t.qr} width="512" height="512" /> : null}
     </>
   )
 }
 
 interface LineView {
   item: TransactionData['items'][number]
-  isReturned: boolean
+  /** Number of returned pieces. */
+  returned: number
   note: string | undefined
   formats: Formats
 }
 
-function Line({ item, isReturned, note, formats: { money, weight } }: LineView) {
+function Line({ item, returned, note, formats: { money, weight } }: LineView) {
   const { weightGrams, pricePerKgCent } = item
+  const isReturned = returned >= item.quantity
   const struck = (text: string | number) => (isReturned ? <s>{text}</s> : text)
   return (
     <tr>
@@ -119,7 +121,9 @@ function Line({ item, isReturned, note, formats: { money, weight } }: LineView) 
         {weightGrams === undefined || pricePerKgCent === undefined ? null : (
           <span class="soft"> {weight(weightGrams, pricePerKgCent)}</span>
         )}
-        {isReturned && note !== undefined ? <span class="soft"> {note}</span> : null}
+        {returned > 0 && note !== undefined ? (
+          <span class="soft"> {isReturned ? note : `${returned} ${note}`}</span>
+        ) : null}
       </td>
       <td class="n">{struck(item.quantity)}</td>
       <td class="n">{struck(money(item.priceUnit))}</td>

@@ -7,14 +7,14 @@ export interface StaticDocument {
   answer(c: Context): Response
 }
 
-/** Serves a text with an ETag, compressed if the client accepts gzip. */
+/** Serves a text with an ETag, compressed if the client accepts gzip. It is compressed at the first such request. */
 export function staticDocument(
   text: string,
   contentType: string,
   headers: Readonly<Record<string, string>> = {},
 ): StaticDocument {
   const plain = new TextEncoder().encode(text)
-  const packed = new Uint8Array(gzipSync(plain))
+  let packed: Uint8Array<ArrayBuffer> | undefined
   const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22)
   return {
     answer(c) {
@@ -34,7 +34,7 @@ export function staticDocument(
         .map((tag) => tag.trim().replace(/^W\//, ''))
       if (known?.includes(etag) === true || known?.includes('*') === true)
         return new Response(null, { status: 304, headers: common })
-      const body = isPacked ? packed : plain
+      const body = isPacked ? (packed ??= new Uint8Array(gzipSync(plain))) : plain
       return new Response(body, {
         headers: { ...common, 'content-type': contentType, ...(isPacked && { 'content-encoding': 'gzip' }) },
       })

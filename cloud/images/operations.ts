@@ -6,18 +6,22 @@ import { setProductImage } from '../catalogue/set-product-image.ts'
 import { originOf } from '../foundation/config.ts'
 import { knownCaller } from '../foundation/caller.ts'
 import { Failure, invalid, notFound } from '../foundation/failure.ts'
+import { holderOf, sharedSlots } from '../foundation/shared-slots.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { hashOfBytes } from '../operations/idempotency.ts'
 import { operation, type Call, type Services } from '../operations/operation.ts'
 import { FileField, type UploadedFile } from '../operations/uploaded-file.ts'
-import { imageQueue } from './image-queue.ts'
 import { IMAGE_TYPES } from '../foundation/image-store.ts'
-import { IMAGE_BYTES_LIMIT, reencode, smallPicture, type EncodedImage } from './reencode.ts'
+import { IMAGE_BYTES_LIMIT, ENCODE_IMAGE, type EncodedImage } from './reencode.ts'
 import { rolesFrom } from '../foundation/roles.ts'
 
 const MULTIPART_LIMIT = IMAGE_BYTES_LIMIT + 64 * 1024
 const JSON_LIMIT = 11 * 1024 * 1024
-const queue = imageQueue()
+/** Each image that is encoded uses one core and up to 160 MB. */
+const withSlot = sharedSlots(
+  { atWork: 2, atWorkOfOne: 1, waiting: 30, waitingOfOne: 10 },
+  { text: 'the server is processing too many images; try again in 2 s', retryAfter: 2 },
+)
 
 /** Returns the tenant. Throws 404 if no store that the caller may access sells the product. */
 async function assertOwn(call: Call, productId: string): Promise<string> {
@@ -44,9 +48,17 @@ function bytesOf({
       'is missing: send the image as Base64, or as the file "snapshot" of multipart/form-data',
       'missing',
     )
-  const text = imageBase64.replace(/^data:image\/[a-z+.-]{1,20};base64,/, '').replaceAll(/\s/g, '')
-  if (text.length % 4 === 1 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw invalid('imageBase64', 'is not Base64')
+  const text = imageBase64.replace(/^data:image\/[a-z+.-]{1,20};base64,/, '')
+  if (!/^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/.test(text) || lettersIn(text) % 4 === 1)
+    throw invalid('imageBase64', 'is not Base64')
   return { bytes: Buffer.from(text, 'base64'), field: 'imageBase64' }
+}
+
+/** Number of characters without white space. To replace millions of blanks would take seconds. */
+function lettersIn(text: string): number {
+  let letters = 0
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 0x20) letters++
+  return letters
 }
 
 async function store({ images, log }: Services, name: string, image: EncodedImage): Promise<void> {
@@ -68,7 +80,7 @@ export const uploadImageToProduct = operation({
   roles: rolesFrom('manager'),
   summary: 'Sets the picture of a product.',
   description:
-    'JPEG, PNG or WebP, detected by content; at most 8 MiB and 40 megapixels. As Base64 in JSON, or as the file `snapshot` of multipart/form-data, also at `{base_url}/upload`. ' +
+    'JPEG, PNG or WebP, detected by content; at most 8 MiB, 40 megapixels and 16,384 pixels a side. As Base64 in JSON, or as the file `snapshot` of multipart/form-data, also at `{base_url}/upload`. ' +
     'The cloud turns pictures upright, scales them to at most 2,048 pixels and removes metadata.',
   changes: true,
   bodyLimit: JSON_LIMIT,
@@ -96,10 +108,9 @@ export const uploadImageToProduct = operation({
     const { services } = work
     const { bytes, field } = bytesOf(sent)
     await work.read((call) => assertOwn(call, productId))
-    const { image, small } = await queue(async () => {
-      const image = await reencode(bytes, field)
-      return { image, small: await smallPicture(image) }
-    })
+    const { image, small } = await withSlot(holderOf(work.caller), () =>
+      services.uploads.run(ENCODE_IMAGE, bytes, field),
+    )
     const name = `${hashOfBytes(image.bytes)}.${image.extension}`
     // The image is stored before the database references it, because an unreferenced image is harmless.
     await store(services, name, image)

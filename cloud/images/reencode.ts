@@ -1,5 +1,6 @@
 import { PICTURE_BYTES_LIMIT } from '../../policy/documents/item-documents.ts'
 import { Failure, invalid } from '../foundation/failure.ts'
+import type { UploadJob } from '../foundation/upload-reader.ts'
 
 /** A re-encoded image: upright, limited in size, without metadata. */
 export interface EncodedImage {
@@ -13,11 +14,14 @@ export interface EncodedImage {
 export const IMAGE_BYTES_LIMIT = 8 * 1024 * 1024
 /** Maximum number of pixels. The number is checked before decoding, because a small file can decode to gigabytes. */
 const PIXEL_LIMIT = 40_000_000
-/** Maximum side length, pixels. */
+/** Maximum side length of an upload, pixels. A single row or column of millions of pixels takes seconds to scale. */
+const SENT_SIDE_LIMIT = 16_384
+/** Side length to which larger images are scaled, pixels. */
 const SIDE_LIMIT = 2_048
 
 /** Part of `sharp` that is used here. `sharp` is an optional dependency, so the build must work without its types. */
 interface Sharp {
+  metadata(): Promise<{ format?: string; width?: number; height?: number }>
   rotate(): Sharp
   resize(options: { width: number; height: number; fit: 'inside'; withoutEnlargement: boolean }): Sharp
   toFormat(format: 'jpeg' | 'png' | 'webp', options: object): Sharp
@@ -63,14 +67,21 @@ export async function reencode(bytes: Uint8Array, field: string): Promise<Encode
   const found = FORMATS.find((format) => format.begins(bytes))
   if (!found) throw invalid(field, 'must be a JPEG, PNG or WebP image', 'not_an_image')
   const sharp = await loadSharp()
+  const read = () => sharp(bytes, { limitInputPixels: PIXEL_LIMIT, failOn: 'error', sequentialRead: true })
   try {
-    const { data, info } = await sharp(bytes, { limitInputPixels: PIXEL_LIMIT, failOn: 'error', sequentialRead: true })
+    const { format, width = 0, height = 0 } = await read().metadata()
+    // sharp detects the format itself.
+    if (format !== found.format) throw invalid(field, 'must be a JPEG, PNG or WebP image', 'not_an_image')
+    if (Math.max(width, height) > SENT_SIDE_LIMIT)
+      throw invalid(field, `a side of an image has at most ${SENT_SIDE_LIMIT} pixels`, 'too_many_pixels')
+    const { data, info } = await read()
       .rotate()
       .resize({ width: SIDE_LIMIT, height: SIDE_LIMIT, fit: 'inside', withoutEnlargement: true })
       .toFormat(found.format, found.options)
       .toBuffer({ resolveWithObject: true })
     return { bytes: data, extension: found.extension, width: info.width, height: info.height }
   } catch (error) {
+    if (error instanceof Failure) throw error
     if (/pixel limit/i.test(String(error)))
       throw invalid(field, `an image has at most ${PIXEL_LIMIT / 1_000_000} megapixels`, 'too_many_pixels')
     throw invalid(field, `is damaged: it starts like a ${found.format} file but cannot be decoded`, 'damaged_image')
@@ -98,6 +109,15 @@ export async function smallPicture(image: EncodedImage): Promise<Uint8Array | un
     if (data.length <= PICTURE_BYTES_LIMIT) return data
   }
   return undefined
+}
+
+/** Encodes an upload and its small picture outside of the process that serves requests. */
+export const ENCODE_IMAGE: UploadJob<{ image: EncodedImage; small: Uint8Array | undefined }> = {
+  name: 'encode-image',
+  async work(bytes, field) {
+    const image = await reencode(bytes, field)
+    return { image, small: await smallPicture(image) }
+  },
 }
 
 async function loadSharp(): Promise<MakeSharp> {

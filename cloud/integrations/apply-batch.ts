@@ -1,3 +1,5 @@
+import { foldText } from '../../policy/fold-text.ts'
+import { acceptsUpc } from '../catalogue/ean.ts'
 import { findByEans, findProduct, listListings } from '../catalogue/queries.ts'
 import { upsertProducts, type Upsert } from '../catalogue/upsert-products.ts'
 import type { Call } from '../operations/operation.ts'
@@ -34,20 +36,21 @@ export function applyBatch(dataType: DataType, records: readonly unknown[], targ
 async function applyArticles(records: readonly unknown[], { call, store, from, dryRun }: Target): Promise<BatchCounts> {
   const errors: SyncError[] = []
   const upserts = new Map<string, Upsert>()
+  const takesUpc = await acceptsUpc(call.db, store.tenant)
   let failed = 0
   for (const [i, record] of records.entries()) {
     const index = from + i
-    const read = productOfArticle(record, index)
+    const read = productOfArticle(record, index, takesUpc)
     const ean = 'upsert' in read ? read.upsert.product.ean : ''
     if ('upsert' in read && !upserts.has(ean)) upserts.set(ean, read.upsert)
     else if ('upsert' in read)
       errors.push({ ...repeated('articles', index, 'ean'), ean, externalId: read.upsert.pos?.posProductId ?? null })
-    else errors.push(...read.errors)
+    else for (const error of read.errors) errors.push(error)
     if ('errors' in read || upserts.get(ean) !== read.upsert) failed++
   }
   const products = [...upserts.values()]
   const { repriced } = dryRun ? { repriced: 0 } : await upsertProducts(call, store, products)
-  const categories = products.flatMap(({ product }) => product.category ?? [])
+  const categories = products.flatMap(({ product }) => foldText(product.category ?? '') || [])
   return {
     seen: records.length,
     taken: products.length,
@@ -149,7 +152,7 @@ function each<T>(
   return records.flatMap((raw, i) => {
     const result = read(raw, from + i)
     if ('record' in result) return [{ index: from + i, record: result.record }]
-    errors.push(...result.errors)
+    for (const error of result.errors) errors.push(error)
     return []
   })
 }

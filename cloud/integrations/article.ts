@@ -1,5 +1,5 @@
 import { asPrice, asVat } from '../catalogue/import/product-of-row.ts'
-import { checkRow, rowErrors } from '../catalogue/row-errors.ts'
+import { checkRow, refuseUpc, rowErrors } from '../catalogue/row-errors.ts'
 import type { Upsert } from '../catalogue/upsert-products.ts'
 import { CLEARED_BY_NULL } from './mapping.ts'
 import { printable, type SyncError } from './sync-error.ts'
@@ -11,7 +11,11 @@ const VATS = ['vat', 'depositVat'] as const
 const UNCHANGED_FIELDS = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'flags'] as const
 
 /** Converts a mapped article to a product, or lists its errors. */
-export function productOfArticle(record: unknown, index: number): { upsert: Upsert } | { errors: SyncError[] } {
+export function productOfArticle(
+  record: unknown,
+  index: number,
+  takesUpc: boolean,
+): { upsert: Upsert } | { errors: SyncError[] } {
   const article =
     typeof record === 'object' && record !== null && !Array.isArray(record)
       ? (record as Record<string, unknown>)
@@ -47,7 +51,8 @@ export function productOfArticle(record: unknown, index: number): { upsert: Upse
   const takenBack = Object.fromEntries(
     CLEARED_BY_NULL.filter((name) => article[name] === null).map((name) => [name, null]),
   )
-  if (product) return { upsert: { product: { ...product, ...takenBack }, pos: { posProductId: externalId } } }
+  if (product && !refuseUpc(product.ean, takesUpc, { index }, errors))
+    return { upsert: { product: { ...product, ...takenBack }, pos: { posProductId: externalId } } }
   return {
     errors: errors.listed.map(({ ean, field, code, message }) => ({
       dataType: 'articles',

@@ -101,7 +101,16 @@ async function articleOf<A>(
   articles: Articles<A>,
 ): Promise<A | undefined> {
   if (number !== undefined) return articles.byNumber(number)
-  return ean === undefined ? undefined : articles.byEan(ean)
+  for (const form of ean === undefined ? [] : formsOf(ean)) {
+    const article = await articles.byEan(form)
+    if (article !== undefined) return article
+  }
+  return undefined
+}
+
+/** Forms in which a system may store an EAN. Many store a UPC-A with its 12 digits. */
+function formsOf(ean: string): string[] {
+  return ean.startsWith('0') ? [ean, ean.slice(1), ean.padStart(14, '0')] : [ean]
 }
 
 function bookingArticle({ vat, kind }: TransactionLine, settings: BookingArticles): string | undefined {

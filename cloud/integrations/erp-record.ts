@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isEan } from '../catalogue/ean.ts'
+import { Ean } from '../catalogue/ean.ts'
 import { text } from '../operations/fields.ts'
 import { validate } from '../operations/validation.ts'
 import { Failure } from '../foundation/failure.ts'
@@ -17,7 +17,7 @@ const amount = z.preprocess(
       : value,
   z.number(),
 )
-const Ean = shortText(14).refine(isEan, 'must be 8 or 13 digits without a leading zero')
+const Code = z.preprocess((value) => (typeof value === 'number' ? value.toFixed(0) : value), Ean)
 
 /** Whole pieces: negative stock becomes 0, fractions are rounded down. */
 const Quantity = amount
@@ -25,8 +25,8 @@ const Quantity = amount
   .transform((pieces) => Math.max(0, Math.floor(pieces)))
 
 const Stock = z.object({
-  ean: Ean.optional(),
-  barcode: Ean.optional(),
+  ean: Code.optional(),
+  barcode: Code.optional(),
   productId: shortText(128).optional(),
   quantity: Quantity,
 })

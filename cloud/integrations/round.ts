@@ -94,7 +94,7 @@ export async function beginRound(work: StepContext, which: ConnectionKey, source
     reset: (call) => deletePulls(call.db, which),
     release: () =>
       work
-        .step((call) => endLease(call.db, connectionId, leaseId))
+        .release((db) => endLease(db, connectionId, leaseId))
         .catch((error: unknown) =>
           work.services.log.error({ err: error, connectionId }, 'a lease could not be ended; it expires by itself'),
         ),

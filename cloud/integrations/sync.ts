@@ -1,6 +1,7 @@
 import { deadline } from '../../policy/platform.ts'
 import { keyCaller } from '../foundation/caller.ts'
 import { Failure, invalid } from '../foundation/failure.ts'
+import { holderOf, sharedSlots } from '../foundation/shared-slots.ts'
 import type { StepContext } from '../operations/operation.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { applyBatch } from './apply-batch.ts'
@@ -44,9 +45,11 @@ export type EmitSynced = (
 /** Time limit of a call, ms; the next call continues. */
 const CALL_WITHIN_MS = 240_000
 const BYTES_LIMIT = 256 * 1024 * 1024
-/** Maximum number of concurrent reads; each needs memory for some pages. */
-const CONCURRENT_SYNCS_LIMIT = 16
-let syncsInProgress = 0
+/** Each read needs memory for some pages. */
+const withSlot = sharedSlots(
+  { atWork: 16, atWorkOfOne: 8, waiting: 0, waitingOfOne: 0 },
+  { text: 'the server is already reading other systems; try again in 5 s', retryAfter: 5 },
+)
 
 /** Reads a till or ERP system into a store. The records come from the request, or page by page from the system. */
 export async function sync(work: StepContext, side: Side, input: SyncInput, announce: EmitSynced): Promise<Synced> {
@@ -62,33 +65,27 @@ export async function sync(work: StepContext, side: Side, input: SyncInput, anno
   if (input.records) return syncRecords(work, side, { ...input, records: input.records }, connector, announce)
   if (!kept) throw missingCredentials()
   const read = readCredentials(connector, kept, work.services.config)
-  if (syncsInProgress >= CONCURRENT_SYNCS_LIMIT)
-    throw new Failure(
-      'unavailable',
-      `the server is already reading ${CONCURRENT_SYNCS_LIMIT} systems; try again in 5 s`,
-      { retryAfter: 5 },
-    )
-  const round = await beginRound(work, which, connector.sourceOf(read))
-  syncsInProgress++
-  try {
-    const pulled = await pullWith(work, side, round, connector, {
-      written: kept,
-      read,
-      remember: input.remember !== false,
-    })
-    await round.step(async (call) => {
-      if (input.remember === false) await round.storeCredentials(call, undefined)
-      if (pulled.hasMore) return
-      await round.reset(call)
-      announce(call, pulled.counts)
-    })
-    return { isSandbox, ...pulled }
-  } catch (error) {
-    throw error instanceof VendorFault ? failureOf(error) : error
-  } finally {
-    syncsInProgress--
-    await round.release()
-  }
+  return withSlot(holderOf(work.caller), async () => {
+    const round = await beginRound(work, which, connector.sourceOf(read))
+    try {
+      const pulled = await pullWith(work, side, round, connector, {
+        written: kept,
+        read,
+        remember: input.remember !== false,
+      })
+      await round.step(async (call) => {
+        if (input.remember === false) await round.storeCredentials(call, undefined)
+        if (pulled.hasMore) return
+        await round.reset(call)
+        announce(call, pulled.counts)
+      })
+      return { isSandbox, ...pulled }
+    } catch (error) {
+      throw error instanceof VendorFault ? failureOf(error) : error
+    } finally {
+      await round.release()
+    }
+  })
 }
 
 function missingCredentials(): Failure {

@@ -7,4 +7,6 @@ export interface TransactionLine {
   readonly vat: number | undefined
   /** Deposits and refunded amounts have no EAN. */
   readonly kind: 'goods' | 'deposit' | 'amount'
+  /** In a refund: the line of the sale of which some pieces came back. */
+  readonly sold?: TransactionLine
 }

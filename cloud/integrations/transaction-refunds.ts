@@ -33,7 +33,10 @@ export const SentRefund = z
     status: z.enum(['pending', 'done', 'failed']).nullish(),
     amountCent: Cents.nullish(),
     amount: Euros.nullish(),
-    itemLineIds: z.array(z.string().max(128)).max(500).nullish(),
+    lines: z
+      .array(z.looseObject({ itemLineId: z.string().max(128), quantity: z.int().min(1).max(100_000).nullish() }))
+      .max(1_000)
+      .nullish(),
     completedAt: Moment,
   })
   .refine(({ amountCent, amount }) => typeof amountCent === 'number' || typeof amount === 'number', {
@@ -97,15 +100,16 @@ function unexplained(stated: Stated, sum: number): Omit<PushFault, 'index'> | un
 
 function refundsOf(done: readonly SentRefund[], lines: readonly NamedLine[]): Read {
   const refunds: TransactionRefund[] = []
-  const returned = new Set<NamedLine>()
+  const returned = new Map<NamedLine, number>()
   const gone: TaxShare[] = []
   for (const refund of done) {
     const amountCent = centOf(refund)
     const goods = returnedBy(refund, amountCent, lines, returned)
-    const back = goods?.map(({ line }) => line) ?? amounts(refund, amountCent, lines, gone)
+    const back =
+      goods?.map(({ named, quantity }) => linePart(named.line, quantity)) ?? amounts(refund, amountCent, lines, gone)
     if (back.reduce((sum, line) => sum + costOf(line), 0) !== amountCent)
       return { fault: invalid('the refunds exceed the price of the items') }
-    for (const named of goods ?? []) returned.add(named)
+    for (const { named, quantity } of goods ?? []) returned.set(named, quantity + (returned.get(named) ?? 0))
     gone.push(...sharesBy(back))
     const { refundId: id, completedAt } = refund
     refunds.push({
@@ -119,27 +123,48 @@ function refundsOf(done: readonly SentRefund[], lines: readonly NamedLine[]): Re
   return { refunds }
 }
 
+/** Pieces of a line. */
+interface Part {
+  named: NamedLine
+  quantity: number
+}
+
 /**
- * Returns the lines that the refund names, or all remaining lines for a whole refund. Returns undefined if the refunded
- * amount differs from the price of the lines.
+ * Returns the pieces that the refund names, or all remaining pieces for a whole refund. Returns undefined if the
+ * refunded amount differs from the price of the pieces.
  */
 function returnedBy(
-  { itemLineIds, kind }: SentRefund,
+  { lines: wanted, kind }: SentRefund,
   amountCent: number,
   lines: readonly NamedLine[],
-  returned: ReadonlySet<NamedLine>,
-): NamedLine[] | undefined {
-  const ids = itemLineIds ? new Set(itemLineIds) : undefined
-  if (!ids && kind === 'part') return undefined
-  const left = lines.filter((named) => !returned.has(named))
-  const goods = ids ? left.filter(({ itemLineId }) => itemLineId !== undefined && ids.has(itemLineId)) : left
-  const cost = goods.reduce((sum, { line }) => sum + costOf(line), 0)
-  return goods.length > 0 && cost === amountCent ? goods : undefined
+  returned: ReadonlyMap<NamedLine, number>,
+): Part[] | undefined {
+  if (!wanted && kind === 'part') return undefined
+  const left = lines.map((named) => ({ named, quantity: named.line.quantity - (returned.get(named) ?? 0) }))
+  const goods = wanted ? wanted.flatMap(({ itemLineId, quantity }) => takeFrom(left, itemLineId, quantity)) : left
+  const parts = goods.filter(({ quantity }) => quantity > 0)
+  const cost = parts.reduce((sum, { named, quantity }) => sum + named.line.unitCent * quantity, 0)
+  return parts.length > 0 && cost === amountCent ? parts : undefined
+}
+
+/** Takes pieces of a line; without `quantity`, all that are left. A line with coupons may be two lines here. */
+function takeFrom(left: readonly Part[], itemLineId: string, quantity: number | null | undefined): Part[] {
+  let wanted = quantity ?? Infinity
+  return left.flatMap((part) => {
+    if (part.named.itemLineId !== itemLineId) return []
+    const taken = Math.min(wanted, part.quantity)
+    wanted -= taken
+    return [{ named: part.named, quantity: taken }]
+  })
+}
+
+function linePart(line: TransactionLine, quantity: number): TransactionLine {
+  return quantity === line.quantity ? line : { ...line, quantity, sold: line }
 }
 
 /** Splits an amount by VAT rate, as the daily closing does. */
 function amounts(
-  { refundId, itemLineIds }: SentRefund,
+  { refundId, lines: wanted }: SentRefund,
   amountCent: number,
   lines: readonly NamedLine[],
   gone: readonly TaxShare[],
@@ -153,10 +178,10 @@ function amounts(
     kind: 'amount',
   })
   if (lines.some((named) => named.line.vat === undefined)) return [line(amountCent, undefined)]
-  const ids = new Set(itemLineIds ?? [])
-  const named = lines.filter(({ itemLineId }) => itemLineId !== undefined && ids.has(itemLineId))
+  const all = lines.map((named) => ({ named, quantity: named.line.quantity }))
+  const named = (wanted ?? []).flatMap(({ itemLineId, quantity }) => takeFrom(all, itemLineId, quantity))
   const left = sharesLeft(sharesBy(lines.map((each) => each.line)), gone)
-  const own = sharesBy(named.map((each) => each.line))
+  const own = sharesBy(named.map((part) => linePart(part.named.line, part.quantity)))
   return shareRefund(left, own, amountCent).map(({ cent, rate }) => line(cent, rate))
 }
 

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { validationFindings, findingMessage } from '../../policy/validation-findings.ts'
 import { dayOf } from '../analytics/days.ts'
+import { sharesOf } from '../analytics/refund-shares.ts'
+import { afterCoupons } from '../purchases/line-value.ts'
 import type { PushedRecord, PushFault } from './connector.ts'
 import { Moment, readRefunds, SentRefund, type NamedLine, type TransactionRefund } from './transaction-refunds.ts'
 import type { TransactionLine } from './transaction-line.ts'
@@ -31,7 +33,7 @@ const Item = z.looseObject({
   name: z.string().min(1).max(300),
   ean: z.string().max(14).nullish(),
   quantity: z.int().min(1).max(100_000),
-  priceUnit: z.number().min(0).max(100_000_000),
+  priceUnit: z.number().min(-100_000_000).max(100_000_000),
   vat: z.number().min(0).max(100).nullish(),
   refundedCent: Cents.nullish(),
   depositOf: z.string().max(128).nullish(),
@@ -110,7 +112,7 @@ function transactionOf(sent: Sent): { transaction: Transaction } | { fault: Omit
     }
   const isCents = typeof totalCent === 'number'
   const cents = (amount: number) => (isCents ? Math.round(amount) : Math.round(amount * 100))
-  const named: NamedLine[] = items.map(({ itemLineId, name, ean, quantity, priceUnit, vat, depositOf }) => ({
+  const sold: NamedLine[] = items.map(({ itemLineId, name, ean, quantity, priceUnit, vat, depositOf }) => ({
     itemLineId: itemLineId ?? undefined,
     line: {
       name,
@@ -121,8 +123,11 @@ function transactionOf(sent: Sent): { transaction: Transaction } | { fault: Omit
       kind: typeof depositOf === 'string' ? 'deposit' : 'goods',
     },
   }))
+  const named = withoutCoupons(sold)
+  if (!named)
+    return { fault: { field: 'items', code: 'invalid', message: 'the coupons exceed the goods of a VAT rate' } }
   const lines = named.map(({ line }) => line)
-  const sum = lines.reduce((all, { quantity, unitCent }) => all + quantity * unitCent, 0)
+  const sum = named.reduce((all, { line }) => all + line.quantity * line.unitCent, 0)
   const statedCent = isCents ? totalCent : typeof total === 'number' ? Math.round(total * 100) : sum
   const back = refundedOf(sent)
   const stated = { isCancelled: status === 'CANCELLED', totalCent: statedCent, ...back }
@@ -138,6 +143,27 @@ function transactionOf(sent: Sent): { transaction: Transaction } | { fault: Omit
     refunds: read.refunds,
   }
   return { transaction }
+}
+
+/**
+ * Lowers the goods by the coupons of their VAT rate, because most systems accept no negative lines. Units of one line
+ * may then differ by one cent and become two lines. Returns undefined if coupons exceed the goods.
+ */
+function withoutCoupons(sold: readonly NamedLine[]): NamedLine[] | undefined {
+  if (sold.every(({ line }) => line.unitCent >= 0)) return [...sold]
+  const amounts = sold.map(({ line }) => ({ cent: line.unitCent * line.quantity, rate: line.vat ?? 0 }))
+  if (sharesOf(amounts).some(({ cent }) => cent < 0)) return undefined
+  const paid = afterCoupons(amounts)
+  return sold.flatMap(({ itemLineId, line }, i) => {
+    if (line.unitCent < 0) return []
+    const cent = paid[i] ?? 0
+    const low = Math.floor(cent / line.quantity)
+    const dearer = cent - low * line.quantity
+    return [
+      { itemLineId, line: { ...line, unitCent: low + 1, quantity: dearer } },
+      { itemLineId, line: { ...line, unitCent: low, quantity: line.quantity - dearer } },
+    ].filter((part) => part.line.quantity > 0)
+  })
 }
 
 /**

@@ -1,4 +1,5 @@
 import { deadline, pause, retryDelays, type Platform } from '../../policy/platform.ts'
+import { readUntrustedJson } from '../../policy/untrusted-json.ts'
 import type { TargetRules } from '../outgoing/address-guard.ts'
 import { OutgoingFault, type OutgoingAnswer, type OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import { VendorFault } from './vendor-fault.ts'
@@ -64,6 +65,8 @@ export interface VendorClientParts {
 }
 
 export const ANSWER_LIMIT = 8 * 1024 * 1024
+/** Values of an answer. Some tills send all articles at once; to read these values takes about 0.1 s. */
+const MAX_VALUES = 200_000
 const ANSWER_WITHIN_MS = 20_000
 export const ATTEMPTS = 5
 const FIRST_WAIT_MS = 500
@@ -180,7 +183,7 @@ function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttle
       `a response was incomplete or larger than ${ANSWER_LIMIT / 1024 / 1024} MB`,
       { status },
     )
-  const json = parse(sent.body)
+  const json = sent.body.length === 0 ? undefined : readUntrustedJson(new TextDecoder().decode(sent.body), MAX_VALUES)
   const answer = { status, headers, json }
   const wait = throttled?.(answer)
   if (wait !== undefined || status === 429) {
@@ -196,7 +199,7 @@ function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttle
   }
   if (isGood) {
     if (json === undefined && sent.body.length > 0)
-      throw new VendorFault('answer_not_understood', 'the response is not JSON', { status })
+      throw new VendorFault('answer_not_understood', 'the response is not JSON, or has too many values', { status })
     return { answer }
   }
   if (RETRYABLE_STATUSES.has(status)) {
@@ -220,13 +223,4 @@ function retryAfterMs(header: string | undefined, nowMs: number): number | undef
   if (header === undefined) return undefined
   const seconds = /^\s*\d+(?:\.\d+)?\s*$/.test(header) ? Number(header) : (Date.parse(header) - nowMs) / 1_000
   return Number.isFinite(seconds) ? Math.max(0, Math.ceil(seconds * 1_000)) : undefined
-}
-
-function parse(body: Uint8Array): unknown {
-  if (body.length === 0) return undefined
-  try {
-    return JSON.parse(new TextDecoder().decode(body)) as unknown
-  } catch {
-    return undefined
-  }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid, notFound, precondition } from '../foundation/failure.ts'
-import { Id, iso, Success, text } from '../operations/fields.ts'
+import { Id, iso, Success, scanned, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { refundsOf } from '../purchases/refund-queries.ts'
 import { unrefundedCent } from '../purchases/refunds.ts'
@@ -184,7 +184,7 @@ export const loyaltyCheckIn = operation({
     programId: Id,
     userId: UserId,
     method: z.enum(['qr_checkin', 'store_checkin']),
-    code: text(400).optional().describe('With `qr_checkin`: content of the QR code.'),
+    code: scanned(400).optional().describe('With `qr_checkin`: content of the QR code.'),
     lat: Degrees(90).describe('With `store_checkin`.'),
     lng: Degrees(180),
     latitude: Degrees(90).describe('Synonym of `lat`.'),

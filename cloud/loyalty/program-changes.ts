@@ -1,5 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import { invalid } from '../foundation/failure.ts'
+import { isAtLeast, type Package } from '../foundation/packages.ts'
+import { packageMissing } from '../operations/perform.ts'
 import type { Randomness, Clock } from '../../policy/platform.ts'
 import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
 import { unitsOf, type Reward, type Tier } from './program.ts'
@@ -20,7 +22,7 @@ export interface ProgramSettings {
 
 /** Builds the row of a new program with default settings. */
 export function blankProgram(
-  of: { tenant: string; storeId: string; name: string; type: ProgramType },
+  of: { tenant: string; storeId: string; package: Package; name: string; type: ProgramType },
   platform: { clock: Clock; random: Randomness },
 ): LoyaltyProgramRow {
   const nowMs = platform.clock.wall()
@@ -30,7 +32,7 @@ export function blankProgram(
     store_id: of.storeId,
     name: of.name,
     type: of.type,
-    earning_methods: '["scan_and_go"]',
+    earning_methods: JSON.stringify([isAtLeast(of.package, 'GROW') ? 'scan_and_go' : 'qr_checkin']),
     points_per_euro_milli: 1_000,
     stamps_per_visit: 1,
     cashback_basis_points: 100,
@@ -41,6 +43,16 @@ export function blankProgram(
     created_ms: nowMs,
     updated_ms: nowMs,
   }
+}
+
+/** Throws 403 if settings add an earning method that the package of the store lacks. */
+export function assertMethodsIncluded(
+  { earningMethods = [] }: ProgramSettings,
+  known: readonly EarningMethod[],
+  have: Package,
+): void {
+  if (earningMethods.includes('scan_and_go') && !known.includes('scan_and_go') && !isAtLeast(have, 'GROW'))
+    throw packageMissing('the earning method scan_and_go', 'GROW', have, 'store')
 }
 
 /** Applies settings to a program. Throws 400 if an amount has more decimals than the program's type allows. */

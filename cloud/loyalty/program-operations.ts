@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { knownCaller } from '../foundation/caller.ts'
 import { Failure, invalid } from '../foundation/failure.ts'
+import type { Package } from '../foundation/packages.ts'
 import { Id, iso, Limit, Offset, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { cursorField, toPage, pageLimits } from '../operations/paging.ts'
@@ -10,7 +11,7 @@ import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import { programOfCaller } from './program-of-caller.ts'
 import { amountOf, checkInCode, openProgram, tierOf, toLoyaltyProgram, type Program } from './program.ts'
-import { assertUnchanged, blankProgram, withSettings } from './program-changes.ts'
+import { assertMethodsIncluded, assertUnchanged, blankProgram, withSettings } from './program-changes.ts'
 import { countPrograms, findMember, listPrograms, programsOfStore, saveProgram } from './queries.ts'
 import { LoyaltyProgram, Membership, PROGRAM_SETTINGS, PROGRAM_TYPES, SYSTEM_FIELDS, UserId } from './schema.ts'
 import { rolesFrom } from '../foundation/roles.ts'
@@ -66,7 +67,9 @@ export const createLoyaltyProgram = operation({
   async run(call, { storeId, type, ...settings }) {
     const store = await ownStore(call, storeId)
     const { platform } = call.services
-    const blank = blankProgram({ tenant: store.tenant, storeId, name: settings.name, type }, platform)
+    const have = store.package as Package
+    assertMethodsIncluded(settings, [], have)
+    const blank = blankProgram({ tenant: store.tenant, storeId, package: have, name: settings.name, type }, platform)
     const row = withSettings(blank, settings, platform)
     await assertProgramLimits(call, row)
     await saveProgram(call.db, row)
@@ -98,6 +101,7 @@ export const updateLoyaltyProgram = operation({
   ) {
     const { program, store } = await programOfCaller(call, programId)
     assertUnchanged(toLoyaltyProgram(program), { storeId, type, checkInCode: code, createdAt, updatedAt })
+    assertMethodsIncluded(settings, toLoyaltyProgram(program).earningMethods, store.package as Package)
     const row = { ...withSettings(program.row, settings, call.services.platform), updated_ms: call.nowMs }
     await assertProgramLimits(call, row)
     await saveProgram(call.db, row)

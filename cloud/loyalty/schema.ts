@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { hasDecimals } from '../../policy/decimals.ts'
-import { text } from '../operations/fields.ts'
+import { scanned, text } from '../operations/fields.ts'
 
 export const PROGRAM_TYPES = ['stamps', 'points', 'cashback', 'tier'] as const
 export type ProgramType = (typeof PROGRAM_TYPES)[number]
@@ -23,7 +23,7 @@ const Threshold = z.number().min(0).max(AMOUNT_LIMIT).describe('Points, stamps, 
 export const UserId = text(128).describe('The customer, by your own id.')
 
 /** Code of a loyalty card. Readers may send the whole text of its QR code. */
-export const CardCode = text(400).describe('Code of the loyalty card of the customer, or the text of its QR code.')
+export const CardCode = scanned(400).describe('Code of the loyalty card of the customer, or the text of its QR code.')
 
 const RewardId = z.string().regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 printable characters without spaces')
 const RewardInput = z.strictObject({
@@ -52,7 +52,9 @@ const decimals = (places: number) => (n: number) => hasDecimals(n, places)
 
 /** Settings that a merchant chooses at creation and later. */
 export const PROGRAM_SETTINGS = {
-  earningMethods: Methods.optional().describe('Default `["scan_and_go"]`.'),
+  earningMethods: Methods.optional().describe(
+    'Default `["scan_and_go"]`; below the package GROW, which it needs, `["qr_checkin"]`.',
+  ),
   rewards: z
     .array(RewardInput)
     .max(REWARDS_LIMIT)

@@ -2,15 +2,13 @@ import { pause } from '../../policy/platform.ts'
 import { newId } from '../../policy/ids.ts'
 import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { AgentAddress } from '../../policy/mqtt-topics.ts'
-import { findAgent } from '../agent-identity/sessions.ts'
+import { agentCaller, findAgent } from '../agent-identity/sessions.ts'
 import { storeState } from '../agents/documents/agent-state.ts'
 import { reportProtectionEvents } from '../agents/journal/report-events.ts'
-import type { AgentCaller, Mode, Tenant } from '../foundation/caller.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Services } from '../operations/operation.ts'
 import { perform } from '../operations/perform.ts'
 import type { Database } from '../persistence/database.ts'
-import type { AgentRow } from '../persistence/tables/agents.ts'
 import { waitingBatches } from './waiting-batches.ts'
 import type { BackgroundTasks } from './background-tasks.ts'
 
@@ -48,7 +46,7 @@ export class AgentInbox {
    * sends it again.
    */
   receiveBatch(from: AgentAddress, batch: string): void {
-    const stored = this.#batches.add(from.agentId)
+    const stored = this.#batches.ofAgent(from.agentId)
     if (stored)
       void this.#parts.tasks.track(this.#inOrder(from.agentId, () => this.#storeBatch(from, batch)).finally(stored))
   }
@@ -95,9 +93,12 @@ export class AgentInbox {
     const agent = await findAgent(database.reads, from.agentId)
     // An outside broker may deliver a batch under a topic of another store.
     if (!agent || agent.revoked_ms !== null || agent.store_id !== from.storeId) return
+    const caller = agentCaller(agent)
+    const stored = this.#batches.ofAccount(caller.accountId)
+    if (!stored) return
     const request = {
       operation: reportProtectionEvents,
-      caller: callerOf(agent),
+      caller,
       input: { batch },
       isLegacyForm: false,
       idempotencyKey: undefined,
@@ -114,26 +115,13 @@ export class AgentInbox {
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       this.#logRefusal(from.agentId, error, services)
+    } finally {
+      stored()
     }
   }
 
   #logRefusal(agentId: string, { message: reason }: Failure, { log, platform }: Services): void {
     this.#refusals ??= rateLimitedLog((fields, message) => log.warn(fields, message), platform)
     this.#refusals.write({ agentId, reason }, 'a batch was refused', agentId)
-  }
-}
-
-function callerOf(agent: AgentRow): AgentCaller {
-  const [accountId = '', mode = 'test'] = agent.tenant.split('.')
-  return {
-    kind: 'agent',
-    agentId: agent.agent_id,
-    storeId: agent.store_id,
-    ledgerId: agent.ledger_id,
-    generation: agent.generation,
-    accountId,
-    mode: mode as Mode,
-    tenant: agent.tenant as Tenant,
-    package: 'PRIME',
   }
 }

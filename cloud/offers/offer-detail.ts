@@ -14,6 +14,10 @@ const PRICES = {
 export const OfferedProduct = z.strictObject({
   ean: z.string().optional().describe('Absent if the offer has no EAN for this product.'),
   name: z.string(),
+  category: z.string().optional(),
+  manufacturer: z.string().optional(),
+  unit: z.string().optional(),
+  description: z.string().optional(),
   ...PRICES,
   prices: z.array(z.strictObject({ storeId: z.string(), ...PRICES })).describe('One entry for each store.'),
 })
@@ -62,6 +66,12 @@ export function toDetail(listed: ListedOffer, stores: readonly StoreProducts[]):
   const products = (stores[0]?.products ?? []).map((product, i) => ({
     ...definedFields({ ean: product.ean ?? null }),
     name: product.name,
+    ...definedFields({
+      category: product.category ?? null,
+      manufacturer: product.manufacturer ?? null,
+      unit: product.unit ?? null,
+      description: product.description ?? null,
+    }),
     ...pricesOf(product),
     prices: stores.flatMap(({ storeId, products: own }) => {
       const sameProduct = own[i]

@@ -1,3 +1,4 @@
+import { eanToStore } from '../catalogue/queries.ts'
 import { knownCaller } from '../foundation/caller.ts'
 import { Failure, type ErrorDetail } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
@@ -28,14 +29,13 @@ export async function offerProducts(
   inputs: readonly OfferProductInput[],
   storeIds: readonly string[],
 ): Promise<OfferProduct[]> {
-  const names = await assertSold(
-    call,
-    inputs.map((input) => input.ean),
-    storeIds,
-    (i) => `products[${i}].ean`,
-  )
-  return inputs.map((input) => {
-    const { ean, category, manufacturer, unit, description } = input
+  const { tenant } = knownCaller(call.caller)
+  const eans: (string | undefined)[] = []
+  for (const { ean } of inputs) eans.push(ean && (await eanToStore(call.db, tenant, ean)))
+  const names = await assertSold(call, eans, storeIds, (i) => `products[${i}].ean`)
+  return inputs.map((input, i) => {
+    const { category, manufacturer, unit, description } = input
+    const ean = eans[i]
     const { priceCent, oldPriceCent } = pricesOf(input)
     const name = input.name ?? names.get(ean ?? '') ?? ''
     return { name, priceCent, ...defined({ oldPriceCent, ean, category, manufacturer, unit, description }) }

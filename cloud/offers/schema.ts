@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { hasDecimals } from '../../policy/decimals.ts'
-import { centsOf, Euros, Id, Success, text, Timestamp } from '../operations/fields.ts'
+import { Ean } from '../catalogue/ean.ts'
+import { centsOf, Euros, Id, Success, Timestamp, lines, text } from '../operations/fields.ts'
 import { OFFER_SCOPES } from './offer-scope.ts'
 import { OFFER_STATUSES } from './offer-status.ts'
 import { discountedPrice, isCountable } from './price-rules.ts'
@@ -15,46 +16,58 @@ function percent(min: number, max: number) {
   return z.number().min(min).max(max).refine(isCountable, 'must have at most 4 decimals')
 }
 
+const ProductFields = {
+  name: text(120).optional().describe('Required without an ean.'),
+  price: Euros.optional().describe('EUR, the offer’s price. Calculated from oldPrice if discountPercentage is sent.'),
+  oldPrice: Euros.optional(),
+  discountPercentage: percent(0, 100).optional(),
+  category: text(120).optional(),
+  manufacturer: text(120).optional(),
+  unit: text(60).optional(),
+  description: lines(300, 0).optional(),
+  ean: Ean.optional(),
+  discountPrice: Euros.optional().describe('EUR, the same as price.'),
+  originalPrice: Euros.optional().describe('EUR, the same as oldPrice.'),
+}
+
 /** One product of an offer: the API form, the EAN form, or both. */
-export const OfferProductInput = z
-  .strictObject({
-    name: text(120).optional().describe('Required without an ean.'),
-    price: Euros.optional().describe('EUR, the offer’s price. Calculated from oldPrice if discountPercentage is sent.'),
-    oldPrice: Euros.optional(),
-    discountPercentage: percent(0, 100).optional(),
-    category: text(120).optional(),
-    manufacturer: text(120).optional(),
-    unit: text(60).optional(),
-    description: text(300, 0).optional(),
-    ean: z
-      .string()
-      .regex(/^[1-9](?:\d{7}|\d{12})$/, 'must be 8 or 13 digits without a leading zero')
-      .optional(),
-    discountPrice: Euros.optional().describe('EUR, the same as price.'),
-    originalPrice: Euros.optional().describe('EUR, the same as oldPrice.'),
-  })
-  .superRefine((product, context) => {
-    const wrong = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
-    const price = product.price ?? product.discountPrice
-    const oldPrice = product.oldPrice ?? product.originalPrice
-    const priceField = product.ean !== undefined && product.price === undefined ? 'discountPrice' : 'price'
-    if (product.name === undefined && product.ean === undefined)
-      wrong('name', 'is missing: a product of an offer needs a name or an ean')
-    if (product.price !== undefined && product.discountPrice !== undefined && product.price !== product.discountPrice)
-      wrong('price', 'differs from discountPrice')
-    if (
-      product.oldPrice !== undefined &&
-      product.originalPrice !== undefined &&
-      product.oldPrice !== product.originalPrice
-    )
-      wrong('oldPrice', 'differs from originalPrice')
-    if (product.discountPercentage !== undefined && oldPrice === undefined)
-      wrong('discountPercentage', 'needs oldPrice to calculate the price')
-    else if (price === undefined && product.discountPercentage === undefined) wrong(priceField, 'is missing')
-    if (price !== undefined && oldPrice !== undefined && product.discountPercentage === undefined && price > oldPrice)
-      wrong(priceField, 'must not be above the old price')
-  })
+export const OfferProductInput = z.strictObject(ProductFields).superRefine(checkProduct)
 export type OfferProductInput = z.output<typeof OfferProductInput>
+
+/** A product as `fetchOffer` returns it may be sent back. `prices` are set by the system (ADR 0002). */
+const UpdatedProduct = z
+  .strictObject({
+    ...ProductFields,
+    prices: z
+      .array(z.strictObject({ storeId: z.string(), originalPrice: Euros.optional(), discountPrice: Euros }))
+      .max(STORES_LIMIT)
+      .optional()
+      .describe('As `fetchOffer` returned it. If the price of the product is unchanged, each store keeps its own.'),
+  })
+  .superRefine(checkProduct)
+export type UpdatedProduct = z.output<typeof UpdatedProduct>
+
+function checkProduct(product: z.output<z.ZodObject<typeof ProductFields>>, context: z.core.$RefinementCtx): void {
+  const wrong = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message })
+  const price = product.price ?? product.discountPrice
+  const oldPrice = product.oldPrice ?? product.originalPrice
+  const priceField = product.ean !== undefined && product.price === undefined ? 'discountPrice' : 'price'
+  if (product.name === undefined && product.ean === undefined)
+    wrong('name', 'is missing: a product of an offer needs a name or an ean')
+  if (product.price !== undefined && product.discountPrice !== undefined && product.price !== product.discountPrice)
+    wrong('price', 'differs from discountPrice')
+  if (
+    product.oldPrice !== undefined &&
+    product.originalPrice !== undefined &&
+    product.oldPrice !== product.originalPrice
+  )
+    wrong('oldPrice', 'differs from originalPrice')
+  if (product.discountPercentage !== undefined && oldPrice === undefined)
+    wrong('discountPercentage', 'needs oldPrice to calculate the price')
+  else if (price === undefined && product.discountPercentage === undefined) wrong(priceField, 'is missing')
+  if (price !== undefined && oldPrice !== undefined && product.discountPercentage === undefined && price > oldPrice)
+    wrong(priceField, 'must not be above the old price')
+}
 
 /** Price and old price (if stated) of a validated product, cents. */
 export function pricesOf(product: OfferProductInput): { priceCent: number; oldPriceCent: number | undefined } {
@@ -66,24 +79,23 @@ export function pricesOf(product: OfferProductInput): { priceCent: number; oldPr
   return { priceCent: centsOf(product.price ?? product.discountPrice ?? 0), oldPriceCent }
 }
 
-const Products = z
-  .array(OfferProductInput)
-  .min(1)
-  .max(PRODUCTS_LIMIT)
-  .superRefine((products, context) => {
-    const seen = new Set<string>()
-    for (const [i, { ean }] of products.entries()) {
-      if (ean !== undefined && seen.has(ean))
-        context.addIssue({ code: 'custom', path: [i, 'ean'], message: `${ean} occurs twice in the offer` })
-      if (ean !== undefined) seen.add(ean)
-    }
-  })
+function checkEans(products: readonly { ean?: string | undefined }[], context: z.core.$RefinementCtx): void {
+  const seen = new Set<string>()
+  for (const [i, { ean }] of products.entries()) {
+    if (ean !== undefined && seen.has(ean))
+      context.addIssue({ code: 'custom', path: [i, 'ean'], message: `${ean} occurs twice in the offer` })
+    if (ean !== undefined) seen.add(ean)
+  }
+}
+
+const Products = z.array(OfferProductInput).min(1).max(PRODUCTS_LIMIT).superRefine(checkEans)
+const UpdatedProducts = z.array(UpdatedProduct).min(1).max(PRODUCTS_LIMIT).superRefine(checkEans)
 
 const Title = text(80, 3).refine(
   (title) => title.length < 3 || title.trim().length >= 3,
   'must have at least 3 characters without leading and trailing spaces',
 )
-const Description = text(1_000, 0).transform((value) => value.trim())
+const Description = lines(1_000, 0).transform((value) => value.trim())
 const Color = z
   .string()
   .regex(/^[0-9A-Fa-f]{6}$/, 'must be six hex digits, without #')
@@ -162,7 +174,7 @@ export const UpdateOffer = z
   .strictObject({
     ...OfferName,
     title: Title.optional(),
-    products: Products.optional().describe('Replaces the list completely.'),
+    products: UpdatedProducts.optional().describe('Replaces the list completely.'),
     storeIds: StoreIds.optional().describe('The complete new list of stores.'),
     validFrom: Timestamp.optional(),
     validTo: Timestamp.optional(),

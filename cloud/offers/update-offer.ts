@@ -3,8 +3,8 @@ import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { OfferGroupRow, OfferRow } from '../persistence/tables/offers.ts'
 import { describeOffer } from './description.ts'
-import { storeList, newBranch, emitPublished } from './make-offer.ts'
-import { assertSold, discountOf, offerProducts, type OfferProduct } from './offer-products.ts'
+import { newBranch, emitPublished } from './make-offer.ts'
+import { assertSold, offerProducts, type OfferProduct } from './offer-products.ts'
 import { dueAfter, statusAt, statusFrom, type Validity } from './offer-status.ts'
 import type { OfferOfCaller } from './offer-of-caller.ts'
 import {
@@ -17,6 +17,7 @@ import {
   updateGroup,
 } from './queries.ts'
 import type { UpdateOffer } from './schema.ts'
+import { storeLists } from './store-prices.ts'
 
 /** Maximum number of inactive documents per offer; older ones are deleted. */
 const REMOVED_LIMIT = 1_000
@@ -101,7 +102,7 @@ export async function updateOffer(
       () => 'storeIds',
     )
 
-  const listId = input.products ? await storeList(call, products) : priced.list_id
+  const lists = input.products && (await storeLists(call, active, input.products, products))
   const status = statusAt(validity, nowMs)
   const next: OfferGroupRow = {
     ...group,
@@ -124,12 +125,14 @@ export async function updateOffer(
     next.description = describeOffer(products, validity)
   }
   const dates = { valid_from_ms: validity.fromMs, valid_to_ms: validity.toMs }
-  await updateBranches(
-    db,
-    group.group_id,
-    { ...dates, ...(input.products && { list_id: listId }) },
-    active.map((row) => row.offer_id),
-  )
+  for (const listId of new Set(active.map((row) => row.list_id))) {
+    await updateBranches(
+      db,
+      group.group_id,
+      { ...dates, ...(lists && { list_id: lists.listOf.get(listId) ?? listId }) },
+      active.flatMap((row) => (row.list_id === listId ? row.offer_id : [])),
+    )
+  }
   const gone = active.filter((row) => changes.removedStores.includes(row.store_id))
   await updateBranches(
     db,
@@ -138,14 +141,15 @@ export async function updateOffer(
     gone.map((row) => row.offer_id),
   )
   const firstNo = Math.max(-1, ...branches.map((row) => row.branch_no)) + 1
-  const added = changes.addedStores.map((storeId, i) => newBranch(call, next, firstNo + i, storeId, listId))
+  const newListId = lists && changes.addedStores.length > 0 ? await lists.newList() : priced.list_id
+  const added = changes.addedStores.map((storeId, i) => newBranch(call, next, firstNo + i, storeId, newListId))
   await insertBranches(db, added)
   await deleteOldestRemoved(call, [...branches.filter((row) => row.is_active === 0), ...gone])
   await dropUnusedLists(
     db,
     branches.map((row) => row.list_id),
   )
-  next.discount_percent = input.products ? discountOf(products) : await mostDiscount(db, group.group_id)
+  next.discount_percent = await mostDiscount(db, group.group_id)
   assert(await updateGroup(db, group, next), 'an offer changed within the transaction that had read it')
 
   const stay = active.filter((row) => !gone.includes(row))
@@ -158,7 +162,9 @@ export async function updateOffer(
 }
 
 function sharedFields(input: UpdateOffer, group: OfferGroupRow): Partial<OfferGroupRow> {
-  const { title, merchantColor, tags, description, imageUrl, quantity } = input
+  const { title, merchantColor, tags, imageUrl, quantity } = input
+  // A generated description that is sent back unchanged stays generated, so that it follows later changes.
+  const description = input.description === group.description ? undefined : input.description
   return {
     title: title ?? group.title,
     merchant_color: merchantColor ?? group.merchant_color,

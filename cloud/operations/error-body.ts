@@ -10,12 +10,14 @@ export interface ErrorBody {
   details?: ErrorDetail[]
   allowedNext?: readonly string[]
   retryAt?: string
+  accounts?: readonly string[]
+  flow?: string
   requestId: string
 }
 
 /** Converts a failure to the body of an error response. */
 export function errorBody(failure: Failure, requestId: string): ErrorBody {
-  const { reason, requiredUpgrade, currentPackage, details, allowedNext, retryAt } = failure.extras
+  const { reason, requiredUpgrade, currentPackage, details, allowedNext, retryAt, accounts, flow } = failure.extras
   return {
     error: failure.message,
     code: failure.code,
@@ -25,6 +27,8 @@ export function errorBody(failure: Failure, requestId: string): ErrorBody {
     ...(details && details.length > 0 && { details }),
     ...(allowedNext && { allowedNext }),
     ...(retryAt !== undefined && { retryAt }),
+    ...(accounts && { accounts }),
+    ...(flow !== undefined && { flow }),
     requestId,
   }
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { hasDecimals } from '../../policy/decimals.ts'
 import { isIdShaped } from '../../policy/ids.ts'
+import { hasTooManyMarks, MARKS_LIMIT, normalForm } from '../../policy/normal-form.ts'
+import { isPrintable } from '../../policy/printable.ts'
 
 /** Fields and conversions that many operations share. */
 
@@ -32,14 +34,46 @@ export const Success = { success: z.literal(true) }
 /** VAT rates of Germany, percent. */
 export const VatRate = z.literal([7, 19], { error: 'must be 7 or 19' }).describe('7 (reduced) or 19 (standard).')
 
-/** Text for people: no control characters. */
+const MARKS_RULE = `must have at most ${MARKS_LIMIT} marks on a letter`
+
+/** A text in NFC. The length of a text is checked after this, so this must be fast for any length. */
+function normalText(max: number, min: number) {
+  return z
+    .string()
+    .overwrite((s) => normalForm(s))
+    .min(min)
+    .max(max)
+    .refine((s) => !hasTooManyMarks(s), MARKS_RULE)
+}
+
+const hasControls = (s: string) => /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(s)
+
+/** A name or another text for people, in one line and in NFC: it may be shown in a row of a list. */
 export function text(max: number, min = 1) {
+  return normalText(max, min).refine(isPrintable, 'must be one line without control or format characters')
+}
+
+/** A text for people that may have several lines, such as a note. */
+export function lines(max: number, min = 1) {
+  return normalText(max, min).refine(
+    (s) => isPrintable(s.replaceAll(/[\t\n\r]/g, '')),
+    'must not contain control or format characters',
+  )
+}
+
+/** Text of a tag, label or QR code, as a reader sends it: perhaps with line ends or tabs. */
+export function scanned(max: number, min = 1) {
   return z
     .string()
     .min(min)
     .max(max)
-    .refine((s) => !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(s), 'must not contain control characters')
+    .refine((s) => !hasControls(s), 'must not contain control characters')
 }
+
+/** A text that names a product by its EAN; unreadable texts find no product. */
+export const ProductCodeText = z
+  .string()
+  .describe('The EAN in any form that scanners send and people write, such as a GS1 element string or Digital Link.')
 
 /** Amount in EUR: at most two decimals, 0 … 1,000,000. */
 export const Euros = z

@@ -4,11 +4,12 @@ import type { Authority } from '../authority/authority.ts'
 import type { CloudConfig } from '../foundation/config.ts'
 import type { Log } from '../foundation/log.ts'
 import type { ImageStore } from '../foundation/image-store.ts'
+import type { UploadReader } from '../foundation/upload-reader.ts'
 import type { AgentChannel } from '../foundation/agent-channel.ts'
 import type { Siblings } from '../foundation/siblings.ts'
 import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import type { Db, Gate } from '../persistence/database.ts'
-import type { Caller, Tenant } from '../foundation/caller.ts'
+import type { Caller, KnownCaller, Tenant } from '../foundation/caller.ts'
 import type { Package } from '../foundation/packages.ts'
 import type { Role } from '../foundation/roles.ts'
 import type { Serializable } from './raw-json.ts'
@@ -34,10 +35,16 @@ export interface Services {
   /** Tells open pages of the console about commits. */
   readonly changes: ChangeFeed
   readonly keyUsage: KeyUsage
+  /**
+   * Finds a caller that was authenticated earlier, with its present rights; undefined if its key, session or agent has
+   * ended.
+   */
+  readonly findCaller: (db: Db, caller: KnownCaller, nowMs: number) => Promise<KnownCaller | undefined>
   readonly lastSeen: LastSeen
   readonly readiness: Readiness
   readonly metrics: RequestMetrics | undefined
   readonly images: ImageStore
+  readonly uploads: UploadReader
   /** `wake` starts the sender after notices were enqueued. */
   readonly push: { readonly wake: () => void; readonly vapid: VapidKeys }
   /** Notifies after a commit that changed offers. */
@@ -125,6 +132,8 @@ export interface StepContext {
     change: (call: Call) => Promise<T>,
     isStill?: (call: Call, made: T) => Promise<boolean>,
   ): Promise<T>
+  /** One transaction that gives back what the request holds for itself, also after the caller's rights have ended. */
+  release(change: (db: Db) => Promise<void>): Promise<void>
   /** Sends a progress report, if the caller accepts server-sent events. */
   progress(report: Readonly<Record<string, unknown>>): void
 }
@@ -209,6 +218,8 @@ export interface Operation {
 }
 
 const JSON_BODY_LIMIT = 1024 * 1024
+/** For operations that callers without a key may call. The largest of their requests has a certificate or passkey. */
+const ANONYMOUS_BODY_LIMIT = 32 * 1024
 
 /** An operation with its types, from which the client's methods are derived (client/operations.ts). */
 export interface TypedOperation<N extends string, I extends z.ZodType, O extends z.ZodType> extends Operation {
@@ -269,7 +280,7 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     together: undefined,
     mayBeStale: false,
     proofInBody: false,
-    bodyLimit: JSON_BODY_LIMIT,
+    bodyLimit: declaration.callers?.includes('anyone') ? ANONYMOUS_BODY_LIMIT : JSON_BODY_LIMIT,
     get: undefined,
     getOnly: false,
     multipart: undefined,

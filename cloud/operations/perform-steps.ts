@@ -1,5 +1,5 @@
 import { assert } from '../../policy/assert.ts'
-import type { Database } from '../persistence/database.ts'
+import type { Database, Db } from '../persistence/database.ts'
 import {
   claimRequest,
   releaseRequest,
@@ -13,6 +13,8 @@ import {
   type RequestIdentity,
 } from './idempotency.ts'
 import { Failure } from '../foundation/failure.ts'
+import { holderOf } from '../foundation/shared-slots.ts'
+import { assertRights } from './caller-rights.ts'
 import { storeErrorResponse } from './store-error-response.ts'
 import {
   serializeChecked,
@@ -32,6 +34,9 @@ import { writeFor } from './write-scope.ts'
  * Performs an operation of several transactions. The first transaction finds the stored response or leases the
  * Idempotency-Key. Each step is a transaction. The last transaction writes the audit row and stores the response.
  *
+ * The caller's rights are checked in each step until `once` has run. Then the rest is finished in any case, because
+ * money may already be on its way.
+ *
  * A second request with the same Idempotency-Key gets 409 while the first one runs. After a crash the lease expires.
  * The next attempt then runs all steps again, but reads the result of `once` from the database.
  */
@@ -48,7 +53,9 @@ export async function performSteps(
     `${operation.name} has no steps, or its response is secret`,
   )
   const identity = identityOf(request)
-  const stored = identity && (await database.write((db) => findOrClaim(db, identity, services.platform.clock.wall())))
+  const stored =
+    identity &&
+    (await database.write((db) => findOrClaim(db, request, identity, services), { holder: holderOf(request.caller) }))
   if (stored) return { replayed: true, ...stored }
   const { work, entity } = openWork(request, identity, database, services, report)
   try {
@@ -56,7 +63,7 @@ export async function performSteps(
       status: 200,
       body: serializeChecked(operation, await operation.steps(work, input), services),
     }
-    return await writeFor(database, operation, async (db) => {
+    return await writeFor(database, request, async (db) => {
       const nowMs = services.platform.clock.wall()
       // False if the lease expired and another attempt has finished the request. Then the caller gets the response of
       // that attempt.
@@ -77,10 +84,13 @@ export async function performSteps(
 export type ReportProgress = (report: Readonly<Record<string, unknown>>) => void
 
 async function findOrClaim(
-  db: Parameters<typeof claimRequest>[0],
+  db: Db,
+  request: OperationRequest,
   identity: RequestIdentity,
-  nowMs: number,
+  services: Services,
 ): Promise<StoredResponse | undefined> {
+  await assertRights(request, db, services)
+  const nowMs = services.platform.clock.wall()
   const stored = await findStoredResponse(db, identity, nowMs)
   if (!stored) await claimRequest(db, identity, nowMs)
   return stored
@@ -95,6 +105,9 @@ function openWork(
 ): { work: StepContext; entity(): ChangedEntity | undefined } {
   let entity: ChangedEntity | undefined
   let isDone = false
+  const mayStillAct = async (db: Db) => {
+    if (!isDone) await assertRights(request, db, services)
+  }
 
   /**
    * One transaction. Only the change of `once` may run together with others, because the reasons in ADR 0049 cover only
@@ -102,8 +115,9 @@ function openWork(
    */
   async function commit<T>(change: (opened: CallContext) => Promise<T>, mayRunTogether = false): Promise<T> {
     let after: CallContext['afterCommit'] = []
-    const gated = mayRunTogether ? request.operation : { ...request.operation, together: undefined }
+    const gated = mayRunTogether ? request : { ...request, operation: { ...request.operation, together: undefined } }
     const made = await writeFor(database, gated, async (db, isTogether) => {
+      await mayStillAct(db)
       const nowMs = services.platform.clock.wall()
       const opened = openCall(request, db, services, { isTogether })
       const result = await change(opened)
@@ -145,13 +159,18 @@ function openWork(
     caller: request.caller,
     services,
     repeatKey: identity && hashOf(`${identity.tenant}\0${identity.operation}\0${identity.keyHash}`),
-    read: (look) => look(openCall(request, database.reads, services).call),
-    step: (change) => commit(({ call }) => change(call)),
-    once(change, isStill) {
-      assert(!isDone, `${request.operation.name} calls once() twice`)
-      isDone = true
-      return commit((opened) => once(opened, change, isStill), true)
+    async read(look) {
+      await mayStillAct(database.reads)
+      return look(openCall(request, database.reads, services).call)
     },
+    step: (change) => commit(({ call }) => change(call)),
+    async once(change, isStill) {
+      assert(!isDone, `${request.operation.name} calls once() twice`)
+      const made = await commit((opened) => once(opened, change, isStill), true)
+      isDone = true
+      return made
+    },
+    release: (change) => database.write(change),
     progress: report,
   }
   return { work, entity: () => entity }

@@ -1,5 +1,6 @@
 import type { Database, Db } from '../persistence/database.ts'
 import type { Caller } from '../foundation/caller.ts'
+import { assertRights } from './caller-rights.ts'
 import { LeaseRecallNeeded } from './lease-recall.ts'
 import { Failure } from '../foundation/failure.ts'
 import { findStoredResponse, storeResponse, type StoredResponse, type RequestIdentity } from './idempotency.ts'
@@ -23,7 +24,8 @@ import { validate } from './validation.ts'
 import { writeFor } from './write-scope.ts'
 
 /**
- * Performs every operation, over HTTP and MQTT (ADR 0003). Validates the input and checks the package.
+ * Performs every operation, over HTTP and MQTT (ADR 0003). Validates the input and checks the package. Checks the
+ * caller's rights again when it reads or changes data, because they may have ended since the request was admitted.
  *
  * If the operation changes data, runs `prepare`. One transaction then looks for a stored response, runs the operation,
  * writes audit row and outbox, and stores the response. Tasks run after the commit. `perform-steps.ts` performs
@@ -40,6 +42,7 @@ export async function perform(
   const input = await validateRequest(request, services)
   if (!operation.changes || form !== operation) {
     const read = readSourceOf(operation, database)
+    await assertRights(request, database.reads, services)
     const answer = await read((db) => form.run(openCall(request, db, services).call, input))
     return { status: 200, body: serializeChecked(form, answer, services), replayed: false }
   }
@@ -104,13 +107,15 @@ async function performChange(
   const replay = (response: StoredResponse): OperationResult => ({ replayed: true, ...response })
   let after: (() => void | Promise<void>)[] = []
   try {
+    if (operation.prepare) await assertRights(request, database.reads, services)
     const known =
       operation.prepare &&
       identity &&
       (await findStored(database.reads, identity, stored, services.platform.clock.wall()))
     if (known) return replay(known)
     const prepared = await operation.prepare?.(openCall(request, database.reads, services).call, input)
-    const performed = await writeFor(database, operation, async (db, isTogether) => {
+    const performed = await writeFor(database, request, async (db, isTogether) => {
+      await assertRights(request, db, services)
       const nowMs = services.platform.clock.wall()
       const earlier = identity && (await findStored(db, identity, stored, nowMs))
       after = []
@@ -134,9 +139,17 @@ async function performChange(
       await wait(database.reads)
       return performChange(request, input, database, services, false)
     }
-    if (error instanceof Failure && error.extras.afterRefusal) (await database.write(error.extras.afterRefusal))?.()
-    return storeErrorResponse(error, identity, request, database, services)
+    return storeErrorResponse(await settleRefusal(error, database), identity, request, database, services)
   }
+}
+
+/** Runs `afterRefusal` of an error. Returns the error that the caller gets. */
+async function settleRefusal(error: unknown, database: Database): Promise<unknown> {
+  if (!(error instanceof Failure) || !error.extras.afterRefusal) return error
+  const next = await database.write(error.extras.afterRefusal)
+  if (next instanceof Failure) return next
+  next?.()
+  return error
 }
 
 /** Performs work of a job or a page in one transaction, with audit row and outbox like an API call. */

@@ -7,16 +7,11 @@ import {
 } from '../../policy/validation-findings.ts'
 import { Failure, type ErrorDetail } from '../foundation/failure.ts'
 
-/** Maximum number of details in one response. */
-const DETAILS_LIMIT = 20
-
 /** Parses the input of an operation. Throws a 400 that names each wrong field and the rule that the field breaks. */
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input)
   if (parsed.success) return parsed.data
-  const details = validationFindings(parsed.error.issues, input)
-    .slice(0, DETAILS_LIMIT)
-    .map((finding) => detailOf(finding, schema))
+  const details = validationFindings(parsed.error.issues, input).map((finding) => detailOf(finding, schema))
   throw new Failure(
     'invalid-argument',
     details

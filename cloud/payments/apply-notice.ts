@@ -5,6 +5,7 @@ import { completePurchase } from '../purchase-lifecycle/complete-purchase.ts'
 import { cancelUnpaidPurchase } from '../purchase-lifecycle/cancel-unpaid-purchase.ts'
 import { findStore } from '../stores/queries.ts'
 import type { PaymentNotice } from './provider.ts'
+import { bookOutsideRefunds, outsideCent, recordSecondCharge } from './outside-refunds.ts'
 import { findPayment, updatePayment } from './queries.ts'
 import { insertRefund } from '../purchases/refunds.ts'
 
@@ -19,7 +20,11 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
   const payment = await findPayment(call.db, paymentId)
   if (!payment || !changesAnything(payment, notice)) return undefined
   call.changed(payment.purchase_id)
-  if (payment.state === 'paid') return (await updatePayment(call.db, payment, { charge_ref: notice.chargeId })) && true
+  if (payment.state === 'paid' && notice.chargeId !== null) {
+    if (payment.charge_ref === null) await updatePayment(call.db, payment, { charge_ref: notice.chargeId })
+    else await recordSecondCharge(call, payment, { ...notice, chargeId: notice.chargeId })
+    return true
+  }
   if (notice.state === 'paid') return recordPaid(call, payment, notice)
   await updatePayment(call.db, payment, {
     state: 'ended',
@@ -35,9 +40,9 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
 
 /** True if a notification would change this payment. */
 export function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
-  // Some providers send the charge id later, and refunds need the charge id.
+  // Some providers send the charge id later, and refunds need the charge id. Another one means a second charge.
   if (payment.state === 'paid')
-    return notice.state === 'paid' && payment.charge_ref === null && notice.chargeId !== null
+    return notice.state === 'paid' && notice.chargeId !== null && notice.chargeId !== payment.charge_ref
   return notice.state === 'paid' || payment.state !== 'ended'
 }
 
@@ -56,7 +61,16 @@ async function recordPaid(call: Call, payment: PaymentRow, notice: PaymentNotice
     provider_ref: notice.sessionId ?? payment.provider_ref,
     charge_ref: notice.chargeId,
   } as const
-  await updatePayment(db, payment, { ...paid, applied: isRight && isAwaited ? 1 : 0 })
+  const isApplied = isRight && isAwaited
+  await updatePayment(db, payment, { ...paid, applied: isApplied ? 1 : 0 })
+  const backCent = isApplied ? 0 : await outsideCent(call, payment)
+  if (backCent > 0)
+    await db
+      .updateTable('refund')
+      .set({ kind: 'late' })
+      .where('payment_id', '=', payment.payment_id)
+      .where('outside', 'is not', null)
+      .execute()
   const scope = { db, tenant: payment.tenant, platform: services.platform, nowMs }
   const about = { storeId: payment.store_id, subject: payment.payment_id, purchaseId: payment.purchase_id }
   if (!isRight) {
@@ -73,16 +87,18 @@ async function recordPaid(call: Call, payment: PaymentRow, notice: PaymentNotice
     const store = await findStore(db, purchase.store_id)
     if (!store) throw new Error(`store ${purchase.store_id} is gone`)
     await completePurchase(call, purchase, store)
+    await bookOutsideRefunds(call, payment)
     return true
   }
+  if (backCent >= amountCent) return true
   await insertRefund(call, {
     purchase,
     payment,
     kind: 'late',
-    amountCent,
+    amountCent: amountCent - backCent,
     state: 'due',
     reason: `the purchase was ${purchase.status}`,
-    lineIds: null,
+    lines: null,
   })
   call.afterCommit(() => services.paymentsDue.notify())
   await raiseException(scope, {

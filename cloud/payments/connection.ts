@@ -1,5 +1,6 @@
 import { assert } from '../../policy/assert.ts'
 import { deadline } from '../../policy/platform.ts'
+import { readUntrustedJson } from '../../policy/untrusted-json.ts'
 import type { CloudConfig } from '../foundation/config.ts'
 import type { Services } from '../operations/operation.ts'
 import type { TargetRules } from '../outgoing/address-guard.ts'
@@ -50,7 +51,7 @@ function sender({ outgoing, platform, config }: Services): SendToProvider {
         },
         limit.signal,
       )
-      return { status, headers, json: parse(body) }
+      return { status, headers, json: readUntrustedJson(new TextDecoder().decode(body)) }
     } catch (error) {
       if (!(error instanceof OutgoingFault)) throw error
       // If the guard refused the address, nothing was sent. After any other error the request may have arrived.
@@ -58,13 +59,5 @@ function sender({ outgoing, platform, config }: Services): SendToProvider {
     } finally {
       limit.done()
     }
-  }
-}
-
-function parse(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(body))
-  } catch {
-    return undefined
   }
 }

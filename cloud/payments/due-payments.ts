@@ -54,13 +54,24 @@ async function sendDueRefund(refund: RefundRow, database: Database, services: Se
   await sendRefund(taskRunner(refundPayment, refund.tenant as Tenant, database, services), refund.refund_id)
 }
 
+/**
+ * Queries an open session as soon as the shopper comes back from the provider's page, because some providers do not
+ * report a cancellation. Only before the first scheduled query, as everyone with the address can load the page.
+ */
+export async function checkOnReturn(payment: PaymentRow, database: Database, services: Services): Promise<void> {
+  const nowMs = services.platform.clock.wall()
+  if (payment.state !== 'open' || payment.checks > 0 || payment.due_ms === null || payment.due_ms <= nowMs) return
+  if (await database.write((db) => updatePayment(db, payment, { due_ms: nowMs }))) services.paymentsDue.notify()
+}
+
 async function checkPayment(payment: PaymentRow, database: Database, services: Services): Promise<void> {
   const run = taskRunner(processPayment, payment.tenant as Tenant, database, services)
   if (payment.state === 'asking') return void (await run.step((call) => endUnopenedPayment(call, payment.payment_id)))
   const checks = payment.checks + 1
-  const minutes = CHECK_MINUTES[checks]
+  const nowMs = services.platform.clock.wall()
   // The clock may have been ahead when the payment was created.
-  const beganMs = Math.min(payment.created_ms, services.platform.clock.wall())
+  const beganMs = Math.min(payment.created_ms, nowMs)
+  const minutes = CHECK_MINUTES.find((each) => beganMs + each * 60_000 > nowMs)
   const next = { checks, due_ms: minutes === undefined ? null : beganMs + minutes * 60_000 }
   const claimed = await database.write((db) => updatePayment(db, payment, next))
   if (!claimed || claimed.provider_ref === null) return

@@ -6,6 +6,8 @@ import { operation, type Call } from '../operations/operation.ts'
 import type { PaymentRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { COMPLETION_EVENTS } from '../purchase-lifecycle/complete-purchase.ts'
+import { REFUND_EVENTS } from '../purchase-lifecycle/emit-refunded.ts'
+import { assertForSale } from '../purchase-lifecycle/unsold-items.ts'
 import { purchaseOfCaller, purchaseIdOf } from '../purchases/purchase-of-caller.ts'
 import { isTest } from '../purchases/present.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus } from '../purchases/schema.ts'
@@ -34,22 +36,32 @@ export const processPayment = operation({
   description:
     'A purchase has at most one open payment; repeated calls return it. In the sandbox the response contains ' +
     'the test checkout page.',
-  refusals: ['awaiting_approval', 'already_paid', 'checkout_ended', 'psp_not_configured'],
+  refusals: [
+    'awaiting_approval',
+    'already_paid',
+    'checkout_ended',
+    'psp_not_configured',
+    'item_already_paid',
+    'recalled',
+  ],
   changes: true,
   request: z.strictObject({
     purchaseId: Id.optional(),
     transactionId: Id.optional(),
     id: Id.optional(),
-    method: text(40).optional().describe('Preferred method. The provider’s page decides which methods are offered.'),
+    method: text(40)
+      .optional()
+      .describe('Has no effect: the page of the provider offers the methods that the merchant chose there.'),
   }),
   response: PaymentAnswer,
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
-  emits: ['payment.created', ...COMPLETION_EVENTS],
+  emits: ['payment.created', ...COMPLETION_EVENTS, ...REFUND_EVENTS],
   async steps(work, input) {
     const { purchaseId, paymentId } = await work.once(
       async (call) => {
         const { purchase } = await purchaseOfCaller(call, purchaseIdOf(input))
         checkPayable(call, purchase)
+        await assertForSale(call.db, purchase)
         call.changed(purchase.purchase_id)
         const payment = await paymentOf(call, purchase)
         return { purchaseId: purchase.purchase_id, paymentId: payment?.payment_id ?? null }

@@ -40,13 +40,29 @@ export interface PaymentNotice {
   readonly chargeId: string | null
 }
 
-/** State of a refund at the provider. */
+/** State of a refund or dispute at the provider. */
 export interface RefundNotice {
-  /** The provider's refund id. */
+  /** The provider's id of the refund or dispute. */
   readonly refundRef: string
   /** Refund id, if the provider sends it. */
   readonly refundId: string | null
-  readonly state: 'done' | 'failed'
+  /** `open`: a dispute that has not moved money. `failed`: the money came back to the merchant. */
+  readonly state: 'open' | 'done' | 'failed'
+  /** The money that moved, for refunds that the cloud did not request; absent if the provider does not state it. */
+  readonly movement?: Movement
+}
+
+export interface Movement {
+  /** `dispute`: the bank or the provider took the money back. */
+  readonly kind: 'refund' | 'dispute'
+  /** Names of the payment, as far as the provider sends them. */
+  readonly sessionId: string | null
+  readonly paymentId: string | null
+  readonly chargeId: string | null
+  readonly amountCent: number | null
+  readonly currency: string | null
+  /** Order of notices about the same refund or dispute; null if the notice is its present state. */
+  readonly rank: number | null
 }
 
 export type Notice = PaymentNotice | RefundNotice
@@ -58,10 +74,21 @@ export interface RefundRequest {
   readonly chargeId: string | null
   readonly amountCent: number
   readonly currency: string
-  /** True if an earlier attempt had an unknown result. */
+  /** True if an earlier attempt had an unknown result. For providers whose list lacks our refund ids. */
   readonly isRepeated: boolean
   /** Amounts of the other completed refunds of this payment, cents, for providers without idempotency keys. */
   readonly doneCents: readonly number[]
+}
+
+/** A paid session and what the cloud knows of its refunds. */
+export interface PaidSession {
+  readonly sessionId: string
+  readonly chargeId: string | null
+  readonly currency: string
+  /** Amounts of the completed refunds that the cloud requested, cents. */
+  readonly doneCents: readonly number[]
+  /** The provider's ids of refunds that the cloud did not request and knows. */
+  readonly outsideRefs: readonly string[]
 }
 
 /** A notification that is not authenticated yet. */
@@ -73,6 +100,8 @@ export interface Notification {
   isOurs(sessionId: string, paymentId?: string | null): Promise<boolean>
   /** True if this configuration sent the refund. */
   isOurRefund(refundRef: string, refundId: string | null): Promise<boolean>
+  /** True if this configuration received the charge. */
+  isOurCharge(chargeId: string): Promise<boolean>
 }
 
 export interface ProviderConnection {
@@ -83,6 +112,12 @@ export interface ProviderConnection {
    * `ProviderFault`.
    */
   findSession(sessionId: string): Promise<PaymentNotice | undefined>
+  /**
+   * All refunds and chargebacks of a paid session that the provider lists, also failed ones. The cloud asks before each
+   * refund. A refund that an earlier attempt of the cloud made has its `refundId`, so the cloud never sends it again.
+   * Throws a `ProviderFault`, also if the list is incomplete.
+   */
+  findRefunds?(payment: PaidSession): Promise<readonly RefundNotice[]>
   /** Returns the provider's refund id after the provider accepted the refund. Throws a `ProviderFault`. */
   refund(wish: RefundRequest): Promise<string>
   /**
@@ -124,6 +159,11 @@ export interface PaymentProvider {
   /** Body of the response to a notification; default: some JSON. */
   readonly acknowledgement?: string
   /**
+   * For providers without `findRefunds`: time for which the provider certainly recognizes a repeated refund by its
+   * idempotency key, ms. Default 0: the cloud never repeats a refund with an unknown result.
+   */
+  readonly refundKeyMs?: number
+  /**
    * True if the provider has no idempotency keys for refunds. If so, the cloud sends the refunds of a payment one at a
    * time.
    */
@@ -151,6 +191,7 @@ export function paymentProvider<C extends z.ZodType>(provider: {
   addressOf(config: z.output<C>): string
   connect(config: z.output<C>, send: SendToProvider, nowMs: () => number): ProviderConnection
   acknowledgement?: string
+  refundKeyMs?: number
   refundsOneByOne?: boolean
 }): PaymentProvider {
   return provider as unknown as PaymentProvider

@@ -63,6 +63,18 @@ export async function findPaymentOfNotice(
   return ours.where('payment_id', '=', notice.paymentId).where('provider_ref', 'is', null).executeTakeFirst()
 }
 
+/** Payment whose money moved, by the charge, else by the payment id or session id. */
+export async function findPaymentOfMovement(
+  db: Db,
+  configId: string,
+  { chargeId, ...names }: { chargeId: string | null; sessionId: string | null; paymentId: string | null },
+): Promise<PaymentRow | undefined> {
+  const ours = db.selectFrom('payment').selectAll().where('config_id', '=', configId)
+  const byCharge = chargeId === null ? undefined : await ours.where('charge_ref', '=', chargeId).executeTakeFirst()
+  if (byCharge || names.paymentId === null) return byCharge ?? findPaymentOfNotice(db, configId, names)
+  return ours.where('payment_id', '=', names.paymentId).executeTakeFirst()
+}
+
 /** The payment of a purchase, if the payment is being opened or is open. */
 export function openPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
   return db

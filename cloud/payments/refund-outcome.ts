@@ -4,6 +4,7 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { raiseException } from '../protection/records/exceptions.ts'
 import { hasOpenAuthorizations, restorePurchase, revokePurchaseRights } from '../purchase-lifecycle/cancel-purchase.ts'
 import { updatePurchase } from '../purchases/queries.ts'
+import type { RefundNotice } from './provider.ts'
 import { findPayment, findRefund } from './queries.ts'
 import { refundsOf, updateRefund } from '../purchases/refund-queries.ts'
 import { emitRefunded } from '../purchase-lifecycle/emit-refunded.ts'
@@ -27,7 +28,7 @@ import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts
 export async function recordRefundDone(
   call: Call,
   refundId: string,
-  providerRef: string,
+  providerRef: string | null,
 ): Promise<RefundRow | undefined> {
   const { db, nowMs } = call
   const refund = await findRefund(db, refundId)
@@ -123,7 +124,7 @@ export async function recordRefundFailed(
 }
 
 /** Restores the purchase, unless another refund of the cancellation completed or is pending. */
-async function recordMissingMoney(call: Call, purchase: PurchaseRow): Promise<void> {
+export async function recordMissingMoney(call: Call, purchase: PurchaseRow): Promise<void> {
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   if (!refunds.some((refund) => refund.kind === 'whole' && refund.state !== 'failed'))
     await restorePurchase(call, purchase)
@@ -134,7 +135,7 @@ async function recordMissingMoney(call: Call, purchase: PurchaseRow): Promise<vo
 export async function applyRefundNotice(
   call: Call,
   refundId: string,
-  { state, refundRef }: { state: 'done' | 'failed'; refundRef: string },
+  { state, refundRef }: Pick<RefundNotice, 'state' | 'refundRef'>,
 ): Promise<true | undefined> {
   const refund = await findRefund(call.db, refundId)
   if (!refund || !changesRefund(refund, state)) return undefined
@@ -146,8 +147,8 @@ export async function applyRefundNotice(
 }
 
 /** True if this state would change the refund. */
-export function changesRefund(refund: RefundRow, state: 'done' | 'failed'): boolean {
-  if (refund.state === 'held') return false
+export function changesRefund(refund: RefundRow, state: RefundNotice['state']): boolean {
+  if (refund.state === 'held' || state === 'open') return false
   if (state === 'done') return refund.state === 'due' || (refund.state === 'failed' && refund.in_doubt === 1)
   return refund.state !== 'failed' || refund.in_doubt === 1
 }

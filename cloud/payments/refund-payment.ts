@@ -1,17 +1,19 @@
 import { z } from 'zod'
-import { invalid, notFound, precondition } from '../foundation/failure.ts'
-import { centsOf, Euros, eurosOf, Id, Success, text } from '../operations/fields.ts'
+import { assert } from '../../policy/assert.ts'
+import { invalid, notFound, precondition, type Failure } from '../foundation/failure.ts'
+import { centsOf, Euros, eurosOf, Id, Success, lines, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { assertOperator } from '../protection/operators/store-operator.ts'
 import { cancelPurchase } from '../purchase-lifecycle/cancel-purchase.ts'
-import { depositsOn } from '../purchases/deposit.ts'
+import { paidByLine } from '../purchases/line-value.ts'
 import { purchaseOfCaller, purchaseIdOf } from '../purchases/purchase-of-caller.ts'
+import { amountsOfPieces, piecesOf, toReturnedLines, type Pieces } from '../purchases/pieces.ts'
 import { toPurchase, type WholePurchase } from '../purchases/present.ts'
-import { Purchase } from '../purchases/schema.ts'
+import { Identifiers, Purchase, QUANTITY_LIMIT, ReturnedLine } from '../purchases/schema.ts'
 import { findRefund } from './queries.ts'
-import { appliedPaymentOf, refundsOf } from '../purchases/refund-queries.ts'
+import { appliedPaymentOf, refundsOf, updateRefund } from '../purchases/refund-queries.ts'
 import {
   countsAgainstTotal,
   insertRefund,
@@ -19,14 +21,15 @@ import {
   retryMissingRefund,
   releaseHeldRefunds,
   refundableCent,
-  returnedLines,
+  returnedPieces,
   retryRefundInDoubt,
 } from '../purchases/refunds.ts'
+import { areSamePieces, choosePieces } from './choose-pieces.ts'
 import { returnItems } from './return-items.ts'
 import { emitRefunded, REFUND_EVENTS } from '../purchase-lifecycle/emit-refunded.ts'
 import { runnerOf } from './runner.ts'
 import { sendRefund } from './send-refund.ts'
-import { bookRefund } from '../purchase-lifecycle/book-refund.ts'
+import { bookRefund, unbookRefund } from '../purchase-lifecycle/book-refund.ts'
 import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
 import { rolesFrom } from '../foundation/roles.ts'
 
@@ -38,9 +41,37 @@ const Request = z.strictObject({
   id: Id.optional(),
   amount: Euros.refine((euros) => euros > 0, 'must be over 0')
     .optional()
-    .describe('EUR. With `itemLineIds`: instead of the price of those lines.'),
-  itemLineIds: z.array(Id).min(1).max(LINES_LIMIT).optional().describe('Lines whose items were returned.'),
-  reason: text(300).optional().describe('An internal note.'),
+    .describe('EUR. With `lines` it must be the amount that untag computes; you may omit it.'),
+  lines: z
+    .array(
+      z.strictObject({
+        itemLineId: Id,
+        quantity: z
+          .int()
+          .min(1)
+          .max(QUANTITY_LIMIT)
+          .optional()
+          .describe('Default: the number of named tags, or all pieces of the line that are left.'),
+        epcs: Identifiers,
+        tagUids: Identifiers,
+        tagIds: Identifiers,
+      }),
+    )
+    .min(1)
+    .max(LINES_LIMIT)
+    .optional()
+    .describe('Goods that came back. Deposits follow their goods, unless you name their lines.'),
+  refundId: Id.optional().describe(
+    'An earlier refund without goods: those in `lines` become its goods, and no money moves. Or the refund of `notPaid`.',
+  ),
+  notPaid: z
+    .literal(true)
+    .optional()
+    .describe(
+      'Staff searched for the refund `refundId`, which is `inDoubt`, at the provider, and the provider did not pay it. ' +
+        'No money moves. The next call may then refund its amount again.',
+    ),
+  reason: lines(300).optional().describe('An internal note.'),
   confirmedBy: text(128)
     .optional()
     .describe(
@@ -56,13 +87,19 @@ export const refundPayment = operation({
   roles: rolesFrom('manager'),
   summary: 'Refunds a payment, in whole or in part.',
   description:
-    'A request with neither `amount` nor `itemLineIds` refunds the whole payment, like `markPurchaseCancelled`. ' +
+    'A request with neither `lines` nor `amount` refunds the whole payment, like `markPurchaseCancelled`. ' +
     'This refund waits until no device can release anything for the purchase, unless staff confirm ' +
-    '(`confirmedBy`). With `itemLineIds`, those items become `returned` and their rights end, but the purchase ' +
-    'remains valid. With `amount` alone, items and rights do not change. If the provider does not accept a refund ' +
+    '(`confirmedBy`). With `lines`, those pieces become `returned`, their rights end, and what was paid for them is ' +
+    'refunded; the other pieces stay paid. With `amount` alone, items and rights do not change. If the provider does not accept a refund ' +
     'at once, the cloud repeats it for hours (`pending`). Repeating a `failed` refund tries again and never pays ' +
-    'twice. For a CANCELLED purchase, any call refunds the missing amount.',
-  refusals: ['purchase_not_refundable', 'already_refunded', 'refund_too_high', 'purchase_not_cancellable'],
+    'twice: if the provider may have paid it and cannot tell, it stays `inDoubt` until staff send `notPaid`. For a CANCELLED purchase, any call refunds the missing amount.',
+  refusals: [
+    'purchase_not_refundable',
+    'already_refunded',
+    'refund_too_high',
+    'refund_not_in_doubt',
+    'purchase_not_cancellable',
+  ],
   changes: true,
   request: Request,
   response: Purchase.extend({
@@ -73,13 +110,13 @@ export const refundPayment = operation({
         amount: z.number(),
         currency: z.string(),
         status: z.enum(['pending', 'done', 'failed']),
-        itemLineIds: z.array(z.string()).optional(),
+        lines: z.array(ReturnedLine).optional(),
       })
       .optional(),
   }),
   example: {
     purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
-    itemLineIds: ['lin_01KANX6Y7C3V9Q2M8R5T4W6Z1B'],
+    lines: [{ itemLineId: 'lin_01KANX6Y7C3V9Q2M8R5T4W6Z1B', quantity: 1 }],
     reason: 'wrong size',
   },
   emits: [...REFUND_EVENTS, 'securityTag.deactivated'],
@@ -105,13 +142,12 @@ export const refundPayment = operation({
 function presentRefund(refund: RefundRow) {
   const status: 'pending' | 'done' | 'failed' =
     refund.state === 'held' || refund.state === 'due' ? 'pending' : refund.state
-  const lines = refund.line_ids === null ? {} : { itemLineIds: JSON.parse(refund.line_ids) as string[] }
   return {
     refundId: refund.refund_id,
     amount: eurosOf(refund.amount_cent),
     currency: refund.currency,
     status,
-    ...lines,
+    ...(refund.lines !== null && { lines: toReturnedLines(refund) }),
   }
 }
 
@@ -122,7 +158,9 @@ async function beginRefund(
   input: z.output<typeof Request>,
 ): Promise<RefundRow | undefined> {
   const { purchase } = whole
-  const isPart = input.amount !== undefined || input.itemLineIds !== undefined
+  const isPart = input.amount !== undefined || input.lines !== undefined
+  if (input.notPaid === true) return settleAsUnpaid(call, await refundsOf(call.db, purchase.purchase_id), input)
+  if (input.refundId !== undefined) return nameGoods(call, whole, await refundsOf(call.db, purchase.purchase_id), input)
   if (input.confirmedBy !== undefined) {
     if (isPart) throw invalid('confirmedBy', 'applies only to a whole refund: partial refunds do not wait')
     await assertOperator(call, input.confirmedBy, purchase.store_id)
@@ -155,7 +193,7 @@ async function releaseConfirmedRefunds(call: Call, purchase: PurchaseRow): Promi
 
 async function cancelPurchaseOnce(call: Call, { purchase }: WholePurchase, reason: string | undefined) {
   if (purchase.status !== 'SUCCESS') {
-    const how = purchase.status === 'UNLOADED' ? '; its goods have left: send itemLineIds or an amount' : ''
+    const how = purchase.status === 'UNLOADED' ? '; its goods have left: send lines or an amount' : ''
     throw precondition(
       'purchase_not_refundable',
       `a purchase that is ${purchase.status} cannot be refunded as a whole${how}`,
@@ -185,7 +223,7 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
       kind: 'late',
       amountCent: failed.amount_cent,
       state: 'due',
-      lineIds: null,
+      lines: null,
       reason: failed.reason ?? undefined,
     })
   }
@@ -208,38 +246,38 @@ function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
   return others.some((other) => (refund.in_doubt === 1 ? other.state !== 'failed' : countsAgainstTotal(other)))
 }
 
+function notRefundable({ status }: PurchaseRow): Failure {
+  return precondition('purchase_not_refundable', `a purchase that is ${status} cannot be refunded`, {
+    allowedNext: [],
+  })
+}
+
+/** What a partial refund returns and pays. */
+interface Part {
+  pieces: Pieces[] | undefined
+  amountCent: number
+}
+
 async function refundPart(
   call: Call,
-  { purchase, lines }: WholePurchase,
+  whole: WholePurchase,
   refunds: readonly RefundRow[],
   input: z.output<typeof Request>,
 ): Promise<RefundRow> {
-  if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') {
-    throw precondition('purchase_not_refundable', `a purchase that is ${purchase.status} cannot be refunded`, {
-      allowedNext: [],
-    })
+  const { purchase } = whole
+  if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') throw notRefundable(purchase)
+  for (const refund of refunds.filter(({ kind, state, in_doubt: inDoubt }) => {
+    return kind === 'part' && state === 'failed' && inDoubt === 1
+  })) {
+    const others = refunds.filter((other) => other !== refund)
+    const { pieces, amountCent } = await partOf(call, whole, others, input)
+    if (
+      amountCent === refund.amount_cent &&
+      areSamePieces(pieces, refund.lines === null ? undefined : piecesOf(refund))
+    )
+      return (await retryRefundInDoubt(call, refund, 'due')) ?? refund
   }
-  const lineIds = input.itemLineIds && linesToRefund(lines, refunds, [...new Set(input.itemLineIds)])
-  const named = lineIds?.map((lineId) => lines.find((line) => line.line_id === lineId) ?? notFoundLine())
-  const costCent = named?.reduce((sum, line) => sum + line.price_cent * line.quantity, 0)
-  const amountCent = input.amount === undefined ? (costCent ?? 0) : centsOf(input.amount)
-  if (costCent !== undefined && amountCent > costCent)
-    throw invalid('amount', `is more than the price of these lines: ${eurosOf(costCent)} EUR`)
-  const inDoubt = refunds.find(
-    (refund) =>
-      refund.kind === 'part' &&
-      refund.state === 'failed' &&
-      refund.in_doubt === 1 &&
-      refund.amount_cent === amountCent &&
-      refund.line_ids === (lineIds ? JSON.stringify(lineIds) : null),
-  )
-  if (inDoubt) return (await retryRefundInDoubt(call, inDoubt, 'due')) ?? inDoubt
-  const returned = returnedLines(refunds)
-  if (lineIds?.some((lineId) => returned.has(lineId)))
-    throw precondition('already_refunded', 'one of these lines was already refunded', { allowedNext: [] })
-  const leftCent = refundableCent(purchase, refunds)
-  if (amountCent > leftCent)
-    throw precondition('refund_too_high', `only ${eurosOf(leftCent)} EUR are left to refund`, { allowedNext: [] })
+  const { pieces, amountCent } = await partOf(call, whole, refunds, input)
   const payment = await appliedPaymentOf(call.db, purchase.purchase_id)
   // In the sandbox and for free purchases no provider was paid.
   const isSent = payment !== undefined && amountCent > 0
@@ -249,27 +287,89 @@ async function refundPart(
     kind: 'part',
     amountCent,
     state: isSent ? 'due' : 'done',
-    lineIds: lineIds ?? null,
+    lines: pieces ?? null,
     reason: input.reason,
   })
-  if (lineIds) await returnItems(call, purchase, new Set(lineIds), refund.refund_id)
+  if (pieces) await returnItems(call, purchase, pieces, refund.refund_id)
   if (isSent) return refund
   await bookRefund(call, purchase, refund)
   emitRefunded(call, refund, payment?.provider)
   return refund
 }
 
-/** Returns the named lines, and their deposit lines that no earlier refund included. */
-function linesToRefund(
-  lines: WholePurchase['lines'],
-  refunds: readonly RefundRow[],
-  named: readonly string[],
-): string[] {
-  const gone = returnedLines(refunds.filter((refund) => refund.state !== 'failed'))
-  const deposits = depositsOn(named, lines).filter((lineId) => !gone.has(lineId))
-  return [...new Set([...named, ...deposits])].sort()
+/**
+ * Pieces and amount of a request, if these are the other refunds of the purchase. Pieces are refunded at what was paid
+ * for them, and at most at what is left of the purchase.
+ */
+async function partOf(
+  call: Call,
+  whole: WholePurchase,
+  others: readonly RefundRow[],
+  { lines: wanted, amount }: z.output<typeof Request>,
+): Promise<Part> {
+  const leftCent = refundableCent(whole.purchase, others)
+  const askedCent = amount === undefined ? undefined : centsOf(amount)
+  if (!wanted) {
+    if ((askedCent ?? 0) > leftCent)
+      throw precondition('refund_too_high', `only ${eurosOf(leftCent)} EUR are left to refund`, { allowedNext: [] })
+    return { pieces: undefined, amountCent: askedCent ?? 0 }
+  }
+  const gone = returnedPieces(others)
+  const pieces = await choosePieces(call, whole, gone, wanted)
+  const amounts = amountsOfPieces(pieces, whole.lines, paidByLine(whole.lines), gone)
+  const amountCent = Math.min(
+    leftCent,
+    amounts.reduce((sum, { cent }) => sum + cent, 0),
+  )
+  if (askedCent !== undefined && askedCent !== amountCent)
+    throw invalid('amount', `differs from what is refunded for these pieces: ${eurosOf(amountCent)} EUR`)
+  return { pieces, amountCent }
 }
 
-function notFoundLine(): never {
-  throw notFound('line of this purchase')
+/** Ends the doubt about a failed refund after staff saw that the provider did not pay it. */
+async function settleAsUnpaid(
+  call: Call,
+  refunds: readonly RefundRow[],
+  { refundId, lines: goods, amount, confirmedBy }: z.output<typeof Request>,
+): Promise<RefundRow> {
+  if (refundId === undefined || goods || amount !== undefined || confirmedBy !== undefined)
+    throw invalid('notPaid', 'goes with the refundId of a refund in doubt, and with nothing else')
+  const refund = refunds.find((each) => each.refund_id === refundId)
+  if (!refund) throw notFound('refund of this purchase')
+  const settled =
+    refund.state === 'failed' && refund.in_doubt === 1
+      ? await updateRefund(call.db, refund, { in_doubt: 0 })
+      : undefined
+  if (settled) return settled
+  throw precondition('refund_not_in_doubt', 'this refund is not in doubt, or its result arrived meanwhile', {
+    allowedNext: [],
+  })
+}
+
+/**
+ * Names the goods of an earlier refund that names none, such as a refund of an amount: they become `returned`, and no
+ * money moves. The reports then count them.
+ */
+async function nameGoods(
+  call: Call,
+  whole: WholePurchase,
+  refunds: readonly RefundRow[],
+  { refundId, lines: wanted, amount }: z.output<typeof Request>,
+): Promise<RefundRow> {
+  const { purchase } = whole
+  if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') throw notRefundable(purchase)
+  if (!wanted || amount !== undefined)
+    throw invalid('refundId', 'names the refund of the goods in `lines`; its amount does not change')
+  const refund = refunds.find((each) => each.refund_id === refundId)
+  if (!refund) throw notFound('refund of this purchase')
+  if (refund.kind === 'whole' || refund.kind === 'late' || refund.lines !== null || !countsAgainstTotal(refund))
+    throw precondition('already_refunded', 'this refund failed, or its goods are known', { allowedNext: [] })
+  const pieces = await choosePieces(call, whole, returnedPieces(refunds), wanted)
+  await returnItems(call, purchase, pieces, refund.refund_id)
+  const isBooked = refund.counted !== null
+  if (isBooked) await unbookRefund(call, purchase, refund)
+  const named = await updateRefund(call.db, refund, { lines: JSON.stringify(pieces), counted: null })
+  assert(named, `refund ${refund.refund_id} changed meanwhile`)
+  if (isBooked) await bookRefund(call, purchase, named)
+  return named
 }

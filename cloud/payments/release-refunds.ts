@@ -5,7 +5,7 @@ import type { Database, Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { redemptionsOf } from '../protection/leases/authorizations.ts'
+import { isClaimedByCloud, redemptionsOf } from '../protection/leases/authorizations.ts'
 import { authorizationsOf } from '../purchase-lifecycle/cancel-purchase.ts'
 import { refundPayment } from './refund-payment.ts'
 import { releaseHeldRefunds } from '../purchases/refunds.ts'
@@ -91,11 +91,11 @@ async function mayRelease(db: Db, purchase: PurchaseRow, nowMs: number): Promise
 }
 
 /**
- * True if no ledger accepts the token again. The cloud's own ledger rejects revoked tokens. For an agent's token, the
- * cloud needs evidence of all steps.
+ * True if no ledger accepts the token again. The cloud's own ledger rejects revoked tokens. For other tokens, the cloud
+ * needs evidence of all steps.
  */
 async function isUsedUp(db: Db, row: ProtectionAuthorizationRow): Promise<boolean> {
-  if (row.agent_id === null) return row.revoked_ms !== null
+  if (isClaimedByCloud(row)) return row.revoked_ms !== null
   return new Set((await redemptionsOf(db, row.nonce)).map(({ step }) => step)).size >= row.count
 }
 

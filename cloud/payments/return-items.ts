@@ -1,25 +1,29 @@
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
-import { readItem, updateItem } from '../protection/items/item-queries.ts'
+import { readItems, updateItem } from '../protection/items/item-queries.ts'
 import { notifyGates } from '../protection/items/item-sequence.ts'
 import { isItemOf, returnUnits } from '../protection/leases/return-units.ts'
-import { readUnits } from '../purchases/queries.ts'
+import type { Pieces } from '../purchases/pieces.ts'
+import { boundItemsOf, readUnits } from '../purchases/queries.ts'
 
-/** Marks the items of these lines as `returned` and ends their release rights (ADR 0008). */
+/** Marks the items of these pieces as `returned` and ends their release rights (ADR 0008). */
 export async function returnItems(
   call: Call,
   purchase: PurchaseRow,
-  lineIds: ReadonlySet<string>,
+  pieces: readonly Pieces[],
   refundId: string,
 ): Promise<void> {
   const { db, nowMs } = call
-  const units = (await readUnits(db, purchase.purchase_id)).filter((unit) => lineIds.has(unit.line_id))
+  const named = new Set(pieces.flatMap(({ itemLineId, unitNos }) => unitNos.map((unitNo) => `${itemLineId}/${unitNo}`)))
+  const units = (await readUnits(db, purchase.purchase_id)).filter((unit) =>
+    named.has(`${unit.line_id}/${unit.unit_no}`),
+  )
   await returnUnits(call, purchase, units, refundId)
+  const items = await readItems(db, boundItemsOf(units))
   for (const unit of units) {
-    if (unit.bound === 0 || unit.item_id === null) continue
-    const item = await readItem(db, unit.item_id)
-    const isHere = item.item_status === 'paid' || item.item_status === 'picked_up'
-    if (isHere && isItemOf(item, unit)) await updateItem(db, item, { item_status: 'returned' }, nowMs)
+    const item = unit.bound === 0 ? undefined : items.get(unit.item_id ?? '')
+    const isHere = item?.item_status === 'paid' || item?.item_status === 'picked_up'
+    if (item && isHere && isItemOf(item, unit)) await updateItem(db, item, { item_status: 'returned' }, nowMs)
   }
   notifyGates(call, purchase.store_id)
 }

@@ -1,11 +1,12 @@
 import type { Call } from '../operations/operation.ts'
-import type { RefundRow } from '../persistence/tables/payments.ts'
+import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
 import { connectionOf } from './connection.ts'
-import { ProviderFault } from './provider.ts'
+import { ProviderFault, type RefundNotice } from './provider.ts'
 import { providerNamed } from './providers.ts'
-import { findPayment, findRefund, isDue, readConfig, siblingsOf } from './queries.ts'
+import { applyOutsideNotice } from './outside-refunds.ts'
+import { findPayment, findRefund, findRefundOfNotice, isDue, readConfig, siblingsOf } from './queries.ts'
 import { updateRefund } from '../purchases/refund-queries.ts'
-import { recordRefundDone, recordRefundFailed } from './refund-outcome.ts'
+import { applyRefundNotice, changesRefund, recordRefundDone, recordRefundFailed } from './refund-outcome.ts'
 import type { Runner } from './runner.ts'
 
 /** Minutes until the next attempt if the provider does not respond. After the last attempt staff must act. */
@@ -15,14 +16,34 @@ const RETRY_MINUTES = [1, 5, 30, 120, 720] as const
 const QUEUE_MS = 60_000
 
 /**
- * Sends a due refund and records the result. May be repeated after a crash, because the refund id is the idempotency
- * key. Returns the updated refund.
+ * Time before the end of a provider's idempotency keys in which the cloud repeats no request any more, ms. Covers slow
+ * requests and clocks that differ.
+ */
+const KEY_GUARD_MS = 3_600_000
+
+/** What the cloud learned from the provider's list of refunds before it sends a refund. */
+interface Learned {
+  /** Attempts of the refund before the list was read. */
+  readonly attempts: number
+  /** Why the list could not be read, if the provider has one. */
+  readonly fault: ProviderFault | undefined
+}
+
+/**
+ * Sends a due refund and records the result. May be repeated after a crash: the provider's list shows an earlier
+ * attempt, or the refund id is the idempotency key. Returns the updated refund.
  */
 export async function sendRefund(run: Runner, refundId: string): Promise<RefundRow | undefined> {
-  const begun = await run.step((call) => beginTry(call, refundId))
+  const learned = await learnRefunds(run, refundId)
+  const begun = learned && (await run.step((call) => beginTry(call, refundId, learned.attempts)))
   if (!begun) return undefined
   const { refund, payment, config, doneCents } = begun
+  const connection = connectionOf(config, run.services)
   try {
+    if (mayHaveSucceeded(refund)) {
+      if (learned.fault) throw learned.fault
+      if (!connection.findRefunds) assertKeyIsKnown(refund, payment.provider, run.services.platform.clock.wall())
+    }
     const request = {
       refundId,
       sessionId: payment.provider_ref ?? '',
@@ -32,7 +53,7 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
       isRepeated: mayHaveSucceeded(refund),
       doneCents,
     }
-    const providerRef = await connectionOf(config, run.services).refund(request)
+    const providerRef = await connection.refund(request)
     return await run.step((call) => recordRefundDone(call, refundId, providerRef))
   } catch (error) {
     if (!(error instanceof ProviderFault)) throw error
@@ -43,6 +64,76 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
     const isOver = error.isFinal || refund.attempts > RETRY_MINUTES.length
     return isOver ? run.step((call) => recordRefusal(call, refund, error)) : refund
   }
+}
+
+/**
+ * Books what the provider's list of refunds shows, before another refund is sent: results of earlier attempts, and
+ * refunds and chargebacks that the cloud did not request. Returns undefined if the refund is not due. If the list cannot
+ * be read, the cloud sends only refunds that it never sent before.
+ */
+async function learnRefunds(run: Runner, refundId: string): Promise<Learned | undefined> {
+  const known = await run.read(async (db) => {
+    const refund = await findRefund(db, refundId)
+    const payment = refund && (await findPayment(db, refund.payment_id ?? ''))
+    if (refund?.state !== 'due' || !payment) return undefined
+    return {
+      payment,
+      attempts: refund.attempts,
+      config: await readConfig(db, payment.config_id),
+      siblings: await siblingsOf(db, refund),
+    }
+  })
+  if (!known) return undefined
+  const { payment, attempts, config, siblings } = known
+  const connection = connectionOf(config, run.services)
+  if (!connection.findRefunds) return { attempts, fault: undefined }
+  const outsideRefs = siblings.flatMap(({ outside, provider_ref: ref }) =>
+    outside !== null && ref !== null ? [ref] : [],
+  )
+  const { provider_ref: sessionId, charge_ref: chargeId, currency } = payment
+  const asked = { sessionId: sessionId ?? '', chargeId, currency, doneCents: requestedCents(siblings), outsideRefs }
+  try {
+    if (sessionId === null && chargeId === null)
+      throw new ProviderFault('the provider has not named the payment yet', false)
+    for (const notice of await connection.findRefunds(asked)) await applyListed(run, payment, notice)
+    return { attempts, fault: undefined }
+  } catch (error) {
+    if (!(error instanceof ProviderFault)) throw error
+    run.services.log.warn({ refundId, fault: error.message }, 'the refunds of a payment could not be read')
+    return { attempts, fault: error }
+  }
+}
+
+/** Applies an entry of the provider's list of refunds. */
+async function applyListed(run: Runner, payment: PaymentRow, { movement, ...notice }: RefundNotice): Promise<void> {
+  const ours = await run.read((db) => findRefundOfNotice(db, payment.config_id, notice))
+  if (ours && ours.outside === null) {
+    if (changesRefund(ours, notice.state)) await run.step((call) => applyRefundNotice(call, ours.refund_id, notice))
+  } else if (movement) await run.step((call) => applyOutsideNotice(call, payment.payment_id, { ...notice, movement }))
+}
+
+/**
+ * Throws if the provider may have forgotten the idempotency key of an earlier attempt: it might pay again. A backup may
+ * lack the attempt; then it happened at the earliest when the refund was created.
+ */
+function assertKeyIsKnown(refund: RefundRow, provider: string, nowMs: number): void {
+  const keyMs = providerNamed(provider)?.refundKeyMs ?? 0
+  if (keyMs === Infinity) return
+  // A negative age comes from a clock that was ahead, and says nothing.
+  const age = nowMs - (refund.sent_ms ?? refund.created_ms)
+  if (age >= 0 && age < keyMs - KEY_GUARD_MS) return
+  throw new ProviderFault(
+    `the result of an earlier attempt is unknown, and ${provider} may pay again if it is repeated. Search there for ` +
+      `${refund.refund_id}. If it is missing, send this refundId with notPaid, then repeat the refund`,
+    true,
+  )
+}
+
+/** Amounts of the completed refunds that the cloud requested. */
+function requestedCents(refunds: readonly RefundRow[]): number[] {
+  return refunds.flatMap(({ state, outside, amount_cent: cent }) =>
+    state === 'done' && outside === null ? [cent] : [],
+  )
 }
 
 /** True if an earlier attempt may have succeeded, although the cloud received no result. */
@@ -56,20 +147,33 @@ function isUnderWay(other: RefundRow, due: RefundRow): boolean {
 }
 
 /** Records the attempt before the refund is sent. If the process then crashes, the refund becomes due again. */
-async function beginTry(call: Call, refundId: string) {
+async function beginTry(call: Call, refundId: string, attemptsBefore: number) {
   const { db, nowMs } = call
   const due = await findRefund(db, refundId)
   const payment = due && (await findPayment(db, due.payment_id ?? ''))
   if (!due || !payment || due.state !== 'due' || !isDue(due.due_ms ?? nowMs, nowMs)) return undefined
+  // Another attempt began after the provider's list was read, so the list may lack its result.
+  if (due.attempts !== attemptsBefore) return undefined
   call.changed(due.purchase_id)
+  // The provider paid this refund before without a request of the cloud (outside-refunds.ts).
+  if (due.amount_cent === 0) {
+    await recordRefundDone(call, due.refund_id, null)
+    return null
+  }
   const siblings = await siblingsOf(db, due)
   if (providerNamed(payment.provider)?.refundsOneByOne === true && siblings.some((other) => isUnderWay(other, due))) {
     await updateRefund(db, due, { due_ms: nowMs + QUEUE_MS })
     return null
   }
   const minutes = RETRY_MINUTES[Math.min(due.attempts, RETRY_MINUTES.length - 1)] ?? 720
-  const refund = await updateRefund(db, due, { attempts: due.attempts + 1, due_ms: nowMs + minutes * 60_000 })
-  const doneCents = siblings.filter((other) => other.state === 'done').map((other) => other.amount_cent)
+  const refund = await updateRefund(db, due, {
+    attempts: due.attempts + 1,
+    sent_ms: due.sent_ms ?? (due.in_doubt === 1 ? due.created_ms : nowMs),
+    due_ms: nowMs + minutes * 60_000,
+  })
+  const doneCents = siblings.flatMap(({ state, outside, amount_cent: cent }) =>
+    state === 'done' && outside !== 'dispute' ? [cent] : [],
+  )
   return refund && { refund, payment, config: await readConfig(db, payment.config_id), doneCents }
 }
 

@@ -12,13 +12,19 @@ export const GATES = ['catalogue', 'sales'] as const
 export type Gate = (typeof GATES)[number]
 
 /**
- * How PostgreSQL isolates a transaction from others (ADR 0049). SQLite has one writer and ignores the scope.
+ * How a transaction waits for others. SQLite has one writer and uses `holder` alone. PostgreSQL isolates transactions
+ * (ADR 0049):
  *
  * - `alone`: serializable. No transaction with `together` on one of these gates runs at the same time. The default is
  *   all gates.
  * - `together`: repeatable read. No transaction with `alone` on this gate runs at the same time.
  */
-export type WriteScope = { readonly alone: readonly Gate[] } | { readonly together: Gate }
+export interface WriteScope {
+  readonly alone?: readonly Gate[]
+  readonly together?: Gate
+  /** The account that waits. Accounts take turns. Default: the cloud itself. */
+  readonly holder?: string
+}
 
 /**
  * Jobs of `writeAlone`, with the number of their lock in PostgreSQL. Do not change the numbers, because older processes

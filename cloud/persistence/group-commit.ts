@@ -1,10 +1,12 @@
 import type { Database as Connection } from 'better-sqlite3'
-import { DatabaseBusy, StorageFailure } from './database.ts'
+import type { Clock } from '../../policy/platform.ts'
+import { StorageFailure } from './database.ts'
+import { FairQueue } from './fair-queue.ts'
 
 /** Maximum number of transactions in one commit. The maximum limits how long the first of these transactions waits. */
 const GROUP_LIMIT = 64
-/** Maximum number of waiting transactions. Further transactions are rejected. */
-const QUEUE_LIMIT = 10_000
+/** Time after which a group takes no further transaction, ms: expensive ones do not delay the commit of others. */
+const GROUP_MS = 10
 
 interface Job {
   work: () => Promise<unknown>
@@ -19,8 +21,8 @@ interface Done {
 }
 
 export interface GroupCommit {
-  /** Runs `work` in a savepoint; resolves after the commit that includes it. */
-  run<T>(work: () => Promise<T>): Promise<T>
+  /** Runs `work` in a savepoint; resolves after the commit that includes it. Holders, such as accounts, take turns. */
+  run<T>(work: () => Promise<T>, holder?: string): Promise<T>
   /** Resolves when the queue is empty. */
   drain(): Promise<void>
 }
@@ -28,16 +30,25 @@ export interface GroupCommit {
 /**
  * Starts the single writer. Waiting transactions share one commit, because the flush of the disk takes longer than all
  * their work. Each transaction has a savepoint, so that a failed one does not roll back the others. The promise of a
- * transaction resolves after the commit. `onBegin` runs before each transaction, in commit order. After an I/O error
- * the content of the disk is unknown, so the writer rejects all later transactions.
+ * transaction resolves after the commit. `onBegin` runs before each transaction, in commit order. Between two commits
+ * the process handles what arrived meanwhile. After an I/O error the content of the disk is unknown, so the writer
+ * rejects all later transactions.
  */
 export function groupCommit(
   db: Connection,
   onFailure: (failure: StorageFailure) => void,
-  onBegin: () => void = () => undefined,
+  { onBegin = () => undefined, clock = STANDING_CLOCK }: GroupOptions = {},
 ): GroupCommit {
-  return new Writer(db, onFailure, onBegin)
+  return new Writer(db, onFailure, onBegin, clock)
 }
+
+interface GroupOptions {
+  readonly onBegin?: () => void
+  /** Without it, only the number of transactions limits a group. */
+  readonly clock?: Pick<Clock, 'elapsed'> | undefined
+}
+
+const STANDING_CLOCK = { elapsed: () => 0 }
 
 function statementsOf(db: Connection) {
   return {
@@ -55,24 +66,29 @@ class Writer implements GroupCommit {
   readonly #onFailure: (failure: StorageFailure) => void
   readonly #onBegin: () => void
   readonly #statements: ReturnType<typeof statementsOf>
-  readonly #queue: Job[] = []
+  readonly #clock: Pick<Clock, 'elapsed'>
+  readonly #queue = new FairQueue<Job>()
   #running: Promise<void> | undefined
   #failure: StorageFailure | undefined
 
-  constructor(db: Connection, onFailure: (failure: StorageFailure) => void, onBegin: () => void) {
+  constructor(
+    db: Connection,
+    onFailure: (failure: StorageFailure) => void,
+    onBegin: () => void,
+    clock: Pick<Clock, 'elapsed'>,
+  ) {
     this.#db = db
+    this.#clock = clock
     this.#onFailure = onFailure
     this.#onBegin = onBegin
     this.#statements = statementsOf(db)
   }
 
-  run<T>(work: () => Promise<T>): Promise<T> {
+  run<T>(work: () => Promise<T>, holder = ''): Promise<T> {
     if (this.#failure) return Promise.reject(this.#failure)
-    if (this.#queue.length >= QUEUE_LIMIT) return Promise.reject(new DatabaseBusy('too many transactions wait'))
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
-      // Waits for `setImmediate`, so that transactions of requests that arrive together share a commit.
-      this.#running ??= new Promise<void>((r) => setImmediate(r)).then(() => this.#runAll())
+      this.#queue.add(holder, { work, resolve: resolve as (value: unknown) => void, reject })
+      this.#running ??= this.#runAll()
     })
   }
 
@@ -82,13 +98,15 @@ class Writer implements GroupCommit {
 
   async #runAll(): Promise<void> {
     try {
-      while (this.#queue.length > 0) {
+      while (this.#queue.size > 0) {
+        // Transactions of requests that arrive together share a commit.
+        await new Promise<void>((resolve) => setImmediate(resolve))
         try {
           await this.#runGroup()
         } catch (error) {
           // BEGIN failed: another process holds the lock, or the disk is gone.
           this.#noteFailure(error)
-          this.#queue.shift()?.reject(this.#failure ?? error)
+          this.#queue.take()?.reject(this.#failure ?? error)
         }
       }
     } finally {
@@ -101,9 +119,10 @@ class Writer implements GroupCommit {
     const done: Done[] = []
     const taken: Job[] = []
     begin.run()
+    const endsMs = this.#clock.elapsed() + GROUP_MS
     try {
-      for (let i = 0; i < GROUP_LIMIT; i++) {
-        const job = this.#queue.shift()
+      for (let i = 0; i < GROUP_LIMIT && this.#clock.elapsed() < endsMs; i++) {
+        const job = this.#queue.take()
         if (!job) break
         taken.push(job)
         await this.#runJob(job, done)
@@ -150,6 +169,6 @@ class Writer implements GroupCommit {
     if (this.#failure || !/^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL)/.test(code)) return
     this.#failure = new StorageFailure(`the disk cannot be trusted any more: ${code}`, { cause: error })
     this.#onFailure(this.#failure)
-    for (const job of this.#queue.splice(0)) job.reject(this.#failure)
+    for (const job of this.#queue.takeAll()) job.reject(this.#failure)
   }
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../policy/platform.ts'
 import type { Database, StorageFailure } from './database.ts'
 import type { MigrationMode } from './migrate.ts'
 import type { PostgresPlace } from './postgres.ts'
@@ -8,6 +9,8 @@ export interface SqlitePlace {
   readonly file: string
   /** Default: `apply`. */
   readonly migrations?: MigrationMode
+  /** For a cloud that serves several accounts: expensive transactions of one do not delay the commits of others. */
+  readonly clock?: Pick<Clock, 'elapsed'>
 }
 
 /**
@@ -21,7 +24,7 @@ export async function openDatabase(
 ): Promise<Database> {
   if ('file' in place) {
     const { openConnection, openSqlite } = await import('./sqlite.ts')
-    return openSqlite(place.file, onFailure, openConnection, onState, place.migrations)
+    return openSqlite(place.file, onFailure, openConnection, onState, place.migrations, place.clock)
   }
   const { openPostgres } = await import('./postgres.ts')
   return openPostgres(place, onState)

@@ -12,10 +12,18 @@ import {
   type Replica,
   type WriteScope,
 } from './database.ts'
+import { fairSlots } from './fair-queue.ts'
 import { kyselyOver, type Engine } from './direct-executor.ts'
 import { bringUpToDate, migratePostgres, type MigrationMode } from './migrate.ts'
 import { raisePositions, rememberDatabase } from './positions.ts'
-import { guardedPool, POOL_LIMITS, startTransaction, type GuardedPool, type PoolLimits } from './postgres-pool.ts'
+import {
+  guardedPool,
+  POOL_LIMITS,
+  POOL_SIZES,
+  startTransaction,
+  type GuardedPool,
+  type PoolLimits,
+} from './postgres-pool.ts'
 import type { Pooling } from './pooling.ts'
 import { isPlanOutdated, runTransaction } from './postgres-transaction.ts'
 import { watchReplica, type ReplicaPlace } from './replica.ts'
@@ -34,17 +42,15 @@ const CONFLICTS = new Set(['40001', '40P01', '23505'])
  */
 const JOB_LOCKS = 7_201_121
 
-const EVERYTHING_ALONE: WriteScope = { alone: GATES }
-
 /**
  * First message of a write. A transaction with `together` locks the table of its gate. This lock conflicts only with
  * the lock of a transaction with `alone`. LOCK TABLE takes no snapshot, so the transaction sees the changes of all
  * transactions that it waited for.
  */
-function beginOf(scope: WriteScope, pooling: Pooling): string {
-  if ('together' in scope)
-    return `${startTransaction('repeatable read', pooling)}; lock table gate_${scope.together} in row exclusive mode`
-  const gates = GATES.filter((gate) => scope.alone.includes(gate)).map((gate) => `gate_${gate}`)
+function beginOf({ together, alone = GATES }: WriteScope, pooling: Pooling): string {
+  if (together !== undefined)
+    return `${startTransaction('repeatable read', pooling)}; lock table gate_${together} in row exclusive mode`
+  const gates = GATES.filter((gate) => alone.includes(gate)).map((gate) => `gate_${gate}`)
   return `${startTransaction('serializable', pooling)}; lock table ${gates.join(', ')} in share mode`
 }
 
@@ -123,7 +129,9 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
       return retry(attempt)
     }
   }
-  const write: Database['write'] = (work, scope = EVERYTHING_ALONE) => writeIn(beginOf(scope, pooling), work)
+  const inTurn = fairSlots(POOL_SIZES.writes)
+  const write: Database['write'] = (work, scope = {}) =>
+    inTurn(scope.holder ?? '', () => writeIn(beginOf(scope, pooling), work))
   const writeAlone: Database['writeAlone'] = (job, work) =>
     writeIn(readCommitted, async (db) => {
       await sql`select pg_advisory_xact_lock(${sql.lit(JOB_LOCKS)}, ${sql.lit(EXCLUSIVE_JOBS[job])})`.execute(db)

@@ -3,7 +3,7 @@ import { assert } from '../../policy/assert.ts'
 import type { Db } from './database.ts'
 
 /** Stands for a parameter while a query is compiled. */
-class Placeholder {
+export class Placeholder {
   readonly name: string
   constructor(name: string) {
     this.name = name
@@ -14,6 +14,19 @@ interface Plan {
   query: CompiledQuery
   /** Placeholders and constant values, in the order of the statement. */
   parameters: readonly unknown[]
+}
+
+/** Parameters for `build`, each a placeholder. */
+export function placeholdersOf<P extends object>(): P {
+  return new Proxy({}, { get: (_target, name) => new Placeholder(String(name)) }) as P
+}
+
+/** The value of a placeholder; other values unchanged. */
+export function boundValue(parameter: unknown, parameters: object): unknown {
+  if (!(parameter instanceof Placeholder)) return parameter
+  const value = (parameters as Record<string, unknown>)[parameter.name]
+  assert(value !== undefined, `parameter ${parameter.name} is missing`)
+  return value
 }
 
 /**
@@ -29,22 +42,16 @@ export function prepared<P extends object, R>(
   build: (db: Db, parameters: P) => Compilable<R>,
 ): (db: Db, parameters: P) => Promise<R[]> {
   const plans = new WeakMap<DialectAdapter, Plan>()
-  const placeholders = new Proxy({}, { get: (_target, name) => new Placeholder(String(name)) }) as P
 
   return async (db, parameters) => {
     const { adapter } = db.getExecutor()
     let plan = plans.get(adapter)
     if (!plan) {
-      const query = build(db, placeholders).compile()
+      const query = build(db, placeholdersOf<P>()).compile()
       plan = { query, parameters: query.parameters }
       plans.set(adapter, plan)
     }
-    const bound = plan.parameters.map((p) => {
-      if (!(p instanceof Placeholder)) return p
-      const value = (parameters as Record<string, unknown>)[p.name]
-      assert(value !== undefined, `parameter ${p.name} is missing`)
-      return value
-    })
+    const bound = plan.parameters.map((parameter) => boundValue(parameter, parameters))
     const { rows } = await db.executeQuery<R>({ ...plan.query, parameters: bound } as CompiledQuery<R>)
     return rows
   }

@@ -2,6 +2,7 @@ import type { Generated } from 'kysely'
 import type { ColumnType } from 'kysely'
 import type {
   AccountRow,
+  AccountSettingRow,
   ApiKeyRow,
   AuditEntryRow,
   AuditHeadRow,
@@ -44,6 +45,7 @@ import type {
   ItemGoneRow,
   ItemHeadRow,
   ItemRefreshRow,
+  ProductRecallRow,
   ItemMoveRow,
   JournalRowRow,
   OperatorApprovalRow,
@@ -67,8 +69,8 @@ import type {
   StoreRow,
 } from './tables/stores.ts'
 import type {
-  PasskeyChallengeRow,
   SignInFailureRow,
+  UsedChallengeRow,
   UserIdentityRow,
   UserPasskeyRow,
   UserRow,
@@ -87,13 +89,14 @@ interface Slotted {
  */
 export interface Schema {
   account: AccountRow
+  account_setting: AccountSettingRow
   api_key: ApiKeyRow
   registration: RegistrationRow
   console_user: UserRow
   user_session: UserSessionRow
   user_identity: UserIdentityRow
   user_passkey: UserPasskeyRow
-  passkey_challenge: PasskeyChallengeRow
+  used_challenge: UsedChallengeRow
   sign_in_failure: SignInFailureRow
   /** Inserts omit the columns of `SealRow`; sealing sets these columns later. */
   audit_entry: AuditEntryRow & { [K in keyof SealRow]: ColumnType<SealRow[K], never, SealRow[K]> }
@@ -122,6 +125,7 @@ export interface Schema {
   item_head: ItemHeadRow
   item_gone: ItemGoneRow
   item_refresh: ItemRefreshRow
+  product_recall: ProductRecallRow
   alarm_disposition: AlarmDispositionRow
   item_move: ItemMoveRow
   agent: AgentRow

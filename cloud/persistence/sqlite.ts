@@ -2,6 +2,7 @@ import SqliteConnection, { type Database as Connection, type Statement } from 'b
 import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, ValueNode } from 'kysely'
 import type { CompiledQuery, DatabaseConnection, LimitNode, QueryResult } from 'kysely'
 import { assert } from '../../policy/assert.ts'
+import type { Clock } from '../../policy/platform.ts'
 import type { Database, Db, StorageFailure } from './database.ts'
 import { kyselyOver, type Engine } from './direct-executor.ts'
 import { groupCommit } from './group-commit.ts'
@@ -25,6 +26,7 @@ export async function openSqlite(
   open: OpenConnection = openConnection,
   onState: OnStorageState = () => undefined,
   migrations: MigrationMode = 'apply',
+  clock?: Pick<Clock, 'elapsed'>,
 ): Promise<Database> {
   const writing = open(file)
   const migrating = kyselyOn(writing)
@@ -33,14 +35,27 @@ export async function openSqlite(
   const tx = kyselyOn(writing)
   const transactions = numberTransactions(writing)
   const note = stateReporter(onState)
-  const groups = groupCommit(writing, onFailure, transactions.begin)
-  await groups.run(() => raisePositions(tx))
-  numberListings(writing, await firstFreeListingNumber(tx))
-  const write: Database['write'] = (work) =>
+  const groups = groupCommit(writing, onFailure, { onBegin: transactions.begin, clock })
+  const listings = numberListings(writing)
+  const dataVersion = writing.prepare('PRAGMA data_version').pluck()
+  let knownVersion: unknown
+  /** Counts on from what another process has written, such as the command line beside a running cloud. */
+  const inStep = async <T>(work: () => Promise<T>): Promise<T> => {
+    const version = dataVersion.get()
+    if (version !== knownVersion) {
+      await raisePositions(tx)
+      listings.startAt(await firstFreeListingNumber(tx))
+    }
+    const made = await work()
+    knownVersion = version
+    return made
+  }
+  const write: Database['write'] = (work, { holder } = {}) =>
     reportDiskState(
       note,
-      groups.run(() => work(tx)),
+      groups.run(() => inStep(() => work(tx)), holder),
     )
+  await write(() => Promise.resolve())
   return {
     dialect: 'sqlite',
     migrated,
@@ -79,7 +94,7 @@ export function openConnection(file: string, { readonly = false }: { readonly?: 
   assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
   assert(db.pragma('synchronous', { simple: true }) === 2, `${file}: synchronous is not FULL`)
   if (!readonly)
-    assert(db.pragma('quick_check', { simple: true }) === 'ok', `${file} is damaged: restore it from a backup`)
+    assert(db.pragma('integrity_check(1)', { simple: true }) === 'ok', `${file} is damaged: restore it from a backup`)
   return db
 }
 
@@ -132,7 +147,7 @@ function kyselyOn(db: Connection): Db {
 
 /**
  * Adds PostgreSQL's `pg_current_xact_id` to SQLite. The count starts at 1 each time the database is opened;
- * `raisePositions` raises the offset to compensate.
+ * `raisePositions` raises the offset to compensate, also after a change by another process.
  */
 function numberTransactions(db: Connection): { begin(): void } {
   let current = 0
@@ -140,13 +155,14 @@ function numberTransactions(db: Connection): { begin(): void } {
   return { begin: () => void current++ }
 }
 
-/** Adds PostgreSQL's `nextval` for the only sequence, `listing_number`. The sequence starts with `next`. */
-function numberListings(db: Connection, next: number): void {
-  let free = next
+/** Adds PostgreSQL's `nextval` for the only sequence, `listing_number`. */
+function numberListings(db: Connection): { startAt(next: number): void } {
+  let free = 0
   db.function('nextval', (sequence) => {
     assert(sequence === 'listing_number', `there is no sequence ${String(sequence)}`)
     return free++
   })
+  return { startAt: (next) => void (free = next) }
 }
 
 type Runner = (parameters: readonly unknown[]) => QueryResult<unknown>

@@ -42,11 +42,13 @@ function toOrder(order: PickupOrderRow, lines: readonly PickupOrderLineRow[], it
     })),
     total: eurosOf(order.total_cent),
     currency: order.currency,
+    paid: order.paid === 1,
     ...definedFields({
       note: order.note,
       pickupTime: order.pickup_ms === null ? null : iso(order.pickup_ms),
       reason: order.reason,
       pickedUpAt: order.picked_up_ms === null ? null : iso(order.picked_up_ms),
+      lockerDeviceId: order.locker_device_id,
     }),
     estimatedPickupAt: iso(order.estimated_ms),
     createdAt: iso(order.created_ms),

@@ -75,6 +75,18 @@ export function orderCodes(
     .execute()
 }
 
+/** True if an order waits in this locker. */
+export async function orderInLocker(db: Db, deviceId: string): Promise<boolean> {
+  const order = await db
+    .selectFrom('pickup_order')
+    .select('order_id')
+    .where('locker_device_id', '=', deviceId)
+    .where('status', '=', 'ready')
+    .limit(1)
+    .executeTakeFirst()
+  return order !== undefined
+}
+
 /** Orders whose pick-up time has passed, the oldest first. */
 export function overdueOrders(
   db: Db,
@@ -103,7 +115,8 @@ export function linesOf(db: Db, orderIds: readonly string[]): Promise<PickupOrde
     .execute()
 }
 
-export type ReservedItem = PickupOrderItemRow & Pick<ProtectedItemRow, 'epc' | 'tag_uid' | 'tag_id' | 'item_status'>
+export type ReservedItem = PickupOrderItemRow &
+  Pick<ProtectedItemRow, 'epc' | 'tag_uid' | 'tag_id' | 'item_status' | 'product_id' | 'lot' | 'expiry' | 'serial'>
 
 /** Tagged items that are or were reserved for these orders. */
 export function itemsOf(db: Db, orderIds: readonly string[]): Promise<ReservedItem[]> {
@@ -111,7 +124,7 @@ export function itemsOf(db: Db, orderIds: readonly string[]): Promise<ReservedIt
     .selectFrom('pickup_order_item')
     .innerJoin('protected_item', 'protected_item.item_id', 'pickup_order_item.item_id')
     .selectAll('pickup_order_item')
-    .select(['epc', 'tag_uid', 'tag_id', 'item_status'])
+    .select(['epc', 'tag_uid', 'tag_id', 'item_status', 'product_id', 'lot', 'expiry', 'serial'])
     .where('order_id', 'in', orderIds)
     .orderBy('pickup_order_item.item_id')
     .execute()
@@ -138,14 +151,34 @@ export async function deleteOpenReservations(db: Db, itemId: string): Promise<vo
   await db.deleteFrom('pickup_order_item').where('item_id', '=', itemId).where('order_id', 'in', open).execute()
 }
 
-/** Sellable items of a product in a store, the oldest first. */
-export async function sellableItems(db: Db, storeId: string, productId: string, limit: number): Promise<string[]> {
+/** A lot, expiry and serial that may not be sold; null matches every value. */
+type Stopped = Pick<ProtectedItemRow, 'lot' | 'expiry' | 'serial'>
+
+/** Sellable items of a product in a store that have not expired and are not `stopped`, the oldest first. */
+export async function sellableItems(
+  db: Db,
+  storeId: string,
+  productId: string,
+  { today, stopped, limit }: { today: string; stopped: readonly Stopped[]; limit: number },
+): Promise<string[]> {
   const rows = await db
     .selectFrom('protected_item')
     .select('item_id')
     .where('store_id', '=', storeId)
     .where('product_id', '=', productId)
     .where('item_status', '=', 'sellable')
+    .where((eb) => eb.or([eb('expiry', 'is', null), eb('expiry', '>=', today)]))
+    .where((eb) =>
+      eb.and(
+        stopped.map((unit) =>
+          eb.or(
+            (['lot', 'expiry', 'serial'] as const).flatMap((field) =>
+              unit[field] === null ? [] : [eb(field, 'is', null), eb(field, '<>', unit[field])],
+            ),
+          ),
+        ),
+      ),
+    )
     .orderBy('item_id')
     .limit(limit)
     .execute()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Id, text, Timestamp } from '../operations/fields.ts'
+import { Id, Timestamp, lines, text, ProductCodeText } from '../operations/fields.ts'
 import { ORDER_STATUSES } from './order-state.ts'
 
 const LINES_LIMIT = 100
@@ -9,7 +9,7 @@ export const UNITS_LIMIT = 2_000
 /** One line of an order request. */
 export const OrderLineInput = z.strictObject({
   productId: Id.optional(),
-  ean: text(128).optional().describe('Instead of `productId`.'),
+  ean: ProductCodeText.optional().describe('Instead of `productId`.'),
   quantity: z.int().min(1).max(QUANTITY_LIMIT),
 })
 
@@ -18,7 +18,8 @@ export const OrderRequest = z.strictObject({
   userId: text(128),
   items: z.array(OrderLineInput).min(1).max(LINES_LIMIT),
   pickupTime: Timestamp.optional().describe('When the customer wants to pick up the order; at most a year ahead.'),
-  note: text(250, 0).optional(),
+  note: lines(250, 0).optional(),
+  paid: z.boolean().optional().describe('True if the customer has paid, for example in a web shop.'),
 })
 
 /** An order as the API returns it, without the pick-up code. */
@@ -50,5 +51,7 @@ export const Order = z.strictObject({
   createdAt: z.string(),
   updatedAt: z.string(),
   pickedUpAt: z.string().optional(),
+  paid: z.boolean(),
+  lockerDeviceId: z.string().optional().describe('Locker in which the goods wait or waited.'),
 })
 export type Order = z.infer<typeof Order>

@@ -1,9 +1,11 @@
 import { countRefund, taxesOf, unitsOf, type CountedRefund } from '../analytics/count-purchases.ts'
-import { shareRefund, sharesLeft } from '../analytics/refund-shares.ts'
+import { shareRefund, sharesLeft, sharesOf } from '../analytics/refund-shares.ts'
 import { adjustEarnings } from '../loyalty/earn-automatically.ts'
 import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
+import { paidByLine } from '../purchases/line-value.ts'
+import { amountsOfPieces, piecesOf, sumPieces, type Pieces } from '../purchases/pieces.ts'
 import { readLines } from '../purchases/queries.ts'
 import { refundsOf, updateRefund } from '../purchases/refund-queries.ts'
 import { countsAgainstTotal, unrefundedCent } from '../purchases/refunds.ts'
@@ -36,32 +38,32 @@ async function figuresOf({ db }: Call, purchase: PurchaseRow, refund: RefundRow)
     taxesOf(lines),
     before.flatMap((counted) => counted.shares),
   )
-  const own = linesOfRefund(lines, refund, refunds)
-  const uncounted = own.filter((line) => !before.some((counted) => counted.lineIds.includes(line.line_id)))
-  const shares = shareRefund(left, taxesOf(refund.kind === 'whole' ? uncounted : own), refund.amount_cent)
+  const gone = sumPieces(before.flatMap((counted) => counted.pieces))
+  const pieces = refund.kind === 'whole' ? restOf(lines, gone, refunds) : piecesOf(refund)
+  const own = sharesOf(amountsOfPieces(pieces, lines, paidByLine(lines), gone))
+  const shares = shareRefund(left, own, refund.amount_cent)
   // The reports subtract the purchase once, even if several refunds repay the rest.
   const isWhole = refund.kind === 'whole' && !before.some((counted) => counted.isWhole)
-  return { shares, units: unitsOf(uncounted), lineIds: uncounted.map((line) => line.line_id), isWhole }
+  const back = sumPieces(pieces)
+  return { shares, units: unitsOf(lines, (line) => back.get(line.line_id)?.quantity ?? 0), pieces, isWhole }
 }
 
 /**
- * Lines that a refund covers. A whole refund covers all lines, except lines of pending partial refunds. Partial refunds
- * subtract their lines when they complete.
+ * Pieces of a whole refund: all that no counted refund returned, except those of pending partial refunds. Partial
+ * refunds subtract their pieces when they complete.
  */
-function linesOfRefund(
+function restOf(
   lines: readonly PurchaseLineRow[],
-  refund: RefundRow,
+  gone: ReadonlyMap<string, Pieces>,
   refunds: readonly RefundRow[],
-): PurchaseLineRow[] {
-  if (refund.kind !== 'whole') return lines.filter((line) => lineIdsOf(refund).includes(line.line_id))
-  const underWay = new Set(
-    refunds.filter((row) => row.kind === 'part' && row.counted === null && countsAgainstTotal(row)).flatMap(lineIdsOf),
+): Pieces[] {
+  const underWay = sumPieces(
+    refunds.filter((row) => row.kind === 'part' && row.counted === null && countsAgainstTotal(row)).flatMap(piecesOf),
   )
-  return lines.filter((line) => !underWay.has(line.line_id))
-}
-
-function lineIdsOf(refund: RefundRow): string[] {
-  return JSON.parse(refund.line_ids ?? '[]') as string[]
+  return lines.flatMap(({ line_id: itemLineId, quantity }) => {
+    const left = quantity - (gone.get(itemLineId)?.quantity ?? 0) - (underWay.get(itemLineId)?.quantity ?? 0)
+    return left > 0 ? [{ itemLineId, quantity: left, unitNos: [] }] : []
+  })
 }
 
 async function adjustPoints(call: Call, purchase: PurchaseRow): Promise<void> {

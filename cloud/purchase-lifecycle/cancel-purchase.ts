@@ -1,18 +1,19 @@
+import { RIGHT_CLASSES } from '../../policy/vocabulary.ts'
 import { precondition } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { finishCancellation } from './finish-cancellation.ts'
 import { retryMissingRefund, createWholeRefund } from '../purchases/refunds.ts'
-import { denyReceipt } from '../protection/rights/deny-list.ts'
+import { denyReceipt, hasAgents } from '../protection/rights/deny-list.ts'
 import { raiseException } from '../protection/records/exceptions.ts'
-import { readItem, updateItem } from '../protection/items/item-queries.ts'
+import { readItem, readItems, updateItem } from '../protection/items/item-queries.ts'
 import { notifyGates } from '../protection/items/item-sequence.ts'
+import { isClaimedByCloud } from '../protection/leases/authorizations.ts'
 import { mayBeHonoured, revokeAuthorization } from '../protection/leases/leases.ts'
-import { hasAgents } from '../protection/receipt-home/receipt-rights.ts'
 import { cancelUnpaidPurchase } from './cancel-unpaid-purchase.ts'
-import { recordCancelledUnit, readUnits, updatePurchase } from '../purchases/queries.ts'
+import { boundItemsOf, recordCancelledUnit, readUnits, updatePurchase } from '../purchases/queries.ts'
 import { isItemOf } from '../protection/leases/return-units.ts'
-import { findRight } from '../protection/rights/rights.ts'
+import { allRightsOf, rightName } from '../protection/rights/rights.ts'
 
 /**
  * Cancels a purchase (ADR 0008). For a paid purchase, revokes all authorizations at once, and sends the refund when no
@@ -79,19 +80,17 @@ async function revokeAll(call: Call, purchase: PurchaseRow): Promise<void> {
 async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
   const { db, nowMs, services } = call
   let released = 0
-  for (const unit of await readUnits(db, purchase.purchase_id)) {
-    const keys = (['release', 'exit'] as const).map((rightClass) => ({
-      lineId: unit.line_id,
-      unitNo: unit.unit_no,
-      rightClass,
-      purchaseId: purchase.purchase_id,
-    }))
-    const rights = await Promise.all(keys.map((key) => findRight(db, key)))
-    const isReleased = rights.some((row) => row?.state === 'used' && row.returned_by === null)
+  const units = await readUnits(db, purchase.purchase_id)
+  const rights = await allRightsOf(db, purchase.purchase_id)
+  const items = await readItems(db, boundItemsOf(units))
+  for (const unit of units) {
+    const isReleased = RIGHT_CLASSES.some((rightClass) => {
+      const row = rights.get(rightName({ lineId: unit.line_id, unitNo: unit.unit_no, rightClass }))
+      return row?.state === 'used' && row.returned_by === null
+    })
     if (isReleased) released++
-    if (unit.bound === 0 || unit.item_id === null) continue
-    const item = await readItem(db, unit.item_id)
-    if (item.item_status !== 'paid' || !isItemOf(item, unit)) continue
+    const item = unit.bound === 0 ? undefined : items.get(unit.item_id ?? '')
+    if (item?.item_status !== 'paid' || !isItemOf(item, unit)) continue
     const status = isReleased ? 'exception_hold' : 'cancelled'
     await updateItem(db, item, { item_status: status }, nowMs)
     await recordCancelledUnit(db, unit, status)
@@ -116,6 +115,6 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
 export async function hasOpenAuthorizations(call: Call, purchase: PurchaseRow): Promise<boolean> {
   if (await hasAgents(call.db, purchase.store_id)) return true
   return (await authorizationsOf(call, purchase.purchase_id)).some(
-    (row) => row.agent_id !== null && mayBeHonoured(row, call.nowMs),
+    (row) => !isClaimedByCloud(row) && mayBeHonoured(row, call.nowMs),
   )
 }

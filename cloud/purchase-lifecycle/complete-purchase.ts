@@ -3,21 +3,24 @@ import { earnAutomatically, EARNING_EVENTS } from '../loyalty/earn-automatically
 import { countCompleted } from '../analytics/count-purchases.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Call } from '../operations/operation.ts'
-import type { UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import type { Db } from '../persistence/database.ts'
-import { prepared } from '../persistence/prepared.ts'
+import { insertChunks } from '../persistence/insert-chunks.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
-import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
+import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { retryEvidenceOfReceipt } from '../protection/receipt-home/retry-evidence-of-receipt.ts'
 import { raiseException } from '../protection/records/exceptions.ts'
-import { readItem, updateItem } from '../protection/items/item-queries.ts'
+import { readItems, updateItem } from '../protection/items/item-queries.ts'
 import { renumberItemsOf, notifyGates } from '../protection/items/item-sequence.ts'
-import { itemFacts, lineFacts } from '../protection/authorize/item-facts.ts'
+import { policyOf } from '../protection/store-documents/parsed-policy.ts'
+import { factsOfItem, lineFacts, productsOfItems } from '../protection/authorize/item-facts.ts'
 import { consumeStock } from '../stock/reserve.ts'
 import { makeReceipt, type ReceiptUnit } from '../receipts/receipt-of-purchase.ts'
 import { definedFields } from '../operations/fields.ts'
+import { valueOf } from '../purchases/line-value.ts'
 import { readLines, readUnits, updatePurchase } from '../purchases/queries.ts'
+import { whyUnsaleable } from './unsold-items.ts'
 
 /**
  *   CREATED ─ approved ─▶ PENDING_PAYMENT ─ completePurchase ─▶ SUCCESS ─ all units released (protection/rights) ─▶ UNLOADED
@@ -32,13 +35,17 @@ import { readLines, readUnits, updatePurchase } from '../purchases/queries.ts'
 /** Events that `completePurchase` emits. */
 export const COMPLETION_EVENTS = ['checkout.completed', ...EARNING_EVENTS] as const
 
-const bindUnit = prepared(
-  (db, p: { lineId: string; unitNo: number; itemId: string | null; bound: number; receiptIndex: number | null }) =>
-    db
-      .updateTable('purchase_unit')
-      .set({ item_id: p.itemId, bound: p.bound, receipt_index: p.receiptIndex })
-      .where('line_id', '=', p.lineId)
-      .where('unit_no', '=', p.unitNo),
+const bindUnits = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
+  db
+    .insertInto('purchase_unit')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['line_id', 'unit_no']).doUpdateSet((eb) => ({
+        item_id: eb.ref('excluded.item_id'),
+        bound: eb.ref('excluded.bound'),
+        receipt_index: eb.ref('excluded.receipt_index'),
+      })),
+    ),
 )
 
 /** Completes a paid purchase: marks items as paid, binds units to items, and signs the receipt. */
@@ -46,25 +53,29 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
   const { db, nowMs, services } = call
   const allLines = await readLines(db, purchase.purchase_id)
   const lines = new Map(allLines.map((line) => [line.line_id, line]))
-  const units: ReceiptUnit[] = []
-  for (const unit of await readUnits(db, purchase.purchase_id)) {
+  const tagged = await readUnits(db, purchase.purchase_id)
+  const items = await readItems(
+    db,
+    tagged.flatMap((unit) => unit.item_id ?? []),
+  )
+  const bound: Omit<ReceiptUnit, 'facts'>[] = []
+  for (const unit of tagged) {
     const line = lines.get(unit.line_id)
     if (!line) continue
+    const named = items.get(unit.item_id ?? '')
     if (unit.item_id !== null) call.requireAlone()
-    const item = await bindItem(call, purchase, unit.item_id, unit)
-    units.push({ unit, line, item, facts: await receiptFacts(db, line, item) })
+    bound.push({ unit, line, item: named && (await bindItem(call, purchase, unit, line, named)) })
   }
+  const units = await withFacts(db, bound)
   const keys = services.authority.keysOf(purchase.tenant as Tenant)
-  const receipt = makeReceipt(purchase, store, units, nowMs, keys, originOf(services.config))
-  for (const [n, { unit, item }] of units.entries()) {
-    await bindUnit(db, {
-      lineId: unit.line_id,
-      unitNo: unit.unit_no,
-      itemId: item?.item_id ?? null,
-      bound: item ? 1 : 0,
-      receiptIndex: receipt.indexes[n] ?? null,
-    })
-  }
+  const receipt = makeReceipt(purchase, store, policyOf(store), units, nowMs, keys, originOf(services.config))
+  const rows = units.map(({ unit, item }, n) => ({
+    ...unit,
+    item_id: item?.item_id ?? null,
+    bound: item ? 1 : 0,
+    receipt_index: receipt.indexes[n] ?? null,
+  }))
+  for (const chunk of insertChunks(rows)) await bindUnits(db, chunk)
   const completed = await updatePurchase(db, purchase, {
     status: 'SUCCESS',
     completed_ms: nowMs,
@@ -103,10 +114,17 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
   return completed
 }
 
-/** Facts about a unit that the protection policy uses. */
-async function receiptFacts(db: Db, line: PurchaseLineRow, item: ProtectedItemRow | undefined): Promise<UnitFacts> {
-  const { category = '', brand = '' } = item ? await itemFacts(db, item, line.price_cent) : lineFacts(line)
-  return { category, brand, priceCent: line.price_cent }
+/** Adds the facts that the protection policy uses. */
+async function withFacts(db: Db, units: readonly Omit<ReceiptUnit, 'facts'>[]): Promise<ReceiptUnit[]> {
+  const products = await productsOfItems(
+    db,
+    units.flatMap(({ item, line }) => (item ? [{ item, soldCent: valueOf(line) }] : [])),
+  )
+  return units.map((unit) => {
+    const { item, line } = unit
+    const { category = '', brand = '' } = item ? factsOfItem(item, valueOf(line), products) : lineFacts(line)
+    return { ...unit, facts: { category, brand, priceCent: valueOf(line) } }
+  })
 }
 
 /**
@@ -129,24 +147,23 @@ async function consumeReservedStock({ db, nowMs, services }: Call, purchase: Pur
 }
 
 /**
- * Makes a named item paid and binds it to the unit. If another purchase paid this item first, raises an exception and
- * leaves the unit unbound.
+ * Makes a named item paid and binds it to the unit. If the item is no longer for sale, for example because another
+ * purchase paid it first, raises an exception and leaves the unit unbound.
  */
 async function bindItem(
   call: Call,
   purchase: PurchaseRow,
-  itemId: string | null,
-  unit: { line_id: string; unit_no: number },
+  { unit_no: unitNo }: PurchaseUnitRow,
+  line: PurchaseLineRow,
+  item: ProtectedItemRow,
 ): Promise<ProtectedItemRow | undefined> {
-  if (itemId === null) return undefined
-  const item = await readItem(call.db, itemId)
-  const isHere = item.store_id === purchase.store_id
-  if (isHere && item.item_status === 'sellable') {
+  const why = whyUnsaleable(item, purchase, line)
+  if (why === undefined) {
     const change = {
       item_status: 'paid',
       purchase_id: purchase.purchase_id,
-      line_id: unit.line_id,
-      unit_no: unit.unit_no,
+      line_id: line.line_id,
+      unit_no: unitNo,
     }
     return updateItem(call.db, item, change, call.nowMs)
   }
@@ -154,9 +171,9 @@ async function bindItem(
   await raiseException(scope, {
     storeId: purchase.store_id,
     kind: 'item_already_paid',
-    subject: `${purchase.purchase_id}/${itemId}`,
+    subject: `${purchase.purchase_id}/${item.item_id}`,
     purchaseId: purchase.purchase_id,
-    detail: `an item of this purchase was ${isHere ? item.item_status : 'in another store'} when it was paid`,
+    detail: `an item of this purchase was ${why} when it was paid`,
   })
   return undefined
 }

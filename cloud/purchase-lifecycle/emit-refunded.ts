@@ -2,6 +2,7 @@ import { ADJUSTMENT_EVENTS } from '../loyalty/earn-automatically.ts'
 import { definedFields } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
+import { toReturnedLines } from '../purchases/pieces.ts'
 
 /** Events of refunds that complete, or fail after completion. */
 export const REFUND_EVENTS = ['payment.refunded', ...ADJUSTMENT_EVENTS] as const
@@ -18,7 +19,7 @@ export function emitRefunded(call: Call, refund: RefundRow, provider: string | u
       provider,
       amountCent: refund.amount_cent,
       currency: refund.currency,
-      itemLineIds: refund.line_ids === null ? undefined : (JSON.parse(refund.line_ids) as string[]),
+      lines: refund.lines === null ? undefined : toReturnedLines(refund),
     }),
   })
 }

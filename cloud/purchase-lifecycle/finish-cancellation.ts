@@ -21,7 +21,7 @@ export async function finishCancellation(call: Call, purchase: PurchaseRow): Pro
     kind: 'whole',
     amountCent,
     state: 'done',
-    lineIds: null,
+    lines: null,
     reason: purchase.cancel_reason ?? undefined,
   })
   await bookRefund(call, purchase, refund)

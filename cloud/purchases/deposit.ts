@@ -33,6 +33,8 @@ export function depositLine(
     ean: null,
     product_id: null,
     price_cent: deposit.cent,
+    list_price_cent: null,
+    price_reason: null,
     vat: deposit.vat,
     brand: null,
     serial_number: null,
@@ -41,11 +43,8 @@ export function depositLine(
     barcode: null,
     weight_grams: null,
     kg_price_cent: null,
+    lot: null,
+    expiry: null,
+    serial: null,
   }
-}
-
-/** Ids of the deposit lines that belong to these lines. */
-export function depositsOn(lineIds: readonly string[], lines: readonly PurchaseLineRow[]): string[] {
-  const named = new Set(lineIds)
-  return lines.filter((line) => line.deposit_of !== null && named.has(line.deposit_of)).map((line) => line.line_id)
 }

@@ -1,4 +1,5 @@
 import { eurosOf, iso, definedFields } from '../operations/fields.ts'
+import { toReturnedLines } from './pieces.ts'
 import { refundsOf } from './refund-queries.ts'
 import type { Db } from '../persistence/database.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
@@ -14,7 +15,12 @@ export async function refundsToShow(
   db: Db,
   { purchase_id, status }: Pick<PurchaseRow, 'purchase_id' | 'status'>,
 ): Promise<RefundRow[]> {
-  return status === 'CREATED' || status === 'PENDING_PAYMENT' ? [] : refundsOf(db, purchase_id)
+  return status === 'CREATED' || status === 'PENDING_PAYMENT' ? [] : (await refundsOf(db, purchase_id)).filter(isShown)
+}
+
+/** False for money that moved at the provider and came back, such as a dispute that was won. */
+function isShown({ outside, state }: RefundRow): boolean {
+  return outside === null || state === 'done'
 }
 
 /** Refunds of many purchases, the oldest first. */
@@ -28,7 +34,7 @@ export async function refundsOfMany(db: Db, purchaseIds: readonly string[]): Pro
     .orderBy('created_ms')
     .orderBy('refund_id')
     .execute()
-  for (const row of rows) {
+  for (const row of rows.filter(isShown)) {
     const known = found.get(row.purchase_id)
     if (known) known.push(row)
     else found.set(row.purchase_id, [row])
@@ -54,7 +60,8 @@ export function toRefundInCents(refund: RefundRow): RefundInCents {
     amountCent: refund.amount_cent,
     status: refund.state === 'held' || refund.state === 'due' ? 'pending' : refund.state,
     ...(refund.state === 'failed' && refund.in_doubt === 1 && { inDoubt: true as const }),
-    ...(refund.line_ids !== null && { itemLineIds: JSON.parse(refund.line_ids) as string[] }),
+    ...(refund.outside !== null && { outside: refund.outside }),
+    ...(refund.lines !== null && { lines: toReturnedLines(refund) }),
     createdAt: refund.created_ms,
     ...definedFields({ completedAt: refund.state === 'done' ? refund.finished_ms : null }),
   }

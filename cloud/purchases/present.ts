@@ -7,7 +7,8 @@ import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { qrPngBase64 } from '../foundation/qr-code.ts'
-import type { PriceOrigin, Purchase, PurchaseStatus, StoreData, TransactionData } from './schema.ts'
+import type { PriceOrigin, PriceReason, Purchase, PurchaseStatus, StoreData, TransactionData } from './schema.ts'
+import { paidByLine } from './line-value.ts'
 import { refundedCent, toRefundInEuros, toRefundInCents } from './present-refunds.ts'
 import { vatBreakdown } from './vat.ts'
 
@@ -67,6 +68,14 @@ export function isReceiptExpired({ receipt_exp }: Pick<PurchaseRow, 'receipt_exp
   return receipt_exp !== null && nowMs >= receipt_exp * 1_000
 }
 
+/** Who set the price of a line, and why. */
+function originOfPrice(line: PurchaseLineRow) {
+  return {
+    priceOrigin: line.price_origin as PriceOrigin,
+    ...definedFields({ priceReason: line.price_reason as PriceReason | null }),
+  }
+}
+
 /** Converts a purchase to the transaction data form. */
 export function toTransactionData(whole: WholePurchase, call: Call, audience: Audience): TransactionData {
   const { purchase, lines, store, refunds } = whole
@@ -87,6 +96,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
       name: line.name,
       ...definedFields({ ean: line.ean }),
       priceUnit: line.price_cent,
+      ...definedFields({ listPriceUnit: line.list_price_cent }),
       quantity: line.quantity,
       vat: line.vat as 7 | 19,
       totalCent: line.price_cent * line.quantity,
@@ -95,8 +105,11 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
         barcode: line.barcode,
         weightGrams: line.weight_grams,
         pricePerKgCent: line.kg_price_cent,
+        lot: line.lot,
+        expiry: line.expiry,
+        serial: line.serial,
       }),
-      ...(audience !== 'public' && { priceOrigin: line.price_origin as PriceOrigin }),
+      ...(audience !== 'public' && originOfPrice(line)),
     })),
     currency: purchase.currency,
     subtotalCent: purchase.total_cent,
@@ -121,6 +134,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
 /** Converts a purchase to the API form, with the transaction data as `receipt`. */
 export function toPurchase(whole: WholePurchase, call: Call, audience: Audience = 'merchant'): Purchase {
   const { purchase, lines, refunds } = whole
+  const paid = paidByLine(lines)
   return {
     transactionId: purchase.purchase_id,
     storeId: purchase.store_id,
@@ -129,9 +143,11 @@ export function toPurchase(whole: WholePurchase, call: Call, audience: Audience 
       ...definedFields({ productId: line.product_id }),
       name: line.name,
       price: eurosOf(line.price_cent),
+      paid: eurosOf(paid.get(line.line_id) ?? 0),
+      ...(line.list_price_cent !== null && { listPrice: eurosOf(line.list_price_cent) }),
       quantity: line.quantity,
       ...definedFields({ depositOf: line.deposit_of, weightGrams: line.weight_grams }),
-      ...(audience !== 'public' && { priceOrigin: line.price_origin as PriceOrigin }),
+      ...(audience !== 'public' && originOfPrice(line)),
     })),
     total: eurosOf(purchase.total_cent),
     refunded: eurosOf(refundedCent(refunds)),

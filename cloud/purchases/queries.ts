@@ -25,6 +25,10 @@ const unitsOf = prepared((db, p: { purchaseId: string }) =>
     .orderBy('unit_no'),
 )
 
+const unitByKey = prepared((db, p: { lineId: string; unitNo: number }) =>
+  db.selectFrom('purchase_unit').selectAll().where('line_id', '=', p.lineId).where('unit_no', '=', p.unitNo),
+)
+
 /** Finds a purchase of the tenant. */
 export async function findPurchase(db: Db, tenant: string, purchaseId: string): Promise<PurchaseRow | undefined> {
   const [row] = await purchaseById(db, { tenant, purchaseId })
@@ -51,6 +55,17 @@ export function readLines(db: Db, purchaseId: string): Promise<PurchaseLineRow[]
 /** Tagged units, sorted by line and unit number. */
 export function readUnits(db: Db, purchaseId: string): Promise<PurchaseUnitRow[]> {
   return unitsOf(db, { purchaseId })
+}
+
+/** Finds a tagged unit. */
+export async function findUnit(db: Db, lineId: string, unitNo: number): Promise<PurchaseUnitRow | undefined> {
+  const [row] = await unitByKey(db, { lineId, unitNo })
+  return row
+}
+
+/** Ids of the items that the units are bound to. */
+export function boundItemsOf(units: readonly PurchaseUnitRow[]): string[] {
+  return units.flatMap((unit) => (unit.bound === 1 ? (unit.item_id ?? []) : []))
 }
 
 /** Records the item status that a cancellation set; null after the cancellation was undone. */

@@ -2,6 +2,7 @@ import { newId } from '../../policy/ids.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { piecesOf, sumPieces, type Pieces } from './pieces.ts'
 import { updatePurchase } from './queries.ts'
 import { appliedPaymentOf, refundsOf, updateRefund } from './refund-queries.ts'
 
@@ -15,7 +16,7 @@ export interface NewRefund {
   kind: RefundRow['kind']
   amountCent: number
   state: RefundRow['state']
-  lineIds: readonly string[] | null
+  lines: readonly Pieces[] | null
   reason: string | undefined
 }
 
@@ -31,13 +32,16 @@ export async function insertRefund(call: Call, refund: NewRefund): Promise<Refun
     kind: refund.kind,
     amount_cent: refund.amountCent,
     currency: refund.purchase.currency,
-    line_ids: refund.lineIds && JSON.stringify(refund.lineIds),
+    lines: refund.lines && JSON.stringify(refund.lines),
     reason: refund.reason ?? null,
     state: refund.state,
     in_doubt: 0,
     attempts: 0,
+    sent_ms: null,
     due_ms: refund.state === 'due' ? nowMs : null,
     provider_ref: null,
+    outside: null,
+    notice_rank: null,
     counted: null,
     created_ms: nowMs,
     finished_ms: refund.state === 'done' ? nowMs : null,
@@ -63,11 +67,9 @@ export function refundableCent(purchase: PurchaseRow, refunds: readonly RefundRo
     .reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
 }
 
-/** Lines whose items were returned. */
-export function returnedLines(refunds: readonly RefundRow[]): Set<string> {
-  return new Set(
-    refunds.filter(countsAgainstTotal).flatMap((refund) => JSON.parse(refund.line_ids ?? '[]') as string[]),
-  )
+/** Returned pieces by line. */
+export function returnedPieces(refunds: readonly RefundRow[]): Map<string, Pieces> {
+  return sumPieces(refunds.filter(countsAgainstTotal).flatMap(piecesOf))
 }
 
 /** Total less completed refunds, cents. */
@@ -83,8 +85,8 @@ export function isPending({ kind, state }: RefundRow): boolean {
 }
 
 /**
- * Makes a refund with unknown result due again, or holds it. The repeated request has the same refund id, so that the
- * provider cannot pay twice. The result stays unknown until the provider responds.
+ * Makes a refund with unknown result due again, or holds it. The repeated request has the same refund id, and is sent
+ * only if the provider cannot pay twice (../payments/send-refund.ts).
  */
 export function retryRefundInDoubt(
   call: Call,
@@ -127,7 +129,7 @@ export async function createWholeRefund(
     kind: 'whole',
     amountCent,
     state,
-    lineIds: null,
+    lines: null,
     reason: purchase.cancel_reason ?? undefined,
   })
 }

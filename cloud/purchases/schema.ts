@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { SECURITY_TAG_MODES } from '../../policy/vocabulary.ts'
-import { Id, text, VatRate } from '../operations/fields.ts'
+import { UnitInput, UnitOutput } from '../catalogue/unit-data.ts'
+import { Id, VatRate, scanned, text, ProductCodeText } from '../operations/fields.ts'
 
 export const PURCHASE_STATUSES = ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'UNLOADED', 'CANCELLED'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
@@ -9,32 +10,44 @@ export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 export const PRICE_ORIGINS = ['catalogue', 'item', 'client'] as const
 export type PriceOrigin = (typeof PRICE_ORIGINS)[number]
 
+/** Why a till sells at its own price (ADR 0008). */
+export const PRICE_REASONS = ['staff', 'markdown', 'coupon', 'till'] as const
+export type PriceReason = (typeof PRICE_REASONS)[number]
+
 /** Maximum number of lines per checkout. */
 const LINES_LIMIT = 500
+/** Maximum price of a unit, cents. A coupon takes off at most the same amount. */
+const PRICE_LIMIT = 100_000_000
 /** Maximum number of units per line. */
-const QUANTITY_LIMIT = 1_000
-/** Maximum number of units per purchase. */
-export const UNITS_LIMIT = 5_000
+export const QUANTITY_LIMIT = 1_000
 
-const Identifiers = z.array(text(128)).min(1).max(QUANTITY_LIMIT).optional()
+/** Tags of a line. */
+export const Identifiers = z.array(scanned(128)).min(1).max(QUANTITY_LIMIT).optional()
 
 /** One line of a basket in a request (ADR 0008). */
 export const CheckoutLine = z.strictObject({
   name: text(120).optional(),
   priceUnit: z
     .int()
-    .min(0)
-    .max(100_000_000)
+    .min(-PRICE_LIMIT)
+    .max(PRICE_LIMIT)
     .optional()
-    .describe('Cents; required if the server does not know the price.'),
+    .describe('Cents; required if the server does not know the price. Negative only on a coupon line without goods.'),
+  priceReason: z
+    .enum(PRICE_REASONS)
+    .optional()
+    .describe('Sells at `priceUnit` instead of the price of the store. Secret keys only.'),
   quantity: z.int().min(1).max(QUANTITY_LIMIT),
   vat: VatRate.optional(),
-  ean: text(128).optional().describe('An EAN or a code that a scale printed; the code contains price or weight.'),
+  ean: ProductCodeText.optional().describe(
+    'The EAN as an app or scanner read it, or a code that a scale printed; that code contains price or weight.',
+  ),
   productId: Id.optional(),
   tagIds: Identifiers,
   epcs: Identifiers,
   tagUids: Identifiers,
   serialNumber: text(128).optional(),
+  ...UnitInput,
 })
 export type CheckoutLine = z.output<typeof CheckoutLine>
 
@@ -53,6 +66,9 @@ const TagFields = {
   securityTagHint: z.string().optional(),
 }
 
+/** Pieces of a line that came back with a refund. */
+export const ReturnedLine = z.strictObject({ itemLineId: z.string(), quantity: z.int() })
+
 /** Fields that all forms of a refund share. */
 export const RefundFields = {
   refundId: z.string(),
@@ -61,7 +77,11 @@ export const RefundFields = {
     .describe('`late`: refund of a payment that arrived after the purchase had ended.'),
   status: z.enum(['pending', 'done', 'failed']),
   inDoubt: z.literal(true).optional().describe('The refund failed, but the provider may have paid it.'),
-  itemLineIds: z.array(z.string()).optional().describe('Lines whose items were returned.'),
+  outside: z
+    .enum(['refund', 'dispute'])
+    .optional()
+    .describe('The money moved at the provider without a call: a refund there, or a dispute that took it back.'),
+  lines: z.array(ReturnedLine).optional().describe('Pieces that came back. Absent if the refund names no goods.'),
 }
 const REFUNDED = 'Amount of completed refunds, without pending and failed refunds and refunds of late payments.'
 const RefundStatus = z
@@ -88,6 +108,10 @@ const PriceOrigin = z
     'Source of the price: the store’s catalogue and offers, its registered item, or the client that started the ' +
       'checkout. Not on public receipts.',
   )
+const PriceReason = z
+  .enum(PRICE_REASONS)
+  .optional()
+  .describe('Why the client set another price. Not on public receipts.')
 
 /** Transaction data form: amounts in cents. */
 export const TransactionData = z.strictObject({
@@ -104,7 +128,8 @@ export const TransactionData = z.strictObject({
       itemLineId: z.string(),
       name: z.string(),
       ean: z.string().optional(),
-      priceUnit: z.int(),
+      priceUnit: z.int().describe('Negative on a coupon line.'),
+      listPriceUnit: z.int().optional().describe('Price of the store, if the client set another price.'),
       quantity: z.int(),
       vat: VatRate,
       totalCent: z.int(),
@@ -112,7 +137,9 @@ export const TransactionData = z.strictObject({
       barcode: z.string().optional().describe('The scanned label, if a scale printed it.'),
       weightGrams: z.int().optional(),
       pricePerKgCent: z.int().optional(),
+      ...UnitOutput,
       priceOrigin: PriceOrigin,
+      priceReason: PriceReason,
     }),
   ),
   currency: z.string(),
@@ -155,11 +182,14 @@ export const Purchase = z.strictObject({
       itemLineId: z.string(),
       productId: z.string().optional(),
       name: z.string(),
-      price: z.number(),
+      price: z.number().describe('EUR. Negative on a coupon line.'),
+      paid: z.number().describe('EUR: paid for the whole line, less its part of the coupons of its VAT rate.'),
+      listPrice: z.number().optional().describe('EUR: price of the store, if the client set another price.'),
       quantity: z.int(),
       depositOf: z.string().optional().describe('The line that this deposit belongs to.'),
       weightGrams: z.int().optional(),
       priceOrigin: PriceOrigin,
+      priceReason: PriceReason,
     }),
   ),
   total: z.number(),

@@ -12,7 +12,7 @@ const ROLES = rolesFrom('associate')
 export const fetchAlarmNotices = operation({
   name: 'fetchAlarmNotices',
   area: 'protection',
-  minimumPackage: 'GROW',
+  minimumPackage: 'DISCOVER',
   callers: [],
   roles: ROLES,
   summary: 'Returns whether this session gets push notices about alarms, and the public key to subscribe with.',
@@ -57,7 +57,11 @@ export const registerAlarmNotices = operation({
     const endpoint = endpointOf(call, address)
     checkKeys(keys)
     await deleteSessionSubscriptions(call.db, tenant, sessionId)
-    await registerEndpoint(call, { userId: null, storeId: null, sessionId }, { kind: 'web', endpoint, keys })
+    await registerEndpoint(
+      call,
+      { userId: null, storeId: null, sessionId, isForAlarms: true },
+      { kind: 'web', endpoint, keys },
+    )
     return { success: true as const, isOn: true as const }
   },
 })
@@ -65,7 +69,7 @@ export const registerAlarmNotices = operation({
 export const removeAlarmNotices = operation({
   name: 'removeAlarmNotices',
   area: 'protection',
-  minimumPackage: 'GROW',
+  minimumPackage: 'DISCOVER',
   callers: [],
   roles: ROLES,
   summary: 'Ends the push notices of this session. Does nothing if there are none.',

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { GATE_ALARMS } from '../../policy/vocabulary.ts'
 import { isRoleAtLeast, type Role } from '../foundation/roles.ts'
@@ -94,6 +95,7 @@ async function browsersOf(db: Db, tenant: string, nowMs: number) {
     .innerJoin('console_user as u', 'u.user_id', 's.user_id')
     .select(['p.subscription_id', 's.second_factor', 'u.user_id', 'u.role', 'u.store_ids', 'u.sandbox_only'])
     .where('p.tenant', '=', tenant)
+    .where('p.target', '=', sql<string>`'session:' || p.session_id`)
     .where('s.state', '=', 'active')
     .where('s.expires_ms', '>', nowMs)
     .where('s.seen_ms', '>', nowMs - IDLE_MS)

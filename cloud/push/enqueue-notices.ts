@@ -5,7 +5,7 @@ import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { PushDeliveryRow } from '../persistence/tables/push.ts'
-import { subscriptionsOf } from './subscriptions.ts'
+import { receiversOf } from './subscriptions.ts'
 
 /** Life of a notice, ms. */
 const NOTICE_LIFE_MS = 24 * 3_600_000
@@ -29,7 +29,7 @@ export async function notifyOfOrder(call: Call, to: 'store' | 'customer', order:
     return
   }
   const targets = [to === 'store' ? `store:${storeId}` : `user:${userId}`, 'all']
-  const receivers = await subscriptionsOf(db, tenant, targets, RECEIVERS_LIMIT)
+  const receivers = await receiversOf(db, tenant, targets, { limit: RECEIVERS_LIMIT, nowMs })
   if (receivers.length === 0) return
   if (await isQueueFull(db, tenant)) {
     call.afterCommit(() =>

@@ -1,11 +1,14 @@
 import { z } from 'zod'
+import { keyCaller } from '../foundation/caller.ts'
 import { invalid } from '../foundation/failure.ts'
-import { Id, iso, Success, text } from '../operations/fields.ts'
+import { definedFields, Id, iso, Limit, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
+import { cursorField, toPage } from '../operations/paging.ts'
 import { checkKeys, endpointOf, ownSubscription, registerEndpoint, noticeTarget } from './register.ts'
-import { deleteSubscription } from './subscriptions.ts'
+import { deleteSubscription, isAboutAlarms, listSubscriptions, openTarget } from './subscriptions.ts'
 import { rolesFrom } from '../foundation/roles.ts'
 
+const DEFAULT_PAGE = 100
 const ENDPOINT_MAX = 2_048
 const Kind = z.enum(['web', 'https'])
 const Key = z.string().regex(/^[A-Za-z0-9_-]{1,128}={0,2}$/, 'must be base64url')
@@ -45,6 +48,7 @@ export const registerPushSubscription = operation({
   description:
     '`kind: "web"` takes `endpoint` and `keys` of the browser’s PushSubscription; `kind: "https"` an endpoint of yours, whose `secret` appears in this answer only. ' +
     'Send `userId` for notices to this customer, or `storeId` for notices to the staff of the store. An https endpoint without both gets all notices. ' +
+    'Users of the console register browsers, and the subscription ends with their session. Endpoints of servers need a key or the role admin. ' +
     'A repeated registration renews the subscription. With test keys, the cloud sends nothing and logs `push notice`.',
   callers: ['secret', 'publishable'],
   refusals: ['session_without_customer', 'too_many_push_subscriptions'],
@@ -97,10 +101,60 @@ export const registerPushSubscription = operation({
   },
 })
 
+export const fetchPushSubscriptions = operation({
+  name: 'fetchPushSubscriptions',
+  area: 'click and collect',
+  minimumPackage: 'DISCOVER',
+  roles: rolesFrom('admin'),
+  summary: 'Lists the push subscriptions of browsers and of endpoints of your own, oldest first.',
+  description: 'Endpoints of browsers are left out, because they are enough to send to the browser.',
+  changes: false,
+  request: z.strictObject({ limit: Limit.optional(), cursor: cursorField('psu').optional() }),
+  response: z.strictObject({
+    ...Success,
+    subscriptions: z.array(
+      z.strictObject({
+        subscriptionId: z.string(),
+        kind: Kind,
+        notices: z.enum(['orders', 'alarms']),
+        endpoint: z.string().optional().describe('Only of kind https.'),
+        userId: z.string().optional().describe('Customer.'),
+        storeId: z.string().optional(),
+        consoleUserId: z.string().optional().describe('User of the console with whose session it ends.'),
+        createdAt: z.string(),
+      }),
+    ),
+    nextCursor: z.string().optional(),
+  }),
+  example: {},
+  async run(call, { limit = DEFAULT_PAGE, cursor }) {
+    const { tenant, storeIds } = keyCaller(call.caller)
+    const rows = await listSubscriptions(call.db, tenant, { storeIds, after: cursor, limit: limit + 1 })
+    const { items, nextCursor } = toPage(rows, (row) => row.subscription_id, { limit })
+    const { sealer } = call.services.authority
+    return {
+      success: true as const,
+      subscriptions: items.map((row) => ({
+        subscriptionId: row.subscription_id,
+        kind: Kind.parse(row.kind),
+        notices: isAboutAlarms(row) ? ('alarms' as const) : ('orders' as const),
+        ...definedFields({
+          endpoint: row.kind === 'https' ? openTarget(sealer, row).endpoint : null,
+          userId: row.user_id,
+          storeId: row.store_id,
+          consoleUserId: row.console_user_id,
+        }),
+        createdAt: iso(row.created_ms),
+      })),
+      ...(nextCursor !== undefined && { nextCursor }),
+    }
+  },
+})
+
 export const removePushSubscription = operation({
   name: 'removePushSubscription',
   area: 'click and collect',
-  minimumPackage: 'GO',
+  minimumPackage: 'DISCOVER',
   roles: rolesFrom('associate'),
   summary: 'Ends a push subscription and discards its queued notices.',
   callers: ['secret', 'publishable'],

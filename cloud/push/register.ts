@@ -1,7 +1,8 @@
 import { ECDH } from 'node:crypto'
 import { newId } from '../../policy/ids.ts'
-import { keyCaller, maySee } from '../foundation/caller.ts'
+import { keyCaller, maySee, type UserCaller } from '../foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../foundation/failure.ts'
+import { isRoleAtLeast } from '../foundation/roles.ts'
 import type { Call } from '../operations/operation.ts'
 import { checkTarget } from '../outgoing/address-guard.ts'
 import type { PushSubscriptionRow } from '../persistence/tables/push.ts'
@@ -10,10 +11,12 @@ import { ownStore } from '../stores/own-store.ts'
 import { targetRules } from '../webhooks/register.ts'
 import { newSecret } from '../webhooks/secret.ts'
 import {
+  alarmTarget,
   deleteSubscription,
   endpointHash,
   findSubscription,
   hasSubscriptions,
+  isAboutAlarms,
   sealTarget,
   subscriptionsAt,
   subscriptionsOf,
@@ -34,11 +37,15 @@ export interface NoticeTargetInput {
   sessionId?: string | undefined
 }
 
-/** Target of notices: a customer, a store, the session of a console user, or none of them for the whole account. */
+/**
+ * Target of notices: a customer, a store, the alarms of a console user, or none of them for the whole account. With
+ * `sessionId` the subscription belongs to this session of a console user.
+ */
 export interface NoticeTarget {
   userId: string | null
   storeId: string | null
-  sessionId?: string
+  sessionId?: string | undefined
+  isForAlarms?: boolean
 }
 
 /**
@@ -50,6 +57,8 @@ export async function noticeTarget(
   { userId, storeId, sessionId }: NoticeTargetInput,
 ): Promise<NoticeTarget> {
   const caller = keyCaller(call.caller)
+  if (caller.kind === 'user' && kind === 'https') assertMayNameServers(caller)
+  const own = caller.kind === 'user' && kind === 'web' ? { sessionId: caller.sessionId } : {}
   if (caller.kind === 'publishable' && sessionId === undefined) throw invalid('sessionId', 'is missing', 'missing')
   if ([userId, storeId, sessionId].filter((name) => name !== undefined).length > 1)
     throw invalid(
@@ -58,15 +67,23 @@ export async function noticeTarget(
     )
   if (sessionId !== undefined) {
     if (kind === 'https') throw invalid('sessionId', 'is for browsers: send userId or storeId with kind https')
-    return { userId: await userOfSession(call, sessionId), storeId: null }
+    return { userId: await userOfSession(call, sessionId), storeId: null, ...own }
   }
-  if (storeId !== undefined) return { userId: null, storeId: (await ownStore(call, storeId)).store_id }
+  if (storeId !== undefined) return { userId: null, storeId: (await ownStore(call, storeId)).store_id, ...own }
   if (caller.storeIds !== null)
     throw new Failure('permission-denied', 'this key is bound to stores: send storeId', {
       reason: 'key_bound_to_stores',
     })
   if (userId === undefined && kind === 'web') throw invalid('userId', 'is missing: send userId or storeId', 'missing')
-  return { userId: userId ?? null, storeId: null }
+  return { userId: userId ?? null, storeId: null, ...own }
+}
+
+/** Throws 403 unless the user may also register webhooks: an endpoint of a server gets the data for good. */
+function assertMayNameServers({ role }: UserCaller): void {
+  if (!isRoleAtLeast(role, 'admin'))
+    throw new Failure('permission-denied', 'only a user with the role admin or higher may name an https endpoint', {
+      reason: 'role_too_low',
+    })
 }
 
 /**
@@ -152,8 +169,8 @@ export async function registerEndpoint(
   return { row, secret }
 }
 
-function targetOf({ userId, storeId, sessionId }: NoticeTarget): string {
-  if (sessionId !== undefined) return `session:${sessionId}`
+function targetOf({ userId, storeId, sessionId, isForAlarms = false }: NoticeTarget): string {
+  if (isForAlarms) return alarmTarget(sessionId ?? '')
   if (userId !== null) return `user:${userId}`
   return storeId === null ? 'all' : `store:${storeId}`
 }
@@ -181,7 +198,11 @@ export async function ownSubscription(
   if (caller.kind === 'publishable' && sessionId === undefined) throw invalid('sessionId', 'is missing', 'missing')
   const userId = sessionId === undefined ? undefined : await userOfSession(call, sessionId)
   const row = await findSubscription(call.db, subscriptionId)
-  if (!row || row.tenant !== caller.tenant || row.session_id !== null) throw notFound('push subscription')
+  if (!row || row.tenant !== caller.tenant || isAboutAlarms(row)) throw notFound('push subscription')
+  if (caller.kind === 'user' && !isRoleAtLeast(caller.role, 'admin')) {
+    if (row.session_id !== caller.sessionId) throw notFound('push subscription')
+    return row
+  }
   const isOwn =
     userId !== undefined
       ? row.user_id === userId

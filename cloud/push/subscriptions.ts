@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Sealer } from '../authority/sealing.ts'
 import type { Db } from '../persistence/database.ts'
 import type { PushSubscriptionRow } from '../persistence/tables/push.ts'
+import { IDLE_MS } from '../users/sessions.ts'
 
 /** Endpoint of a subscription and the keys of the endpoint. Stored sealed. */
 export interface PushTarget {
@@ -27,6 +28,53 @@ export function openTarget(sealer: Sealer, row: Pick<PushSubscriptionRow, 'subsc
 /** SHA-256 of an endpoint, base64url. */
 export function endpointHash(endpoint: string): string {
   return createHash('sha256').update(endpoint).digest('base64url')
+}
+
+/** Target of the notices about alarms to a session of a console user. */
+export const alarmTarget = (sessionId: string) => `session:${sessionId}`
+
+/** True if the subscription is for notices about alarms, not about orders. */
+export const isAboutAlarms = ({ target }: Pick<PushSubscriptionRow, 'target'>) => target.startsWith('session:')
+
+/** Subscriptions of these targets that get notices now: those of sessions until the session ends. */
+export function receiversOf(
+  db: Db,
+  tenant: string,
+  targets: readonly string[],
+  { limit, nowMs }: { limit: number; nowMs: number },
+): Promise<PushSubscriptionRow[]> {
+  return db
+    .selectFrom('push_subscription as p')
+    .leftJoin('user_session as s', 's.session_id', 'p.session_id')
+    .selectAll('p')
+    .where('p.tenant', '=', tenant)
+    .where('p.target', 'in', targets)
+    .where((eb) =>
+      eb.or([
+        eb('p.session_id', 'is', null),
+        eb.and([eb('s.expires_ms', '>', nowMs), eb('s.seen_ms', '>', nowMs - IDLE_MS)]),
+      ]),
+    )
+    .orderBy('p.subscription_id')
+    .limit(limit)
+    .execute()
+}
+
+/** A page of the subscriptions of a tenant with the users of their sessions, oldest first. */
+export function listSubscriptions(
+  db: Db,
+  tenant: string,
+  { storeIds, after = '', limit }: { storeIds: readonly string[] | null; after?: string | undefined; limit: number },
+) {
+  let query = db
+    .selectFrom('push_subscription as p')
+    .leftJoin('user_session as s', 's.session_id', 'p.session_id')
+    .selectAll('p')
+    .select('s.user_id as console_user_id')
+    .where('p.tenant', '=', tenant)
+    .where('p.subscription_id', '>', after)
+  if (storeIds !== null) query = query.where('p.store_id', 'in', [...storeIds])
+  return query.orderBy('p.subscription_id').limit(limit).execute()
 }
 
 /** Subscriptions of these targets. */
@@ -79,18 +127,24 @@ export async function deleteSubscription(db: Db, subscriptionId: string): Promis
   await db.deleteFrom('push_subscription').where('subscription_id', '=', subscriptionId).execute()
 }
 
-/** True if the session of a console user has a subscription. */
+/** True if the session of a console user has notices about alarms. */
 export async function hasSessionSubscription(db: Db, tenant: string, sessionId: string): Promise<boolean> {
   const row = await db
     .selectFrom('push_subscription')
     .select('subscription_id')
     .where('session_id', '=', sessionId)
     .where('tenant', '=', tenant)
+    .where('target', '=', alarmTarget(sessionId))
     .executeTakeFirst()
   return row !== undefined
 }
 
-/** Deletes the subscriptions of a session with their queued notices. */
+/** Ends the notices about alarms of a session, also those that are queued. */
 export async function deleteSessionSubscriptions(db: Db, tenant: string, sessionId: string): Promise<void> {
-  await db.deleteFrom('push_subscription').where('session_id', '=', sessionId).where('tenant', '=', tenant).execute()
+  await db
+    .deleteFrom('push_subscription')
+    .where('session_id', '=', sessionId)
+    .where('tenant', '=', tenant)
+    .where('target', '=', alarmTarget(sessionId))
+    .execute()
 }

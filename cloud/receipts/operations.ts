@@ -3,7 +3,7 @@ import { claimedReceiptKeyIds, openReceipt, receiptAddress } from '../../policy/
 import { originOf } from '../foundation/config.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import { notFound, precondition } from '../foundation/failure.ts'
-import { Id, Success, text } from '../operations/fields.ts'
+import { Id, Success, scanned } from '../operations/fields.ts'
 import { operationAlias, operation, type Call } from '../operations/operation.ts'
 import { purchaseOfCaller, purchaseIdOf, wholePurchase } from '../purchases/purchase-of-caller.ts'
 import { isReceiptExpired, toTransactionData } from '../purchases/present.ts'
@@ -97,7 +97,7 @@ export const getReceiptFromToken = operation({
   callers: ['anyone'],
   changes: false,
   getOnly: true,
-  request: z.strictObject({ token: text(4_096) }),
+  request: z.strictObject({ token: scanned(4_096) }),
   response: TransactionData.extend(Success),
   example: { token: '2KCE3IQBE4CE…' },
   async run(call, { token }) {

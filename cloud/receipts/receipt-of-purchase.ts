@@ -2,7 +2,7 @@ import { toGtin14 } from '../../policy/gs1/gtin.ts'
 import { firstIdentifier } from '../../policy/item-identifiers.ts'
 import { MAX_ENTRIES, receiptEntry, receiptIdentity, type UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import { RECEIPT_LIFE, signReceiptForQr } from '../../policy/receipts/receipt-token.ts'
-import { riskClassOf } from '../../policy/store-policy.ts'
+import { riskClassOf, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { TenantKeys } from '../authority/key-loader.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
@@ -33,6 +33,7 @@ export interface NewReceipt {
 export function makeReceipt(
   purchase: PurchaseRow,
   store: StoreRow,
+  policy: ProtectionPolicy,
   units: readonly ReceiptUnit[],
   completedMs: number,
   keys: TenantKeys,
@@ -52,11 +53,12 @@ export function makeReceipt(
       exp,
       cti,
       units: units.length,
-      riskClass: riskClassOf(purchase.total_cent),
+      riskClass: riskClassOf(purchase.value_cent),
       policyVersion: store.document_version,
       ...(units.length <= MAX_ENTRIES &&
         !isForStaff && { entries: sorted.map((e) => e.entry), facts: sorted.map((e) => e.facts) }),
     },
+    policy,
     keys.receipt,
   )
   const indexes = new Array<number>(units.length)

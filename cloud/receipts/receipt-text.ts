@@ -16,7 +16,8 @@ export function receiptText(receipt: TransactionData): string {
   const lines = receipt.items.flatMap((item) => {
     const amount = row(item.depositOf === undefined ? item.name : `  + ${item.name}`, money(item.totalCent))
     const { weightGrams, pricePerKgCent } = item
-    const returned = back.isReturned(item.itemLineId) && !back.isCancelled ? ['  zurückgegeben'] : []
+    const count = back.isCancelled ? 0 : back.returnedOf(item)
+    const returned = count === 0 ? [] : [count < item.quantity ? `  ${count} zurückgegeben` : '  zurückgegeben']
     return [
       amount,
       ...returned,

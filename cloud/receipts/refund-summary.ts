@@ -6,9 +6,10 @@ import type { TransactionData } from '../purchases/schema.ts'
  */
 export interface RefundSummary {
   isCancelled: boolean
-  /** True if the buyer still owns at least one line. */
+  /** True if the buyer still owns at least one piece. */
   hasGoods: boolean
-  isReturned(itemLineId: string): boolean
+  /** Number of returned pieces of a line. */
+  returnedOf(item: TransactionData['items'][number]): number
   refundedCent: number
   remainingCent: number
   /** Pending refunds, cents; null if a refund is pending but its amount is unknown. */
@@ -27,7 +28,9 @@ export function refundSummaryOf({
 }: TransactionData): RefundSummary {
   const own = refunds.filter((refund) => refund.kind !== 'late')
   const effective = own.filter((refund) => refund.status !== 'failed')
-  const returned = new Set(effective.flatMap((refund) => refund.itemLineIds ?? []))
+  const returned = new Map<string, number>()
+  for (const { itemLineId, quantity } of effective.flatMap((refund) => refund.lines ?? []))
+    returned.set(itemLineId, quantity + (returned.get(itemLineId) ?? 0))
   const isCancelled = status === 'CANCELLED'
   const pendingCent = sum(own.filter((refund) => refund.status === 'pending'))
   // A retried refund is counted once, by its last result.
@@ -38,8 +41,9 @@ export function refundSummaryOf({
   )
   return {
     isCancelled,
-    hasGoods: !isCancelled && items.some((item) => !returned.has(item.itemLineId)),
-    isReturned: (itemLineId) => isCancelled || returned.has(itemLineId),
+    hasGoods:
+      !isCancelled && items.some((item) => item.priceUnit >= 0 && (returned.get(item.itemLineId) ?? 0) < item.quantity),
+    returnedOf: ({ itemLineId, quantity }) => (isCancelled ? quantity : (returned.get(itemLineId) ?? 0)),
     refundedCent,
     remainingCent: totalCent - refundedCent,
     pendingCent: pendingCent === 0 && isCancelled && refundStatus === 'pending' ? null : pendingCent,
@@ -58,8 +62,8 @@ function isLater(other: Refund, refund: Refund, isBehind: boolean): boolean {
   return other.status === 'failed' ? isBehind : other.createdAt >= refund.createdAt
 }
 
-function isRetryOf(later: Refund, { kind, amountCent, itemLineIds }: Refund): boolean {
-  return later.kind === kind && later.amountCent === amountCent && String(later.itemLineIds) === String(itemLineIds)
+function isRetryOf(later: Refund, { kind, amountCent, lines }: Refund): boolean {
+  return later.kind === kind && later.amountCent === amountCent && JSON.stringify(later.lines) === JSON.stringify(lines)
 }
 
 function sum(refunds: readonly Refund[]): number {

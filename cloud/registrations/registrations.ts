@@ -1,11 +1,19 @@
+import { hash } from 'node:crypto'
 import { newId } from '../../policy/ids.ts'
 import type { Call } from '../operations/operation.ts'
 import { Failure, precondition } from '../foundation/failure.ts'
 import type { AccountCaller } from '../foundation/caller.ts'
+import { holderOf } from '../foundation/shared-slots.ts'
 import type { Package } from '../foundation/packages.ts'
 import type { RegistrationRow } from '../persistence/tables/accounts.ts'
 import type { StoreFields } from '../stores/store-input.ts'
-import { countPending, insertRegistration } from './registration-queries.ts'
+import {
+  countOfNetwork,
+  countPending,
+  deleteOldestOfLargestNetwork,
+  insertRegistration,
+  NETWORK_MS,
+} from './registration-queries.ts'
 
 /** Submitted details of a registration. */
 export interface RegistrationDetails {
@@ -18,8 +26,10 @@ export interface RegistrationDetails {
 
 /** Maximum number of pending registrations of one account. */
 const PENDING_PER_ACCOUNT = 100
-/** Maximum number of pending requests without a key. */
-const PENDING_REQUESTS = 10_000
+/** Maximum number of requests without a key of one network in a day. */
+export const NETWORK_REQUESTS = 20
+/** Maximum number of pending requests without a key. A further one replaces the oldest of the network with the most. */
+export const PENDING_REQUESTS = 10_000
 
 /** Registers a store of the caller for review. Throws 403 or 409. */
 export async function registerStore(
@@ -39,11 +49,12 @@ export async function registerStore(
     account_id: caller.accountId,
     tenant: caller.tenant,
     claim_hash: null,
+    network: null,
   })
 }
 
 /**
- * Registers a request for an account from a caller without an API key. `claimHash` is the hash of the secret with which
+ * Registers a request for an account from a visitor or a user of the console. `claimHash` is the hash of the secret with which
  * the caller later claims the keys of the account. Throws 429.
  */
 export async function requestAccount(
@@ -51,19 +62,21 @@ export async function requestAccount(
   details: RegistrationDetails,
   claimHash: string,
 ): Promise<RegistrationRow> {
-  if ((await countPending(call.db, null)) >= PENDING_REQUESTS) {
-    throw new Failure('resource-exhausted', 'too many requests wait for review; try again tomorrow', {
+  // Users of the console may be anywhere, so the share is that of their account.
+  const network = hash('sha256', holderOf(call.caller), 'base64url')
+  if ((await countOfNetwork(call.db, network, call.nowMs)) >= NETWORK_REQUESTS)
+    throw new Failure('resource-exhausted', 'too many requests for an account came from your network: try tomorrow', {
       reason: 'too_many_registrations',
-      retryAfter: 86_400,
+      retryAfter: NETWORK_MS / 1_000,
     })
-  }
-  return register(call, details, { kind: 'account', account_id: null, tenant: null, claim_hash: claimHash })
+  if ((await countPending(call.db, null)) >= PENDING_REQUESTS) await deleteOldestOfLargestNetwork(call.db)
+  return register(call, details, { kind: 'account', account_id: null, tenant: null, claim_hash: claimHash, network })
 }
 
 async function register(
   call: Call,
   details: RegistrationDetails,
-  by: Pick<RegistrationRow, 'kind' | 'account_id' | 'tenant' | 'claim_hash'>,
+  by: Pick<RegistrationRow, 'kind' | 'account_id' | 'tenant' | 'claim_hash' | 'network'>,
 ): Promise<RegistrationRow> {
   const row: RegistrationRow = {
     registration_id: newId('reg', call.services.platform),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { tenantOf, type Tenant } from '../foundation/caller.ts'
 import { notFound, precondition } from '../foundation/failure.ts'
-import { Id, Success, text } from '../operations/fields.ts'
+import { Id, Success, lines } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { isAtLeast, type Package } from '../foundation/packages.ts'
 import type { RegistrationRow } from '../persistence/tables/accounts.ts'
@@ -85,7 +85,7 @@ export const rejectStoreRegistration = operation({
   callers: ['admin'],
   refusals: ['registration_decided'],
   changes: true,
-  request: z.strictObject({ registrationId: Id, reason: text(500) }),
+  request: z.strictObject({ registrationId: Id, reason: lines(500) }),
   response: Registration.extend(Success),
   example: {
     registrationId: 'reg_01KANX6Y7C3V9Q2M8R5T4W6Z1B',

@@ -21,5 +21,8 @@ interface ProgramSeed {
 /** Creates the loyalty program of a test store. */
 export async function seedLoyalty(db: Db, { tenant, storeId, program, platform }: ProgramSeed): Promise<void> {
   const { name, type } = program
-  await saveProgram(db, withSettings(blankProgram({ tenant, storeId, name, type }, platform), program, platform))
+  await saveProgram(
+    db,
+    withSettings(blankProgram({ tenant, storeId, package: 'PRIME', name, type }, platform), program, platform),
+  )
 }

@@ -3,6 +3,7 @@ import { splitGtin14, encodeSgtin } from '../../policy/gs1/sgtin.ts'
 import { toGtin14 } from '../../policy/gs1/gtin.ts'
 import { assert } from '../../policy/assert.ts'
 import { newId } from '../../policy/ids.ts'
+import { comparableIdentifier } from '../../policy/item-identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import { newProductRow } from '../catalogue/product-row.ts'
@@ -128,6 +129,7 @@ async function insertItems(
       itemRow(product, {
         tenant,
         storeId,
+        storeNo: SANDBOX_STORES.indexOf(store) + 1,
         itemId: newId('itm', platform),
         n,
         i,
@@ -168,6 +170,7 @@ function productRow(
 interface ItemSeed {
   tenant: Tenant
   storeId: string
+  storeNo: number
   itemId: string
   /** Index of the product, and index of the item within the product. */
   n: number
@@ -179,17 +182,19 @@ interface ItemSeed {
 /** Every item has an EPC and a printed tag number. Every third item also has an NFC tag. */
 function itemRow(
   product: ProductRow,
-  { tenant, storeId, itemId, n, i, random, nowMs }: ItemSeed,
+  { tenant, storeId, storeNo, itemId, n, i, random, nowMs }: ItemSeed,
 ): Omit<ProtectedItemRow, 'item_seq'> {
   const serial = String(random.subarray(0, 4).reduce((sum, byte) => sum * 256 + byte, 0))
   const hasNfc = (n + i) % 3 === 0
+  const tagId = `HT-${storeNo}-${String(n + 1).padStart(3, '0')}-${i + 1}`
   return {
     item_id: itemId,
     tenant,
     store_id: storeId,
     epc: epcOf(product.ean, serial),
     tag_uid: hasNfc ? `E004${Buffer.from(random.subarray(1, 7)).toString('hex').toUpperCase()}` : null,
-    tag_id: `HT-${storeId.slice(-4)}-${String(n + 1).padStart(3, '0')}-${i + 1}`,
+    tag_id: tagId,
+    tag_id_folded: comparableIdentifier('tagId', tagId),
     tag_technology: hasNfc ? 'NfcV' : null,
     protection_technology: 'uhf_rfid',
     serial_number: serial,
@@ -198,6 +203,9 @@ function itemRow(
     brand: product.brand,
     category: product.category,
     price_cent: null,
+    lot: null,
+    expiry: null,
+    serial,
     item_status: 'sellable',
     purchase_id: null,
     line_id: null,

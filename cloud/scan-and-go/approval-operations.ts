@@ -6,6 +6,7 @@ import { decideApproval } from '../purchase-lifecycle/approval.ts'
 import { beginPayment, emitTestPayment, openPayment } from '../payments/open-payment.ts'
 import { runnerOf } from '../payments/runner.ts'
 import { COMPLETION_EVENTS, completePurchase } from '../purchase-lifecycle/complete-purchase.ts'
+import { assertForSale } from '../purchase-lifecycle/unsold-items.ts'
 import { purchaseOfCaller, purchaseIdOf } from '../purchases/purchase-of-caller.ts'
 import { isTest, toPurchase } from '../purchases/present.ts'
 import { Purchase } from '../purchases/schema.ts'
@@ -22,7 +23,7 @@ export const approveCheckout = operation({
     'protection policy), stay CREATED with `awaitingApproval: true` until staff approve them. After a spot ' +
     'check selects a session, or a shopper by `userId`, all their checkouts await approval until staff approve ' +
     'one.',
-  refusals: ['not_awaiting_approval', 'psp_not_configured', 'checkout_ended'],
+  refusals: ['not_awaiting_approval', 'psp_not_configured', 'checkout_ended', 'item_already_paid', 'recalled'],
   emits: ['payment.created', ...COMPLETION_EVENTS],
   changes: true,
   request: z.strictObject({
@@ -44,6 +45,7 @@ export const approveCheckout = operation({
       const staff = staffOf(call.caller, input.operatorId)
       const { purchase, store } = await purchaseOfCaller(call, purchaseIdOf(input))
       const approved = await decideApproval(call, purchase, staff, input.approved ?? true)
+      if (approved.status !== 'CANCELLED') await assertForSale(call.db, purchase)
       call.changed(purchase.purchase_id)
       if (isTest(approved.tenant)) emitTestPayment(call, approved)
       const isToPay = approved.status === 'CREATED' && !isTest(approved.tenant)

@@ -18,7 +18,12 @@ export const generateCodes = operation({
   request: z.strictObject({
     storeId: Id,
     type: z.enum(CODE_TYPES).optional().describe('Default `checkin`.'),
-    size: z.int().min(64).max(2_048).optional().describe('Width in pixels; default 512.'),
+    size: z
+      .int()
+      .min(64)
+      .max(2_048)
+      .optional()
+      .describe('Width in pixels; default 512. The image is wider if a module would have less than 3 pixels.'),
   }),
   response: z.strictObject({
     ...Success,

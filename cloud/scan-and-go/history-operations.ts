@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
+import { Id, Limit, Offset, QueryNumber, Success, scanned, text, ProductCodeText } from '../operations/fields.ts'
 import { legacyForm, operation } from '../operations/operation.ts'
 import { cursorField } from '../operations/paging.ts'
 import { readHistory } from './history.ts'
@@ -9,6 +9,13 @@ import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 20
 const OLDER_DEFAULT_PAGE = 50
+/** What a customer without a receipt brings or remembers. */
+const SEARCH_FIELDS = {
+  ean: ProductCodeText.optional().describe('Purchases with this product. The EAN in any form.'),
+  tag: scanned(128).optional().describe('Purchases of the tagged item: its EPC, tag UID or printed number.'),
+  day: z.iso.date().optional().describe('Purchases that were paid on this day, in the time zone of the store.'),
+}
+const TotalCent = z.int().min(0).describe('Purchases with this total. Needs `day`, `ean` or `tag`.')
 const Paging = { total: z.int(), totalIsEstimate: z.literal(true).optional(), nextCursor: z.string().optional() }
 
 export const fetchPurchaseHistory = operation({
@@ -18,13 +25,16 @@ export const fetchPurchaseHistory = operation({
   roles: rolesFrom('viewer'),
   summary: 'Lists purchases, the newest first.',
   description:
-    'All purchases, or only those of one store or one shopper. Omits QR codes of receipts; `fetchPurchase` ' +
+    'All purchases, or only those of one store or one shopper. To find a purchase without its number, send `ean` or ' +
+    '`tag` of the goods, or `day` and `totalCent`. Omits QR codes of receipts; `fetchPurchase` ' +
     'returns them.',
   changes: false,
   request: z.strictObject({
     storeId: Id.optional(),
     userId: text(128).optional(),
     awaitingApproval: z.literal(true).optional().describe('Only baskets that await `approveCheckout`.'),
+    ...SEARCH_FIELDS,
+    totalCent: TotalCent.optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
     cursor: cursorField('pur').optional(),
@@ -35,7 +45,14 @@ export const fetchPurchaseHistory = operation({
     request: z.strictObject({
       storeId: Id.optional(),
       userId: text(128).optional(),
+      awaitingApproval: z
+        .literal('true')
+        .transform(() => true as const)
+        .optional(),
+      ...SEARCH_FIELDS,
+      totalCent: QueryNumber.pipe(TotalCent).optional(),
       limit: QueryNumber.pipe(Limit).optional(),
+      offset: QueryNumber.pipe(Offset).optional(),
       cursor: cursorField('pur').optional(),
     }),
     response: z.strictObject({ ...Success, data: z.array(TransactionData), ...Paging }),

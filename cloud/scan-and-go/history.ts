@@ -1,8 +1,15 @@
 import { sql } from 'kysely'
+import { normaliseIdentifiers } from '../../policy/item-identifiers.ts'
+import { addDays, startOfDay } from '../analytics/days.ts'
+import { eansOf } from '../catalogue/ean.ts'
 import { knownCaller } from '../foundation/caller.ts'
+import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import { toPage, pageLimits, type PageRequest } from '../operations/paging.ts'
+import { pageLimits, type PageRequest } from '../operations/paging.ts'
+import { toPageWithinLines } from '../operations/within-lines.ts'
+import type { Db } from '../persistence/database.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
+import { findItem } from '../protection/items/item-queries.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import type { WholePurchase } from '../purchases/present.ts'
@@ -17,6 +24,10 @@ export interface HistoryFilter extends PageRequest {
   storeId?: string | undefined
   userId?: string | undefined
   awaitingApproval?: true | undefined
+  ean?: string | undefined
+  tag?: string | undefined
+  day?: string | undefined
+  totalCent?: number | undefined
 }
 
 export interface HistoryPage {
@@ -36,7 +47,7 @@ export async function readHistory(call: Call, filter: HistoryFilter, defaultLimi
     .limit(page.limit + 1)
     .offset(page.offset)
     .execute()
-  const { items, nextCursor } = toPage(rows, (row) => row.purchase_id, page)
+  const { items, nextCursor } = await toPageWithinLines(call.db, 'purchase_line', rows, page)
   const counted = await call.db
     .selectFrom(
       matching
@@ -56,14 +67,47 @@ export async function readHistory(call: Call, filter: HistoryFilter, defaultLimi
 }
 
 /** Selects purchases. Without `storeId`, selects the purchases of all stores that the caller may see (ADR 0002). */
-async function purchasesOf(call: Call, { storeId, userId, awaitingApproval }: HistoryFilter) {
+async function purchasesOf(call: Call, filter: HistoryFilter) {
+  const { storeId, userId, awaitingApproval, ean, tag, day, totalCent } = filter
   const caller = knownCaller(call.caller)
   let query = call.db.selectFrom('purchase').where('tenant', '=', caller.tenant)
   if (userId !== undefined) query = query.where('user_id', '=', userId)
   if (awaitingApproval) query = query.where(IS_AWAITING).where('status', '=', 'CREATED')
+  if (ean !== undefined)
+    query = query.where('purchase_id', 'in', (eb) =>
+      eb
+        .selectFrom('purchase_line')
+        .select('purchase_id')
+        .where('ean', 'in', ['-', ...eansOf(ean)]),
+    )
+  if (tag !== undefined) {
+    const itemIds = await itemsOfTag(call.db, caller.tenant, tag)
+    query = query.where('purchase_id', 'in', (eb) =>
+      eb.selectFrom('purchase_unit').select('purchase_id').where('item_id', 'in', itemIds),
+    )
+  }
+  if (day !== undefined)
+    query = query.where('completed_ms', '>=', startOfDay(day)).where('completed_ms', '<', startOfDay(addDays(day, 1)))
+  if (totalCent !== undefined) {
+    // No index has the total, so that another filter must limit the search.
+    if (day === undefined && ean === undefined && tag === undefined)
+      throw invalid('totalCent', 'needs day, ean or tag', 'missing')
+    query = query.where('total_cent', '=', totalCent)
+  }
   if (storeId !== undefined) return query.where('store_id', '=', (await ownStore(call, storeId)).store_id)
   const own = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
   return own === null ? query : query.where('store_id', 'in', own.length > 0 ? [...own] : ['-'])
+}
+
+/** Ids of the items with this EPC, tag UID or printed number; an id that no item has if there are none. */
+async function itemsOfTag(db: Db, tenant: string, tag: string): Promise<string[]> {
+  const found = new Set<string>()
+  for (const kind of ['epc', 'tagUid', 'tagId']) {
+    const normal = normaliseIdentifiers({ [kind]: tag })
+    const item = normal.ok ? await findItem(db, tenant, normal.identifiers) : undefined
+    if (item) found.add(item.item_id)
+  }
+  return found.size > 0 ? [...found] : ['-']
 }
 
 async function withLines(call: Call, purchases: readonly PurchaseRow[]): Promise<WholePurchase[]> {

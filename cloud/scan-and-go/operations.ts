@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { knownCaller } from '../foundation/caller.ts'
 import { Failure, notFound, precondition } from '../foundation/failure.ts'
-import { Id, iso, Success, text } from '../operations/fields.ts'
+import { Id, iso, Success, lines, text } from '../operations/fields.ts'
 import { legacyForm, operation, type Call } from '../operations/operation.ts'
 import {
   beginPayment,
@@ -17,6 +17,7 @@ import { ownStore } from '../stores/own-store.ts'
 import { cancelPurchase } from '../purchase-lifecycle/cancel-purchase.ts'
 import { COMPLETION_EVENTS, completePurchase } from '../purchase-lifecycle/complete-purchase.ts'
 import { cancelUnpaidPurchase } from '../purchase-lifecycle/cancel-unpaid-purchase.ts'
+import { assertForSale } from '../purchase-lifecycle/unsold-items.ts'
 import { purchaseOfCaller, purchaseIdOf, wholePurchase } from '../purchases/purchase-of-caller.ts'
 import { toPurchase, toTransactionData, type WholePurchase } from '../purchases/present.ts'
 import { CheckoutRequest, Purchase, TransactionData } from '../purchases/schema.ts'
@@ -56,6 +57,7 @@ export const startCheckout = operation({
   roles: [],
   summary: 'Creates a purchase from a basket and opens its payment.',
   description:
+    'An unpaid purchase of the session is replaced and becomes CANCELLED. ' +
     'The server prices lines with `ean`, `productId` or a named item; a different `priceUnit` fails with 409 ' +
     'and a detail for each line. With a test key `checkoutUrl` is a test page with Pay, Decline and Cancel; ' +
     'with a live key it is the page of the store’s payment provider. If the provider does not respond, the ' +
@@ -67,6 +69,8 @@ export const startCheckout = operation({
     'price_unknown',
     'item_mismatch',
     'item_not_sellable',
+    'expired',
+    'recalled',
     'psp_not_configured',
     'checkout_ended',
   ],
@@ -161,7 +165,7 @@ export const markPurchaseCancelled = operation({
     purchaseId: Id.optional(),
     transactionId: Id.optional(),
     id: Id.optional(),
-    reason: text(300).optional().describe('An internal note.'),
+    reason: lines(300).optional().describe('An internal note.'),
   }),
   response: Purchase.extend(Success),
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', reason: 'customer changed her mind' },
@@ -198,8 +202,10 @@ export async function endTestCheckout(
       { allowedNext: [] },
     )
   }
-  if (result === 'paid') await completePurchase(call, purchase, store)
-  else {
+  if (result === 'paid') {
+    await assertForSale(call.db, purchase)
+    await completePurchase(call, purchase, store)
+  } else {
     call.requireAlone()
     await cancelUnpaidPurchase(call.db, purchase, { cancel_reason: result })
   }
@@ -213,7 +219,7 @@ export const completeTestCheckout = operation({
   minimumPackage: 'GROW',
   roles: [],
   summary: 'Ends a test checkout without its test page. Test keys only.',
-  refusals: ['checkout_ended', 'awaiting_approval'],
+  refusals: ['checkout_ended', 'awaiting_approval', 'item_already_paid', 'recalled'],
   changes: true,
   request: z.strictObject({
     transactionId: Id.optional(),

@@ -1,49 +1,36 @@
 import { eanOfGtin14, toGtin14 } from '../../policy/gs1/gtin.ts'
 import { parseEpc } from '../../policy/gs1/epc.ts'
-import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/item-identifiers.ts'
-import { scannedProduct, type Scanned } from '../catalogue/scanned-product.ts'
+import { normaliseIdentifiers, type ItemIdentifierInput, type ItemIdentifiers } from '../../policy/item-identifiers.ts'
+import { dayOf } from '../analytics/days.ts'
+import { whyUnknown } from '../catalogue/ean.ts'
+import { scannedProducts, type Scanned } from '../catalogue/scanned-product.ts'
 import { findProduct } from '../catalogue/queries.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'
+import { UNIT_FIELDS, unitDataOf, type UnitData } from '../catalogue/unit-data.ts'
 import { invalid, precondition, type ErrorDetail, type Failure } from '../foundation/failure.ts'
 import { offerPrices } from '../offers/offer-prices.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { findItem } from '../protection/items/item-queries.ts'
-import { depositOf, type Deposit } from '../purchases/deposit.ts'
+import { isRecalled, recallsByProduct } from '../protection/items/recalls.ts'
+import { itemsWith } from '../protection/items/item-queries.ts'
+import { depositOf } from '../purchases/deposit.ts'
 import { isTest } from '../purchases/present.ts'
-import type { CheckoutLine, PriceOrigin } from '../purchases/schema.ts'
-import { weighedCent, weighedLine, type WeighedLine } from './weighed-line.ts'
-
-/**
- * Priced line of a basket with the items that it names (ADR 0008). A line with a product (from `ean`, `productId` or
- * its items) has a price of the catalogue, an offer or a scale's label. A line with items without a product has the
- * registered price of these items. Any other line has the price that the client sent.
- */
-export interface PricedLine {
-  name: string
-  priceCent: number
-  quantity: number
-  vat: 7 | 19
-  ean: string | null
-  productId: string | null
-  category: string | null
-  brand: string | null
-  serialNumber: string | null
-  priceOrigin: PriceOrigin
-  /** True if the units of the line carry tags in stores that use tags. */
-  tagged: boolean
-  /** True if staff must check the buyer's age. */
-  requiresHumanVerification: boolean
-  /** Deposit for one piece. */
-  deposit?: Deposit | undefined
-  /** Set if a scale priced the goods. */
-  weighed?: WeighedLine | undefined
-  items: ProtectedItemRow[]
-}
+import type { CheckoutLine } from '../purchases/schema.ts'
+import { assertNotNegative, assertPriceFields, setPrice } from './till-price.ts'
+import type { PricedLine } from './priced-line.ts'
+import { weighedCent, weighedLine } from './weighed-line.ts'
 
 /** Returns the path of an item in the request. */
 type WhereOf = (item: ProtectedItemRow) => string
+
+/** Products and items of all lines. */
+interface Known {
+  /** False for a shopper's app: goods of the catalogue keep their names, which staff compare with the goods. */
+  mayRename: boolean
+  scanned: (barcode: string) => Promise<Scanned | undefined>
+  item: (identifiers: ItemIdentifiers) => ProtectedItemRow | undefined
+}
 
 /** Prices all lines. Throws 409 with all price differences, so that an app can show them. */
 export async function priceLines(
@@ -51,20 +38,43 @@ export async function priceLines(
   store: StoreRow,
   lines: readonly CheckoutLine[],
   nowMs: number,
+  mayRename = true,
 ): Promise<PricedLine[]> {
   const named = new Map<string, string>()
   const priced: PricedLine[] = []
+  for (const [i, line] of lines.entries()) assertTagsFit(line, `items[${i}]`)
+  const known: Known = {
+    mayRename,
+    scanned: await scannedProducts(
+      db,
+      store,
+      lines.flatMap(({ ean }) => ean ?? []),
+    ),
+    item: await itemsWith(db, store.tenant, lines),
+  }
   for (const [i, line] of lines.entries()) {
     const path = `items[${i}]`
-    const items = await namedItems(db, store, line, path, named)
-    priced.push(await priceLine(db, store, line, items, path, (item) => named.get(item.item_id) ?? path))
+    assertPriceFields(line, path)
+    const items = namedItems(known, store, line, path, named)
+    const whereOf: WhereOf = (item) => named.get(item.item_id) ?? path
+    const result = await priceLine(db, known, store, line, items, path, whereOf)
+    priced.push({ ...result, unit: unitOfLine(line, items, nowMs, path, whereOf) })
   }
+  assertNotExpired(priced, dayOf(nowMs), named)
+  await assertNotRecalled(db, store, priced, named)
   await applyOffers(db, store, priced, nowMs)
+  for (const [i, line] of lines.entries()) setPrice(line, priced[i])
+  assertNotNegative(priced)
   const differences: ErrorDetail[] = []
   for (const [i, line] of lines.entries()) {
     const path = `items[${i}]`
     const result = priced[i]
-    if (result && line.priceUnit !== undefined && line.priceUnit !== result.priceCent) {
+    if (
+      result &&
+      line.priceReason === undefined &&
+      line.priceUnit !== undefined &&
+      line.priceUnit !== result.priceCent
+    ) {
       differences.push({
         path: `${path}.priceUnit`,
         code: 'price_changed',
@@ -79,6 +89,16 @@ export async function priceLines(
       { details: differences },
     )
   return priced
+}
+
+/** Throws 400 if a list of tags names more items than the line has, so that few tags are looked up. */
+function assertTagsFit({ epcs = [], tagUids = [], tagIds = [], quantity }: CheckoutLine, path: string): void {
+  const count = Math.max(epcs.length, tagUids.length, tagIds.length)
+  if (count > quantity) throw tooManyItems(path, count, quantity)
+}
+
+function tooManyItems(path: string, count: number, quantity: number): Failure {
+  return invalid(path, `names ${count} items but has a quantity of ${quantity}`, 'too_many_items')
 }
 
 /** Applies the active offers. Keeps a catalogue price that is below the offer price. */
@@ -101,13 +121,13 @@ async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs:
  * Finds the registered items that a line names. Throws 400 if one of these items is unknown or named twice, and 409 if
  * an item is not sellable.
  */
-async function namedItems(
-  db: Db,
+function namedItems(
+  known: Known,
   store: StoreRow,
   line: CheckoutLine,
   path: string,
   named: Map<string, string>,
-): Promise<ProtectedItemRow[]> {
+): ProtectedItemRow[] {
   const names = [
     ...(line.epcs ?? []).map((epc, i) => ({ path: `${path}.epcs[${i}]`, input: { epc } })),
     ...(line.tagUids ?? []).map((tagUid, i) => ({ path: `${path}.tagUids[${i}]`, input: { tagUid } })),
@@ -120,7 +140,7 @@ async function namedItems(
     const key = JSON.stringify(normal.identifiers)
     if (named.has(key)) throw invalid(where, `is named twice, also in ${named.get(key)}`, 'repeated')
     named.set(key, where)
-    const item = await findItem(db, store.tenant, normal.identifiers)
+    const item = known.item(normal.identifiers)
     if (item?.store_id !== store.store_id) throw invalid(where, 'is not registered in this store', 'item_unknown')
     // A line may name one item by several identifiers. These identifiers stand for one unit.
     const earlier = named.get(item.item_id)
@@ -129,8 +149,7 @@ async function namedItems(
     named.set(item.item_id, where)
     items.set(item.item_id, item)
   }
-  if (items.size > line.quantity)
-    throw invalid(path, `names ${items.size} items but has a quantity of ${line.quantity}`, 'too_many_items')
+  if (items.size > line.quantity) throw tooManyItems(path, items.size, line.quantity)
   for (const item of items.values()) {
     if (item.item_status !== 'sellable')
       throw refused('item_not_sellable', [{ where: named.get(item.item_id) ?? path, why: `is ${item.item_status}` }])
@@ -140,21 +159,28 @@ async function namedItems(
 
 async function priceLine(
   db: Db,
+  known: Known,
   store: StoreRow,
   line: CheckoutLine,
   items: readonly ProtectedItemRow[],
   path: string,
   whereOf: WhereOf,
-): Promise<PricedLine> {
-  const scanned = await productOfLine(db, store, line, path)
+): Promise<Omit<PricedLine, 'unit'>> {
+  const scanned = await productOfLine(db, known, store, line, path)
   const product = scanned?.product ?? (await productOfItems(db, store, items, whereOf))
-  const common = { quantity: line.quantity, serialNumber: line.serialNumber ?? null, items: [...items] }
+  const common = {
+    quantity: line.quantity,
+    serialNumber: line.serialNumber ?? null,
+    listPriceCent: null,
+    priceReason: null,
+    items: [...items],
+  }
   if (product) {
     assertAreOf(product, items, whereOf)
     const weighed = weighedLine(store, product, scanned?.label, line, path)
     return {
       ...common,
-      name: line.name ?? product.name,
+      name: (known.mayRename ? line.name : undefined) ?? product.name,
       priceCent: weighed ? weighedCent(weighed) : product.price_cent,
       vat: product.vat as 7 | 19,
       ean: product.ean,
@@ -187,15 +213,25 @@ async function priceLine(
     category: first?.category ?? null,
     brand: first?.brand ?? null,
     priceOrigin: own === undefined ? 'client' : 'item',
-    tagged: true,
+    tagged: priceCent >= 0,
     requiresHumanVerification: false,
   }
 }
 
-async function productOfLine(db: Db, store: StoreRow, line: CheckoutLine, path: string): Promise<Scanned | undefined> {
-  const scanned = line.ean === undefined ? undefined : await scannedProduct(db, store, line.ean)
+async function productOfLine(
+  db: Db,
+  known: Known,
+  store: StoreRow,
+  line: CheckoutLine,
+  path: string,
+): Promise<Scanned | undefined> {
+  const scanned = line.ean === undefined ? undefined : await known.scanned(line.ean)
   if (line.ean !== undefined && line.productId === undefined && !scanned)
-    throw invalid(`${path}.ean`, 'is not in the catalogue of this store', 'product_unknown')
+    throw invalid(
+      `${path}.ean`,
+      `is not in the catalogue of this store${await whyUnknown(db, store.tenant, line.ean)}`,
+      'product_unknown',
+    )
   if (line.productId === undefined) return scanned
   const product = await findProduct(db, store.tenant, { productId: line.productId }, store.store_id)
   if (!product) throw invalid(`${path}.productId`, 'is not in the catalogue of this store', 'product_unknown')
@@ -257,9 +293,76 @@ function registeredPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): 
   return price ?? undefined
 }
 
+/**
+ * Lot, expiry and serial of a line: what it states, or what all its items are registered with. Throws 409 if an item is
+ * registered with another value than the line states.
+ */
+function unitOfLine(
+  { lot, expiry, serial, ean }: CheckoutLine,
+  items: readonly ProtectedItemRow[],
+  nowMs: number,
+  path: string,
+  whereOf: WhereOf,
+): UnitData {
+  const unit: { -readonly [field in keyof UnitData]: UnitData[field] } = {
+    ...unitDataOf({ lot, expiry, serial, ean }, nowMs, `${path}.`),
+  }
+  for (const field of UNIT_FIELDS) {
+    const value = unit[field]
+    const shared = items[0]?.[field]
+    const wrong = items.filter((item) => value !== undefined && item[field] !== null && item[field] !== value)
+    if (wrong.length > 0)
+      throw refused(
+        'item_mismatch',
+        wrong.map((item) => ({
+          where: whereOf(item),
+          why: `is registered with the ${field} "${item[field]}", not "${value}"`,
+        })),
+      )
+    if (value === undefined && shared && items.every((item) => item[field] === shared)) unit[field] = shared
+  }
+  return unit
+}
+
+/** Throws 409 if a line or one of its items has an expiry before today. */
+function assertNotExpired(priced: readonly PricedLine[], today: string, named: ReadonlyMap<string, string>): void {
+  const why = (expiry: string) => `expired on ${expiry}: sell another piece, and take this one off the shelf`
+  const expired = priced.flatMap(({ items, unit }, i) => {
+    const own = items.flatMap(({ item_id, expiry }) =>
+      expiry !== null && expiry < today ? [{ where: named.get(item_id) ?? `items[${i}]`, why: why(expiry) }] : [],
+    )
+    if (own.length > 0 || unit.expiry === undefined || unit.expiry >= today) return own
+    return [{ where: `items[${i}]`, why: why(unit.expiry) }]
+  })
+  if (expired.length > 0) throw refused('expired', expired)
+}
+
+/** Throws 409 if a recall stops a line or one of its items. */
+async function assertNotRecalled(
+  db: Db,
+  { tenant, store_id: storeId }: StoreRow,
+  priced: readonly PricedLine[],
+  named: ReadonlyMap<string, string>,
+): Promise<void> {
+  const recallsOf = await recallsByProduct(db, tenant)
+  const stopped: string[] = []
+  for (const [i, { items, unit, productId, quantity }] of priced.entries()) {
+    const line = { product_id: productId, ...unit }
+    const recalls = recallsOf(items[0]?.product_id ?? productId)
+    const own = items.filter((item) => isRecalled(recalls, { storeId, item, line }))
+    stopped.push(...own.map(({ item_id }) => named.get(item_id) ?? `items[${i}]`))
+    if (items.length < quantity && isRecalled(recalls, { storeId, line })) stopped.push(`items[${i}]`)
+  }
+  if (stopped.length === 0) return
+  throw refused(
+    'recalled',
+    stopped.map((where) => ({ where, why: 'is recalled: do not sell it, and set it aside' })),
+  )
+}
+
 /** Builds a 409. The error names each item by its path in the request, so that an app can show the wrong tag. */
 function refused(
-  reason: 'item_mismatch' | 'item_not_sellable',
+  reason: 'item_mismatch' | 'item_not_sellable' | 'expired' | 'recalled',
   items: readonly { where: string; why: string }[],
 ): Failure {
   const details = items.map(({ where, why }): ErrorDetail => ({

@@ -21,6 +21,7 @@ export async function openSession(
     store_id: storeId,
     user_id: userId ?? null,
     created_ms: call.nowMs,
+    purchase_id: null,
     completed: 0,
     spot_check_due: 0,
     vouched: userId !== undefined && knownCaller(call.caller).kind === 'secret' ? 1 : 0,

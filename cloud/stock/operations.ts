@@ -31,7 +31,13 @@ export const setStock = operation({
     'checkouts reserve pieces; pick-up and payment subtract them. Orders and checkouts beyond the available pieces ' +
     'fail with 409 `out_of_stock`. `quantity: null` ends the counting.',
   changes: true,
-  request: z.strictObject({ productId: Id, storeId: Id, quantity: z.int().min(0).max(QUANTITY_LIMIT).nullable() }),
+  request: z.strictObject({
+    productId: Id,
+    storeId: Id,
+    quantity: z.int().min(0).max(QUANTITY_LIMIT).nullable(),
+    // Sales change them all the time, so they are accepted and ignored (ADR 0002).
+    ...Stock.pick({ reserved: true, available: true, updatedAt: true }).partial().shape,
+  }),
   response: Stock.extend(Success),
   example: { productId: 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B', storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', quantity: 12 },
   async run(call, { productId, storeId, quantity }) {

@@ -4,6 +4,9 @@ import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { StockLevelRow, StockReservationRow } from '../persistence/tables/stock.ts'
 
+/** Maximum number of reservations that one sale ends. */
+const GIVING_WAY_LIMIT = 1_000
+
 /** Products for which the store has a stock level. */
 export async function stockedProducts(db: Db, storeId: string, productIds: readonly string[]): Promise<Set<string>> {
   if (productIds.length === 0) return new Set()
@@ -54,7 +57,8 @@ export function writeStock(db: Db, level: Omit<StockLevelRow, 'reserved'>): Prom
     .executeTakeFirstOrThrow()
 }
 
-interface Amount {
+/** Pieces of a product in a store. */
+export interface Amount {
   storeId: string
   productId: string
   quantity: number
@@ -132,11 +136,11 @@ export async function deleteReservations(db: Db, ownerId: string): Promise<Stock
   return rows.sort((a, b) => (a.product_id < b.product_id ? -1 : 1))
 }
 
-/** Sets a new expiry time for the active reservations of an order or purchase. */
+/** Sets a new expiry time for the active reservations of an order or purchase, which give way no longer. */
 export async function extendReservations(db: Db, ownerId: string, expires_ms: number): Promise<void> {
   await db
     .updateTable('stock_reservation')
-    .set({ expires_ms })
+    .set({ expires_ms, gives_way: 0 })
     .where('owner_id', '=', ownerId)
     .where('state', '=', 'held')
     .execute()
@@ -154,6 +158,24 @@ export function overdueReservations(
     .where('state', '=', 'held')
     .where('expires_ms', '<=', nowMs)
   return overdue.orderBy('expires_ms').orderBy('owner_id').orderBy('product_id').limit(limit).offset(offset).execute()
+}
+
+/** Active reservations of a product that give way, the oldest first. */
+export function reservationsThatGiveWay(
+  db: Db,
+  { storeId, productId }: Pick<Amount, 'storeId' | 'productId'>,
+): Promise<StockReservationRow[]> {
+  return db
+    .selectFrom('stock_reservation')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('product_id', '=', productId)
+    .where('gives_way', '=', 1)
+    .where('state', '=', 'held')
+    .orderBy('expires_ms')
+    .orderBy('owner_id')
+    .limit(GIVING_WAY_LIMIT)
+    .execute()
 }
 
 /** Marks a reservation as lapsed. Returns false if the reservation is no longer active. */

@@ -5,15 +5,18 @@ import {
   endReservation,
   findStock,
   insertReservations,
+  markLapsed,
+  reservationsThatGiveWay,
   stockedProducts,
   removeUnreserved,
   tryReserve,
+  type Amount,
 } from './queries.ts'
 
 /**
  *   reserve ─▶ held ─▶ consume (goods left)
  *               ├────▶ release (cancelled)
- *               └────▶ lapsed (timed out) ─▶ consume, and report if the goods were reserved for others meanwhile
+ *               └────▶ lapsed (timed out, or gave way) ─▶ consume, and report if the goods were reserved for others meanwhile
  *
  * Stock is optional: products without a stock level are ignored.
  */
@@ -31,10 +34,18 @@ export interface StockRequest {
   storeId: string
   lines: readonly StockLine[]
   expiresMs: number
+  /** True for an unpaid basket of a shopper's app: it gives way to staff and to servers of the merchant. */
+  givesWay: boolean
 }
 
-/** Reserves all lines or none. Throws 409 `out_of_stock` with a detail for each line that lacks pieces. */
-export async function reserveStock(db: Db, { ownerId, storeId, lines, expiresMs }: StockRequest): Promise<void> {
+/**
+ * Reserves all lines or none. If pieces lack, ends the reservations that give way, the oldest first. Throws 409
+ * `out_of_stock` with a detail for each line that still lacks pieces.
+ */
+export async function reserveStock(
+  db: Db,
+  { ownerId, storeId, lines, expiresMs, givesWay }: StockRequest,
+): Promise<void> {
   const wanted = new Map<string, number>()
   for (const { productId, quantity } of lines)
     if (productId !== null) wanted.set(productId, (wanted.get(productId) ?? 0) + quantity)
@@ -45,13 +56,15 @@ export async function reserveStock(db: Db, { ownerId, storeId, lines, expiresMs 
   // Reserves products always in the same order, which avoids deadlocks between two baskets.
   for (const productId of [...stocked].sort()) {
     const quantity = wanted.get(productId) ?? 0
-    if (await tryReserve(db, { storeId, productId, quantity })) {
+    const amount = { storeId, productId, quantity }
+    if ((await tryReserve(db, amount)) || (!givesWay && (await reserveFromBaskets(db, amount)))) {
       held.push({
         owner_id: ownerId,
         product_id: productId,
         store_id: storeId,
         quantity,
         state: 'held',
+        gives_way: givesWay ? 1 : 0,
         expires_ms: expiresMs,
       })
     } else missing.set(productId, await available(db, storeId, productId))
@@ -59,6 +72,20 @@ export async function reserveStock(db: Db, { ownerId, storeId, lines, expiresMs 
   if (missing.size > 0)
     throw precondition('out_of_stock', 'some lines exceed the available stock', { details: shortages(lines, missing) })
   await insertReservations(db, held)
+}
+
+/** Ends reservations that give way until the pieces are available. Ends none if they do not suffice. */
+async function reserveFromBaskets(db: Db, amount: Amount): Promise<boolean> {
+  const baskets = await reservationsThatGiveWay(db, amount)
+  let lacking = amount.quantity - (await available(db, amount.storeId, amount.productId))
+  if (baskets.reduce((sum, row) => sum + row.quantity, 0) < lacking) return false
+  for (const row of baskets) {
+    if (lacking <= 0) break
+    if (!(await markLapsed(db, row))) continue
+    await endReservation(db, amountOf(row), false)
+    lacking -= row.quantity
+  }
+  return tryReserve(db, amount)
 }
 
 async function available(db: Db, storeId: string, productId: string): Promise<number> {

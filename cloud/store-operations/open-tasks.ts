@@ -29,6 +29,9 @@ const KIND_OF_EXCEPTION: Readonly<Record<string, TaskKind>> = {
   outcome_unknown: 'release',
   outcome_conflict: 'release',
   refund_failed: 'refund',
+  refund_unclear: 'refund',
+  refunded_outside: 'refund',
+  second_charge: 'refund',
   released_after_refund: 'refund',
 }
 

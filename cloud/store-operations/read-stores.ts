@@ -48,6 +48,7 @@ export const fetchStores = operation({
       lat: queryNumberOf(Latitude).optional(),
       lng: queryNumberOf(Longitude).optional(),
       limit: QueryNumber.pipe(Limit).optional(),
+      offset: QueryNumber.pipe(Offset).optional(),
       cursor: cursorField('st').optional(),
     }),
     response: z.strictObject({

@@ -1,3 +1,4 @@
+import { foldText } from '../../policy/fold-text.ts'
 import { knownCaller, maySee } from '../foundation/caller.ts'
 import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
@@ -20,8 +21,8 @@ const STORES_LIMIT = 10_000
 export async function findStores(call: Call, filter: StoreFilter): Promise<StoreRow[]> {
   const caller = knownCaller(call.caller)
   const own = (await listStores(call.db, caller.tenant, STORES_LIMIT)).filter((store) => maySee(caller, store))
-  const city = filter.city === undefined ? undefined : comparable(filter.city)
-  const inCity = city === undefined ? own : own.filter((store) => comparable(store.city) === city)
+  const city = filter.city === undefined ? undefined : foldText(filter.city)
+  const inCity = city === undefined ? own : own.filter((store) => foldText(store.city) === city)
   if (filter.radius === undefined) return inCity
   const center = centerOf(filter, inCity)
   const { radius } = filter
@@ -30,11 +31,6 @@ export async function findStores(call: Call, filter: StoreFilter): Promise<Store
     const position = positionOf(store)
     return position !== undefined && center !== undefined && distanceKm(center, position) <= radius
   })
-}
-
-/** Normalises the name of a city, because keyboards write an Ö as one code point or as two. */
-function comparable(city: string): string {
-  return city.normalize('NFC').trim().toLowerCase()
 }
 
 function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly StoreRow[]): Position | undefined {

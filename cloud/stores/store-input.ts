@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { DEVICE_TYPES, PROTECTION_TECHNOLOGIES, SECURITY_TAG_MODES, WORKFLOW_TYPES } from '../../policy/vocabulary.ts'
 import { InStoreCodes } from './in-store-code.ts'
-import { text } from '../operations/fields.ts'
+import { lines, text } from '../operations/fields.ts'
 import { PACKAGES, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { COUNTRY_CODES } from './countries.ts'
@@ -122,7 +122,7 @@ export const STORE_INPUT_SHAPE = {
   hasScanAndGo: z.boolean().optional(),
   hasOffers: z.boolean().optional(),
   securityTagMode: z.enum(SECURITY_TAG_MODES).optional(),
-  securityTagHint: text(300).nullish(),
+  securityTagHint: lines(300).nullish(),
   protectionTechnology: z.enum(PROTECTION_TECHNOLOGIES).nullish(),
   deviceType: z.enum(DEVICE_TYPES).nullish(),
   workflowType: z.enum(WORKFLOW_TYPES).nullish(),

@@ -102,6 +102,8 @@ export const de: Texts = {
     lines: (count) => (count === 1 ? '1 Position' : `${count} Positionen`),
     noMoney: 'es fließt kein Geld',
     staffCheck: 'Bitte warten: Mitarbeitende prüfen den Einkauf.',
+    soldMeanwhile:
+      'Ein Stück dieses Einkaufs wurde inzwischen verkauft. Starten Sie neu ohne dieses Stück, oder fragen Sie unser Personal.',
     confirming: 'Die Zahlung wird bestätigt; diese Seite gleich neu laden.',
     decline: 'Ablehnen',
     cancel: 'Abbrechen',

@@ -102,6 +102,7 @@ export const en: Texts = {
     lines: (count) => (count === 1 ? '1 item' : `${count} items`),
     noMoney: 'no money moves',
     staffCheck: 'Please wait: staff are checking.',
+    soldMeanwhile: 'One of these items was sold meanwhile. Start again without it, or ask our staff.',
     confirming: 'Your payment is being confirmed; reload in a moment.',
     decline: 'Decline',
     cancel: 'Cancel',

@@ -81,6 +81,7 @@ export interface Texts {
     lines: (count: number) => string
     noMoney: string
     staffCheck: string
+    soldMeanwhile: string
     confirming: string
     decline: string
     cancel: string

@@ -2,17 +2,21 @@ import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { tenantOf, type Mode } from '../foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../foundation/failure.ts'
-import type { Role } from '../foundation/roles.ts'
+import { isRoleAtLeast, type Role } from '../foundation/roles.ts'
 import type { Db } from '../persistence/database.ts'
 import type { UserRow } from '../persistence/tables/users.ts'
 import { findStore } from '../stores/queries.ts'
 import { endSessionsOf } from './sessions.ts'
 import {
+  coversStores,
   deletePasskeysOf,
+  findUser,
   findUserOfAccount,
   findUserOfInvitation,
   insertUser,
   listUsers,
+  roleOf,
+  storesOf,
   updateUserRow,
   USERS_LIMIT,
 } from './user-queries.ts'
@@ -75,7 +79,6 @@ export async function invite(db: Db, wanted: NewInvitation, platform: Platform):
       accepted_ms: null,
       last_sign_in_ms: null,
       totp_secret: null,
-      totp_next: null,
       totp_step: 0,
       recovery_codes: '[]',
     })
@@ -128,16 +131,38 @@ export async function acceptAs(
   nowMs: number,
 ): Promise<void> {
   const accepted = { name, password_hash: passwordHash, invitation_hash: null, invitation_expires_ms: null }
-  const noFactors = { totp_secret: null, totp_next: null, recovery_codes: '[]' }
-  await updateUserRow(db, userId, { ...accepted, ...noFactors, accepted_ms: nowMs })
+  const noFactors = { totp_secret: null, recovery_codes: '[]' }
+  await updateUserRow(db, userId, { ...accepted, ...noFactors })
+  // A reset does not make an old user a new one.
+  await db
+    .updateTable('console_user')
+    .set({ accepted_ms: nowMs })
+    .where('user_id', '=', userId)
+    .where('accepted_ms', 'is', null)
+    .execute()
   await deletePasskeysOf(db, userId)
   await endSessionsOf(db, userId)
 }
 
-/** The user of an open invitation. Throws 404 if the invitation is unknown, used or expired. */
+/** True if the invitation is open, and the user who made it may still grant its rights. */
+export async function isOpenInvitation(db: Db, user: UserRow, nowMs: number): Promise<boolean> {
+  if (user.invitation_hash === null || (user.invitation_expires_ms ?? 0) <= nowMs) return false
+  // The command line has all rights.
+  if (!user.invited_by.startsWith('usr_')) return true
+  const inviter = await findUser(db, user.invited_by)
+  return (
+    inviter !== undefined &&
+    isRoleAtLeast(roleOf(inviter), 'manager') &&
+    isRoleAtLeast(roleOf(inviter), roleOf(user)) &&
+    (inviter.sandbox_only === 0 || user.sandbox_only === 1) &&
+    coversStores(storesOf(inviter), storesOf(user))
+  )
+}
+
+/** The user of an open invitation. Throws 404 if the invitation is unknown, used, expired or withdrawn. */
 export async function invitedUser(db: Db, token: string, nowMs: number): Promise<UserRow> {
   const user = isUserToken('invitation', token) ? await findUserOfInvitation(db, hashOfUserToken(token)) : undefined
-  if (!user || (user.invitation_expires_ms ?? 0) <= nowMs)
+  if (!user || !(await isOpenInvitation(db, user, nowMs)))
     throw new Failure('not-found', 'this invitation is unknown, used or expired: ask for a new one')
   return user
 }

@@ -1,23 +1,38 @@
 import { z } from 'zod'
-import { Failure, precondition } from '../foundation/failure.ts'
+import { Failure, invalid, precondition } from '../foundation/failure.ts'
 import type { Identity, IdentityProvider, SignInFlow } from '../foundation/ports.ts'
 import { iso, Success } from '../operations/fields.ts'
-import { operation, type Call } from '../operations/operation.ts'
+import { operation, type Call, type Services } from '../operations/operation.ts'
 import type { UserRow } from '../persistence/tables/users.ts'
-import { findUserOfIdentity, findUserToLink, linkIdentity } from './identities.ts'
+import { findSignInOptions, linkIdentity } from './identities.ts'
+import { randomChallenge, useChallenge, type OpenChallenge } from './challenges.ts'
 import { acceptAs } from './invitations.ts'
 import { Device, SignInAnswer } from './schema.ts'
-import { addressOf, failedSignIn, signedIn } from './sign-in-operations.ts'
+import { addressOf, failedSignIn, severalAccounts, signedIn } from './sign-in-operations.ts'
+import { endUnprovenAccess } from './credential-changes.ts'
 import { assertMayTry, type SignInSubjects } from './sign-in-failures.ts'
 
-/** Time for the sign-in at the provider, ms. */
+/** Time for the sign-in at the provider, and then for the choice of an account, ms. */
 export const FLOW_MS = 10 * 60_000
-const CONTEXT = 'openid_flow'
+/** Contexts of sealed flows: before the person has signed in at the provider, and before the choice of an account. */
+const FLOW = 'openid_flow'
+const CHOICE = 'openid_choice'
 /** Why a person whom the provider knows has no access. */
-const NOT_INVITED = ['user_not_invited', 'email_missing', 'email_not_verified', 'email_domain_not_listed'] as const
+const NOT_INVITED = [
+  'user_not_invited',
+  'email_missing',
+  'email_not_verified',
+  'email_domain_not_listed',
+  'linked_to_other_identity',
+] as const
 
 interface SealedFlow extends SignInFlow {
   readonly expiresMs: number
+}
+
+/** A person whom the provider knows, who must choose an account. */
+interface SealedChoice extends OpenChallenge {
+  readonly identity: Identity
 }
 
 function providerOf({ services }: Call): IdentityProvider {
@@ -35,6 +50,8 @@ export const beginOpenIdSignIn = operation({
   description:
     'Open `url` in the browser, and keep `flow` in this browser only. The provider sends the browser back to the console, which calls `finishOpenIdSignIn`.',
   changes: true,
+  audited: false,
+  refreshesPages: false,
   secretResponse: true,
   refusals: ['openid_connect_off', 'identity_provider_unavailable'],
   request: z.strictObject({
@@ -48,7 +65,7 @@ export const beginOpenIdSignIn = operation({
   prepare: (call, { again = false }) => providerOf(call).begin(again),
   run(call, _input, { url, flow }) {
     const expiresMs = call.nowMs + FLOW_MS
-    const sealed = call.services.authority.sealer.seal(Buffer.from(JSON.stringify({ ...flow, expiresMs })), CONTEXT)
+    const sealed = sealFlow(call.services, FLOW, { ...flow, expiresMs })
     return Promise.resolve({ success: true as const, url, flow: sealed, expiresAt: iso(expiresMs) })
   },
 })
@@ -62,28 +79,33 @@ export const finishOpenIdSignIn = operation({
   summary: 'Signs a user in with the answer of the OpenID Connect provider.',
   description:
     'Only users and invited persons can sign in. The first sign-in finds the user by the e-mail address, if the provider verified it, and accepts an open invitation. ' +
-    'Later ones find the user by the subject of the provider. A second factor at the provider counts; without one, users with an authenticator app confirm with a code.',
+    'Later ones find the user by the subject of the provider. If several accounts know the person, the answer is 409 `several_accounts` with `accounts` and a new `flow`: call again with it, an empty `query` and the chosen `account`. A second factor at the provider counts; without one, users with an authenticator app confirm with a code.',
   changes: true,
   secretResponse: true,
-  refusals: ['openid_connect_off', 'identity_provider_unavailable', ...NOT_INVITED],
+  refusals: ['openid_connect_off', 'identity_provider_unavailable', 'several_accounts', ...NOT_INVITED],
   request: z.strictObject({
     flow: z.string().max(2_000),
     query: z.string().max(4_096).describe('Query of the address to which the provider sent the browser.'),
+    account: z.string().max(200).optional().describe('One of `accounts`, if the person has several.'),
     device: Device,
   }),
   response: SignInAnswer,
   example: { flow: 'k1.…', query: 'code=…&state=…' },
   async prepare(call, { flow, query }) {
     const provider = providerOf(call)
-    const opened = openFlow(call, flow)
+    const choice = openFlow<SealedChoice>(call, CHOICE, flow)
+    const opened = choice ? undefined : openFlow<SealedFlow>(call, FLOW, flow)
     const subjects = subjectsOf(call, opened)
     await assertMayTry(call.db, subjects, call.nowMs)
+    if (choice) return { identity: choice.expiresMs > call.nowMs ? choice.identity : undefined, choice, subjects }
     const identity = opened && opened.expiresMs > call.nowMs ? await provider.finish(query, opened) : undefined
-    return { identity, subjects }
+    return { identity, choice, subjects }
   },
-  async run(call, { device = '' }, { identity, subjects }) {
-    if (!identity) throw failedSignIn(subjects, call.nowMs, 'the sign-in expired or was cancelled: start again')
-    const user = await userOf(call, identity)
+  async run(call, { account, device = '' }, { identity, choice, subjects }) {
+    const isUsable = choice === undefined || (await useChallenge(call.db, choice))
+    if (!identity || !isUsable)
+      throw failedSignIn(subjects, call.nowMs, 'the sign-in expired or was cancelled: start again')
+    const user = await chosenUser(call, identity, account)
     const mustConfirm = user.totp_secret !== null && !identity.hasSecondFactor
     return signedIn(call, user, {
       state: mustConfirm ? 'pending' : 'active',
@@ -93,9 +115,17 @@ export const finishOpenIdSignIn = operation({
   },
 })
 
-function openFlow({ services }: Call, flow: string): SealedFlow | undefined {
+function sealFlow({ authority }: Services, context: string, flow: SealedFlow | SealedChoice): string {
+  return authority.sealer.seal(Buffer.from(JSON.stringify(flow)), context)
+}
+
+function openFlow<T extends SealedFlow | SealedChoice>(
+  { services }: Call,
+  context: string,
+  flow: string,
+): T | undefined {
   try {
-    return JSON.parse(services.authority.sealer.open(flow, CONTEXT).toString('utf8')) as SealedFlow
+    return JSON.parse(services.authority.sealer.open(flow, context).toString('utf8')) as T
   } catch {
     return undefined
   }
@@ -116,21 +146,36 @@ function notInvited(reason: (typeof NOT_INVITED)[number], email: string): string
       return `addresses such as ${email} may not sign in here: see untag cloud --oidc-domains`
     case 'user_not_invited':
       return `no user has the address ${email}: ask an owner or admin for an invitation`
+    case 'linked_to_other_identity':
+      return `the provider knows ${email} as another person than before: ask an owner or admin to remove the user and to send a new invitation`
   }
 }
 
-/** The user of the identity. The first sign-in links the two, and accepts an open invitation. */
-async function userOf({ db, nowMs, services }: Call, identity: Identity): Promise<UserRow> {
+/**
+ * The user as whom the person signs in. If there are several, the person must choose, also if one is linked: another
+ * account may have invited the address of this person without being asked. The first sign-in links identity and user, and
+ * accepts an open invitation.
+ */
+async function chosenUser({ db, nowMs, services }: Call, identity: Identity, account?: string): Promise<UserRow> {
   const { email = '', refusal, issuer, subject } = identity
-  const known = refusal === 'email_domain_not_listed' ? undefined : await findUserOfIdentity(db, identity)
-  if (known) return known
-  const user = refusal === undefined ? await findUserToLink(db, email, nowMs) : undefined
-  if (!user) {
-    const reason = refusal ?? 'user_not_invited'
+  const { options, isLinkedToOther } = await findSignInOptions(db, identity, nowMs)
+  if (options.length === 0) {
+    const reason = refusal ?? (isLinkedToOther ? 'linked_to_other_identity' : 'user_not_invited')
     services.log.warn({ issuer, subject, reason }, 'a person without access signed in at the provider')
     throw new Failure('permission-denied', notInvited(reason, email), { reason, email })
   }
-  await linkIdentity(db, identity, user.user_id, nowMs)
+  if (options.length > 1 && account === undefined) {
+    const id = randomChallenge(services.platform.random)
+    const flow = sealFlow(services, CHOICE, { id, identity, expiresMs: nowMs + FLOW_MS })
+    const usedBefore = options.filter((option) => option.isLinked).map((option) => option.account_name)
+    throw severalAccounts(options, { flow, usedBefore })
+  }
+  const user = account === undefined ? options[0] : options.find((option) => option.account_name === account)
+  if (!user) throw invalid('account', 'is none of the accounts of this person: start again')
+  if (!user.isLinked) {
+    await linkIdentity(db, identity, user.user_id, nowMs)
+    if (user.accepted_ms !== null) await endUnprovenAccess(db, user.user_id)
+  }
   if (user.accepted_ms === null) {
     const name = user.name || identity.name || user.email
     await acceptAs(db, user.user_id, { name, passwordHash: null }, nowMs)

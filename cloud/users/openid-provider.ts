@@ -1,12 +1,14 @@
 import type { Configuration, CustomFetchOptions } from 'openid-client'
 import type { Platform } from '../../policy/platform.ts'
 import { deadline } from '../../policy/platform.ts'
+import { JsonFault, parseUntrustedJson } from '../../policy/untrusted-json.ts'
 import type { CloudConfig, OpenIdConfig } from '../foundation/config.ts'
 import { Failure } from '../foundation/failure.ts'
 import type { Log } from '../foundation/log.ts'
 import type { Identity, IdentityProvider, SignInFlow } from '../foundation/ports.ts'
 import { OutgoingFault, type OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import { consoleUrlOf } from './console-address.ts'
+import { Email } from './schema.ts'
 
 /** Time after which the cloud reads the provider's settings and keys again, ms. */
 const KEPT_MS = 3_600_000
@@ -14,8 +16,6 @@ const KEPT_MS = 3_600_000
 const ANSWER_WITHIN_MS = 8_000
 /** Maximum size of an answer, bytes. */
 const ANSWER_LIMIT = 256 * 1024
-/** Maximum length of an address (RFC 5321 §4.5.3.1). The cloud ignores longer ones. */
-const EMAIL_LENGTH = 254
 /** Values of `amr` that name a second factor (RFC 8176). */
 const SECOND_FACTORS: ReadonlySet<string> = new Set(['mfa', 'otp', 'hwk', 'swk', 'sc', 'fpt', 'face', 'pop'])
 /** Errors of the provider that mean wrong settings of this cloud (RFC 6749 §5.2). */
@@ -121,9 +121,10 @@ class OpenIdProvider implements IdentityProvider {
    * it counts only if its domain is listed, because the organization gives out the addresses of its domains.
    */
   #emailOf(claim: unknown, isVerified: unknown): Pick<Identity, 'email' | 'refusal'> {
-    if (typeof claim !== 'string' || claim.length > EMAIL_LENGTH) return { email: undefined, refusal: 'email_missing' }
+    const parsed = Email.safeParse(claim)
+    if (!parsed.success) return { email: undefined, refusal: 'email_missing' }
     const { domains } = this.#config
-    const email = claim.toLowerCase()
+    const email = parsed.data
     const isListed = domains.includes(email.split('@').at(-1) ?? '')
     if (domains.length > 0 && !isListed) return { email, refusal: 'email_domain_not_listed' }
     const mayCount = isVerified === true || (isVerified === undefined && isListed)
@@ -182,6 +183,7 @@ class OpenIdProvider implements IdentityProvider {
       )
       if (answer.isCut || answer.status >= 500) throw new OutgoingFault('not_http', `it answered ${answer.status}`)
       const content = answer.status === 204 ? null : Buffer.from(answer.body).toString('utf8')
+      assertWithinLimits(content ?? '')
       return new Response(content, { status: answer.status, headers: answer.headers })
     } finally {
       limit.done()
@@ -199,6 +201,16 @@ class OpenIdProvider implements IdentityProvider {
         retryAfter: 30,
       },
     )
+  }
+}
+
+/** Throws for JSON that exceeds a limit. openid-client handles an answer that is not JSON. */
+function assertWithinLimits(content: string): void {
+  try {
+    parseUntrustedJson(content)
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error
+    if (error.code !== 'not_json') throw new OutgoingFault('not_http', error.message)
   }
 }
 

@@ -1,13 +1,20 @@
 import { z } from 'zod'
 import { newId } from '../../policy/ids.ts'
+import { secretsEqual } from '../../policy/secrets-equal.ts'
 import { userCaller } from '../foundation/caller.ts'
-import { Failure, notFound, precondition } from '../foundation/failure.ts'
+import { notFound, precondition } from '../foundation/failure.ts'
 import { ROLES } from '../foundation/roles.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import type { UserRow } from '../persistence/tables/users.ts'
 import { passkeySiteOf, type PasskeySite } from './console-address.ts'
-import { CHALLENGE_MS, deleteChallenge, isOpenChallenge, newChallenge } from './passkey-challenges.ts'
+import {
+  assertMayChangeFactors,
+  endOtherCredentialSteps,
+  findBegun,
+  ownUser,
+  storeBegun,
+} from './credential-changes.ts'
+import { CHALLENGE_MS, newSignInChallenge, openChallenge, randomChallenge, useChallenge } from './challenges.ts'
 import {
   CreationOptions,
   NewCredential,
@@ -18,16 +25,9 @@ import {
   toPasskeyRecord,
 } from './passkey-schema.ts'
 import { ALGORITHMS, challengeOf, verifyCreated, verifySigned } from './passkey-verification.ts'
-import {
-  assertMayChangeFactors,
-  findPasskey,
-  findPasskeyToSignIn,
-  listPasskeys,
-  PASSKEYS_LIMIT,
-  userHandleOf,
-} from './passkeys.ts'
+import { findPasskey, findPasskeyToSignIn, listPasskeys, PASSKEYS_LIMIT, userHandleOf } from './passkeys.ts'
 import { Device, SignInAnswer } from './schema.ts'
-import { endSessionsOf, writeSecondFactor } from './sessions.ts'
+import { writeSecondFactor } from './sessions.ts'
 import { addressOf, failedSignIn, signedIn } from './sign-in-operations.ts'
 import { assertMayTry, clearFailures } from './sign-in-failures.ts'
 import { accountName, findUser } from './user-queries.ts'
@@ -38,13 +38,8 @@ import { accountName, findUser } from './user-queries.ts'
  */
 
 const EXAMPLE = { id: 'q83vASNFZ4k', rawId: 'q83vASNFZ4k', type: 'public-key' } as const
+const NO_CHALLENGE = { passkey_challenge: null, passkey_challenge_expires_ms: null }
 const EXAMPLE_CLIENT_DATA = 'eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0'
-
-async function ownUser(call: Call): Promise<UserRow> {
-  const user = await findUser(call.db, userCaller(call.caller).keyId)
-  if (!user) throw new Failure('unauthenticated', 'this user was removed')
-  return user
-}
 
 function requiredSite({ services }: Call): PasskeySite {
   const site = passkeySiteOf(services.config)
@@ -63,7 +58,7 @@ export const beginPasskey = operation({
   roles: ROLES,
   summary: 'Makes the challenge for a new passkey of the calling user.',
   description:
-    'Pass `options` to `navigator.credentials.create` within 5 minutes. A user who has a second factor must have signed in with it.',
+    'Pass `options` to `navigator.credentials.create` within 5 minutes, and the answer to `registerPasskey` in the same session. A later call replaces the challenge. A user who has a second factor must have signed in with it.',
   changes: true,
   secretResponse: true,
   refusals: ['passkeys_unavailable', 'too_many_passkeys'],
@@ -76,8 +71,8 @@ export const beginPasskey = operation({
     await assertMayChangeFactors(call, user)
     const passkeys = await listPasskeys(call.db, user.user_id)
     assertRoom(passkeys.length)
-    const purpose = { userId: user.user_id }
-    const challenge = await newChallenge(call.db, purpose, call.nowMs, call.services.platform.random)
+    const challenge = randomChallenge(call.services.platform.random)
+    await storeBegun(call, { passkey_challenge: challenge, passkey_challenge_expires_ms: call.nowMs + CHALLENGE_MS })
     const account = await accountName(call.db, user.account_id)
     const options: z.input<typeof CreationOptions> = {
       challenge,
@@ -132,17 +127,14 @@ export const registerPasskey = operation({
     const user = await ownUser(call)
     await assertMayChangeFactors(call, user)
     assertRoom((await listPasskeys(call.db, user.user_id)).length)
-    const challenge = challengeOf(credential) ?? ''
-    const isOpen = await isOpenChallenge(call.db, challenge, { userId: user.user_id }, call.nowMs)
+    const { challenge } = await findBegun(call)
+    const isOpen = challenge !== null && secretsEqual(challenge, challengeOf(credential) ?? '')
     if (!key || !isOpen)
       throw precondition(
         'passkey_rejected',
-        'the passkey does not fit the challenge, or 5 minutes have passed: try again',
-        {
-          afterRefusal: (db) => (isOpen ? deleteChallenge(db, challenge) : Promise.resolve()),
-        },
+        'the passkey does not fit the challenge of this session, or 5 minutes have passed: try again',
+        { afterRefusal: (db) => (isOpen ? storeBegun({ ...call, db }, NO_CHALLENGE) : Promise.resolve()) },
       )
-    await deleteChallenge(call.db, challenge)
     if (await findPasskey(call.db, key.credential_id))
       throw precondition('passkey_exists', 'this passkey is registered already')
     const row = {
@@ -157,7 +149,7 @@ export const registerPasskey = operation({
     await call.db.insertInto('user_passkey').values(row).execute()
     const { sessionId } = userCaller(call.caller)
     await writeSecondFactor(call.db, sessionId)
-    await endSessionsOf(call.db, user.user_id, sessionId)
+    await endOtherCredentialSteps(call.db, user.user_id, sessionId)
     call.changed(user.user_id)
     return { success: true as const, ...toPasskeyRecord(row) }
   },
@@ -205,7 +197,7 @@ export const removePasskey = operation({
     await assertMayChangeFactors(call, user)
     await call.db.deleteFrom('user_passkey').where('passkey_id', '=', passkeyId).execute()
     const isLast = user.totp_secret === null && passkeys.length === 1
-    await endSessionsOf(call.db, user.user_id, isLast ? undefined : userCaller(call.caller).sessionId)
+    await endOtherCredentialSteps(call.db, user.user_id, isLast ? undefined : userCaller(call.caller).sessionId)
     call.changed(user.user_id)
     return { success: true as const, passkeyId }
   },
@@ -226,12 +218,12 @@ export const beginPasskeySignIn = operation({
   request: z.strictObject({}),
   response: z.strictObject({ ...Success, options: RequestOptions }),
   example: {},
-  async run(call) {
+  run(call) {
     const site = requiredSite(call)
-    const purpose = { address: addressOf(call.caller) }
-    const challenge = await newChallenge(call.db, purpose, call.nowMs, call.services.platform.random)
+    const { authority, platform } = call.services
+    const challenge = newSignInChallenge(authority.sealer, call.nowMs, platform.random)
     const options = { challenge, rpId: site.id, timeout: CHALLENGE_MS, userVerification: 'required' as const }
-    return { success: true as const, options }
+    return Promise.resolve({ success: true as const, options })
   },
 })
 
@@ -267,19 +259,18 @@ export const signInWithPasskey = operation({
     const subjects = subjectsOf(call, credential.id)
     await assertMayTry(call.db, subjects, call.nowMs)
     const challenge = challengeOf(credential) ?? ''
-    const isOpen = await isOpenChallenge(call.db, challenge, { address: subjects.address }, call.nowMs)
+    const open = openChallenge(call.services.authority.sealer, challenge, call.nowMs)
     const passkey = await findPasskeyToSignIn(call.db, credential.id)
     const user = passkey && (await findUser(call.db, passkey.user_id))
     // The counter may have changed since the signature was verified.
-    const isRight = verified && isOpen && passkey?.counter === verified.former
-    if (!isRight || !user || credential.response.userHandle !== userHandleOf(user.user_id))
+    const isRight = verified && open && passkey?.counter === verified.former
+    const isOwn = user && credential.response.userHandle === userHandleOf(user.user_id)
+    if (!isRight || !isOwn || !(await useChallenge(call.db, open)))
       throw failedSignIn(
         subjects,
         call.nowMs,
         'this passkey is unknown or was not accepted: try again, or sign in with your password',
-        (db) => (isOpen ? deleteChallenge(db, challenge) : Promise.resolve()),
       )
-    await deleteChallenge(call.db, challenge)
     const { counter, backed_up } = verified
     await call.db
       .updateTable('user_passkey')

@@ -27,6 +27,16 @@ export function challengeOf({ response }: Created | Signed): string | undefined 
   }
 }
 
+/**
+ * True if the response was made in a frame of a page that is not the console (Web Authentication Level 3 §7). The library
+ * does not check it. A browser that does not name the page counts as one in a foreign page.
+ */
+function isInForeignPage({ response }: Created | Signed, { origin }: PasskeySite): boolean {
+  const data = JSON.parse(Buffer.from(response.clientDataJSON, 'base64url').toString()) as Record<string, unknown>
+  const isInFrame = data['crossOrigin'] === true || data['topOrigin'] !== undefined
+  return isInFrame && data['topOrigin'] !== origin
+}
+
 /** What the cloud stores of a new passkey. */
 export type VerifiedKey = Pick<UserPasskeyRow, 'credential_id' | 'public_key' | 'counter' | 'backed_up'>
 
@@ -39,7 +49,7 @@ export async function verifyCreated(
   const { id, rawId, type, response } = credential
   const { clientDataJSON, attestationObject } = response
   try {
-    if (await hasCertificates(attestationObject)) return undefined
+    if (isInForeignPage(credential, site) || (await hasCertificates(attestationObject))) return undefined
     const { registrationInfo: found } = await verifyRegistrationResponse({
       response: { id, rawId, type, response: { clientDataJSON, attestationObject }, clientExtensionResults: {} },
       expectedChallenge: challenge,
@@ -78,6 +88,7 @@ export async function verifySigned(
   const { id, rawId, type, response } = credential
   const { clientDataJSON, authenticatorData, signature } = response
   try {
+    if (isInForeignPage(credential, site)) return undefined
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response: {
         id,

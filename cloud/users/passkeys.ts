@@ -1,8 +1,5 @@
-import { userCaller } from '../foundation/caller.ts'
-import { Failure } from '../foundation/failure.ts'
-import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
-import type { UserPasskeyRow, UserRow } from '../persistence/tables/users.ts'
+import type { UserPasskeyRow } from '../persistence/tables/users.ts'
 
 /** Maximum number of passkeys of one user. */
 export const PASSKEYS_LIMIT = 10
@@ -28,15 +25,6 @@ export function findPasskeyToSignIn(db: Db, credentialId: string): Promise<UserP
     .where('accepted_ms', 'is not', null)
     .where('account.status', '=', 'active')
     .executeTakeFirst()
-}
-
-/** Throws 403 if the user has a second factor and the session was not confirmed with one. */
-export async function assertMayChangeFactors(call: Call, user: UserRow): Promise<void> {
-  if (userCaller(call.caller).hasSecondFactor) return
-  if (user.totp_secret === null && (await listPasskeys(call.db, user.user_id)).length === 0) return
-  throw new Failure('permission-denied', 'you have a second factor: sign in with it, then try again', {
-    reason: 'second_factor_needed',
-  })
 }
 
 /** The WebAuthn user handle: the id of the user, base64url. */

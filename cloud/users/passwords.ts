@@ -1,6 +1,7 @@
 import { assert } from '../../policy/assert.ts'
 import type { Randomness } from '../../policy/platform.ts'
-import { Failure, invalid } from '../foundation/failure.ts'
+import { invalid } from '../foundation/failure.ts'
+import { sharedSlots } from '../foundation/shared-slots.ts'
 
 /** Length of a password, characters. */
 export const PASSWORD_LENGTH = { min: 12, max: 128 }
@@ -9,32 +10,15 @@ export const PASSWORD_LENGTH = { min: 12, max: 128 }
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 const SALT_BYTES = 16
 
-/** Maximum number of hashes at the same time. Each keeps a thread of Node.js busy for about 30 ms. */
-const AT_WORK_LIMIT = 2
-/** Maximum number of requests that wait for a hash. */
-const WAITING_LIMIT = 50
+/** Each hash keeps a thread of Node.js busy for about 30 ms. */
+const withSlot = sharedSlots(
+  { atWork: 2, atWorkOfOne: 2, waiting: 50, waitingOfOne: 25 },
+  { text: 'too many people are signing in: try again', retryAfter: 1 },
+)
 
-let atWork = 0
-const waiting: (() => void)[] = []
-
-async function withSlot<T>(work: () => Promise<T>): Promise<T> {
-  if (atWork >= AT_WORK_LIMIT) {
-    if (waiting.length >= WAITING_LIMIT)
-      throw new Failure('unavailable', 'too many people are signing in: try again', { retryAfter: 1 })
-    await new Promise<void>((resolve) => waiting.push(resolve))
-  } else atWork++
-  try {
-    return await work()
-  } finally {
-    const next = waiting.shift()
-    if (next) next()
-    else atWork--
-  }
-}
-
-/** Hashes a password with argon2id, outside the main thread. */
-export function hashPassword(password: string, random: Randomness): Promise<string> {
-  return withSlot(async () => {
+/** Hashes a password with argon2id, outside the main thread. The work uses a slot of `holder`. */
+export function hashPassword(holder: string, password: string, random: Randomness): Promise<string> {
+  return withSlot(holder, async () => {
     const { hash } = await import('@node-rs/argon2')
     const made = await hash(password.normalize('NFKC'), { ...COST, salt: random.bytes(SALT_BYTES) })
     assert(made.startsWith('$argon2id$'), 'the password was not hashed with argon2id')
@@ -46,8 +30,8 @@ export function hashPassword(password: string, random: Randomness): Promise<stri
 const UNKNOWN = '$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
 
 /** True if the password has this hash. Without a hash, takes the same time and returns false. */
-export function verifyPassword(password: string, stored: string | null | undefined): Promise<boolean> {
-  return withSlot(async () => {
+export function verifyPassword(holder: string, password: string, stored: string | null | undefined): Promise<boolean> {
+  return withSlot(holder, async () => {
     const { verify } = await import('@node-rs/argon2')
     const isRight = await verify(stored ?? UNKNOWN, password.normalize('NFKC'))
     return isRight && typeof stored === 'string'

@@ -7,11 +7,15 @@ import { modeOf, roleOf, storesOf } from './user-queries.ts'
 /** Maximum number of stores that a user can be limited to. */
 export const USER_STORES_LIMIT = 100
 
+/** Lowers A to Z only: full Unicode would turn U+212A, the kelvin sign, into the k of another address. */
+const lowerAscii = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
+
+/** The only normal form of an e-mail address: ASCII, with small letters. RFC 5321 §4.5.3.1 limits its length. */
 export const Email = z
   .string()
   .max(254)
   .trim()
-  .toLowerCase()
+  .overwrite(lowerAscii)
   .pipe(z.email('must be an e-mail address'))
   .describe('E-mail address. Capital letters count as small ones.')
 export const RoleField = z.enum(ROLES).describe('Highest first: owner, admin, manager, associate, viewer.')
@@ -31,6 +35,15 @@ export const UserRecord = z.strictObject({
   lastSignInAt: z.string().optional(),
   invitationExpiresAt: z.string().optional(),
 })
+
+/** Fields of a user that only the system sets. Callers may send them back (ADR 0002). */
+export const USER_SYSTEM_FIELDS = UserRecord.pick({
+  email: true,
+  status: true,
+  createdAt: true,
+  lastSignInAt: true,
+  invitationExpiresAt: true,
+}).partial().shape
 
 /** Converts a row. */
 export function toUserRecord(row: UserRow): z.infer<typeof UserRecord> {

@@ -6,36 +6,44 @@ import { Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { UserRow } from '../persistence/tables/users.ts'
 import {
+  assertMayChangeFactors,
+  endOtherCredentialSteps,
+  findBegun,
+  NEW_APP_MS,
+  ownUser,
+  storeBegun,
+} from './credential-changes.ts'
+import {
   enrolmentOf,
   hashOfRecoveryCode,
   newRecoveryCodes,
   newTotpSecret,
+  sealForSession,
+  sealForUser,
   stepOfCode,
   withoutRecoveryCode,
 } from './second-factor.ts'
 import { Device, SignInAnswer } from './schema.ts'
-import { endSession, endSessionsOf, findSession, writeSecondFactor } from './sessions.ts'
+import { endSession, findSession, writeSecondFactor } from './sessions.ts'
 import { addressOf, failedSignIn, signedIn } from './sign-in-operations.ts'
-import { assertMayTry, clearFailures, type SignInSubjects } from './sign-in-failures.ts'
-import { assertMayChangeFactors } from './passkeys.ts'
+import { assertMayTry, clearFailures } from './sign-in-failures.ts'
 import { findUser, updateUserRow } from './user-queries.ts'
 
 /** Code of an authenticator app, or a recovery code. */
 const Code = z.string().min(6).max(40).describe('Six digits of the authenticator app, or a recovery code.')
 
-async function ownUser(call: Call): Promise<UserRow> {
-  const user = await findUser(call.db, userCaller(call.caller).keyId)
-  if (!user) throw new Failure('unauthenticated', 'this user was removed')
-  return user
-}
-
-const subjectsOf = (user: UserRow, address = user.user_id): SignInSubjects => ({
+const subjectsOf = (user: UserRow, address = user.user_id) => ({
   user: `code ${user.user_id}`,
   address,
 })
 
 /** Uses up a code of the app or a recovery code. Throws 401, which counts as a failed sign-in. */
-async function useCode(call: Call, user: UserRow, code: string, subjects: SignInSubjects): Promise<void> {
+async function useCode(
+  call: Call,
+  user: UserRow,
+  code: string,
+  subjects: ReturnType<typeof subjectsOf>,
+): Promise<void> {
   await assertMayTry(call.db, subjects, call.nowMs)
   const { sealer } = call.services.authority
   const step =
@@ -49,6 +57,13 @@ async function useCode(call: Call, user: UserRow, code: string, subjects: SignIn
   await clearFailures(call.db, subjects)
 }
 
+/** Throws 403 or 409 if the session may not add an authenticator app. Each step checks it. */
+async function assertMayAddApp(call: Call, user: UserRow): Promise<void> {
+  await assertMayChangeFactors(call, user)
+  if (user.totp_secret !== null)
+    throw precondition('second_factor_exists', 'the user has a second factor: remove it first')
+}
+
 export const beginSecondFactor = operation({
   name: 'beginSecondFactor',
   area: 'users',
@@ -56,7 +71,8 @@ export const beginSecondFactor = operation({
   callers: [],
   roles: ROLES,
   summary: 'Makes the secret for an authenticator app of the calling user.',
-  description: 'The second factor counts only after `confirmSecondFactor`. A later call replaces the secret.',
+  description:
+    'The second factor counts only after `confirmSecondFactor` in the same session, within 10 minutes. A later call replaces the secret. Every other change of a password, passkey or second factor discards it.',
   changes: true,
   secretResponse: true,
   refusals: ['second_factor_exists'],
@@ -69,12 +85,11 @@ export const beginSecondFactor = operation({
   example: {},
   async run(call) {
     const user = await ownUser(call)
-    await assertMayChangeFactors(call, user)
-    if (user.totp_secret !== null)
-      throw precondition('second_factor_exists', 'the user has a second factor: remove it first')
+    await assertMayAddApp(call, user)
     const { authority, platform } = call.services
     const sealed = newTotpSecret(user.user_id, authority.sealer, platform.random)
-    await updateUserRow(call.db, user.user_id, { totp_next: sealed })
+    const kept = sealForSession(sealed, user.user_id, userCaller(call.caller).sessionId, authority.sealer)
+    await storeBegun(call, { totp_next: kept, totp_next_expires_ms: call.nowMs + NEW_APP_MS })
     call.changed(user.user_id)
     return { success: true as const, ...enrolmentOf(sealed, user, authority.sealer) }
   },
@@ -90,28 +105,34 @@ export const confirmSecondFactor = operation({
   description: 'Each recovery code replaces one code of the app, once. They are shown only here.',
   changes: true,
   secretResponse: true,
-  refusals: ['second_factor_not_begun'],
+  refusals: ['second_factor_exists', 'second_factor_not_begun'],
   request: z.strictObject({ code: Code }),
   response: z.strictObject({ ...Success, recoveryCodes: z.array(z.string()) }),
   example: { code: '492039' },
   async run(call, { code }) {
     const user = await ownUser(call)
+    await assertMayAddApp(call, user)
     const subjects = subjectsOf(user)
     await assertMayTry(call.db, subjects, call.nowMs)
-    if (user.totp_next === null) throw precondition('second_factor_not_begun', 'call beginSecondFactor first')
+    const begun = await findBegun(call)
+    if (begun.totpNext === null)
+      throw precondition(
+        'second_factor_not_begun',
+        'this session has no open setup of an authenticator app: start it again, and confirm it within 10 minutes',
+      )
     const { authority, platform } = call.services
-    const step = stepOfCode(user.totp_next, user, { code, nowMs: call.nowMs, sealer: authority.sealer })
+    const { sessionId } = userCaller(call.caller)
+    const secret = sealForUser(begun.totpNext, user.user_id, sessionId, authority.sealer)
+    const step = stepOfCode(secret, user, { code, nowMs: call.nowMs, sealer: authority.sealer })
     if (step === undefined) throw failedSignIn(subjects, call.nowMs, 'the code is wrong or was used')
     const recoveryCodes = newRecoveryCodes(platform.random)
     await updateUserRow(call.db, user.user_id, {
-      totp_secret: user.totp_next,
-      totp_next: null,
+      totp_secret: secret,
       totp_step: step,
       recovery_codes: JSON.stringify(recoveryCodes.map(hashOfRecoveryCode)),
     })
-    const { sessionId } = userCaller(call.caller)
     await writeSecondFactor(call.db, sessionId)
-    await endSessionsOf(call.db, user.user_id, sessionId)
+    await endOtherCredentialSteps(call.db, user.user_id, sessionId)
     await clearFailures(call.db, subjects)
     call.changed(user.user_id)
     return { success: true as const, recoveryCodes }
@@ -134,8 +155,8 @@ export const removeSecondFactor = operation({
     const user = await ownUser(call)
     if (user.totp_secret === null) throw precondition('second_factor_missing', 'the user has no second factor')
     await useCode(call, user, code, subjectsOf(user))
-    await updateUserRow(call.db, user.user_id, { totp_secret: null, totp_next: null, recovery_codes: '[]' })
-    await endSessionsOf(call.db, user.user_id)
+    await updateUserRow(call.db, user.user_id, { totp_secret: null, recovery_codes: '[]' })
+    await endOtherCredentialSteps(call.db, user.user_id)
     call.changed(user.user_id)
     return { success: true as const }
   },

@@ -18,10 +18,21 @@ const ALPHABET = 'ABCDEFGHJKMNPQRSTVWXYZ0123456789'
 const RECOVERY_LENGTH = 12
 
 const contextOf = (userId: string) => `console_user/${userId}`
+const sessionContextOf = (sessionId: string) => `user_session/${sessionId}`
 
 /** Makes a secret for an authenticator app and seals it for the user. */
 export function newTotpSecret(userId: string, sealer: Sealer, random: Randomness): string {
   return sealer.seal(Buffer.from(random.bytes(SECRET_BYTES)), contextOf(userId))
+}
+
+/** Seals the secret of a user for a session, which keeps it until a code confirms it. */
+export function sealForSession(sealed: string, userId: string, sessionId: string, sealer: Sealer): string {
+  return sealer.seal(sealer.open(sealed, contextOf(userId)), sessionContextOf(sessionId))
+}
+
+/** Seals the secret that a session kept for its user. */
+export function sealForUser(sealed: string, userId: string, sessionId: string, sealer: Sealer): string {
+  return sealer.seal(sealer.open(sealed, sessionContextOf(sessionId)), contextOf(userId))
 }
 
 function totpOf(sealed: string, { user_id, email }: UserRow, sealer: Sealer): TOTP {

@@ -3,23 +3,20 @@ import { secretsEqual } from '../../policy/secrets-equal.ts'
 import { userCaller } from '../foundation/caller.ts'
 import { Failure, invalid, notFound } from '../foundation/failure.ts'
 import { ROLES } from '../foundation/roles.ts'
+import { holderOf } from '../foundation/shared-slots.ts'
 import { Id, Success } from '../operations/fields.ts'
-import { operation, type Call } from '../operations/operation.ts'
+import { operation } from '../operations/operation.ts'
+import { assertUnchanged } from '../operations/system-fields.ts'
 import type { UserRow } from '../persistence/tables/users.ts'
+import { assertMayChangeFactors, endOtherCredentialSteps, ownUser } from './credential-changes.ts'
 import { assertGoodPassword, hashPassword, verifyPassword } from './passwords.ts'
-import { SessionRecord, toSessionRecord, toUserRecord, UserName, UserRecord } from './schema.ts'
+import { SessionRecord, toSessionRecord, toUserRecord, USER_SYSTEM_FIELDS, UserName, UserRecord } from './schema.ts'
 import { endSession, endSessionsOf, listSessions, writeMode } from './sessions.ts'
 import { failedSignIn, NewPassword, Password } from './sign-in-operations.ts'
 import { assertMayTry, clearFailures } from './sign-in-failures.ts'
-import { accountName, findUser, updateUserRow } from './user-queries.ts'
+import { accountName, updateUserRow } from './user-queries.ts'
 
 /** Operations of a user about the own sessions and profile. Every role may call them. */
-
-async function ownUser(call: Call): Promise<UserRow> {
-  const user = await findUser(call.db, userCaller(call.caller).keyId)
-  if (!user) throw new Failure('unauthenticated', 'this user was removed')
-  return user
-}
 
 export const signOut = operation({
   name: 'signOut',
@@ -81,6 +78,16 @@ export const endSessions = operation({
   },
 })
 
+/** The rights of a session. */
+const PROFILE_FIELDS = {
+  account: z.string().describe('Name of the account.'),
+  mode: z.enum(['test', 'live']),
+  mayUseLive: z.boolean().describe('False: add a second factor and sign in again.'),
+  hasSecondFactor: z.boolean().describe('True if this session was confirmed with a second factor.'),
+  hasPassword: z.boolean().describe('False if the user signs in only with a passkey or OpenID Connect.'),
+  hasAuthenticatorApp: z.boolean().describe('True if a sign-in with the password needs a code.'),
+}
+
 export const fetchProfile = operation({
   name: 'fetchProfile',
   area: 'users',
@@ -92,12 +99,7 @@ export const fetchProfile = operation({
   request: z.strictObject({}),
   response: UserRecord.extend({
     ...Success,
-    account: z.string().describe('Name of the account.'),
-    mode: z.enum(['test', 'live']),
-    mayUseLive: z.boolean().describe('False: add a second factor and sign in again.'),
-    hasSecondFactor: z.boolean().describe('True if this session was confirmed with a second factor.'),
-    hasPassword: z.boolean().describe('False if the user signs in only with a passkey or OpenID Connect.'),
-    hasAuthenticatorApp: z.boolean().describe('True if a sign-in with the password needs a code.'),
+    ...PROFILE_FIELDS,
   }),
   example: {},
   async run(call) {
@@ -125,11 +127,17 @@ export const updateProfile = operation({
   roles: ROLES,
   summary: 'Changes the name of the calling user.',
   changes: true,
-  request: z.strictObject({ name: UserName }),
+  request: z.strictObject({
+    name: UserName,
+    ...USER_SYSTEM_FIELDS,
+    ...UserRecord.pick({ userId: true, role: true, storeIds: true, sandboxOnly: true }).partial().shape,
+    ...z.strictObject(PROFILE_FIELDS).partial().shape,
+  }),
   response: UserRecord.extend(Success),
   example: { name: 'Jana Petersen' },
-  async run(call, { name }) {
+  async run(call, { name, userId, email, role, storeIds, sandboxOnly, createdAt }) {
     const user = await ownUser(call)
+    assertUnchanged({ userId, email, role, storeIds, sandboxOnly, createdAt }, toUserRecord(user))
     await updateUserRow(call.db, user.user_id, { name })
     call.changed(user.user_id)
     return { success: true as const, ...toUserRecord({ ...user, name }) }
@@ -169,34 +177,38 @@ export const changePassword = operation({
   callers: [],
   roles: ROLES,
   summary: 'Changes the password of the calling user. Ends all other sessions.',
+  description: 'A user who has a second factor must have signed in with it.',
   changes: true,
   request: z.strictObject({ password: Password, newPassword: NewPassword }),
   response: z.strictObject({ ...Success, endedSessions: z.int() }),
   example: { password: 'four words nobody guesses', newPassword: 'five other words nobody guesses' },
   async prepare(call, { password, newPassword }) {
     const user = await ownUser(call)
+    await assertMayChangeFactors(call, user)
     await assertMayTry(call.db, subjectsOf(user), call.nowMs)
     if (secretsEqual(password, newPassword)) throw invalid('newPassword', 'must differ from the present password')
     assertGoodPassword(newPassword, [user.name, user.email, user.email.split('@')[0] ?? ''], 'newPassword')
-    const isRight = await verifyPassword(password, user.password_hash)
+    const isRight = await verifyPassword(holderOf(call.caller), password, user.password_hash)
     return {
       former: isRight ? user.password_hash : undefined,
-      next: isRight ? await hashPassword(newPassword, call.services.platform.random) : '',
+      next: isRight ? await hashPassword(holderOf(call.caller), newPassword, call.services.platform.random) : '',
     }
   },
   async run(call, _, { former, next }) {
     const user = await ownUser(call)
+    await assertMayChangeFactors(call, user)
+    await assertMayTry(call.db, subjectsOf(user), call.nowMs)
     if (typeof former !== 'string' || user.password_hash !== former)
       throw failedSignIn(subjectsOf(user), call.nowMs, 'the present password is wrong')
     await updateUserRow(call.db, user.user_id, { password_hash: next })
     await clearFailures(call.db, subjectsOf(user))
     call.changed(user.user_id)
     const { sessionId } = userCaller(call.caller)
-    return { success: true as const, endedSessions: await endSessionsOf(call.db, user.user_id, sessionId) }
+    return { success: true as const, endedSessions: await endOtherCredentialSteps(call.db, user.user_id, sessionId) }
   },
 })
 
-/** Failures of a signed-in user count for the user only, so that they do not lock the store's address. */
-function subjectsOf({ email, user_id }: UserRow): { user: string; address: string } {
-  return { user: email, address: user_id }
+/** Failures of a signed-in user count for the user only, so that they lock neither an e-mail address nor the store. */
+function subjectsOf({ user_id }: UserRow): { user: string; address: string } {
+  return { user: user_id, address: user_id }
 }

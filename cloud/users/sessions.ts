@@ -23,6 +23,20 @@ const SEEN_MS = 5 * 60_000
 /** Length of the stored name of a browser, characters. */
 const AGENT_LENGTH = 200
 
+/** What a session has begun: changes of credentials in two steps. */
+export type Begun = Pick<
+  UserSessionRow,
+  'totp_next' | 'totp_next_expires_ms' | 'passkey_challenge' | 'passkey_challenge_expires_ms'
+>
+
+/** The columns of a session that has begun nothing. */
+export const NOTHING_BEGUN: Begun = {
+  totp_next: null,
+  totp_next_expires_ms: null,
+  passkey_challenge: null,
+  passkey_challenge_expires_ms: null,
+}
+
 export interface NewSession {
   readonly state: UserSessionRow['state']
   readonly hasSecondFactor: boolean
@@ -45,7 +59,7 @@ export async function startSession(
   const nowMs = platform.clock.wall()
   const sessionToken = newUserToken('session', platform.random)
   const expiresMs = nowMs + (state === 'pending' ? PENDING_MS : SESSION_MS)
-  await makeRoom(db, user.user_id)
+  await makeRoom(db, user.user_id, state)
   const row: UserSessionRow = {
     session_id: newId('ses', platform),
     token_hash: hashOfUserToken(sessionToken),
@@ -57,13 +71,16 @@ export async function startSession(
     created_ms: nowMs,
     seen_ms: nowMs,
     expires_ms: expiresMs,
+    ...NOTHING_BEGUN,
   }
   await db.insertInto('user_session').values(row).execute()
   return { sessionToken, sessionId: row.session_id, mode: modeOf(row), expiresMs }
 }
 
-async function makeRoom(db: Db, userId: string): Promise<void> {
-  const ids = (await listSessions(db, userId)).map((row) => row.session_id)
+/** Ends the oldest sessions of this state. Sign-ins with a stolen password only never end sessions with both factors. */
+async function makeRoom(db: Db, userId: string, state: UserSessionRow['state']): Promise<void> {
+  const sessions = (await listSessions(db, userId)).filter((row) => row.state === state)
+  const ids = sessions.map((row) => row.session_id)
   for (const sessionId of ids.slice(0, Math.max(0, ids.length - SESSIONS_LIMIT + 1))) await endSession(db, sessionId)
 }
 
@@ -96,8 +113,8 @@ export async function pruneSessions(db: Db, nowMs: number): Promise<void> {
     .execute()
 }
 
-const byToken = prepared((db, p: { hash: string }) =>
-  db
+function sessions(db: Db) {
+  return db
     .selectFrom('user_session')
     .innerJoin('console_user', 'console_user.user_id', 'user_session.user_id')
     .innerJoin('account', 'account.account_id', 'console_user.account_id')
@@ -117,8 +134,10 @@ const byToken = prepared((db, p: { hash: string }) =>
       'account.package',
       'account.status',
     ])
-    .where('token_hash', '=', p.hash),
-)
+}
+
+const byToken = prepared((db, p: { hash: string }) => sessions(db).where('token_hash', '=', p.hash))
+const byId = prepared((db, p: { sessionId: string }) => sessions(db).where('session_id', '=', p.sessionId))
 
 /** The session of a token; undefined if the token is unknown or expired. */
 export interface FoundSession {
@@ -131,7 +150,18 @@ export interface FoundSession {
 export async function findSession(db: Db, token: string, nowMs: number): Promise<FoundSession | undefined> {
   if (!isUserToken('session', token)) return undefined
   const [row] = await byToken(db, { hash: hashOfUserToken(token) })
-  if (!row || row.status !== 'active') return undefined
+  return row && sessionOf(row, nowMs)
+}
+
+/** The user of a session; undefined if the session has ended or the second factor is missing. */
+export async function findSessionCaller(db: Db, sessionId: string, nowMs: number): Promise<UserCaller | undefined> {
+  const [row] = await byId(db, { sessionId })
+  const found = row && sessionOf(row, nowMs)
+  return found?.state === 'active' ? found.caller : undefined
+}
+
+function sessionOf(row: Awaited<ReturnType<typeof byToken>>[number], nowMs: number): FoundSession | undefined {
+  if (row.status !== 'active') return undefined
   if (row.expires_ms <= nowMs || row.seen_ms + IDLE_MS <= nowMs) return undefined
   const hasSecondFactor = row.second_factor === 1
   const isLiveAllowed = mayUseLive(row, hasSecondFactor)

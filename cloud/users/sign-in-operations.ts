@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { tenantOf, type Caller } from '../foundation/caller.ts'
-import { Failure } from '../foundation/failure.ts'
+import { Failure, precondition, type FailureExtras } from '../foundation/failure.ts'
+import { holderOf } from '../foundation/shared-slots.ts'
 import { iso } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
@@ -9,8 +10,8 @@ import { acceptAs, invitedUser } from './invitations.ts'
 import { assertGoodPassword, hashPassword, PASSWORD_LENGTH, verifyPassword } from './passwords.ts'
 import { Device, Email, SignInAnswer, UserName } from './schema.ts'
 import { startSession, type NewSession } from './sessions.ts'
-import { assertMayTry, clearFailures, countFailure, type SignInSubjects } from './sign-in-failures.ts'
-import { findUserToSignIn, roleOf, updateUserRow } from './user-queries.ts'
+import { assertMayTry, countFailure, type SignInSubjects } from './sign-in-failures.ts'
+import { findUsersToSignIn, roleOf, updateUserRow, type AccountUser } from './user-queries.ts'
 
 /** A new password. */
 export const NewPassword = z
@@ -51,9 +52,15 @@ export function failedSignIn(
     reason: 'sign_in_failed',
     afterRefusal: async (db: Db) => {
       await also?.(db)
-      await countFailure(db, subjects, nowMs)
+      return countFailure(db, subjects, nowMs)
     },
   })
+}
+
+/** 409 that lists the accounts of a person who proved to be their user. */
+export function severalAccounts(users: readonly AccountUser[], extras: FailureExtras = {}): Failure {
+  const text = 'you are a user of several accounts: name one of `accounts` in `account`'
+  return precondition('several_accounts', text, { ...extras, accounts: users.map((row) => row.account_name) })
 }
 
 export const signIn = operation({
@@ -64,9 +71,11 @@ export const signIn = operation({
   roles: [],
   summary: 'Signs a user in with e-mail address and password.',
   description:
-    'Wrong passwords and unknown addresses get the same answer after the same time. After 10 failures in 15 minutes for an address the cloud refuses further tries. `account` names the account, if the person is a user of several.',
+    'Wrong passwords and unknown addresses get the same answer. After 10 failures in 15 minutes for an address the cloud refuses further tries. ' +
+    'Users of several accounts may have the same address. Without `account` the password is compared with each of them. A password that does not fit all of them counts as a failure. If it fits several, the answer is 409 `several_accounts`, and `accounts` lists their names: call again with one of them.',
   changes: true,
   secretResponse: true,
+  refusals: ['several_accounts'],
   request: z.strictObject({
     email: Email,
     password: Password,
@@ -76,19 +85,28 @@ export const signIn = operation({
   response: SignInAnswer,
   example: { email: 'petersen@shop.example', password: 'four words nobody guesses' },
   async prepare(call, { email, password, account }) {
-    await assertMayTry(call.db, { user: email, address: addressOf(call.caller) }, call.nowMs)
-    const user = await findUserToSignIn(call.db, email, account)
-    const isRight = await verifyPassword(password, user?.password_hash)
-    return { hash: isRight ? user?.password_hash : undefined }
+    await assertMayTry(call.db, { email, address: addressOf(call.caller) }, call.nowMs)
+    const users = await findUsersToSignIn(call.db, email, account)
+    const fits = new Set<string | null>()
+    // An unknown address takes as long as an address with one user. No match ends the comparisons early.
+    for (const { password_hash } of users.length === 0 ? [{ password_hash: null }] : users)
+      if (await verifyPassword(holderOf(call.caller), password, password_hash)) fits.add(password_hash)
+    return fits
   },
-  async run(call, { email, account, device = '' }, { hash }) {
-    const subjects = { user: email, address: addressOf(call.caller) }
+  async run(call, { email, account, device = '' }, fits) {
+    const subjects = { email, address: addressOf(call.caller) }
     await assertMayTry(call.db, subjects, call.nowMs)
-    const user = await findUserToSignIn(call.db, email, account)
-    // The password may have changed since it was compared.
-    if (!user || typeof hash !== 'string' || user.password_hash !== hash)
-      throw failedSignIn(subjects, call.nowMs, 'the e-mail address or the password is wrong')
-    await clearFailures(call.db, subjects)
+    const compared = (await findUsersToSignIn(call.db, email, account)).filter((row) => row.password_hash !== null)
+    // A password may have changed since it was compared.
+    const users = compared.filter((row) => fits.has(row.password_hash))
+    const [user, another] = users
+    if (!user) throw failedSignIn(subjects, call.nowMs, 'the e-mail address or the password is wrong')
+    // A user could choose a password to find out whether a user of another account has it, too. So that is a guess.
+    const countGuess = async (db: Db) =>
+      users.length < compared.length ? countFailure(db, { email }, call.nowMs) : undefined
+    if (another) throw severalAccounts(users, { afterRefusal: countGuess })
+    const refusal = await countGuess(call.db)
+    if (refusal) throw refusal
     const state = user.totp_secret === null ? 'active' : 'pending'
     return signedIn(call, user, { state, hasSecondFactor: false, userAgent: device })
   },
@@ -112,7 +130,7 @@ export const acceptInvitation = operation({
     await assertMayTry(call.db, subjects, call.nowMs)
     const user = await invitedUser(call.db, token, call.nowMs)
     assertGoodPassword(password, [name, user.email, user.email.split('@')[0] ?? ''])
-    return hashPassword(password, call.services.platform.random)
+    return hashPassword(holderOf(call.caller), password, call.services.platform.random)
   },
   async run(call, { token, name, device = '' }, passwordHash) {
     const user = await invitedUser(call.db, token, call.nowMs)

@@ -4,12 +4,30 @@ import { Failure, notFound, precondition } from '../foundation/failure.ts'
 import { isRoleAtLeast, rolesFrom } from '../foundation/roles.ts'
 import { Id, iso, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
+import { assertUnchanged } from '../operations/system-fields.ts'
 import type { UserRow } from '../persistence/tables/users.ts'
 import { consoleUrlOf, invitationUrl } from './console-address.ts'
 import { assertRoleFits, assertStoresOf, invite } from './invitations.ts'
-import { Email, RoleField, toUserRecord, USER_STORES_LIMIT, UserName, UserRecord } from './schema.ts'
+import {
+  Email,
+  RoleField,
+  toUserRecord,
+  USER_STORES_LIMIT,
+  USER_SYSTEM_FIELDS,
+  UserName,
+  UserRecord,
+} from './schema.ts'
 import { endSessionsOf } from './sessions.ts'
-import { deleteUser, findUser, findUserOfAccount, listUsers, roleOf, storesOf, updateUserRow } from './user-queries.ts'
+import {
+  coversStores,
+  deleteUser,
+  findUser,
+  findUserOfAccount,
+  listUsers,
+  roleOf,
+  storesOf,
+  updateUserRow,
+} from './user-queries.ts'
 
 const EXAMPLE_USER = 'usr_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 const StoreIds = z.array(Id).min(1).max(USER_STORES_LIMIT)
@@ -19,14 +37,12 @@ function modesOf({ mayUseLive }: UserCaller): readonly Mode[] {
   return mayUseLive ? ['test', 'live'] : ['test']
 }
 
-/** True if the stores are stores of the caller; null means all stores of the account. */
-function coversStores({ storeIds: own }: UserCaller, storeIds: readonly string[] | null): boolean {
-  return own === null || (storeIds !== null && storeIds.every((storeId) => own.includes(storeId)))
-}
-
 /** True if the caller may see the user: same account, and only stores of the caller. */
 function maySeeUser(caller: UserCaller, row: UserRow): boolean {
-  return row.account_id === caller.accountId && (row.user_id === caller.keyId || coversStores(caller, storesOf(row)))
+  return (
+    row.account_id === caller.accountId &&
+    (row.user_id === caller.keyId || coversStores(caller.storeIds, storesOf(row)))
+  )
 }
 
 /** The user with this id, if the caller may change it. Throws 404 or 403. */
@@ -70,7 +86,7 @@ export const inviteUser = operation({
   roles: rolesFrom('manager'),
   summary: 'Invites a person to the console. Only this response contains the link.',
   description:
-    'Send `url` to the person. The link is valid once, for 7 days; another call for the same address replaces it. Nobody invites a role above the own one. A user with `storeIds` invites to these stores only. A session that may use sandbox data only invites users with `sandboxOnly`.',
+    'Send `url` to the person. The link is valid once, for 7 days; another call for the same address replaces it. It becomes invalid if the inviting user is removed, or may no longer grant these rights. Nobody invites a role above the own one. A user with `storeIds` invites to these stores only. A session that may use sandbox data only invites users with `sandboxOnly`.',
   refusals: ['user_exists', 'too_many_users'],
   changes: true,
   secretResponse: true,
@@ -98,7 +114,7 @@ export const inviteUser = operation({
     assertMayGrant(caller, role, isSandboxOnly)
     const stores = storeIds === undefined ? caller.storeIds : [...new Set(storeIds)]
     assertRoleFits(role, stores)
-    if (!coversStores(caller, stores)) throw notFound('store')
+    if (!coversStores(caller.storeIds, stores)) throw notFound('store')
     await assertStoresOf(call.db, caller.accountId, stores ?? [], modesOf(caller))
     const known = await findUserOfAccount(call.db, caller.accountId, email)
     if (known) await changeableUser(call, known.user_id)
@@ -160,17 +176,20 @@ export const updateUser = operation({
     role: RoleField.optional(),
     storeIds: StoreIds.nullable().optional(),
     sandboxOnly: z.boolean().optional(),
+    name: UserRecord.shape.name.optional().describe('Only the user can change it, with `updateProfile`.'),
+    ...USER_SYSTEM_FIELDS,
   }),
   response: UserRecord.extend(Success),
   example: { userId: EXAMPLE_USER, role: 'associate' },
-  async run(call, { userId, role, storeIds, sandboxOnly }) {
+  async run(call, { userId, role, storeIds, sandboxOnly, email, name, createdAt }) {
     const caller = userCaller(call.caller)
     const row = await changeableUser(call, userId)
+    assertUnchanged({ email, name, createdAt }, toUserRecord(row))
     const stores = storeIds === undefined ? storesOf(row) : storeIds && [...new Set(storeIds)]
     const next = { role: role ?? roleOf(row), sandboxOnly: sandboxOnly ?? row.sandbox_only === 1 }
     assertMayGrant(caller, next.role, next.sandboxOnly)
     assertRoleFits(next.role, stores)
-    if (!coversStores(caller, stores)) throw notFound('store')
+    if (!coversStores(caller.storeIds, stores)) throw notFound('store')
     await assertStoresOf(call.db, caller.accountId, stores ?? [], modesOf(caller))
     if (next.role !== 'owner') await assertOwnerLeft(call, row)
     const set = {
@@ -178,7 +197,8 @@ export const updateUser = operation({
       store_ids: stores === null ? null : JSON.stringify(stores),
       sandbox_only: next.sandboxOnly ? 1 : 0,
     }
-    await updateUserRow(call.db, userId, set)
+    // An open invitation needs the right of the user who granted the rights.
+    await updateUserRow(call.db, userId, { ...set, invited_by: caller.keyId })
     await endSessionsOf(call.db, userId)
     call.changed(userId)
     return { success: true as const, ...toUserRecord({ ...row, ...set }) }

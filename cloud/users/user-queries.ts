@@ -7,7 +7,7 @@ import type { UserRow } from '../persistence/tables/users.ts'
 /** Maximum number of users of one account. */
 export const USERS_LIMIT = 1_000
 /** Maximum number of accounts in which one e-mail address is looked up at sign-in. */
-const NAMESAKES_LIMIT = 20
+export const NAMESAKES_LIMIT = 20
 
 /** The user with this id. */
 export function findUser(db: Db, userId: string): Promise<UserRow | undefined> {
@@ -35,21 +35,26 @@ export function findUserOfAccount(db: Db, accountId: string, email: string): Pro
     .executeTakeFirst()
 }
 
+/** A user with the name of the account. */
+export interface AccountUser extends UserRow {
+  readonly account_name: string
+}
+
 /**
- * The user who signs in with this address. If the person is a user of several accounts and names none, this is the user
- * whose invitation was accepted first.
+ * The users who may sign in with this address, by the name of the account. Other accounts may have users with the same
+ * address, and nobody proves that it is theirs. So the order decides nothing.
  */
-export async function findUserToSignIn(db: Db, email: string, account?: string): Promise<UserRow | undefined> {
+export function findUsersToSignIn(db: Db, email: string, account?: string): Promise<AccountUser[]> {
   let query = db
     .selectFrom('console_user')
     .innerJoin('account', 'account.account_id', 'console_user.account_id')
     .selectAll('console_user')
+    .select('account.name as account_name')
     .where('email', '=', email)
     .where('accepted_ms', 'is not', null)
     .where('account.status', '=', 'active')
   if (account !== undefined) query = query.where('account.name', '=', account)
-  const [first] = await query.orderBy('accepted_ms').orderBy('user_id').limit(NAMESAKES_LIMIT).execute()
-  return first
+  return query.orderBy('account.name').limit(NAMESAKES_LIMIT).execute()
 }
 
 /** The user with this open invitation. */
@@ -67,9 +72,8 @@ export async function updateUserRow(db: Db, userId: string, set: Partial<UserRow
   await db.updateTable('console_user').set(set).where('user_id', '=', userId).execute()
 }
 
-/** Deletes the passkeys of a user, also those that are being registered. */
+/** Deletes the passkeys of a user. */
 export async function deletePasskeysOf(db: Db, userId: string): Promise<void> {
-  await db.deleteFrom('passkey_challenge').where('source', '=', userId).execute()
   await db.deleteFrom('user_passkey').where('user_id', '=', userId).execute()
 }
 
@@ -83,6 +87,11 @@ export async function deleteUser(db: Db, userId: string): Promise<void> {
 /** The stores of a user; null: all stores of the account. */
 export function storesOf(row: Pick<UserRow, 'store_ids'>): readonly string[] | null {
   return row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[])
+}
+
+/** True if all of `storeIds` are among `own`; null means all stores of the account. */
+export function coversStores(own: readonly string[] | null, storeIds: readonly string[] | null): boolean {
+  return own === null || (storeIds !== null && storeIds.every((storeId) => own.includes(storeId)))
 }
 
 /** Role and mode of a row. */

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { knownCaller } from '../foundation/caller.ts'
 import { invalid } from '../foundation/failure.ts'
-import { Id, Limit, QueryNumber, Success } from '../operations/fields.ts'
+import { Id, Limit, Offset, QueryNumber, Success } from '../operations/fields.ts'
 import { legacyForm, operation, type Call } from '../operations/operation.ts'
+import { assertUnchanged } from '../operations/system-fields.ts'
 import { cursorField, pageLimits, slicePage } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
@@ -21,6 +22,17 @@ import {
 import { Events, Secret, TargetUrl, toWebhook, Webhook, CreatedWebhook } from './schema.ts'
 import { newSecret, sealSecret, secretWarnings } from './secret.ts'
 import { rolesFrom } from '../foundation/roles.ts'
+
+/** Fields that only the system sets. Callers may send them back (ADR 0002). States and times may have changed since. */
+const SYSTEM_FIELDS = Webhook.pick({
+  storeId: true,
+  disabledReason: true,
+  disabledAt: true,
+  failingSince: true,
+  oldSecretUntil: true,
+  createdAt: true,
+  updatedAt: true,
+}).partial().shape
 
 const OVERLAP_HOURS_MAX = 168
 const EXAMPLE_ID = 'whk_01KANX78K0V2X4Z6B8D0F2H4K6'
@@ -101,16 +113,13 @@ export const getLoyaltyWebhookEvents = operation({
     request: z.strictObject({
       storeId: Id.optional(),
       limit: QueryNumber.pipe(Limit).optional(),
+      offset: QueryNumber.pipe(Offset).optional(),
       cursor: cursorField('whk').optional(),
     }),
     response: z.strictObject({ ...Success, data: z.array(Webhook), total: z.int(), nextCursor: z.string().optional() }),
-    async run(call, { storeId, limit, cursor }) {
+    async run(call, { storeId, ...paging }) {
       const all = await listed(call, storeId)
-      const { items, ...more } = slicePage(
-        all,
-        (webhook) => webhook.webhookId,
-        pageLimits({ limit, cursor }, WEBHOOKS_LIMIT),
-      )
+      const { items, ...more } = slicePage(all, (webhook) => webhook.webhookId, pageLimits(paging, WEBHOOKS_LIMIT))
       return { success: true as const, data: items, total: all.length, ...more }
     },
   }),
@@ -150,19 +159,21 @@ export const updateWebhook = operation({
     events: Events.optional(),
     enabled: z.boolean().optional(),
     secret: Secret.optional(),
+    ...SYSTEM_FIELDS,
   }),
   response: Webhook.extend({ ...Success, warnings: z.array(z.string()).optional() }),
   example: { webhookId: EXAMPLE_ID, events: ['*'] },
-  async run(call, { webhookId, url, events, enabled, secret }) {
+  async run(call, { webhookId, url, events, enabled, secret, storeId, createdAt }) {
     const { db, nowMs, services } = call
     const webhook = await ownWebhook(call, webhookId)
+    assertUnchanged({ storeId, createdAt }, toWebhook(webhook, [], nowMs))
     const change: Partial<WebhookRow> = { updated_ms: nowMs }
-    if (url !== undefined) {
+    if (url !== undefined && url !== webhook.url) {
       const key = urlKey(call, url)
       await assertUrlUnused(call, webhook, key)
       Object.assign(change, { url, url_key: key, failed_in_row: 0, failing_since_ms: null })
     }
-    if (enabled === true)
+    if (enabled === true && webhook.enabled === 0)
       Object.assign(change, {
         enabled: 1,
         disabled_reason: null,

@@ -123,7 +123,10 @@ export const RETAIL_EVENTS: readonly EventType[] = [
       provider: EventId.optional(),
       amountCent: Count,
       currency: z.string().length(3),
-      itemLineIds: z.array(EventId).max(500).optional(),
+      lines: z
+        .array(z.strictObject({ itemLineId: EventId, quantity: Count }))
+        .max(1_000)
+        .optional(),
     }),
     example: { transactionId: PURCHASE, storeId: STORE, amountCent: 8_990, currency: 'EUR', provider: 'custom' },
   }),

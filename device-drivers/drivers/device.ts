@@ -1,3 +1,4 @@
+import type { Symbology } from '../../policy/gs1/symbology.ts'
 import type { Outcome, TagTechnology } from '../../policy/vocabulary.ts'
 
 /** A command to a device. */
@@ -86,13 +87,44 @@ export interface TagRead {
 /** `forced`: opened without a release. `left_open`: open for longer than the setting allows. */
 export type DoorState = 'shut' | 'open' | 'forced' | 'left_open'
 
+/** What a finding is about. The reference of the drivers lists them. */
+export const FINDING_CODES = [
+  /** The reader or the software between drops reads that the gate needs. */
+  'reader_filters',
+  /** The reader is in a mode that a gate cannot use. */
+  'reader_mode',
+  /** Tags stay silent for longer than a walk takes. */
+  'reader_session',
+  /** A side of the gate reads nothing: an antenna is not connected, or its number differs from the settings. */
+  'reader_antenna',
+  /** The device sends only data that the driver does not understand. */
+  'unreadable_data',
+  /** The line repeats what the agent sends, so that no answer proves the device. */
+  'echo',
+  /** Another unit or address answers than the configured one. */
+  'wrong_address',
+] as const
+export type FindingCode = (typeof FINDING_CODES)[number]
+
+/**
+ * Something that a person must change at a connected device. It makes the device `degraded`: it reads, and drives
+ * sirens, lamps and emergency outputs, but a gate must not rely on it, and it releases nothing. A warning leaves the
+ * device `ready`.
+ */
+export interface Finding {
+  readonly code: FindingCode
+  /** Names what is wrong, the setting to change, and its new value. */
+  readonly detail: string
+  readonly isWarning: boolean
+}
+
 export type DeviceEvent =
   /** Tags in the field, in the order of the reader's report; at most 1,000 in one event. */
   | { readonly type: 'tags'; readonly reads: readonly TagRead[] }
   /** A tag has left. Only readers that report presence send this event (PC/SC, pads). */
   | { readonly type: 'tag_gone'; readonly tag: TagName }
   /** A code was read; `symbology` is set only if the scanner reports the kind of code. */
-  | { readonly type: 'scan'; readonly text: string; readonly symbology?: string }
+  | { readonly type: 'scan'; readonly text: string; readonly symbology?: Symbology }
   /** A person passed: the passage input rose. */
   | { readonly type: 'passage' }
   /** A people counter saw a person enter or leave. With direction `out` the device also emits a `passage`. */
@@ -105,6 +137,10 @@ export type DeviceEvent =
   | { readonly type: 'door'; readonly state: DoorState }
   /** A fault that a person must look at. */
   | { readonly type: 'fault'; readonly detail: string }
+  /** A finding that the driver makes after `identify`. It replaces an older one with the same code. */
+  | { readonly type: 'finding'; readonly finding: Finding }
+  /** The finding with this code no longer holds. */
+  | { readonly type: 'finding_over'; readonly code: FindingCode }
   /** Bytes that are no valid frame. A device emits this event at most once a second. */
   | { readonly type: 'noise'; readonly bytes: number; readonly detail: string }
 
@@ -115,7 +151,26 @@ export interface DeviceIdentity {
   /** Firmware version, as the device reports it. */
   readonly firmwareVersion?: string
   readonly serialNumber?: string
+  /** What a person must change at this device. Each code at most once. Default: nothing. */
+  readonly findings?: readonly Finding[]
 }
+
+/** Requests of the longest set-up. */
+const SET_UP_REQUESTS = 20
+
+/** Limit of a set-up, ms, for a device that may take this time for each answer. A slow reader becomes ready, too. */
+export function setUpLimit(requestTimeoutMs: number): number {
+  return Math.max(DEFAULT_SET_UP_MS, SET_UP_REQUESTS * requestTimeoutMs)
+}
+
+/** The error of a set-up that ended while the driver waited for `what`. */
+export function setUpEnded(what: string, signal: AbortSignal): Error {
+  const reason = signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
+  return new Error(`waiting for ${what}: ${reason}`)
+}
+
+/** Limit of a set-up without requests of its own, ms. */
+export const DEFAULT_SET_UP_MS = 5_000
 
 /**
  * One configured device, for as long as the agent runs. Each time the device is lost, the supervisor calls `connect`,
@@ -123,6 +178,8 @@ export interface DeviceIdentity {
  * them at the next `identify`.
  */
 export interface ProtectionDevice {
+  /** Maximum duration of `identify`, ms; see `setUpLimit`. Default: 5,000. */
+  readonly setUpLimitMs?: number | undefined
   /**
    * Leaves the old link and resolves when a new link is open. Retries until `signal` aborts, and reports each failure.
    */

@@ -15,6 +15,8 @@ export interface ExchangeRequest<Frame> {
   isAnswer?(frame: Frame): boolean
   /** Commands are sent before polls, so that polls do not delay a siren or the end of a pulse. Default: command. */
   readonly lane?: Lane
+  /** True if a poll must wait while the link is held; see `Exchange.hold`. Called when the poll could be sent. */
+  yieldsToHold?(): boolean
   /** Cancels a waiting request. The signal has no effect after the first byte was sent. */
   readonly signal?: AbortSignal
   /** Called before the first byte is passed to the link. */
@@ -80,6 +82,7 @@ export class Exchange<Frame> implements ProtocolClient {
   readonly #listeners = new Set<(noise: Noise) => void>()
   #pending: Job<Frame> | null = null
   #working = false
+  #holds = 0
   #endReason: string | null = null
   #quietUntil = 0
   #cancelSilence: Cancel = () => {}
@@ -107,6 +110,21 @@ export class Exchange<Frame> implements ProtocolClient {
       lane.push({ request, settle })
       void this.#work()
     })
+  }
+
+  /**
+   * Keeps the link free until the returned function is called. Polls that `yieldsToHold` wait, so that a request
+   * without an answer does not delay the end of a pulse.
+   */
+  hold(): Cancel {
+    let isHeld = true
+    this.#holds++
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      this.#holds--
+      void this.#work()
+    }
   }
 
   /** Calls `listener` with bytes that are no answer, until the returned function is called. */
@@ -184,16 +202,17 @@ export class Exchange<Frame> implements ProtocolClient {
     return answer
   }
 
+  #next(): Job<Frame> | undefined {
+    const { command, poll } = this.#lanes
+    if (command.length > 0) return command.shift()
+    const at = poll.findIndex(({ request }) => this.#holds === 0 || !request.yieldsToHold?.())
+    return at === -1 ? undefined : poll.splice(at, 1)[0]
+  }
+
   async #work(): Promise<void> {
     if (this.#working) return
     this.#working = true
-    for (
-      let job = this.#lanes.command.shift() ?? this.#lanes.poll.shift();
-      job;
-      job = this.#lanes.command.shift() ?? this.#lanes.poll.shift()
-    ) {
-      job.settle(await this.#exchange(job.request))
-    }
+    for (let job = this.#next(); job; job = this.#next()) job.settle(await this.#exchange(job.request))
     this.#working = false
   }
 }

@@ -1,17 +1,23 @@
 import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { mapper } from '../protocols/ingest/mapping.ts'
-import type { Mapped, Mapper } from '../protocols/ingest/mapping.ts'
+import type { Mapper } from '../protocols/ingest/mapping.ts'
 import { jsonLines } from '../protocols/json-lines.ts'
+import type { JsonItem } from '../protocols/json-lines.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import type { LinkProtocol, SharedLinks, ProtocolClient } from '../transports/shared-links.ts'
+import { antennaText } from '../protocols/impinj-iot/events.ts'
+import { antennaWatch } from './antenna-watch.ts'
+import type { AntennaWatch } from './antenna-watch.ts'
 import { deviceLink } from './device-link.ts'
 import type { DeviceLink } from './device-link.ts'
 import { result } from './device.ts'
-import type { CommandResult, DeviceEvent, DeviceIdentity, ProtectionDevice } from './device.ts'
+import type { CommandResult, DeviceEvent, DeviceIdentity, Finding, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
-import { httpIngestCapabilities, HttpIngestSettings } from './http-ingest/settings.ts'
+import { filterDetector } from './filter-detector.ts'
+import type { FilterDetector } from './filter-detector.ts'
+import { httpIngestCapabilities, HttpIngestSettings, reportingAdvice } from './http-ingest/settings.ts'
 import { readerClock } from './llrp/reader-clock.ts'
 import type { ReaderClock } from './llrp/reader-clock.ts'
 import { noiseReport } from './noise-report.ts'
@@ -22,6 +28,13 @@ import { readOf } from './tag-read.ts'
 export const MAX_PUSHED_BYTES = 524_288
 
 const CHECK_EVERY_MS = 1_000
+const NO_READS = 'a body without tag reads where "mapping" expects them; set "mapping" to the format of the reader'
+
+const STOPPED: Finding = {
+  code: 'reader_mode',
+  detail: 'the reader reports that its inventory has stopped; start it, or let the reader start it at power-up',
+  isWarning: false,
+}
 
 /** One reader that posts its reads to the agent. */
 class IngestReader implements ProtectionDevice {
@@ -31,10 +44,13 @@ class IngestReader implements ProtectionDevice {
   readonly #noise: NoiseReport
   readonly #map: Mapper
   readonly #clock: ReaderClock
+  readonly #filters: FilterDetector
+  readonly #antennas: AntennaWatch
   readonly #silenceMs: number
   #watching = new AbortController()
   #lastReceivedAt: number
   #isClockSet = false
+  #isReading = true
   readonly #line: DeviceLink<ProtocolClient>
   readonly events: AsyncIterable<DeviceEvent>
 
@@ -44,6 +60,8 @@ class IngestReader implements ProtectionDevice {
     this.#noise = noiseReport(platform, this.#queue.put)
     this.#map = mapper(settings.mapping)
     this.#clock = readerClock(platform.clock)
+    this.#filters = filterDetector(reportingAdvice(settings), this.#queue.put)
+    this.#antennas = antennaWatch(settings.antennas, this.#queue.put)
     this.#silenceMs = settings.silentAfterSeconds === undefined ? Infinity : settings.silentAfterSeconds * 1_000
     this.#lastReceivedAt = platform.clock.elapsed()
     // Devices can share a link only if they use the same protocol object. Each reader posts to its own address, so each
@@ -76,7 +94,10 @@ class IngestReader implements ProtectionDevice {
       })
     }
     this.#line.joined().markResponsive()
-    return { description: `reader that sends to /ingest/${this.#settings.link.push}` }
+    return {
+      description: `reader that sends to /ingest/${this.#settings.link.push}`,
+      findings: [...this.#filters.findings, ...this.#antennas.findings, ...(this.#isReading ? [] : [STOPPED])],
+    }
   }
 
   untilLost(): Promise<string> {
@@ -97,15 +118,28 @@ class IngestReader implements ProtectionDevice {
     this.#queue.end()
   }
 
-  #emit({ sightings, faults, strange }: Mapped): void {
+  #emit({ value, text }: JsonItem): void {
+    const { sightings, faults, antennas, isReading, strange } = this.#map(value)
     for (const detail of faults) this.#queue.put({ type: 'fault', detail })
-    if (strange > 0)
-      this.#noise.add({
-        bytes: strange,
-        detail: 'entries that are not tag reads; check that the mapping fits the reader’s format',
-      })
+    for (const change of antennas) {
+      this.#queue.put({ type: 'fault', detail: antennaText(change) })
+      this.#antennas.setConnected(change.antenna, change.isConnected)
+    }
+    if (sightings.length > 0) this.#setReading(true)
+    if (isReading !== undefined) this.#setReading(isReading)
+    if (strange > 0) this.#noise.add({ bytes: strange, detail: NO_READS, sample: Buffer.from(text.slice(0, 400)) })
+    if (sightings.length > 0) this.#noise.understood()
     const arrived = this.#settings.clock === 'arrival' ? { seenAtMs: this.#platform.clock.elapsed() } : {}
-    this.#queue.putReads(sightings.map((sighting) => ({ ...readOf(sighting, this.#clock), ...arrived })))
+    const reads = sightings.map((sighting) => ({ ...readOf(sighting, this.#clock), ...arrived }))
+    this.#queue.putReads(reads)
+    this.#filters.add(reads)
+    this.#antennas.add(reads)
+  }
+
+  #setReading(isReading: boolean): void {
+    if (isReading === this.#isReading) return
+    this.#isReading = isReading
+    this.#queue.put(isReading ? { type: 'finding_over', code: STOPPED.code } : { type: 'finding', finding: STOPPED })
   }
 
   async #listen(link: ByteLink): Promise<string> {
@@ -113,7 +147,7 @@ class IngestReader implements ProtectionDevice {
     try {
       for await (const chunk of link.bytes) {
         this.#lastReceivedAt = this.#platform.clock.elapsed()
-        for (const body of lines.push(chunk)) this.#emit(this.#map(body))
+        for (const item of lines.push(chunk)) this.#emit(item)
         this.#noise.add(lines.takeNoise())
       }
       return 'the ingest link was closed'

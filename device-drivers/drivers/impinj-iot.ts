@@ -1,10 +1,20 @@
 import { pause } from '../../policy/platform.ts'
 import type { Platform, Timers } from '../../policy/platform.ts'
-import { gpoRequest, IMPINJ_FACTORY_LOGIN, IMPINJ_PATHS, levelOf } from '../protocols/impinj-iot/requests.ts'
+import {
+  gpoRequest,
+  IMPINJ_FACTORY_LOGIN,
+  IMPINJ_PATHS,
+  levelOf,
+  presetSettingsPath,
+} from '../protocols/impinj-iot/requests.ts'
+import { antennaText } from '../protocols/impinj-iot/events.ts'
 import { objectOf } from '../protocols/tag-sighting.ts'
+import { utcUsOf } from '../protocols/timestamps.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
+import { antennaWatch } from './antenna-watch.ts'
+import type { AntennaWatch } from './antenna-watch.ts'
 import type { RunningCommand } from './command-queue.ts'
-import { result } from './device.ts'
+import { result, setUpLimit } from './device.ts'
 import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
 import { emergencyEvent } from './emergency-input.ts'
@@ -15,8 +25,16 @@ import type { RestClient } from './http/rest-client.ts'
 import { dataStream } from './impinj-iot/data-stream.ts'
 import type { DataStream } from './impinj-iot/data-stream.ts'
 import { signalOutputs } from './reader-settings.ts'
-import { exclusiveResourcesOf, impinjIotCapabilities, ImpinjIotSettings, inputsOf } from './impinj-iot/settings.ts'
+import {
+  exclusiveResourcesOf,
+  impinjIotCapabilities,
+  ImpinjIotSettings,
+  inputsOf,
+  sessionFindings,
+} from './impinj-iot/settings.ts'
 import { setUpReader } from './impinj-iot/set-up.ts'
+import { filterDetector } from './filter-detector.ts'
+import type { FilterDetector } from './filter-detector.ts'
 import { inputEvents } from './input-events.ts'
 import { watchLevel } from './level-watch.ts'
 import { outputCommands, completedCommand } from './device-commands.ts'
@@ -37,6 +55,11 @@ import type { WriteAnswer } from './write-answer.ts'
 const CHECK_EVERY_MS = 2_000
 const MAX_MISSED = 2
 const KEEPALIVES_MISSED = 3
+const PRESET_ADVICE =
+  'let the preset query with "dual-target" or session 0, and report without an interval, or leave "preset" out'
+/** Time in which a reader starts to read, in steps, ms. */
+const START_STEP_MS = 500
+const START_STEPS = 10
 const NOT_CONNECTED = 'the reader is not connected'
 
 /** One Impinj reader. */
@@ -46,6 +69,8 @@ class ImpinjDevice implements ProtectionDevice {
   readonly #queue = eventQueue()
   readonly #noise: NoiseReport
   readonly #clock: ReaderClock
+  readonly #filters: FilterDetector
+  readonly #antennas: AntennaWatch
   readonly #rest: RestClient
   readonly #stream: DataStream
   readonly #outputs: DesiredOutputs
@@ -55,13 +80,17 @@ class ImpinjDevice implements ProtectionDevice {
   readonly events: AsyncIterable<DeviceEvent>
 
   readonly #onFault = (detail: string): void => this.#queue.put({ type: 'fault', detail })
+  readonly setUpLimitMs: number
 
   constructor(settings: ImpinjIotSettings, links: SharedLinks, platform: Platform) {
     this.#settings = settings
+    this.setUpLimitMs = setUpLimit(settings.requestTimeoutMs)
     this.#timers = platform.timers
     const authorization = basicAuth(settings.user, settings.password)
     this.#noise = noiseReport(platform, this.#queue.put)
     this.#clock = readerClock(platform.clock)
+    this.#filters = filterDetector(PRESET_ADVICE, this.#queue.put)
+    this.#antennas = antennaWatch(settings.antennas, this.#queue.put)
     const watched = new Set(inputsOf(settings))
     this.#rest = restClient({
       link: settings.link,
@@ -76,8 +105,14 @@ class ImpinjDevice implements ProtectionDevice {
       platform,
       authorization,
       timeoutMs: settings.requestTimeoutMs,
-      silenceMs: settings.keepaliveSeconds * KEEPALIVES_MISSED * 1_000,
-      onTags: (sightings) => this.#queue.putReads(sightings.map((sighting) => readOf(sighting, this.#clock))),
+      onTags: (sightings) => {
+        const reads = sightings.map((sighting) => readOf(sighting, this.#clock))
+        this.#noise.understood()
+        this.#queue.putReads(reads)
+        this.#antennas.add(reads)
+        // Without a preset the settings show what the reader reports.
+        if (settings.preset !== undefined) this.#filters.add(reads)
+      },
       onInput: ({ input, on, utcUs }) => {
         if (!watched.has(input)) return
         const ageMs = platform.clock.elapsed() - this.#clock.seenAt({ utcUs })
@@ -85,6 +120,10 @@ class ImpinjDevice implements ProtectionDevice {
           this.#queue.put(event)
           if (event.type === 'input') this.#emitEmergency(input, on)
         }
+      },
+      onAntenna: (change) => {
+        this.#onFault(antennaText(change))
+        this.#antennas.setConnected(change.antenna, change.isConnected)
       },
       onFault: this.#onFault,
       onNoise: this.#noise.add,
@@ -117,20 +156,26 @@ class ImpinjDevice implements ProtectionDevice {
     const session = openSession()
     this.#session = session
     try {
-      const identity = await setUpReader({
+      const { identity, keepaliveSeconds } = await setUpReader({
         rest: this.#rest,
         settings: this.#settings,
         clock: this.#clock,
         signal,
         desiredOutputs: () => this.#outputs.atConnect(),
       })
+      const preset = await this.#readPreset()
       await this.#watchEmergency(session)
-      await this.#stream.open(session, signal)
-      if (signal.aborted) throw signal.reason as Error
+      await this.#stream.open(session, signal, keepaliveSeconds * KEEPALIVES_MISSED * 1_000)
       if (session.over.aborted) throw new Error(await session.lost)
+      const running = await this.#untilReading(signal)
       this.#warnOfFactoryPassword()
-      void this.#monitorReading(session)
-      return identity
+      void this.#monitorReading(session, running)
+      const findings = [
+        ...sessionFindings(this.#settings, preset),
+        ...this.#filters.findings,
+        ...this.#antennas.findings,
+      ]
+      return { ...identity, findings }
     } catch (error) {
       session.end('not identified')
       throw error
@@ -200,13 +245,32 @@ class ImpinjDevice implements ProtectionDevice {
     })
   }
 
-  /** Ends the session when the reader no longer answers or no longer reads. */
-  async #monitorReading(current: Session): Promise<void> {
+  /** Waits until the reader reads. Resolves with the inventory that it runs; rejects if it does not start. */
+  async #untilReading(signal: AbortSignal): Promise<string | undefined> {
+    // A reader with a trigger (`readWhile`) waits for its input.
+    for (let step = 0; step < START_STEPS; step++) {
+      const status = objectOf(jsonOf(await this.#rest.request({ method: 'GET', path: IMPINJ_PATHS.status, signal })))
+      if (status?.['status'] !== 'idle' || this.#settings.readWhile) return runningIn(status)
+      await pause(this.#timers, START_STEP_MS, signal)
+    }
+    throw new Error('the reader accepts the inventory but does not start it; check region and antennas on its web page')
+  }
+
+  /** Ends the session when the reader no longer answers, no longer reads, or runs the inventory of another program. */
+  async #monitorReading(current: Session, running: string | undefined): Promise<void> {
     for (let missed = 0; missed < MAX_MISSED;) {
       await pause(this.#timers, CHECK_EVERY_MS, current.over).catch(() => {})
       if (current.over.aborted) return
       const answer = await this.#rest.request({ method: 'GET', path: IMPINJ_PATHS.status })
-      const status = objectOf(jsonOf(answer))?.['status']
+      const report = objectOf(jsonOf(answer))
+      const status = report?.['status']
+      const utcUs = utcUsOf(report?.['time'])
+      if (utcUs !== null) this.#clock.check({ utcUs })
+      const present = runningIn(report)
+      if (running !== undefined && present !== undefined && present !== running) {
+        this.#onFault(`another program has started the inventory "${present}"; the agent starts its own again`)
+        return current.end('the reader runs the inventory of another program')
+      }
       // A reader with a trigger (`readWhile`) is idle between two triggers.
       if (status === 'idle' && !this.#settings.readWhile) {
         this.#onFault('the reader had stopped reading; the agent starts it again')
@@ -215,6 +279,13 @@ class ImpinjDevice implements ProtectionDevice {
       missed = status === undefined ? missed + 1 : 0
       if (missed === MAX_MISSED) current.end(`the reader does not report its status: ${refusalDetail(answer)}`)
     }
+  }
+
+  /** The stored inventory that the reader runs; null without one, or if the reader does not report it. */
+  async #readPreset(): Promise<Record<string, unknown> | null> {
+    const { preset } = this.#settings
+    if (preset === undefined) return null
+    return objectOf(jsonOf(await this.#rest.request({ method: 'GET', path: presetSettingsPath(preset) })))
   }
 
   #warnOfFactoryPassword(): void {
@@ -262,8 +333,14 @@ class ImpinjDevice implements ProtectionDevice {
   }
 }
 
+/** The inventory that the reader runs; undefined if it reports none. */
+function runningIn(status: Record<string, unknown> | null): string | undefined {
+  const id = objectOf(status?.['activePreset'])?.['id']
+  return typeof id === 'string' ? id.slice(0, 64) : undefined
+}
+
 /**
- * Impinj R700 and R720 with the IoT device interface (REST, OpenAPI document 1.7.0): tag reads, sirens, lamps and
+ * Impinj R700 with the IoT device interface (REST, OpenAPI document 1.7.0): tag reads, sirens, lamps and
  * barriers.
  */
 export const impinjIotDriver: Driver<ImpinjIotSettings, typeof ImpinjIotSettings> = {

@@ -35,6 +35,8 @@ export interface LinkDeviceOptions<S extends ProtocolClient> {
   readonly platform: Platform
   readonly queue: EventQueue
   readonly protocol: LinkProtocol<S>
+  /** Default: 5,000; see `ProtectionDevice`. */
+  readonly setUpLimitMs?: number
   /**
    * Identifies and configures the device, and starts its background tasks, which end when `session.over` aborts.
    * Rejects if the device does not fit the settings.
@@ -71,6 +73,7 @@ export function linkDevice<S extends ProtocolClient>(options: LinkDeviceOptions<
 
 class LinkDevice<S extends ProtocolClient> implements ProtectionDevice {
   readonly events: AsyncIterable<DeviceEvent>
+  readonly setUpLimitMs: number | undefined
   readonly #options: LinkDeviceOptions<S>
   readonly #line: DeviceLink<S>
   readonly #commands: DeviceCommands
@@ -81,6 +84,7 @@ class LinkDevice<S extends ProtocolClient> implements ProtectionDevice {
   constructor(options: LinkDeviceOptions<S>) {
     this.#options = options
     this.events = options.queue.events
+    this.setUpLimitMs = options.setUpLimitMs
     this.#line = deviceLink(options.links, options.link, options.protocol, (reason) => this.#session?.end(reason))
     this.#commands = new DeviceCommands({
       platform: options.platform,

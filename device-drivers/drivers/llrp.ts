@@ -8,9 +8,11 @@ import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { deviceLink } from './device-link.ts'
 import type { DeviceLink } from './device-link.ts'
-import { result } from './device.ts'
+import { result, setUpLimit } from './device.ts'
 import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice, TagRead } from './device.ts'
 import type { Driver } from './driver.ts'
+import { antennaWatch } from './antenna-watch.ts'
+import type { AntennaWatch } from './antenna-watch.ts'
 import { emergencyEvent } from './emergency-input.ts'
 import { eventQueue } from './event-queue.ts'
 import { watchLevel } from './level-watch.ts'
@@ -22,13 +24,14 @@ import type { LlrpConversation, LlrpListener } from './llrp/conversation.ts'
 import { switchEasOff } from './llrp/eas.ts'
 import { readInputLevel } from './llrp/input-level.ts'
 import { killTag } from './llrp/kill.ts'
-import { eventsIn, isConnectionClose, connectionRefusal, stampOf } from './llrp/notifications.ts'
+import { antennaChangeOf, eventsIn, isConnectionClose, connectionRefusal, stampOf } from './llrp/notifications.ts'
 import { startPulse } from './llrp/pulse.ts'
 import { readerClock } from './llrp/reader-clock.ts'
 import type { ReaderClock } from './llrp/reader-clock.ts'
 import { outputWrite } from './llrp/reader-settings.ts'
 import { signalOutputs } from './reader-settings.ts'
 import { exclusiveResourcesOf, llrpCapabilities, LlrpSettings } from './llrp/settings.ts'
+import { watchReading } from './llrp/reading.ts'
 import { setUpReader } from './llrp/set-up.ts'
 import { isEpc, tagAccess } from './llrp/tag-access.ts'
 import type { TagAccess } from './llrp/tag-access.ts'
@@ -60,15 +63,19 @@ class LlrpDevice implements ProtectionDevice {
   readonly #queue = eventQueue()
   readonly #noise: NoiseReport
   readonly #connections = new WeakMap<LlrpConversation, Connection>()
+  readonly #antennas: AntennaWatch
   readonly #outputs: DesiredOutputs
   readonly #line: DeviceLink<LlrpConversation>
   readonly #commands: DeviceCommands
   readonly events: AsyncIterable<DeviceEvent>
+  readonly setUpLimitMs: number
 
   constructor(settings: LlrpSettings, links: SharedLinks, platform: Platform) {
     this.#settings = settings
+    this.setUpLimitMs = setUpLimit(settings.requestTimeoutMs)
     this.#platform = platform
     this.#noise = noiseReport(platform, this.#queue.put)
+    this.#antennas = antennaWatch(settings.antennas, this.#queue.put)
     this.#outputs = desiredOutputs({
       release: settings.release?.gpo,
       signals: signalOutputs(settings),
@@ -105,8 +112,10 @@ class LlrpDevice implements ProtectionDevice {
       conversation,
       accepted,
       settings: this.#settings,
+      timers: this.#platform.timers,
       signal,
       desiredOutputs: () => this.#outputs.atConnect(),
+      onAntenna: (antenna, isConnected) => this.#antennas.setConnected(antenna, isConnected),
       onOutputsWritten: () => {
         current.isConfigured = true
       },
@@ -118,7 +127,8 @@ class LlrpDevice implements ProtectionDevice {
     if (conversation.isOver) throw new Error('the link was lost')
     current.reader = reader
     member.markResponsive()
-    return identity
+    void watchReading(conversation, this.#settings, this.#platform.timers, (detail) => this.#onFault(detail))
+    return { ...identity, findings: [...(identity.findings ?? []), ...this.#antennas.findings] }
   }
 
   untilLost(): Promise<string> {
@@ -221,6 +231,8 @@ class LlrpDevice implements ProtectionDevice {
       } else if (refusal !== undefined && refusal !== null)
         this.#onFault('another program tried to connect to this reader')
       if (isConnectionClose(notification)) return end('the reader closes the connection')
+      const change = antennaChangeOf(notification)
+      if (change) this.#antennas.setConnected(change.antenna, change.isConnected)
       const ageMs = this.#platform.clock.elapsed() - stamps.seenAt(stampOf(notification))
       for (const event of eventsIn(notification, ageMs, this.#settings.passageInput)) {
         this.#queue.put(event)
@@ -228,7 +240,13 @@ class LlrpDevice implements ProtectionDevice {
       }
     }
 
-    return { onTags: (seen) => this.#queue.putReads(seen.map(readOf)), onNotification, onNoise: this.#noise.add }
+    const onTags = (seen: readonly TagSighting[]): void => {
+      this.#noise.understood()
+      const reads = seen.map(readOf)
+      this.#queue.putReads(reads)
+      this.#antennas.add(reads)
+    }
+    return { onTags, onNotification, onNoise: this.#noise.add }
   }
 
   #release(command: ReleaseCommand, signal: AbortSignal): RunningCommand {

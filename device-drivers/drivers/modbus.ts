@@ -1,10 +1,10 @@
 import type { Platform } from '../../policy/platform.ts'
 import { linkKey } from '../transports/link-settings.ts'
-import type { Membership, SharedLinks } from '../transports/shared-links.ts'
+import type { SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { deviceLink } from './device-link.ts'
 import type { DeviceLink } from './device-link.ts'
-import { result } from './device.ts'
+import { result, setUpLimit } from './device.ts'
 import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
@@ -12,14 +12,15 @@ import { watchInputs } from './input-watch.ts'
 import { outputCommands, completedCommand } from './device-commands.ts'
 import type { DeviceCommands } from './device-commands.ts'
 import { auditOutputs, writeUncertain } from './modbus/audit.ts'
-import { switchAnswer } from './modbus/board.ts'
+import { answerText, NO_SERVICE_MS, switchAnswer } from './modbus/board.ts'
 import type { Board } from './modbus/board.ts'
 import { MODBUS_BUS } from './modbus/bus.ts'
 import type { ModbusBus } from './modbus/bus.ts'
+import { identifyBoard, isUnproven } from './modbus/identify.ts'
 import { readInputs } from './modbus/inputs.ts'
 import { modbusSensors } from './modbus/sensors.ts'
 import type { Sensors } from './modbus/sensors.ts'
-import { beginSession, misfit } from './modbus/session.ts'
+import { beginSession } from './modbus/session.ts'
 import type { ModbusSession } from './modbus/session.ts'
 import {
   exclusiveResourcesOf,
@@ -28,6 +29,7 @@ import {
   modbusCapabilities,
   ModbusSettings,
   signalOutputs,
+  wiringOf,
 } from './modbus/settings.ts'
 import { noiseReport } from './noise-report.ts'
 import type { NoiseReport } from './noise-report.ts'
@@ -54,12 +56,14 @@ class ModbusDevice implements ProtectionDevice {
   readonly events: AsyncIterable<DeviceEvent>
 
   readonly #onFault = (detail: string): void => this.#queue.put({ type: 'fault', detail })
+  readonly setUpLimitMs: number
 
   constructor(settings: ModbusSettings, links: SharedLinks, platform: Platform) {
     this.#settings = settings
+    this.setUpLimitMs = setUpLimit(settings.requestTimeoutMs)
     this.#platform = platform
     this.#noise = noiseReport(platform, this.#queue.put)
-    this.#line = deviceLink(links, settings.link, MODBUS_BUS[framingOf(settings)], (reason) =>
+    this.#line = deviceLink(links, settings.link, MODBUS_BUS[wiringOf(settings)], (reason) =>
       this.#session?.end(reason),
     )
     this.#outputs = desiredOutputs({
@@ -96,20 +100,33 @@ class ModbusDevice implements ProtectionDevice {
   async identify(signal: AbortSignal): Promise<DeviceIdentity> {
     const member = this.#line.joined()
     this.#session?.end('identified again')
-    const session = beginSession(member, this.#settings)
+    const session = beginSession(member, this.#settings, this.#platform.clock, (finding) =>
+      this.#queue.put({ type: 'finding', finding }),
+    )
     this.#session = session
     try {
-      await this.#writeDesired(member, session, signal)
-      const before = await readInputs(session.board, this.#sensors.watched)
-      if (!(before instanceof Map))
-        throw misfit(member, this.#settings, before, `input ${this.#sensors.watched.join(' or ')}`)
-      if (signal.aborted) throw signal.reason as Error
-      if (session.over.aborted) throw new Error('the link was lost')
+      const before = await identifyBoard({
+        member,
+        session,
+        settings: this.#settings,
+        outputs: this.#outputs,
+        watched: this.#sensors.watched,
+        signal,
+      })
+      if (isUnproven(session)) session.board.onFirstAnswer(() => session.end('the board answers now'))
       member.markResponsive()
       const common = { board: session.board, uncertain: session.uncertain, signal: session.over }
+      let refusedSinceMs: number | null = null
       const read = async () => {
         const found = await readInputs(session.board, this.#sensors.watched)
-        return found instanceof Map ? found : null
+        if (found instanceof Map || found.kind === 'lost') refusedSinceMs = null
+        if (found instanceof Map) return found
+        // A board that no longer reports its inputs would hide passages and the fire panel.
+        const now = this.#platform.clock.elapsed()
+        if (found.kind === 'exception') refusedSinceMs ??= now
+        if (refusedSinceMs !== null && now - refusedSinceMs >= NO_SERVICE_MS)
+          session.end(`unit ${this.#settings.unit} refuses to report its inputs: ${answerText(found)}`)
+        return null
       }
       this.#sensors.initial(before)
       session.inputs = watchInputs({
@@ -134,6 +151,7 @@ class ModbusDevice implements ProtectionDevice {
     }
     return {
       description: `Modbus ${framingOf(this.#settings).toUpperCase()} unit ${this.#settings.unit} at ${linkKey(this.#settings.link)}`,
+      findings: session.findings(),
     }
   }
 
@@ -165,22 +183,12 @@ class ModbusDevice implements ProtectionDevice {
       : answer
   }
 
-  async #writeDesired(member: Membership<ModbusBus>, { board }: ModbusSession, signal: AbortSignal): Promise<void> {
-    for (const output of this.#outputs.atConnect().keys()) {
-      if (signal.aborted) throw signal.reason as Error
-      // Reads the desired state just before the write. A signal that starts meanwhile is written later.
-      const on = this.#outputs.atConnect().get(output) === true
-      const answer = await board.writeCoil(output, on)
-      if (answer.kind !== 'answered') throw misfit(member, this.#settings, answer, `output ${output}`)
-    }
-  }
-
   #release(signal: AbortSignal): RunningCommand {
     const current = this.#session
     if (!current?.inputs || current.over.aborted) {
       return completedCommand(result('failed', false, 'not_ready', NOT_CONNECTED))
     }
-    const { board, inputs, over, uncertain } = current
+    const { board, bus, inputs, over, uncertain } = current
     const { output, pulseMs } = this.#settings
     if (output === undefined) return completedCommand(result('failed', false, 'not_supported', NO_OUTPUT))
     const pulse: Board['writeCoil'] = (coil, on, options) =>
@@ -198,7 +206,8 @@ class ModbusDevice implements ProtectionDevice {
     // A lock's pulse ends when the door opens. A deactivator's pulse ends after one deactivation.
     const endInput = this.#settings.door?.input ?? (this.#settings.interlock && this.#settings.confirmInput)
     const feedbackInput = this.#settings.interlock?.armedInput
-    return startRelease({
+    const free = bus.hold(this.#settings.unit)
+    const release = startRelease({
       switchOutput,
       inputs,
       over,
@@ -215,6 +224,8 @@ class ModbusDevice implements ProtectionDevice {
       onFault: this.#onFault,
       deviceEnds: this.#settings.hardwarePulse !== undefined,
     })
+    void release.finished.finally(free)
+    return release
   }
 
   async #switchOff(signal: AbortSignal): Promise<void> {

@@ -5,7 +5,7 @@ import { linkKey, linkMode } from '../transports/link-settings.ts'
 import type { LinkSettings } from '../transports/link-settings.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
-import { result, SIGNALS } from './device.ts'
+import { result, setUpLimit, SIGNALS } from './device.ts'
 import type { CommandResult, DeviceIdentity, Signal } from './device.ts'
 import type { Driver } from './driver.ts'
 import { doorWatch } from './door-watch.ts'
@@ -60,9 +60,11 @@ class OsdpDevice implements LinkDeviceOptions<OsdpLine> {
   readonly #doorWatch: DoorWatch | undefined
 
   readonly #onFault = (detail: string): void => this.queue.put({ type: 'fault', detail })
+  readonly setUpLimitMs: number
 
   constructor(settings: OsdpSettings, links: SharedLinks, platform: Platform) {
     this.#settings = settings
+    this.setUpLimitMs = setUpLimit(settings.requestTimeoutMs)
     this.link = settings.link
     this.links = links
     this.platform = platform

@@ -1,6 +1,7 @@
 import type { Platform } from '../../policy/platform.ts'
 import type { Noise, ResyncingCodec } from '../protocols/codec.ts'
 import type { LinkProtocol } from '../transports/shared-links.ts'
+import { setUpEnded } from './device.ts'
 import { startExchange } from './exchange.ts'
 import type { Exchange, ExchangeAnswer } from './exchange.ts'
 import type { LinkSession } from './link-device.ts'
@@ -39,13 +40,17 @@ export function readerLine<Frame>({
   }
 }
 
-/** Returns the frame of an answer during identification. If there is no answer, ends the session and throws. */
+/**
+ * Returns the frame of an answer during identification. If there is no answer, ends the session and throws. `what` names
+ * what the reader was to do.
+ */
 export function frameOrThrow<Frame>(
   answer: ExchangeAnswer<Frame>,
   session: LinkSession<Exchange<Frame>>,
   signal: AbortSignal,
+  what = 'to answer',
 ): Frame {
-  if (signal.aborted) throw signal.reason as Error
+  if (signal.aborted) throw setUpEnded(`the reader ${what}`, signal)
   if (answer.kind !== 'answered') {
     const detail = answer.kind === 'lost' ? answer.detail : 'no answer'
     session.markUnresponsive(detail)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { LONGEST_SIGNAL_S, SIGNALS, type Signal } from './device.ts'
+import { LONGEST_SIGNAL_S, SIGNALS, type Finding, type Signal } from './device.ts'
 import type { ExclusiveResource } from './driver.ts'
 
 /** Common settings of UHF readers that have antennas, inputs and outputs. */
@@ -16,12 +16,18 @@ export type NumberSetting = (what: string) => z.ZodInt
 /** Antennas by direction. `without` is the part of the description that names the effect of missing antennas. */
 export function antennaSettings(antenna: z.ZodInt, without: string) {
   const list = z.array(antenna, { error: 'give a list of antennas, such as [1, 2]' }).max(64).default([])
-  return z
-    .strictObject({ inside: list, outside: list }, { error: 'give { "inside": [1], "outside": [2] }' })
-    .optional()
-    .meta({
-      description: `which antennas face the shop and which face the exit; without it ${without}every approach counts as leaving`,
-    })
+  return (
+    z
+      .strictObject({ inside: list, outside: list }, { error: 'give { "inside": [1], "outside": [2] }' })
+      // A gate would take each read of such an antenna for one outside, and never alarm.
+      .refine(({ inside, outside }) => !inside.some((antenna) => outside.includes(antenna)), {
+        error: 'each antenna is either inside or outside',
+      })
+      .optional()
+      .meta({
+        description: `which antennas face the shop and which face the exit; without it ${without}every approach counts as leaving`,
+      })
+  )
 }
 
 /** The outputs for signals and for a release. */
@@ -66,6 +72,21 @@ interface Antennas {
 /** True if `antennas` is missing or names at least one antenna. */
 export function hasAntennas({ antennas }: Antennas): boolean {
   return !antennas || antennas.inside.length + antennas.outside.length > 0
+}
+
+/** True if the reader sees both sides of a gate, so that the order of its reads shows the direction. */
+export function hasBothSides({ antennas }: Antennas): boolean {
+  return antennas !== undefined && antennas.inside.length > 0 && antennas.outside.length > 0
+}
+
+/** Warns of a session in which a tag stays silent after a read, at a reader that sees both sides of a gate. */
+export function sessionWarning(session: number): Finding {
+  const silence = session === 1 ? 'for up to 5 s' : 'while it stays in the field, and for seconds after it'
+  return {
+    code: 'reader_session',
+    detail: `in session ${session} a tag is silent ${silence} after a read; if the reader queries only target A, the gate misses walks: set "session": 0`,
+    isWarning: true,
+  }
 }
 
 /** The configured antennas, sorted. */

@@ -4,7 +4,7 @@ import { result } from './device.ts'
 import type { CommandResult } from './device.ts'
 import { eitherSignal } from './either-signal.ts'
 import type { LostAnswer } from './exchange.ts'
-import type { InputWatch } from './input-watch.ts'
+import type { InputWatch, Reading } from './input-watch.ts'
 
 /** The device's answer when the agent switches an output. */
 export type SwitchAnswer =
@@ -69,7 +69,14 @@ const WATCH_EVERY_MS = 5
 
 const MAX_OFF_TRIES = 3
 
+/** Longest delay of OFF by the last reading of the input, ms. */
+const LAST_LOOK_MS = 100
+
 type InputObservation = 'changed' | 'unchanged' | 'lost'
+/** Kind of the latest reading of a watched input. */
+interface LatestReading {
+  kind: 'changed' | Reading['kind']
+}
 
 async function inputIsFree(o: ReleaseOptions, input: number): Promise<CommandResult | null> {
   const limit = deadline(o.timers, CONFIRM_WITHIN_MS, o.signal)
@@ -88,20 +95,41 @@ async function inputIsFree(o: ReleaseOptions, input: number): Promise<CommandRes
   }
 }
 
-async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal): Promise<InputObservation> {
+async function watchInput(
+  o: ReleaseOptions,
+  input: number,
+  until: AbortSignal,
+  latest: LatestReading = { kind: 'read' },
+): Promise<InputObservation> {
   let missed = false
   let lastReadAt = o.clock.elapsed()
   while (!until.aborted) {
     const reading = await o.inputs.next(WATCH_EVERY_MS)
+    latest.kind = reading.kind
     if (reading.kind === 'over') return 'lost'
     if (reading.kind === 'missed') missed = true
-    else if (reading.isOn(input)) return 'changed'
+    else if (reading.isOn(input)) {
+      latest.kind = 'changed'
+      return 'changed'
+    }
     const now = o.clock.elapsed()
     // The agent or the board was slow, so the whole movement may have happened between two reads.
     if (o.deviceEnds && now - lastReadAt >= o.pulseMs) missed = true
     lastReadAt = now
   }
   return missed ? 'lost' : 'unchanged'
+}
+
+/**
+ * Reads the confirm input once more before OFF, because the mechanics may move back with OFF. A device that does not
+ * answer must not delay OFF.
+ */
+async function lastLook(o: ReleaseOptions, latest: LatestReading): Promise<void> {
+  if (o.confirmInput === undefined || o.deviceEnds || latest.kind !== 'read' || o.over.aborted) return
+  const limit = deadline(o.timers, LAST_LOOK_MS, o.over)
+  const late = new Promise<void>((resolve) => limit.signal.addEventListener('abort', () => resolve(), { once: true }))
+  await Promise.race([o.inputs.next(0), late])
+  limit.done()
 }
 
 /** Waits until the pulse is over, or `endInput` turns on. */
@@ -172,12 +200,13 @@ async function run(o: ReleaseOptions, ended: AbortSignal, report: (known: Comman
   const stopWatching = new AbortController()
   const changed = () => report(result('confirmed', true, 'input_changed', `input ${o.confirmInput} changed to 1`))
   let observed: Promise<InputObservation> = Promise.resolve('unchanged')
+  const latest: LatestReading = { kind: 'read' }
   const donePulse = o.onPulse()
   const on = await o.switchOutput(true, {
     signal: o.signal,
     onSend: () => {
       if (o.confirmInput === undefined) return
-      observed = watchInput(o, o.confirmInput, stopWatching.signal)
+      observed = watchInput(o, o.confirmInput, stopWatching.signal, latest)
       void observed.then((what) => what === 'changed' && changed())
     },
   })
@@ -192,6 +221,8 @@ async function run(o: ReleaseOptions, ended: AbortSignal, report: (known: Comman
   if (on.kind === 'done') {
     if (o.confirmInput === undefined) report(result('confirmed', true, 'acknowledged'))
     await pulse(o, ended)
+    // An interrupted pulse ends at once.
+    if (!ended.aborted) await lastLook(o, latest)
   }
 
   const off = await switchOff(o)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import { lineCodec } from '../protocols/scanner/lines.ts'
-import { splitSymbology } from '../protocols/scanner/symbology.ts'
+import { splitSymbology } from '../../policy/gs1/symbology.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import { linkKey, LinkSettings } from '../transports/link-settings.ts'
 import type { LinkProtocol, SharedLinks, ProtocolClient } from '../transports/shared-links.ts'
@@ -70,6 +70,7 @@ function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Pl
   const isRepeat = repeatFilter(platform.clock, settings.duplicateMs)
 
   function onLines(lines: readonly string[]): void {
+    if (lines.length > 0) noise.understood()
     for (const line of lines) if (!isRepeat(line)) queue.put({ type: 'scan', ...splitSymbology(line) })
   }
 

@@ -1,10 +1,12 @@
 import type { Cancel, Clock, Platform } from '../../policy/platform.ts'
+import type { Noise } from '../protocols/codec.ts'
 import { THINGMAGIC, thingMagicCodec } from '../protocols/thingmagic/frame.ts'
 import type { ThingMagicFrame } from '../protocols/thingmagic/frame.ts'
 import {
   decodeThingMagicTag,
   decodeVersion,
   isBootLoader,
+  NO_ANTENNA,
   setAntennas,
   setOutput,
   setReadPower,
@@ -23,8 +25,8 @@ import { linkKey } from '../transports/link-settings.ts'
 import type { LinkSettings } from '../transports/link-settings.ts'
 import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
-import { result, SIGNALS } from './device.ts'
-import type { CommandResult, DeviceIdentity, Signal } from './device.ts'
+import { result, setUpLimit, SIGNALS } from './device.ts'
+import type { CommandResult, DeviceIdentity, Finding, Signal } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import type { Exchange, ExchangeAnswer } from './exchange.ts'
@@ -49,7 +51,15 @@ type Line = Exchange<ThingMagicFrame>
 const QUIET_MS = 2_500
 /** Time without overheating after which overheating is reported again, ms. */
 const HEAT_OVER_MS = 60_000
+const FAULT_EVERY_MS = 60_000
+/** Time without a report of a missing antenna after which it counts as connected, ms. */
+const ANTENNA_BACK_MS = 5_000
 const MAX_OFF_TRIES = 3
+const LOST: Finding = {
+  code: 'reader_antenna',
+  detail: `${statusText(NO_ANTENNA)}: connect the antenna, or take its number out of "antennas"`,
+  isWarning: false,
+}
 const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', possiblySent: false, detail: 'the reader is not connected' }
 
 /** One session with a module. */
@@ -70,14 +80,19 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
   readonly #presence: TagPresence
   readonly #offTimers = new Map<Signal, Cancel>()
   #hotMs = -HEAT_OVER_MS
+  #faultMs = -FAULT_EVERY_MS
+  /** Time of the last report of a missing antenna, ms; null if none is missing. */
+  #lostAntennaMs: number | null = null
   #current: Reader | null = null
   readonly protocol: LinkProtocol<Exchange<ThingMagicFrame>>
   readonly #configured: ReadonlySet<Signal>
   readonly #signals: TimedSignals
   readonly link: LinkSettings
+  readonly setUpLimitMs: number
 
   constructor(settings: ThingMagicSettings, links: SharedLinks, platform: Platform) {
     this.#settings = settings
+    this.setUpLimitMs = setUpLimit(settings.requestTimeoutMs)
     this.links = links
     this.platform = platform
     this.#clock = platform.clock
@@ -115,7 +130,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     }
     const requestOrThrow = async (frame: ThingMagicFrame, what: string | null): Promise<ThingMagicFrame> => {
       const answer = await request(frame)
-      const reply = frameOrThrow(answer, session, signal)
+      const reply = frameOrThrow(answer, session, signal, what ?? 'to stop')
       if (what !== null && reply.status !== 0) {
         throw new Error(
           `the reader refuses ${what}: ${statusText(reply.status ?? 0)}; check the settings of ${this.#settings.deviceId}`,
@@ -174,6 +189,7 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     return {
       description: `ThingMagic reader ${version.hardware} at ${linkKey(this.#settings.link)}`,
       firmwareVersion: version.firmware,
+      findings: this.#lostAntennaMs === null ? [] : [LOST],
     }
   }
 
@@ -204,10 +220,12 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
     this.#presence.stop()
   }
 
-  #onStray(frame: ThingMagicFrame): { bytes: number; detail: string } | null {
+  #onStray(frame: ThingMagicFrame): Noise | null {
     this.#current?.reading.noteActivity()
+    this.#noteAntenna(frame.opcode === THINGMAGIC.readMany && frame.status === NO_ANTENNA)
     const tag = decodeThingMagicTag(frame)
     if (tag) {
+      this.#noise.understood()
       const { epc, ...seen } = tag
       this.#presence.seen([{ tag: { epc }, ...seen, seenAtMs: this.#clock.elapsed() }])
       return null
@@ -219,10 +237,31 @@ class ThingMagicReader implements LinkDeviceOptions<Line> {
         this.queue.put({ type: 'fault', detail: 'the reader is too hot and reads less; give it air or less power' })
       }
       this.#hotMs = this.#clock.elapsed()
-    } else if (frame.status !== STILL_READING && frame.status !== 0) {
-      this.queue.put({ type: 'fault', detail: `reading: ${statusText(frame.status ?? 0)}` })
-    }
+    } else if (frame.status !== STILL_READING && frame.status !== NO_ANTENNA && frame.status !== 0) {
+      this.#onStatusFault(frame.status ?? 0)
+    } else if (frame.status === 0 && frame.data.length > 0)
+      return { bytes: frame.data.length, detail: 'a tag report in an unknown form', sample: frame.data }
     return null
+  }
+
+  /** The module reports a missing antenna in each round, and between that the tags of its other antennas. */
+  #noteAntenna(isMissing: boolean): void {
+    const now = this.#clock.elapsed()
+    if (isMissing) {
+      if (this.#lostAntennaMs === null) this.queue.put({ type: 'finding', finding: LOST })
+      this.#lostAntennaMs = now
+    } else if (this.#lostAntennaMs !== null && now - this.#lostAntennaMs >= ANTENNA_BACK_MS) {
+      this.#lostAntennaMs = null
+      this.queue.put({ type: 'finding_over', code: LOST.code })
+    }
+  }
+
+  /** Reports an unknown status of the running read, at most once a minute: the module may repeat it in each round. */
+  #onStatusFault(status: number): void {
+    const now = this.#clock.elapsed()
+    if (now - this.#faultMs < FAULT_EVERY_MS) return
+    this.#faultMs = now
+    this.queue.put({ type: 'fault', detail: `reading: ${statusText(status)}` })
   }
 
   /**

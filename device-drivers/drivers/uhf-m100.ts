@@ -1,4 +1,5 @@
 import type { Platform } from '../../policy/platform.ts'
+import type { Noise } from '../protocols/codec.ts'
 import { m100Codec } from '../protocols/uhf-m100/frame.ts'
 import type { M100Frame } from '../protocols/uhf-m100/frame.ts'
 import {
@@ -17,7 +18,7 @@ import { linkKey } from '../transports/link-settings.ts'
 import type { LinkSettings } from '../transports/link-settings.ts'
 import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
-import { result } from './device.ts'
+import { result, setUpLimit } from './device.ts'
 import type { DeviceIdentity } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
@@ -65,9 +66,11 @@ class M100Reader implements LinkDeviceOptions<Line> {
   readonly #setUp: { frame: M100Frame; what: string }[]
   readonly protocol: LinkProtocol<Exchange<M100Frame>>
   readonly link: LinkSettings
+  readonly setUpLimitMs: number
 
   constructor(settings: M100Settings, links: SharedLinks, platform: Platform) {
     this.#settings = settings
+    this.setUpLimitMs = setUpLimit(settings.requestTimeoutMs)
     this.links = links
     this.platform = platform
     this.#noise = noiseReport(platform, this.queue.put)
@@ -101,7 +104,7 @@ class M100Reader implements LinkDeviceOptions<Line> {
 
     const requestOrThrow = async (frame: M100Frame, what: string): Promise<M100Frame> => {
       const answer = await request(frame, { signal })
-      const reply = frameOrThrow(answer, session, signal)
+      const reply = frameOrThrow(answer, session, signal, what)
       const refusal = refusalOf(reply)
       if (refusal !== null) {
         throw new Error(
@@ -176,16 +179,21 @@ class M100Reader implements LinkDeviceOptions<Line> {
     this.#presence.stop()
   }
 
-  #onStray(frame: M100Frame): { bytes: number; detail: string } | null {
+  #onStray(frame: M100Frame): Noise | null {
     this.#polling?.noteActivity()
     const tag = decodeTag(frame)
     if (tag) {
+      this.#noise.understood()
       this.#presence.seen([{ tag: { epc: tag.epc }, rssiDbm: tag.rssiDbm, seenAtMs: this.platform.clock.elapsed() }])
       return null
     }
     return refusalOf(frame) === NO_TAG
       ? null
-      : { bytes: frame.parameters.length, detail: 'a frame that answers nothing' }
+      : {
+          bytes: frame.parameters.length,
+          detail: 'a frame that answers nothing',
+          ...(frame.type === 'notice' && { sample: frame.parameters }),
+        }
   }
 }
 

@@ -1,17 +1,24 @@
+import { isDeepStrictEqual } from 'node:util'
 import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
+import { readJson, textOfBytes } from '../protocols/json-lines.ts'
+import { objectOf } from '../protocols/tag-sighting.ts'
 import { utcUsOf } from '../protocols/timestamps.ts'
 import { zebraTags } from '../protocols/zebra-iotc/messages.ts'
 import type { ZebraTopics } from '../protocols/zebra-iotc/messages.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { Membership, SharedLinks } from '../transports/shared-links.ts'
+import { antennaWatch } from './antenna-watch.ts'
+import type { AntennaWatch } from './antenna-watch.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { deviceLink } from './device-link.ts'
 import type { DeviceLink } from './device-link.ts'
-import { result } from './device.ts'
-import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from './device.ts'
+import { result, setUpEnded, setUpLimit } from './device.ts'
+import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, Finding, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
+import { filterDetector } from './filter-detector.ts'
+import type { FilterDetector } from './filter-detector.ts'
 import { outputCommands, completedCommand } from './device-commands.ts'
 import type { DeviceCommands } from './device-commands.ts'
 import { startPulse } from './llrp/pulse.ts'
@@ -29,6 +36,8 @@ import type { DesiredOutputs } from './desired-outputs.ts'
 import type { WriteAnswer } from './write-answer.ts'
 import { zebraCommands } from './zebra-iotc/commands.ts'
 import type { ZebraAnswer, ZebraCommands } from './zebra-iotc/commands.ts'
+import { advisedMode, modeFindings } from './zebra-iotc/mode.ts'
+import type { ZebraMode } from './zebra-iotc/mode.ts'
 import { signalOutputs } from './reader-settings.ts'
 import {
   exclusiveResourcesOf,
@@ -45,6 +54,11 @@ const MAX_MISSED = 2
  * inactive radio between two rounds.
  */
 const MAX_INACTIVE = 3
+/** Number of status requests between two checks of the operating mode. */
+const MODE_EVERY_CHECKS = 5
+/** Time in which the radio becomes active, in steps, ms. */
+const START_STEP_MS = 500
+const START_STEPS = 10
 const NOT_CONNECTED = 'the reader is not connected'
 
 interface ZebraSession extends Session {
@@ -61,20 +75,28 @@ class ZebraDevice implements ProtectionDevice {
   readonly #queue = eventQueue()
   readonly #noise: NoiseReport
   readonly #clock: ReaderClock
+  readonly #filters: FilterDetector
+  readonly #antennas: AntennaWatch
+  /** Operating mode of the connected reader; null if the agent cannot read it. */
+  #mode: ZebraMode | null = null
   readonly #outputs: DesiredOutputs
   readonly #line: DeviceLink<MqttLine>
   #session: ZebraSession | null = null
   readonly #commands: DeviceCommands
   readonly events: AsyncIterable<DeviceEvent>
+  readonly setUpLimitMs: number
 
   constructor(settings: ZebraIotcSettings, links: SharedLinks, platform: Platform) {
     this.#settings = settings
+    this.setUpLimitMs = setUpLimit(settings.requestTimeoutMs)
     this.#platform = platform
     this.#topics = topicsOf(settings)
     this.#isManaged = hasCommands(this.#topics, 'management')
     this.#isControlled = hasCommands(this.#topics, 'control') && settings.start
     this.#noise = noiseReport(platform, this.#queue.put)
     this.#clock = readerClock(platform.clock)
+    this.#filters = filterDetector('let it report every read (reportFilter with duration 0)', this.#queue.put)
+    this.#antennas = antennaWatch(settings.antennas, this.#queue.put)
     this.#outputs = desiredOutputs({
       release: settings.release?.gpo,
       signals: signalOutputs(settings),
@@ -106,13 +128,14 @@ class ZebraDevice implements ProtectionDevice {
     const current: ZebraSession = { ...openSession(), commands }
     this.#session = current
     void current.lost.then((reason) => commands.end(reason))
-    const tooLate = () => current.end('no answer in time')
+    const step = { waitsFor: 'the broker to accept the connection' }
+    const tooLate = () => current.end(setUpEnded(step.waitsFor, signal).message)
     signal.addEventListener('abort', tooLate, { once: true })
     try {
       const sessionLost = current.lost.then((reason): never => {
         throw new Error(reason)
       })
-      const identity = await Promise.race([this.#begin(current, member), sessionLost])
+      const identity = await Promise.race([this.#begin(current, member, step), sessionLost])
       if (this.#isManaged) void this.#monitorReading(current)
       return identity
     } catch (error) {
@@ -154,16 +177,31 @@ class ZebraDevice implements ProtectionDevice {
   }
 
   #onMessage(topic: string, payload: Uint8Array, commands: ZebraCommands): void {
-    let value: unknown
-    try {
-      value = JSON.parse(Buffer.from(payload).toString('utf8'))
-    } catch {
-      return this.#noise.add({ bytes: payload.length, detail: `a message on ${topic} that is no JSON` })
+    const { items, unreadable } = readJson(textOfBytes(payload))
+    const isData = topic === this.#topics.data
+    if (unreadable !== '')
+      this.#noise.add({
+        bytes: payload.length,
+        detail: `a message on ${topic} that is no JSON`,
+        ...(isData && { sample: payload }),
+      })
+    for (const { value, text } of items) {
+      if (isData) this.#onData(value, text)
+      else if (!commands.onResponse(value))
+        this.#noise.add({ bytes: text.length, detail: `a message on ${topic} that is no response` })
     }
-    if (topic !== this.#topics.data) return commands.onResponse(value)
+  }
+
+  #onData(value: unknown, text: string): void {
     const { sightings, strange } = zebraTags(value)
-    if (strange > 0) this.#noise.add({ bytes: payload.length, detail: 'tag data without a tag in it' })
-    this.#queue.putReads(sightings.map((sighting) => readOf(sighting, this.#clock)))
+    const detail = `a message on ${this.#topics.data} without a tag; send tag data events there, with metadata EPC`
+    if (strange > 0) this.#noise.add({ bytes: text.length, detail, sample: Buffer.from(text.slice(0, 400)) })
+    if (sightings.length > 0) this.#noise.understood()
+    const reads = sightings.map((sighting) => readOf(sighting, this.#clock))
+    this.#queue.putReads(reads)
+    this.#antennas.add(reads)
+    // Otherwise the mode shows what the reader filters.
+    if (!hasCommands(this.#topics, 'control')) this.#filters.add(reads)
   }
 
   async #expectAnswer(what: string, pendingAnswer: Promise<ZebraAnswer>): Promise<Record<string, unknown>> {
@@ -178,13 +216,19 @@ class ZebraDevice implements ProtectionDevice {
   async #monitorReading(current: ZebraSession): Promise<void> {
     let missed = 0
     let inactive = 0
-    for (;;) {
+    for (let check = 1; ; check++) {
       await pause(this.#platform.timers, CHECK_EVERY_MS, current.over).catch(() => {})
       if (current.over.aborted) return
       const answer = await current.commands.request('management', 'get_status')
       missed = answer.kind === 'answered' ? 0 : missed + 1
       if (answer.kind !== 'answered' && missed === MAX_MISSED) return current.end(answer.detail)
-      if (answer.kind !== 'answered' || !this.#isControlled) continue
+      if (answer.kind !== 'answered') continue
+      this.#onStatus(answer.payload)
+      if (check % MODE_EVERY_CHECKS === 0 && (await this.#hasOtherMode(current))) {
+        this.#onFault('the operating mode of the reader was changed; the agent checks it again')
+        return current.end('the operating mode of the reader was changed')
+      }
+      if (!this.#isControlled) continue
       inactive = isActive(answer.payload) === false ? inactive + 1 : 0
       if (inactive === MAX_INACTIVE) {
         this.#onFault('the reader had stopped reading; the agent starts it again')
@@ -193,9 +237,42 @@ class ZebraDevice implements ProtectionDevice {
     }
   }
 
-  async #begin(current: ZebraSession, member: Membership<MqttLine>): Promise<DeviceIdentity> {
+  /** Takes clock and antennas from a status. */
+  #onStatus(status: Record<string, unknown>): void {
+    const utcUs = utcUsOf(status['systemTime'])
+    if (utcUs !== null) this.#clock.check({ utcUs })
+    for (const [antenna, state] of Object.entries(objectOf(status['antennas']) ?? {}))
+      if (state === 'connected' || state === 'disconnected')
+        this.#antennas.setConnected(Number(antenna), state === 'connected')
+  }
+
+  /** True if another program has changed the operating mode. */
+  async #hasOtherMode({ commands }: ZebraSession): Promise<boolean> {
+    if (!hasCommands(this.#topics, 'control') || this.#mode === null) return false
+    const answer = await commands.request('control', 'get_mode')
+    return answer.kind === 'answered' && !isDeepStrictEqual(answer.payload, this.#mode)
+  }
+
+  /** Waits until the radio is active. Rejects if the reader does not start to read. */
+  async #untilReading(commands: ZebraCommands, signal: AbortSignal): Promise<void> {
+    for (let step = 0; step < START_STEPS; step++) {
+      const status = await commands.request('management', 'get_status')
+      if (status.kind !== 'answered' || isActive(status.payload) !== false) return
+      await pause(this.#platform.timers, START_STEP_MS, signal)
+    }
+    throw new Error(
+      'the reader accepts "start" but its radio stays inactive; remove start conditions and triggers from its mode, and check region and antennas',
+    )
+  }
+
+  async #begin(
+    current: ZebraSession,
+    member: Membership<MqttLine>,
+    step: { waitsFor: string },
+  ): Promise<DeviceIdentity> {
     const { commands } = current
     await member.client.accepted
+    step.waitsFor = 'the broker to accept the subscription'
     const topics = [this.#topics.data, this.#topics.managementResponse, this.#topics.controlResponse].filter(
       (topic) => topic !== undefined,
     )
@@ -205,6 +282,7 @@ class ZebraDevice implements ProtectionDevice {
     current.over.addEventListener('abort', leave, { once: true })
     if (current.over.aborted) leave()
     member.markResponsive()
+    step.waitsFor = 'the reader to answer'
     const version = this.#isManaged
       ? await this.#expectAnswer('its version', commands.request('management', 'get_version'))
       : {}
@@ -213,19 +291,48 @@ class ZebraDevice implements ProtectionDevice {
       : {}
     const utcUs = utcUsOf(status['systemTime'])
     if (utcUs !== null) this.#clock.set({ utcUs })
+    this.#onStatus(status)
     for (const output of this.#outputs.atConnect().keys()) {
       // Reads the desired state just before the write. A signal that starts meanwhile is written later.
       const on = this.#outputs.atConnect().get(output) === true
       await this.#expectAnswer(`output ${output}`, this.#setGpo(current, output, on))
     }
-    if (this.#isControlled) await this.#startReading(commands)
+    const findings = await this.#checkMode(commands)
+    if (this.#isControlled) {
+      await this.#startReading(commands)
+      step.waitsFor = 'the reader to start reading'
+      if (this.#isManaged) await this.#untilReading(commands, current.over)
+    }
     const text = (key: string) => (typeof version[key] === 'string' ? version[key].slice(0, 100) : undefined)
     const [firmwareVersion, serialNumber] = [text('readerApplication'), text('serialNumber')]
     return {
       description: `Zebra ${text('model') ?? 'reader'} on ${this.#topics.data} at ${linkKey(this.#settings.link)}`,
       ...(firmwareVersion === undefined ? {} : { firmwareVersion }),
       ...(serialNumber === undefined ? {} : { serialNumber }),
+      findings: [...findings, ...this.#antennas.findings],
     }
+  }
+
+  /** Reads the operating mode. With `setMode`, replaces a mode that a gate cannot use. */
+  async #checkMode(commands: ZebraCommands): Promise<Finding[]> {
+    if (!hasCommands(this.#topics, 'control')) return [...modeFindings(this.#settings, null), ...this.#filters.findings]
+    const present = await this.#readMode(commands)
+    const findings = modeFindings(this.#settings, present)
+    if (!this.#settings.setMode || findings.every(({ isWarning }) => isWarning)) return findings
+    // A reader refuses a new mode while it reads. It may also refuse to stop because it does not read.
+    await commands.request('control', 'stop')
+    await this.#expectAnswer(
+      'setting its mode',
+      commands.request('control', 'set_mode', advisedMode(this.#settings, present)),
+    )
+    return modeFindings(this.#settings, await this.#readMode(commands))
+  }
+
+  /** The operating mode; null if the reader refuses to report it. */
+  async #readMode(commands: ZebraCommands): Promise<ZebraMode | null> {
+    const answer = await commands.request('control', 'get_mode')
+    this.#mode = answer.kind === 'refused' ? null : await this.#expectAnswer('its mode', Promise.resolve(answer))
+    return this.#mode
   }
 
   /** Starts reading. Accepts a refusal if the reader already reads. */

@@ -8,10 +8,13 @@ export interface Codec<Frame> {
   encode(frame: Frame): Uint8Array
 }
 
-/** Bytes that are part of no frame. */
+/** Bytes that the driver does not understand. */
 export interface Noise {
   readonly bytes: number
+  /** What the bytes are, and the setting to check. */
   readonly detail: string
+  /** First bytes of a message that arrived whole but cannot be read. Undefined for bytes that are part of no frame. */
+  readonly sample?: Uint8Array
 }
 
 /** A codec for a line with noise: it finds the next valid frame. */

@@ -1,3 +1,5 @@
+import { withoutControlWords } from '../../policy/gs1/epc.ts'
+
 /** One read of one tag, converted from a reader's JSON. */
 export interface TagSighting {
   /** Upper-case hex. */
@@ -18,10 +20,10 @@ export function objectOf(value: unknown): Record<string, unknown> | null {
     : null
 }
 
-/** The EPC in upper case if the value is hex of whole 16-bit words, else null. */
+/** The EPC in upper case, without control words, if the value is hex of whole 16-bit words, else null. */
 export function epcOfHex(value: unknown): string | null {
   if (typeof value !== 'string' || value.length > MAX_EPC_HEX || !/^(?:[0-9A-Fa-f]{4})+$/.test(value)) return null
-  return value.toUpperCase()
+  return withoutControlWords(value.toUpperCase())
 }
 
 /** The EPC of base64 or base64url as upper-case hex, else null. */

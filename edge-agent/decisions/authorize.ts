@@ -157,7 +157,7 @@ class Authorizer {
    */
   async #claim({ redemptionId, context, grant, offline }: Redemption) {
     const { ledger, clock } = this.#parts
-    const { deviceId, action, operatorId } = context.request
+    const { deviceId, action, operatorId, identifiers: tag } = context.request
     const {
       source,
       nonce,
@@ -177,7 +177,7 @@ class Authorizer {
         redemptionId,
         source,
         nonce,
-        rightClass: rightClassOf(action) ?? 'fixture',
+        rightClass: rightClassOf(action) ?? 'open',
         candidates,
         all,
         exp,
@@ -188,6 +188,7 @@ class Authorizer {
         isolated,
         approval,
         operatorId,
+        ...(source !== 'override' && { tag }),
         homeRequestId: homeRequestId,
         isStillValid: () => this.#decider.stillHolds(grant),
         nowMs: clock.now().nowMs,

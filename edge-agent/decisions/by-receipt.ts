@@ -2,11 +2,13 @@ import { countsAsOverride, type DecisionFacts, type ItemFacts } from '../../poli
 import { decideUnits } from '../../policy/decide-units.ts'
 import { parseEpc } from '../../policy/gs1/epc.ts'
 import { ITEM_IDENTIFIER_KINDS, type IdentifierKind, type ItemIdentifiers } from '../../policy/item-identifiers.ts'
+import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
 import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt, RECEIPT_LIFE, type OpenedReceipt } from '../../policy/receipts/receipt-token.ts'
 import { isolatedDenial } from '../../policy/isolated-agent.ts'
-import { limitAt, riskClassCeiling } from '../../policy/store-policy.ts'
-import { rightClassOf } from '../../policy/vocabulary.ts'
+import { limitAt, riskClassCeiling, type ProtectionPolicy } from '../../policy/store-policy.ts'
+import { ITEM_STATUSES, rightClassOf, type ItemStatus } from '../../policy/vocabulary.ts'
+import { RECALLED } from '../../policy/item-status.ts'
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
 import { releasesByTag } from '../../policy/devices.ts'
 import { validationTime } from '../trust/time/clock.ts'
@@ -44,7 +46,7 @@ export function readReceipt(
 }
 
 /** Dependencies of receipt decisions. */
-export type ReceiptParts = TokenParts & { items: Pick<Replica, 'find'> }
+export type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'namesIn'> }
 
 /**
  * Decides about a receipt with local data only (ADR 0012, ADR 0016). The rules judge each unit by its own facts, as in
@@ -63,54 +65,41 @@ export function decideByReceipt(
   const { nowMs, trust: clockTrust } = clock.now()
   const opened = readReceipt(trust, scanned, device.storeId, validationTime(clock))
   const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
-  const token = opened.ok ? (ledger.claims.isDenied(cti) ? 'token_revoked' : undefined) : denyReasonOf(opened.fault)
   const stage = trust.stage()
-  const covered =
-    opened.ok && (rights === 'release' || rights === 'exit')
-      ? coveredUnits(opened.claims, request.identifiers)
-      : undefined
+  const covered = opened.ok && rights !== null ? coveredUnits(opened.claims, request.identifiers) : undefined
   const operator = request.operatorId !== undefined
-  // The limits count a receipt at a gate once, even if several of its units leave.
+  // An operator approves a receipt at a gate once, even if several of its units leave.
   const isCounted = request.isAlreadyOpen !== true
   const free = covered && rights ? covered.filter((n) => ledger.claims.isFree(cti, rights, n, nowMs, operator)) : []
   const facts: Omit<DecisionFacts, 'item' | 'right'> = {
     action: request.action,
     storeId: device.storeId,
     device,
-    token,
+    ...receiptFacts(opened, ledger.claims.isDenied(cti)),
     clockTrusted: clockTrust !== 'none',
     stage,
     identifiedBy: ITEM_IDENTIFIER_KINDS.filter((kind) => request.identifiers[kind] !== undefined),
+    mustBeRead: rights === 'release' && releasesByTag(device) && !namesTag(request.identifiers),
     hasOperator: operator,
-    limit:
-      opened.ok && policy && !home.decidesAsHome && isCounted
-        ? isolatedDenial(policy, {
-            riskClass: opened.claims.riskClass,
-            stage,
-            isolatedSeconds: home.isolatedSeconds,
-            honouredReceipts: ledger.claims.isolatedCount,
-          })
-        : undefined,
+    limit: opened.ok ? isolatedLimit(parts, home, opened.claims, cti) : undefined,
   }
-  const known = findByIdentifiers(items, request.identifiers)
+  const goods = opened.ok ? knownGoods(items, opened.claims, request.identifiers) : UNKNOWN_GOODS
   const units = free.map((n): DecisionFacts => ({
     ...facts,
-    item: opened.ok ? unitFacts(opened.claims, n, known) : null,
+    item: opened.ok ? unitFacts(opened.claims, n, goods, policy) : null,
     right: 'free',
   }))
-  const [
-    first = { ...facts, item: factsWithoutUnit(covered, request.identifiers), right: 'used' as const },
-    ...others
-  ] = units
+  const [first = { ...facts, ...factsWithoutUnit(opened, covered, request.identifiers, goods, policy) }, ...others] =
+    units
   if (!policy) return { granted: false, reason: 'policy_stale' }
-  if (opened.ok && rights === 'release' && !namesItem(request.identifiers) && releasesByTag(device))
-    return { granted: false, reason: 'technology_mismatch' }
   if (opened.ok && home.decidesAsHome && home.isThisAgent && trust.isImporting(opened.claims.exp))
     return { granted: false, reason: 'manual_assistance_required' }
   const { decision, allowed, unknownFacts } = decideUnits([first, ...others], policy)
   const unknown = unknownFacts.length > 0 ? { unknownFacts } : {}
-  if (!decision.allowed) return { granted: false, reason: decision.reason, ...unknown }
+  if (!decision.allowed) return { granted: false, reason: decision.reason, ...unknown, ...stoppingStatus(goods) }
   if (!opened.ok || !rights) return { granted: false, reason: 'token_invalid' }
+  // Staff may open a fixture without a right of the receipt, see `openByStaff`.
+  if (free.length === 0) return { granted: false, reason: covered?.length ? 'already_redeemed' : 'item_not_paid' }
   const grant: Grant = {
     source: 'receipt',
     nonce: cti,
@@ -119,7 +108,9 @@ export function decideByReceipt(
     count: opened.claims.units,
     exp: opened.claims.exp,
     home: { agentId: policy.home, epoch: policy.homeEpoch },
-    ...(!home.decidesAsHome && isCounted && { isolated: { limit: limitAt(policy.offline.hardCount, stage) } }),
+    // Staff approve what is above the limits, so this does not count as a receipt.
+    ...(!home.decidesAsHome &&
+      facts.limit === undefined && { isolated: { limit: limitAt(policy.offline.hardCount, stage) } }),
     ...(isCounted &&
       units.some((unit, n) => allowed.includes(n) && countsAsOverride(unit, policy)) &&
       request.operatorId !== undefined && {
@@ -130,8 +121,33 @@ export function decideByReceipt(
   return { granted: true, grant }
 }
 
+/** Facts about the receipt itself. */
+function receiptFacts(opened: OpenedReceipt, isDenied: boolean): Pick<DecisionFacts, 'isOtherStores' | 'token'> {
+  if (opened.ok) return { token: isDenied ? 'token_revoked' : undefined }
+  return opened.fault === 'wrong_audience' ? { isOtherStores: true } : { token: denyReasonOf(opened.fault) }
+}
+
+/** The limit of an isolated agent that this receipt exceeds. */
+function isolatedLimit(
+  { trust, ledger }: ReceiptParts,
+  { decidesAsHome, isolatedSeconds }: HomeRole,
+  { riskClass }: ReceiptClaims,
+  cti: string,
+): string | undefined {
+  const policy = trust.policy?.policy
+  const otherReceipts = ledger.claims.isHonoured(cti) ? 0 : ledger.claims.isolatedCount
+  return policy && !decidesAsHome
+    ? isolatedDenial(policy, { riskClass, stage: trust.stage(), isolatedSeconds, otherReceipts })
+    : undefined
+}
+
 function namesItem(identifiers: ItemIdentifiers): boolean {
   return ITEM_IDENTIFIER_KINDS.some((kind) => identifiers[kind] !== undefined)
+}
+
+/** True if the request names the tag, and not only the line of a purchase. */
+function namesTag({ epc, tagUid, tagId }: ItemIdentifiers): boolean {
+  return epc !== undefined || tagUid !== undefined || tagId !== undefined
 }
 
 /** Units of the receipt that the request is about: those that match the named tag, or all if no tag is named. */
@@ -156,18 +172,61 @@ function namesOf(identifiers: ItemIdentifiers): [IdentifierKind, string][] {
   return gtin === undefined ? names : [...names, ['gtin', gtin]]
 }
 
+/** What the replica knows about the goods of a receipt. */
+interface KnownGoods {
+  /** The item that the request names. */
+  named: KnownItem | 'several' | undefined
+  /** If the request names no item: the items whose status may stop a unit, by their number on the receipt. */
+  stopped: ReadonlyMap<number, KnownItem>
+}
+
+const UNKNOWN_GOODS: KnownGoods = { named: undefined, stopped: new Map() }
+
+/** Statuses of goods that were sold and may not leave now, or not everywhere. */
+const STOPPED: ReadonlySet<ItemStatus> = new Set(
+  ITEM_STATUSES.filter((status) => status !== 'sellable' && status !== 'paid' && status !== 'picked_up'),
+)
+
+/** Finds the goods of a receipt in the replica, so that a hold stops them with and without the tag (ADR 0009). */
+function knownGoods(items: ReceiptParts['items'], claims: ReceiptClaims, identifiers: ItemIdentifiers): KnownGoods {
+  if (namesItem(identifiers)) return { named: findByIdentifiers(items, identifiers), stopped: new Map() }
+  const stopped = new Map<number, KnownItem>()
+  const { entries = [], cti } = claims
+  const numbers = new Map(entries.map((entry, n) => [Buffer.from(entry).toString('hex'), n]))
+  if (numbers.size === 0) return UNKNOWN_GOODS
+  for (const { kind, name } of items.namesIn(STOPPED)) {
+    const n = numbers.get(Buffer.from(receiptEntry(cti, kind, name)).toString('hex'))
+    const item = n === undefined ? undefined : items.find(kind, name)
+    if (n !== undefined && item) stopped.set(n, item)
+  }
+  return { named: undefined, stopped }
+}
+
+/** The status of the named item for the answer, if the item must stay because of it. */
+function stoppingStatus({ named }: KnownGoods): { itemStatus?: ItemStatus } {
+  return typeof named === 'object' && STOPPED.has(named.status) ? { itemStatus: named.status } : {}
+}
+
 /**
  * Facts about a unit of a receipt: from the replica if the request names an item, else from the receipt, else unknown.
- * While the replica lists the item as sellable, the price comes from the receipt.
+ * While the replica lists the item as sellable, the price comes from the receipt. Null if the request names several
+ * items.
  */
-function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefined): ItemFacts {
-  const signed = claims.facts?.[n]
+function unitFacts(
+  claims: ReceiptClaims,
+  n: number,
+  { named: known, stopped }: KnownGoods,
+  policy: ProtectionPolicy | undefined,
+): ItemFacts | null {
+  if (known === 'several') return null
+  const signed = readUnitFacts(claims, n, policy)
   return {
-    status: 'paid',
+    status: (known ?? stopped.get(n))?.status ?? null,
+    recalled: (known ?? stopped.get(n))?.recalled,
     paidBy: 'purchase',
-    category: known?.category ?? signed?.category,
-    brand: known?.brand ?? signed?.brand,
-    priceCent: known && known.status !== 'sellable' ? known.priceCent : signed?.priceCent,
+    category: known?.category ?? signed.category,
+    brand: known?.brand ?? signed.brand,
+    priceCent: known && known.status !== 'sellable' ? known.priceCent : signed.priceCent,
     priceBelowCent: riskClassCeiling(claims.riskClass),
     technology: known?.technology,
     ...(!claims.entries && {
@@ -178,10 +237,22 @@ function unitFacts(claims: ReceiptClaims, n: number, known: KnownItem | undefine
 }
 
 /**
- * Returns the facts for the decision if no unit is free: the tag does not belong to the receipt, or all covered units
- * are used. Returns null if receipts do not authorize this action.
+ * Facts for the decision if no unit is free: the receipt has no units, the tag does not belong to the receipt, or all
+ * covered units are used. The item is null if receipts do not authorize this action.
  */
-function factsWithoutUnit(covered: readonly number[] | undefined, identifiers: ItemIdentifiers): ItemFacts | null {
-  if (covered === undefined) return null
-  return covered.length > 0 || !namesItem(identifiers) ? { status: 'paid', paidBy: 'purchase' } : { status: 'sellable' }
+function factsWithoutUnit(
+  opened: OpenedReceipt,
+  covered: readonly number[] | undefined,
+  identifiers: ItemIdentifiers,
+  goods: KnownGoods,
+  policy: ProtectionPolicy | undefined,
+): Pick<DecisionFacts, 'item' | 'right'> {
+  const { named } = goods
+  const right = opened.ok && opened.claims.units === 0 ? 'none' : 'used'
+  if (covered === undefined || named === 'several') return { item: null, right }
+  if (covered.length === 0 && namesItem(identifiers))
+    return { item: named?.recalled ? RECALLED : { status: 'sellable' }, right: 'free' }
+  const [n] = covered
+  const first = opened.ok && n !== undefined ? unitFacts(opened.claims, n, goods, policy) : undefined
+  return { item: { ...first, status: named?.status ?? null, paidBy: 'purchase' }, right }
 }

@@ -1,4 +1,4 @@
-import { decide, type DecisionFacts } from '../../policy/decide.ts'
+import { decide, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
 import {
   CLOUD_LEDGER,
   denyReasonOf,
@@ -7,9 +7,11 @@ import {
   type AuthorizationClaims,
   type OpenedAuthorization,
 } from '../../policy/documents/authorization.ts'
-import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
-import { DEFAULT_POLICY, type ProtectionPolicy } from '../../policy/store-policy.ts'
+import { ITEM_IDENTIFIER_KINDS, type ItemIdentifiers } from '../../policy/item-identifiers.ts'
+import { DEFAULT_POLICY } from '../../policy/store-policy.ts'
 import type { DenyReason } from '../../policy/vocabulary.ts'
+import { findByIdentifiers } from '../items/find-item.ts'
+import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import { validationTime, type AgentClock } from '../trust/time/clock.ts'
@@ -20,6 +22,7 @@ export interface TokenParts {
   trust: Trust
   clock: AgentClock
   ledger: Ledger
+  items: Pick<Replica, 'find'>
 }
 
 /** Verifies signature, device and time of a token, and passes the document versions that the token names to `trust`. */
@@ -56,7 +59,7 @@ export async function openWithNewestKeys(
 
 /** Decides about a verified token with local data only: ledger, action, item. */
 export function decideByToken(
-  { trust, clock, ledger }: TokenParts,
+  { trust, clock, ledger, items }: TokenParts,
   context: RequestContext,
   opened: OpenedAuthorization,
   isFetchedForRequest: boolean,
@@ -73,14 +76,13 @@ export function decideByToken(
     token: failed,
     clockTrusted: clockTrust !== 'none',
     stage: trust.stage(),
-    // The cloud checked item and policy when it issued the token.
-    item: { status: 'paid', paidBy: 'purchase' },
+    item: isFetchedForRequest ? { status: null, paidBy: 'purchase' } : factsNow(items, request.identifiers),
     identifiedBy: [],
     right: 'free',
     hasOperator: request.operatorId !== undefined,
     hasValidToken: true,
   }
-  const decision = decide(facts, policyThatAllows(context))
+  const decision = decide(facts, DEFAULT_POLICY)
   if (!decision.allowed) return { granted: false, reason: decision.reason }
   if (!opened.ok) return { granted: false, reason: 'token_invalid' }
   const { jti, cnt, iat, exp, eid } = opened.authorization
@@ -89,6 +91,15 @@ export function decideByToken(
     granted: true,
     grant: { source: 'token', nonce: jti, candidates, all: false, count: cnt, exp, issuedS: iat, eventId: eid },
   }
+}
+
+/**
+ * The cloud checked item and policy when it issued the token. The status of the item may have changed since, for example
+ * to a hold. Null if the request names several items.
+ */
+function factsNow(items: Pick<Replica, 'find'>, identifiers: ItemIdentifiers): ItemFacts | null {
+  const known = findByIdentifiers(items, identifiers)
+  return known === 'several' ? null : { status: known?.status ?? null, recalled: known?.recalled, paidBy: 'purchase' }
 }
 
 /**
@@ -128,8 +139,4 @@ function isForOtherItem(authorization: AuthorizationClaims, { identifiers }: Req
     return id === undefined ? [] : [isForItem(authorization, kind, id)]
   })
   return named.length > 0 && !named.includes(true)
-}
-
-function policyThatAllows({ request, device }: RequestContext): ProtectionPolicy {
-  return { ...DEFAULT_POLICY, allowedActionsByCategory: { '*': { [request.action]: [device.workflowType] } } }
 }

@@ -1,6 +1,8 @@
 import { parseEpc } from '../../policy/gs1/epc.ts'
-import { parseDigitalLink, parseElementString } from '../../policy/gs1/element-string.ts'
-import { eanOfGtin14, hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
+import { beginsAsElementString } from '../../policy/gs1/element-string.ts'
+import { eanOfGtin14 } from '../../policy/gs1/gtin.ts'
+import { readProductCode } from '../../policy/gs1/product-code.ts'
+import { splitSymbology, type Symbology } from '../../policy/gs1/symbology.ts'
 import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
 import { parseBadge } from '../../policy/operator-verifiers.ts'
 
@@ -15,20 +17,19 @@ export type ScannedCode =
 
 /**
  * Recognizes a scanned text by its form. The order of the checks matters: the Base32 of a receipt may look like another
- * form.
+ * form. `reported` is the symbology that the scanner reported apart from the text.
  */
-export function classifyScan(text: string): ScannedCode {
-  const trimmed = text.trim()
+export function classifyScan(scanned: string, reported?: Symbology): ScannedCode {
+  const { text: trimmed, symbology = reported } = splitSymbology(scanned.trim())
   const receipt = extractReceiptToken(trimmed)
   if (receipt !== undefined) return { kind: 'receipt', text: receipt }
   if (/^[\w-]{20,}\.[\w-]{20,}\.[\w-]{86}$/.test(trimmed)) return { kind: 'token', text: trimmed }
   if (parseBadge(trimmed).length > 0) return { kind: 'badge', text: trimmed }
-  if (/^\d{8}$|^\d{13}$/.test(trimmed) && hasValidCheckDigit(trimmed)) return { kind: 'ean', ean: trimmed }
-  // UPC-A, from scanners that do not convert it to EAN-13.
-  if (/^\d{12}$/.test(trimmed) && hasValidCheckDigit(trimmed)) return { kind: 'ean', ean: `0${trimmed}` }
+  // A printed tag number may look like a product code that a person wrote, so only exact codes count here.
+  const read = readProductCode(trimmed, symbology)
   // The GTIN of a trade unit (a case) has no EAN, but it names a product.
-  const item = parseDigitalLink(trimmed) ?? parseElementString(trimmed)
-  if (item) return { kind: 'ean', ean: eanOfGtin14(item.gtin14) ?? item.gtin14 }
-  const epc = /^[0-9A-Fa-f]{24,}$|^urn:epc:/.test(trimmed) ? parseEpc(trimmed) : undefined
+  if (read.ok && read.code.isExact) return { kind: 'ean', ean: eanOfGtin14(read.code.gtin14) ?? read.code.gtin14 }
+  const isHex = /^[0-9A-Fa-f]{24,}$/.test(trimmed) && !beginsAsElementString(trimmed)
+  const epc = isHex || trimmed.startsWith('urn:epc:') ? parseEpc(trimmed) : undefined
   return epc ? { kind: 'epc', epc: epc.hex } : { kind: 'unknown' }
 }

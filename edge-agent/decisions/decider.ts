@@ -2,7 +2,7 @@ import type { Platform } from '../../policy/platform.ts'
 import type { Replica } from '../items/replica.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import { isRestored, untrustedReason } from '../trust/revocation/untrusted-ledger.ts'
-import { decideByItem } from './by-item.ts'
+import { decideByItem, openByStaff } from './by-item.ts'
 import { decideByToken, isOnlyForCloud, openWithNewestKeys } from './by-token.ts'
 import type { TokenVoider } from './void-tokens.ts'
 import { decideOnline } from './online.ts'
@@ -12,7 +12,7 @@ import { offlineReceipts, type OfflineReceipts, type OfflineReceiptsParts } from
 export interface DeciderParts extends OfflineReceiptsParts {
   platform: Pick<Platform, 'random'>
   link: CloudLink
-  items: Pick<Replica, 'find' | 'confirmedMs'>
+  items: Pick<Replica, 'find' | 'namesIn' | 'confirmedMs'>
   /** Voids tokens that the agent fetched and did not use. */
   tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon'>
 }
@@ -26,8 +26,8 @@ export interface Decided {
 /**
  *   token of this ledger ─▶ by-token.ts
  *   online ─▶ online.ts: the cloud decides
- *   offline, ledger untrusted or token only for the cloud ─▶ staff
- *   offline, receipt ─▶ offline-receipts.ts ─▶ by-receipt.ts
+ *   offline, ledger untrusted, pick-up code, or token only for the cloud ─▶ staff
+ *   offline, receipt ─▶ offline-receipts.ts ─▶ by-receipt.ts; staff at a fixture ─▶ by-item.ts
  *   offline, anything else ─▶ by-item.ts
  *
  * Of the lines above, the first that applies decides the request. A verdict uses up no right.
@@ -43,7 +43,7 @@ export class Decider {
 
   async decide(context: RequestContext): Promise<Decided> {
     const { ledger, clock, link, items, tokenVoider } = this.#parts
-    const { token, receipt } = context.request
+    const { token, receipt, pickupCode } = context.request
     const opened = token === undefined ? undefined : await openWithNewestKeys(this.#parts, link, context, token)
     if (opened && !isOnlyForCloud(opened, context)) {
       // If the ledger was forked or restored, another copy of the ledger may have used the token, so staff decide. Once
@@ -57,8 +57,12 @@ export class Decider {
       if (online.granted && online.grant?.source === 'token') tokenVoider.voidUnlessUsedSoon(online.grant.nonce)
       return { verdict: online, offline: false }
     }
-    if (opened || untrustedReason(ledger, clock.now().nowMs)) return { verdict: NEEDS_STAFF, offline: true }
-    if (receipt !== undefined) return { verdict: await this.#receipts.decide(context, receipt), offline: true }
+    if (opened || pickupCode !== undefined || untrustedReason(ledger, clock.now().nowMs))
+      return { verdict: NEEDS_STAFF, offline: true }
+    if (receipt !== undefined) {
+      const verdict = await this.#receipts.decide(context, receipt)
+      return { verdict: verdict.granted ? verdict : openByStaff(this.#parts, items, context, verdict), offline: true }
+    }
     return { verdict: decideByItem(this.#parts, items, context), offline: true }
   }
 

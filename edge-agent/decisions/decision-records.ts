@@ -118,7 +118,9 @@ export class DecisionRecords {
   }
 }
 
-/** Event fields of the authorization that was used up. Empty for an override, which has none. */
+/** Event fields of the authorization that was used up. Empty if only an operator approved: then there is none. */
 function authorizationFields({ source, nonce }: Grant) {
-  return source === 'override' ? {} : { replayProtectedNonce: nonce, authorizationState: 'redeemed' as const }
+  return source === 'override' || source === 'item'
+    ? {}
+    : { replayProtectedNonce: nonce, authorizationState: 'redeemed' as const }
 }

@@ -40,7 +40,8 @@ export async function decideOnline(
 function forgeryReason({ trust }: TokenParts, { request, device }: RequestContext): DenyReason | undefined {
   if (request.receipt === undefined) return undefined
   const opened = readReceipt(trust, request.receipt, device.storeId)
-  return opened.ok || opened.fault === 'unknown_key' ? undefined : denyReasonOf(opened.fault)
+  if (opened.ok || opened.fault === 'unknown_key') return undefined
+  return opened.fault === 'wrong_audience' ? 'store_mismatch' : denyReasonOf(opened.fault)
 }
 
 function namesItem({ request }: RequestContext): boolean {
@@ -54,6 +55,7 @@ function cloudRequest(context: RequestContext): { operation: string; body: Recor
     // Sends only the receipt token, without a URL or noise around it in the scanned text.
     ...(request.receipt !== undefined && { receiptToken: extractReceiptToken(request.receipt) ?? request.receipt }),
     ...(request.operatorId !== undefined && { operatorId: request.operatorId }),
+    ...(request.pickupCode !== undefined && { pickupCode: request.pickupCode }),
     ...(request.scanSource !== undefined && { scanSource: request.scanSource }),
     ...(request.occurredAt !== undefined && { occurredAt: request.occurredAt }),
   }

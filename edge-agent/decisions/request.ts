@@ -20,6 +20,8 @@ export interface AuthorizeRequest {
   token?: string | undefined
   /** A receipt token, or the whole text that was scanned. */
   receipt?: string | undefined
+  /** Pick-up code of an order, which opens its locker. Only the cloud can decide about it. */
+  pickupCode?: string | undefined
   identifiers: ItemIdentifiers
   /** Chip of the presented HF tag, if the reader reports it. */
   tagTechnology?: TagTechnology | undefined
@@ -66,8 +68,8 @@ export function assertOutcome(answer: AuthorizeAnswer): AuthorizeAnswer {
 
 /** Permission to use up rights of a token or receipt, or to act by override. Nothing is used up yet. */
 export interface Grant {
-  /** `override`: only an operator approved the action. */
-  source: 'token' | 'receipt' | 'override'
+  /** `item`: an operator approved a paid tag. `override`: an operator opened a fixture without a right. */
+  source: 'token' | 'receipt' | 'item' | 'override'
   nonce: string
   /** Rights that may be used: a token's steps from 0, or entries of a receipt. */
   candidates: readonly number[]

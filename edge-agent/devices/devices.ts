@@ -177,7 +177,7 @@ export class Devices {
       this.emergency.onLevel(deviceId, event.on)
       return false
     }
-    if (event.type === 'fault' || event.type === 'noise')
+    if (event.type === 'fault' || event.type === 'noise' || event.type === 'finding')
       this.#faultLog.write({ deviceId, ...event }, 'a device reported', deviceId)
     if (event.type === 'input' && !this.emergency.holdsOpen(deviceId))
       this.#releases.onInput(deviceId, event.input, event.on)

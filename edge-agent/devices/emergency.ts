@@ -1,5 +1,5 @@
 import type { DeviceCommand } from '../../device-drivers/drivers/device.ts'
-import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
+import { isConnected, type DeviceStatus } from '../../device-drivers/device-connection.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { DeviceType } from '../../policy/vocabulary.ts'
 import type { DeviceRecord } from './device-journal.ts'
@@ -122,10 +122,10 @@ export class Emergency {
   }
 
   /** Handles a change of a device's connection. */
-  onState({ deviceId, state }: Pick<DeviceStatus, 'deviceId' | 'state'>): void {
-    const input = this.#inputs.get(deviceId)
-    if (!input || input.isConnected === (state === 'ready')) return
-    input.isConnected = state === 'ready'
+  onState(status: Pick<DeviceStatus, 'deviceId' | 'state' | 'findings'>): void {
+    const input = this.#inputs.get(status.deviceId)
+    if (!input || input.isConnected === isConnected(status)) return
+    input.isConnected = isConnected(status)
     if (!input.isConnected) input.isFresh = false
     this.#updateInput(input)
   }

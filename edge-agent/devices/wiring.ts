@@ -11,7 +11,10 @@ export interface Wiring {
   hasPassageSensor(deviceId: string): boolean
   /** True if the lane has a siren or a reader that locates tags. Used while no policy names the device's type. */
   looksLikeGate(deviceId: string): boolean
-  /** Undefined if the reader cannot locate tags. */
+  /**
+   * Undefined if the reader cannot locate tags. Antennas on both sides of a gate show a direction, also those of two
+   * readers that feed one gate.
+   */
   antennasOf(sourceId: string): AntennaSides | undefined
   /** True if only staff present cards at this reader. */
   readsStaffCards(sourceId: string): boolean
@@ -58,7 +61,12 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
     hasPassageSensor: (deviceId) => serving(deviceId).some(({ passage }) => passage),
     looksLikeGate: (deviceId) =>
       serving(deviceId).some(({ antennas, siren }) => antennas !== undefined || siren !== undefined),
-    antennasOf: (sourceId) => byId.get(sourceId)?.antennas,
+    antennasOf(sourceId) {
+      const sides = serving(laneOf(sourceId)).map(({ antennas }) => antennas)
+      const isBoth =
+        sides.some((each) => each && each.inside.length > 0) && sides.some((each) => each && each.outside.length > 0)
+      return isBoth ? byId.get(sourceId)?.antennas : undefined
+    },
     readsStaffCards: (sourceId) => byId.get(sourceId)?.staffCards ?? false,
     minimumRssiOf: (sourceId) => byId.get(sourceId)?.minimumRssiDbm,
     absentMsOf(sourceId) {

@@ -49,7 +49,12 @@ export interface AgentStatus {
    * once.
    */
   items: { known: number; ageSeconds: number | null }
-  devices: (ConfiguredDevice & { name: string | null; deviceType: string | null; door?: DoorState | null })[]
+  devices: (ConfiguredDevice & {
+    name: string | null
+    deviceType: string | null
+    feeds: string | null
+    door?: DoorState | null
+  })[]
   /** State of the current emergency; null while no emergency input is active. */
   emergency: {
     /** ISO time of the wall clock. */
@@ -116,10 +121,12 @@ export function agentStatus({
     },
     devices: devices.map((device) => {
       const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)
+      const lane = wiring.laneOf(device.deviceId)
       return {
         ...configuredDevice(device, { identity, trust, wiring }),
         name: known?.name ?? null,
         deviceType: known?.deviceType ?? null,
+        feeds: lane === device.deviceId ? null : lane,
         door: doors.stateOf(device.deviceId) ?? null,
       }
     }),

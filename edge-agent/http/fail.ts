@@ -31,6 +31,12 @@ export function failUnpaired(c: Context): Response {
   return fail(c, 401, 'unauthenticated', 'this request needs a credential of the agent, or a paired browser')
 }
 
+/** Makes the 403 answer for a host name that `hosts` of the configuration lacks. */
+export function refuseHost(c: Context): Response {
+  const host = (c.req.header('host') ?? '').slice(0, 100)
+  return fail(c, 403, 'host_not_allowed', `the host name ${host} is not allowed: add it to hosts in the configuration`)
+}
+
 /** Answers 404 if no operation has the path, and 405 if only the method is wrong. */
 export function refuseAddress(c: Context): Response {
   const methods = Object.values(AGENT_OPERATIONS).flatMap(({ path, method }) => (path === c.req.path ? [method] : []))

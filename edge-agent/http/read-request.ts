@@ -12,9 +12,7 @@ const DETAILS_LIMIT = 20
 export async function readBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S> | Response> {
   if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? ''))
     return fail(c, 415, 'unsupported-media-type', 'send application/json')
-  const announced = c.req.header('content-length') ?? ''
-  if (!/^\d{1,9}$/.test(announced) || Number(announced) > BODY_LIMIT)
-    return fail(c, 413, 'payload-too-large', `send a Content-Length of at most ${BODY_LIMIT}`)
+  if (!isShortBody(c)) return fail(c, 413, 'payload-too-large', `send a Content-Length of at most ${BODY_LIMIT}`)
   let value: unknown
   try {
     value = await c.req.json()
@@ -22,6 +20,12 @@ export async function readBody<S extends z.ZodType>(c: Context, schema: S): Prom
     return fail(c, 400, 'invalid-argument', 'the body is not valid JSON')
   }
   return checked(c, schema, value)
+}
+
+/** True if the request announces a body of at most `BODY_LIMIT`. */
+export function isShortBody(c: Context): boolean {
+  const announced = c.req.header('content-length') ?? ''
+  return /^\d{1,9}$/.test(announced) && Number(announced) <= BODY_LIMIT
 }
 
 /** Returns the query of a request, or an error answer. */

@@ -2,8 +2,8 @@ import type { RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { Clock } from '../../policy/platform.ts'
 import { peerRateLimit } from '../peers/peer-rate-limit.ts'
 
-/** Rate limit for requests with an invalid signature, per address. */
-const REFUSED = { perSecond: 5, burst: 50 }
+/** Rate limit for requests with an invalid signature or secret, per address. */
+export const REFUSED = { perSecond: 5, burst: 50 }
 
 /** Limits the requests of addresses that send peer requests with invalid signatures. */
 export interface RefusedCallers {

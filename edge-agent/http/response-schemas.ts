@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FINDING_CODES } from '../../device-drivers/drivers/device.ts'
 import { REGISTRATION_FAULTS } from '../health/registration.ts'
 import {
   ALARM_STEPS,
@@ -115,12 +116,22 @@ export const DeviceStatus = z
       })
       .optional()
       .describe('The device that last answered at this address.'),
+    findings: z
+      .array(
+        z.strictObject({
+          code: z.enum(FINDING_CODES),
+          detail: z.string().describe('What is wrong, the setting to change, and its new value.'),
+          isWarning: z.boolean().describe('True: the device stays ready. False: it is degraded.'),
+        }),
+      )
+      .describe('What a person must change at the connected device.'),
   })
   .meta({ id: 'DeviceStatus' })
 
 const StoreDevice = DeviceStatus.extend({
   name: z.string().nullable(),
   deviceType: z.string().nullable(),
+  feeds: z.string().nullable().describe('The device that receives the reads or scans of this one.'),
   door: z.enum(['shut', 'open', 'forced', 'left_open']).nullable().optional(),
 }).meta({ id: 'StoreDevice' })
 
@@ -226,7 +237,7 @@ export const Readiness = z.strictObject({
   online: z.boolean(),
   emergency: z.boolean().describe('True while a wired emergency input is active.'),
   policyVersion: Count.nullable(),
-  devices: z.array(DeviceStatus.pick({ deviceId: true, state: true, detail: true })),
+  devices: z.array(DeviceStatus.pick({ deviceId: true, state: true, detail: true, findings: true })),
 })
 
 export const WalkRecording = z.strictObject({

@@ -9,14 +9,34 @@ export function findByTag(items: Pick<Replica, 'find'>, { epc, tagUid }: ItemIde
   return tagUid === undefined ? undefined : items.find('tagUid', tagUid)
 }
 
+const TAG_KINDS = ['epc', 'tagUid', 'tagId'] as const
+
 /**
- * Finds the item that a request names. Undefined if the item is unknown, or if the identifiers name different items.
+ * Finds the item that a request names, as the cloud does: an identifier without an item says nothing. Undefined if the
+ * item is unknown; `several` if the identifiers name different items.
  */
-export function findByIdentifiers(items: Pick<Replica, 'find'>, identifiers: ItemIdentifiers): KnownItem | undefined {
-  const found = (['epc', 'tagUid', 'tagId'] as const).flatMap((kind) => {
-    const name = identifiers[kind]
-    return name === undefined ? [] : [items.find(kind, name)]
-  })
+export function findByIdentifiers(
+  items: Pick<Replica, 'find'>,
+  identifiers: ItemIdentifiers,
+): KnownItem | 'several' | undefined {
+  const found = TAG_KINDS.flatMap((kind) => findBy(items, identifiers, kind) ?? [])
   const [first] = found
-  return found.every((item) => isDeepStrictEqual(item, first)) ? first : undefined
+  return found.every((item) => isDeepStrictEqual(item, first)) ? first : 'several'
+}
+
+/** The identifier that names another item than the identifiers before it. Undefined if all name one item. */
+export function contradicting(
+  items: Pick<Replica, 'find'>,
+  identifiers: ItemIdentifiers,
+): (typeof TAG_KINDS)[number] | undefined {
+  const [first, ...others] = TAG_KINDS.flatMap((kind) => {
+    const item = findBy(items, identifiers, kind)
+    return item ? [{ kind, item }] : []
+  })
+  return others.find(({ item }) => !isDeepStrictEqual(item, first?.item))?.kind
+}
+
+function findBy(items: Pick<Replica, 'find'>, identifiers: ItemIdentifiers, kind: (typeof TAG_KINDS)[number]) {
+  const name = identifiers[kind]
+  return name === undefined ? undefined : items.find(kind, name)
 }

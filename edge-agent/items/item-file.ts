@@ -1,3 +1,4 @@
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import Sqlite, { type Database as Connection } from 'better-sqlite3'
 import type { ProtectionTechnology } from '../../policy/vocabulary.ts'
 import type { PackedItem } from './item-slots.ts'
@@ -114,21 +115,67 @@ const SCHEMA = `${ITEMS}; ${ITEMS_BY_PRODUCT};
   CREATE TABLE IF NOT EXISTS released (id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL, text TEXT NOT NULL) WITHOUT ROWID, STRICT;`
 
 /**
- * Opens the file of a replica. If the file is unreadable, calls `onDamaged` and opens a temporary database. The damaged
- * file stays on the disk until a person deletes it.
+ * Opens the file of a replica. If the file is damaged, sets it aside as `FILE.damaged`, where it replaces an earlier
+ * one, and begins an empty file: the agent fetches the items again. If the file cannot be opened for another reason,
+ * such as a full disk or a missing right, the file stays as it is, and the replica uses a temporary database until the
+ * next start. Calls `onFault` in both cases.
  */
-export function openItemFile(file: string, onDamaged: (error: unknown) => void): ItemFile {
+export function openItemFile(file: string, onFault: (error: unknown, isDamaged: boolean) => void): ItemFile {
   try {
     return itemFile(connect(file))
   } catch (error) {
-    onDamaged(error)
+    const isDamaged = isDamage(error)
+    onFault(error, isDamaged)
+    if (!isDamaged) return itemFile(connect(''))
+  }
+  try {
+    for (const end of ['-wal', '-shm']) rmSync(file + end, { force: true })
+    renameSync(file, `${file}.damaged`)
+    return itemFile(connect(file))
+  } catch {
     return itemFile(connect(''))
   }
+}
+
+/**
+ * Looks into the file of a replica without changing it. `never`: the replica was never complete, so gates alarm for
+ * paid goods until the agent has reached the cloud.
+ */
+export function inspectItemFile(file: string): 'complete' | 'never' | { damage: string } {
+  if (!existsSync(file)) return 'never'
+  try {
+    const db = new Sqlite(file, { readonly: true, timeout: 2_000 })
+    try {
+      assertWhole(db)
+      const confirmed = db.prepare('SELECT confirmed_ms FROM progress').pluck().get()
+      return typeof confirmed === 'number' && confirmed > 0 ? 'complete' : 'never'
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    return { damage: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+class ItemFileDamaged extends Error {
+  override name = 'ItemFileDamaged'
+}
+
+function isDamage(error: unknown): boolean {
+  const { code } = error as { code?: string }
+  return error instanceof ItemFileDamaged || /^SQLITE_(CORRUPT|NOTADB)/.test(code ?? '')
+}
+
+/** Reads all pages: damage must be found here, not by a later read. Needs some milliseconds for each megabyte. */
+function assertWhole(db: Connection): void {
+  const found = db.pragma('integrity_check(1)', { simple: true })
+  if (found !== 'ok') throw new ItemFileDamaged(String(found))
 }
 
 function connect(file: string): Connection {
   const db = new Sqlite(file, { timeout: 2_000 })
   try {
+    assertWhole(db)
     db.pragma('journal_mode = WAL')
     db.pragma('synchronous = NORMAL')
     db.pragma('cache_size = -4000')

@@ -1,7 +1,7 @@
 /** An item packed into two numbers, as stored in memory and on disk. */
 export interface PackedItem {
   /**
-   * Bits 0–3: number of the item status, from 1. Bit 4: set while an unpaid checkout names the item. Higher bits: price
+   * Bits 0–3: number of the item status, from 1, or the next number for a recalled item. Bit 4: set while an unpaid checkout names the item. Higher bits: price
    * in cents + 1, or 0 if the price is unknown. The number is never 0.
    */
   readonly info: number
@@ -60,6 +60,14 @@ export class ItemSlots {
 
   clear(): void {
     this.#become(new ItemSlots())
+  }
+
+  /** Keys of the items whose info fulfils the condition. */
+  *keysWith(isWanted: (info: number) => boolean): Iterable<SlotKey> {
+    for (let slot = 0; slot < this.#slots; slot++) {
+      const info = this.#infos[slot] ?? 0
+      if (info !== 0 && isWanted(info)) yield this.#keyAt(slot)
+    }
   }
 
   /** Returns the slot of this key, or the empty slot for a new key. */

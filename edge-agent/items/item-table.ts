@@ -1,3 +1,4 @@
+import { RECALLED } from '../../policy/item-status.ts'
 import { ITEM_STATUSES, type ItemStatus, type ProtectionTechnology } from '../../policy/vocabulary.ts'
 import { ItemSlots, type PackedItem, type SlotKey } from './item-slots.ts'
 
@@ -14,6 +15,8 @@ export interface ItemLabel {
 /** Facts about an item for gates and decisions. Absent fields are unknown. */
 export interface KnownItem extends Partial<ItemLabel> {
   readonly status: ItemStatus
+  /** Set if a recall stops the item; `status` then is `exception_hold`. */
+  readonly recalled?: true
   /** Price that was paid for the item; before a payment, the item's own price. */
   readonly priceCent?: number
   /** True if an unpaid checkout names the item. */
@@ -29,35 +32,44 @@ export interface ItemTable {
   set(name: string, item: PackedItem): void
   delete(name: string): void
   clear(): void
+  /** Names of the items in one of these statuses. Reads the whole table: some milliseconds for a million items. */
+  namesIn(statuses: ReadonlySet<ItemStatus>): Iterable<string>
   readonly size: number
   /** Memory that the slots use, without the Map, bytes. */
   readonly bytes: number
 }
 
 const PACKABLE = /^E[0-9A-F]{24}$/
+/** Number of recalled items in `PackedItem`, after the numbers of the statuses. */
+const RECALLED_NUMBER = ITEM_STATUSES.length + 1
 const HIGHEST_PRICE = 2 ** 27 - 2
 const LABEL_AT = 2 ** 32
 
 /** Packs an item. Stores a price above 1.3 million EUR as 1.3 million EUR. */
 export function packItem(
-  item: { status: ItemStatus; priceCent?: number | undefined; paying: boolean },
+  item: { status: ItemStatus; recalled?: true | undefined; priceCent?: number | undefined; paying: boolean },
   label: number,
 ): PackedItem {
+  const status = item.recalled ? RECALLED_NUMBER : ITEM_STATUSES.indexOf(item.status) + 1
   const price = item.priceCent === undefined ? 0 : Math.min(item.priceCent, HIGHEST_PRICE) + 1
-  return { info: price * 32 + (item.paying ? 16 : 0) + ITEM_STATUSES.indexOf(item.status) + 1, label }
+  return { info: price * 32 + (item.paying ? 16 : 0) + status, label }
 }
 
 /** Unpacks an item; undefined if `packItem` cannot have produced `info`. */
 export function unpackItem({ info }: PackedItem, label: ItemLabel | undefined): KnownItem | undefined {
-  const status = ITEM_STATUSES[(info % 16) - 1]
+  const status = statusOf(info)
   if (status === undefined) return undefined
   const price = Math.floor(info / 32)
   return {
-    status,
+    ...(info % 16 === RECALLED_NUMBER ? RECALLED : { status }),
     paying: info % 32 >= 16,
     ...(price > 0 && { priceCent: price - 1 }),
     ...label,
   }
+}
+
+function statusOf(info: number): ItemStatus | undefined {
+  return info % 16 === RECALLED_NUMBER ? RECALLED.status : ITEM_STATUSES[(info % 16) - 1]
 }
 
 /** Makes an empty table. The first letter of a name is its kind: E for an EPC, U for a tag UID, T for a tag id. */
@@ -83,6 +95,11 @@ export function itemTable(): ItemTable {
       others.clear()
       slots.clear()
     },
+    *namesIn(statuses) {
+      const isWanted = (info: number) => statuses.has(statusOf(info) as ItemStatus)
+      for (const key of slots.keysWith(isWanted)) yield nameOf(key)
+      for (const [name, packed] of others) if (isWanted(packed % LABEL_AT)) yield name
+    },
     get size() {
       return slots.size + others.size
     },
@@ -98,6 +115,10 @@ function isPackable(name: string): boolean {
 
 function keyOf(name: string): SlotKey {
   return [uint32At(name, 1), uint32At(name, 9), uint32At(name, 17)]
+}
+
+function nameOf(key: SlotKey): string {
+  return `E${key.map((part) => part.toString(16).padStart(8, '0')).join('')}`.toUpperCase()
 }
 
 function uint32At(name: string, at: number): number {

@@ -1,5 +1,7 @@
 import type { ItemEntry, ItemsClaims, ItemsHead } from '../../policy/documents/item-documents.ts'
+import { comparableIdentifier } from '../../policy/item-identifiers.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Log } from '../log.ts'
 import type { ItemFile, ItemProgress, StoredRow } from './item-file.ts'
 import { ItemLabels } from './item-labels.ts'
@@ -23,6 +25,9 @@ export const STALE_SECONDS = 90
 
 const LETTERS = { epc: 'E', tagUid: 'U', tagId: 'T' } as const
 const KINDS = ['epc', 'tagUid', 'tagId'] as const
+
+/** Key of an item in memory and on the disk. */
+const keyOf = (kind: keyof typeof LETTERS, name: string) => LETTERS[kind] + comparableIdentifier(kind, name)
 
 /** Opens the replica with the items on the disk. */
 export function openReplica(parts: ReplicaParts): Replica {
@@ -62,8 +67,16 @@ export class Replica {
   }
 
   find(kind: 'epc' | 'tagUid' | 'tagId', name: string): KnownItem | undefined {
-    const packed = this.#table.get(LETTERS[kind] + name)
+    const packed = this.#table.get(keyOf(kind, name))
     return packed && unpackItem(packed, this.#labels.at(packed.label))
+  }
+
+  /** Names of the items in one of these statuses, with their kind. */
+  *namesIn(statuses: ReadonlySet<ItemStatus>): Iterable<{ kind: (typeof KINDS)[number]; name: string }> {
+    for (const name of this.#table.namesIn(statuses)) {
+      const kind = KINDS.find((each) => LETTERS[each] === name[0])
+      if (kind) yield { kind, name: name.slice(1) }
+    }
   }
 
   /**
@@ -72,7 +85,7 @@ export class Replica {
    */
   productOf(kind: 'epc' | 'tagUid' | 'tagId', name: string): string | undefined {
     try {
-      return this.#disk.productOf(LETTERS[kind] + name)
+      return this.#disk.productOf(keyOf(kind, name))
     } catch (error) {
       this.#log.warn({ err: error }, 'the name of a product could not be read')
       return undefined
@@ -82,7 +95,7 @@ export class Replica {
   /** Hash of the small picture of an item's product. Undefined if the agent does not have the picture. */
   pictureOf(kind: 'epc' | 'tagUid' | 'tagId', name: string): string | undefined {
     try {
-      return this.#disk.pictureOf(LETTERS[kind] + name)
+      return this.#disk.pictureOf(keyOf(kind, name))
     } catch (error) {
       this.#log.warn({ err: error }, 'the picture of a product could not be read')
       return undefined
@@ -188,9 +201,9 @@ export class Replica {
   }
 
   #apply(entry: ItemEntry, page: ItemsClaims): void {
-    const { status, price: priceCent, paying = false } = entry
+    const { status, recalled, price: priceCent, paying = false } = entry
     const packed = status
-      ? packItem({ status, priceCent, paying }, this.#labels.numberOf(labelOf(entry, page)))
+      ? packItem({ status, recalled, priceCent, paying }, this.#labels.numberOf(labelOf(entry, page)))
       : { info: 0, label: 0 }
     const product = entry.name === undefined ? undefined : page.names?.[entry.name]
     const picture = entry.picture === undefined ? undefined : page.pictures?.[entry.picture]
@@ -198,7 +211,7 @@ export class Replica {
     for (const kind of KINDS) {
       const identifier = entry[kind]
       if (identifier === undefined) continue
-      const name = LETTERS[kind] + identifier
+      const name = keyOf(kind, identifier)
       if (packed.info === 0) this.#table.delete(name)
       else this.#table.set(name, packed)
       rows.push({ name, ...packed, product, picture })

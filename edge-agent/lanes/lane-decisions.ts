@@ -19,6 +19,8 @@ export interface LaneDecisionsParts extends ReceiptParts {
 /** Denials that can come from the receipt: the receipt does not cover the tag, or is not valid. */
 const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
   'item_not_paid',
+  'no_tagged_goods',
+  'store_mismatch',
   'token_invalid',
   'token_expired',
   'token_revoked',

@@ -1,5 +1,6 @@
 import type { TagName } from '../../device-drivers/drivers/device.ts'
 import { releaseActionOf, releasesByTag, type DeviceFacts } from '../../policy/devices.ts'
+import { readProductCode } from '../../policy/gs1/product-code.ts'
 import { normaliseIdentifiers } from '../../policy/item-identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
 import {
@@ -39,7 +40,7 @@ type NotUnderstood = (ScanResult & { kind: 'not_understood' })['why']
 
 /** Workflows in which only staff scan. */
 const STAFF_WORKFLOWS: ReadonlySet<WorkflowType> = new Set(['staff_assisted', 'pos_integrated'])
-/** Staff devices that accept a printed tag number. */
+/** Devices that accept a printed tag number or a pick-up code. */
 const TAG_NUMBER_DEVICES: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
 /** Time in which the last receipt at a device covers the tags that follow, ms. */
 const RECEIPT_MEMORY_MS = 2 * 60_000
@@ -49,7 +50,7 @@ const notUnderstood = (why: NotUnderstood): ReadScan => ({ result: { kind: 'not_
 /**
  *   text ─┬─ badge ─▶ sign-in of the operator
  *         ├─ receipt, token, EPC, printed tag number ─▶ request
- *         ├─ pick-up code at a handheld ─▶ order
+ *         ├─ pick-up code at a handheld ─▶ order; at a cabinet ─▶ request to open the locker
  *         └─ anything else ─▶ not understood
  *   tag at a reader ─▶ request
  *
@@ -62,9 +63,13 @@ export class LaneReader {
     this.#parts = parts
   }
 
-  async readScan(deviceId: string, text: string, { operatorId, byHand, caller }: ScanOrigin): Promise<ReadScan> {
+  async readScan(
+    deviceId: string,
+    text: string,
+    { operatorId, byHand, caller, symbology }: ScanOrigin,
+  ): Promise<ReadScan> {
     const { states, operators, laneOperators, deviceOf } = this.#parts
-    const scanned = classifyScan(text)
+    const scanned = classifyScan(text, symbology)
     const device = deviceOf(deviceId)
     const state = states.of(deviceId)
     const session = sessionFor(state, caller)
@@ -73,11 +78,12 @@ export class LaneReader {
       const callerId = typeof caller === 'object' ? caller.id : undefined
       return { result: laneOperators.signInWithProof(deviceId, { badge: scanned.text }, callerId) }
     }
-    const order = await this.#readPickupCode(device, scanned, text)
+    const order = await this.#readPickupCode(device, scanned, text, operators.peek(session) !== undefined)
     if (order) return order
     if (scanned.kind === 'ean') return notUnderstood('product_code')
     const tagId = scanned.kind === 'unknown' ? tagNumberIn(text, device) : undefined
-    if (scanned.kind === 'unknown' && tagId === undefined) return notUnderstood('unknown_code')
+    if (scanned.kind === 'unknown' && tagId === undefined)
+      return notUnderstood(readProductCode(text, symbology).ok ? 'product_code' : 'unknown_code')
     const base = baseOf(deviceId, device, operatorId ?? operators.peek(session)?.operatorId)
     if (scanned.kind === 'receipt') {
       const rest = this.#rememberReceipt(deviceId, device, scanned.text)
@@ -99,13 +105,19 @@ export class LaneReader {
     device: DeviceFacts | undefined,
     scanned: ScannedCode,
     text: string,
+    isSignedIn: boolean,
   ): Promise<ReadScan | undefined> {
-    const mayBeCode = device?.deviceType === 'handheld_reader' && scanned.kind !== 'receipt'
-    if (!mayBeCode || !looksLikePickupCode(text)) return undefined
+    if (!device || !TAG_NUMBER_DEVICES.has(device.deviceType) || scanned.kind === 'receipt') return undefined
+    if (!looksLikePickupCode(text)) return undefined
+    const isLocker = device.deviceType === 'cabinet_unlocker'
     const verified = await this.#parts.verifyPickupCode(text)
-    if (verified.kind === 'order') return { result: verified }
+    if (verified.kind === 'order') {
+      if (!isLocker) return { result: verified }
+      const { deviceId } = device
+      return { request: { ...baseOf(deviceId, device, undefined), identifiers: {}, pickupCode: text.trim() } }
+    }
     // If the cloud returned no order, the text may still be a tag number or another code.
-    const isOnlyCode = verified.kind === 'unreachable' && scanned.kind === 'unknown'
+    const isOnlyCode = verified.kind === 'unreachable' && scanned.kind === 'unknown' && !(isLocker && isSignedIn)
     return isOnlyCode ? notUnderstood('needs_connection') : undefined
   }
 

@@ -93,7 +93,7 @@ export class Lanes {
       case 'person':
         return onPerson(deviceId, event.direction)
       case 'scan':
-        return void this.scan(deviceId, event.text).catch((error: unknown) =>
+        return void this.scan(deviceId, event.text, { symbology: event.symbology }).catch((error: unknown) =>
           this.#onFailure(deviceId, error, 'the decision about a scan failed'),
         )
     }

@@ -112,7 +112,7 @@ export class Presentations {
 
   #statusOf(tag: TagName): string {
     const item = this.#parts.find(tag)
-    return item ? `${item.status} ${item.paying}` : ''
+    return item ? `${item.status} ${item.recalled === true} ${item.paying}` : ''
   }
 
   #dropAbsent(lane: Lane): void {

@@ -1,3 +1,4 @@
+import type { Symbology } from '../../policy/gs1/symbology.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import type { PickupOrder } from '../decisions/pickup-code.ts'
 import type { Replica } from '../items/replica.ts'
@@ -15,6 +16,8 @@ export interface ScanOrigin {
    * restarts the idle time.
    */
   byHand?: boolean | undefined
+  /** Kind of code that the device's own scanner reported. */
+  symbology?: Symbology | undefined
   /** Caller over HTTP. Undefined for the device's own scanner. */
   caller?: Caller | undefined
 }

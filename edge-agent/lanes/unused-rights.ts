@@ -1,5 +1,8 @@
+import { foldText } from '../../policy/fold-text.ts'
+import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
 import type { ReceiptClaims, UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
+import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { validationTime, type AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
@@ -8,13 +11,15 @@ export interface UnusedRights {
   readonly claims: ReceiptClaims
   /** Numbers of the units whose right is free in this ledger. */
   readonly unused: readonly number[]
+  /** The live policy, which has the names of the goods. */
+  readonly policy: ProtectionPolicy | undefined
 }
 
 export interface ReceiptParts {
   storeId: string
   ledger: Pick<Ledger, 'claims'>
   clock: AgentClock
-  trust: Pick<Trust, 'keys'>
+  trust: Pick<Trust, 'keys' | 'policy'>
 }
 
 /** Returns the unused rights of a receipt. Undefined if the receipt is not genuine, has expired or was revoked. */
@@ -31,6 +36,7 @@ export function unusedRights(
   if (ledger.claims.isDenied(cti)) return undefined
   return {
     claims,
+    policy: trust.policy?.policy,
     unused: Array.from({ length: claims.units }, (_, n) => n).filter((n) =>
       ledger.claims.isFree(cti, rightClass, n, nowMs, false),
     ),
@@ -42,11 +48,17 @@ export interface Goods extends UnitFacts {
   readonly quantity: number
 }
 
-/** What people know about the unused units of a receipt, the most expensive first. Empty if the receipt has no facts. */
-export function goodsOf({ claims, unused }: UnusedRights): Goods[] {
+/**
+ * What people know about the unused units of a receipt, the most expensive first. Empty if the receipt has no facts. A
+ * long receipt has only the categories and brands that the policy names.
+ */
+export function goodsOf({ claims, unused, policy }: UnusedRights): Goods[] {
   const groups = new Map<string, Goods>()
-  for (const facts of unused.flatMap((n) => claims.facts?.[n] ?? [])) {
-    const key = JSON.stringify([facts.category, facts.brand, facts.priceCent])
+  for (const n of unused) {
+    const { category = '', brand = '', priceCent } = readUnitFacts(claims, n, policy)
+    if (priceCent === undefined) continue
+    const facts = { category, brand, priceCent }
+    const key = JSON.stringify([foldText(facts.category), foldText(facts.brand), facts.priceCent])
     groups.set(key, { ...facts, quantity: (groups.get(key)?.quantity ?? 0) + 1 })
   }
   return [...groups.values()].toSorted((a, b) => b.priceCent - a.priceCent)

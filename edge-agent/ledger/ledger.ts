@@ -14,7 +14,7 @@ import { Journal } from './journal/journal.ts'
 import { openCloudGeneration, type CloudGeneration } from './journal/cloud-generation.ts'
 import { openMetadata, type Metadata } from './file/metadata.ts'
 import { openPairings, type Pairings } from './pairings.ts'
-import { openWatermark, type Position, type RuntimeFiles, type Watermark } from './file/watermark.ts'
+import { openWatermark, type Position, type SmallFiles, type Watermark } from './file/watermark.ts'
 import type { Log } from '../log.ts'
 
 /**
@@ -36,8 +36,8 @@ export interface LedgerOptions {
   onAppended?: () => void
   /** Opens the file; default: `openLedgerFile`. */
   open?: OpenLedgerFile | undefined
-  /** Folder of the watermark; absent: no watermark. */
-  runtime?: { files: RuntimeFiles; log: Pick<Log, 'warn'> } | undefined
+  /** Folders of the watermark. Default: no watermark. */
+  watermark?: { folders: readonly SmallFiles[]; log: Pick<Log, 'warn'> } | undefined
 }
 
 const NEEDS_STAFF: ClaimResult = { ok: false, reason: 'manual_assistance_required' }
@@ -89,7 +89,7 @@ export class Ledger {
   constructor(
     db: Connection,
     metadata: Metadata,
-    { ledgerId, generation, onFailure, onAppended, runtime }: LedgerOptions,
+    { ledgerId, generation, onFailure, onAppended, watermark }: LedgerOptions,
   ) {
     this.#db = db
     this.#onAppended = onAppended
@@ -100,7 +100,7 @@ export class Ledger {
     this.openedAt = this.journal.head
     this.#reportedSeq = this.openedAt.seq
     this.#watermark =
-      runtime && openWatermark({ ...runtime, ledgerId }, this.#position(), (seq) => this.journal.hashAt(seq))
+      watermark && openWatermark({ ...watermark, ledgerId }, this.#position(), (seq) => this.journal.hashAt(seq))
     this.claims = new Claims(db, metadata)
     this.homeGrants = openHomeGrants(db, this.claims, this.journal)
     this.homeRequests = openStoredHomeRequests(db, this.claims)
@@ -210,6 +210,8 @@ export class Ledger {
       ...(claimEvent && { event: claimEvent }),
     })
     if (request.isolated) this.claims.noteIsolatedRow(seq)
+    // A later token of the cloud may release the tag again, once the cloud knows this release.
+    if (request.source === 'item') this.claims.unresolved.add(redemptionId, seq)
     return claimed
   }
 

@@ -1,3 +1,5 @@
+import { printable } from '../../policy/printable.ts'
+
 /** Kinds of test tags: the gate must alarm for `unpaid` ones, and stay silent for `paid` ones. */
 export type TestTagKind = 'unpaid' | 'paid'
 
@@ -108,11 +110,15 @@ function rowsOf(report: CommissioningReport): Row[] {
   ]
 }
 
-/** The report as text. */
-export function reportText(report: CommissioningReport): string {
+/** The report as lines of text. What the reader says of itself cannot add a line. */
+export function reportLines(report: CommissioningReport): string[] {
   const rows = rowsOf(report)
   const width = Math.max(...rows.map(([name]) => name.length))
-  return `Commissioning report of a gate\n\n${rows.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')}\n`
+  return [
+    'Commissioning report of a gate',
+    '',
+    ...rows.map(([name, value]) => printable(`${name.padEnd(width)}  ${value}`)),
+  ]
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }

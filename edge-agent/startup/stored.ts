@@ -5,11 +5,14 @@ import { openStoreKeys, type StoreKeys } from '../identity/store-keys.ts'
 import { openItemFile, type ItemFile } from '../items/item-file.ts'
 import type { Pictures } from '../items/pictures.ts'
 import { openReplica, type Replica } from '../items/replica.ts'
-import type { RuntimeFiles } from '../ledger/file/watermark.ts'
+import type { SmallFiles } from '../ledger/file/watermark.ts'
+import { LedgerFull } from '../ledger/file/commit.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from '../ledger/ledger.ts'
 import { recoverClaims } from '../ledger/recovery.ts'
 import type { Log } from '../log.ts'
+import type { ItemEntry } from '../../policy/documents/item-documents.ts'
 import type { Platform, SecretFiles } from '../../policy/platform.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
 import { storeRestored } from '../trust/revocation/untrusted-ledger.ts'
 import { openAgentClock, type AgentClock } from '../trust/time/clock.ts'
 import { openTrust, type Trust } from '../trust/trust.ts'
@@ -23,8 +26,8 @@ export interface StoredParts {
   log: Log
   /** Opens the file of the ledger; default: SQLite on the real disk. */
   openLedgerFile?: OpenLedgerFile
-  /** Folder of the watermark, outside `dataDir`; absent: no watermark. */
-  runtimeFiles?: RuntimeFiles
+  /** Folders of the watermark: one outside `dataDir`, and `dataDir` itself. Default: no watermark. */
+  watermarkFolders?: readonly SmallFiles[]
 }
 
 /** The parts of the agent that have files on its disk. */
@@ -39,12 +42,27 @@ export interface Stored {
   readonly storeKeys: StoreKeys
 }
 
+/** Statuses of goods that have not come back since they were sold. */
+const SOLD: ReadonlySet<string | undefined> = new Set<ItemStatus>(['paid', 'picked_up', 'exception_hold'])
+
+/** Forgets the releases of tags whose goods came back: the next sale has its own right. */
+function forgetReturned(ledger: Ledger, entries: readonly ItemEntry[]): void {
+  if (ledger.claims.hasNoTags) return
+  const tags = entries.filter(({ status }) => !SOLD.has(status))
+  try {
+    ledger.commits.now(() => ledger.claims.forgetTags(tags))
+  } catch (error) {
+    // Until there is room on the disk, staff cannot release these tags offline. Gates must work (P6).
+    if (!(error instanceof LedgerFull)) throw error
+  }
+}
+
 /**
  * Opens the ledger, and stores the outcome `unknown` for claims that a crash left without an outcome. Then opens clock,
  * items and trust.
  */
 export function openStorage(
-  { platform, dataDir, identity, secretFiles, log, openLedgerFile, runtimeFiles }: StoredParts,
+  { platform, dataDir, identity, secretFiles, log, openLedgerFile, watermarkFolders }: StoredParts,
   events: { onFailure(failure: Error): void; onAppended(): void },
 ): Stored {
   const { ledgerId, generation, storeId } = identity
@@ -54,7 +72,7 @@ export function openStorage(
     generation,
     ...events,
     open: openLedgerFile,
-    runtime: runtimeFiles && { files: runtimeFiles, log },
+    watermark: watermarkFolders && { folders: watermarkFolders, log },
   })
   if (ledger.isBehindWatermark) storeRestored(ledger, log)
   const clock = openAgentClock(ledger, platform.clock)
@@ -62,13 +80,14 @@ export function openStorage(
   const recovered = recoverClaims(ledger, storeId, clock.now().nowMs, platform, outcomes.retryLater)
   if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: staff must resolve them')
   const file = join(dataDir, 'items.db')
-  const itemFile = openItemFile(file, (error) =>
+  const itemFile = openItemFile(file, (error, isDamaged) =>
     log.error(
       { err: error, file },
-      'the file of the items cannot be read: delete it; until then the agent fetches all items at each start',
+      `the file of the items ${isDamaged ? 'is damaged and was set aside' : 'cannot be opened and is not used'}: gates alarm for paid goods until the agent has fetched the items from the cloud`,
     ),
   )
   const items = openReplica({ disk: itemFile, platform, log })
+  items.onChange((entries) => forgetReturned(ledger, entries))
   const trust = openTrust(identity, ledger, clock, items)
   const storeKeys = openStoreKeys({ dataDir, files: secretFiles, log })
   return { ledger, clock, outcomes, itemFile, items, pictures: items.pictures, trust, storeKeys }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import type { IdentifierKind } from '../item-identifiers.ts'
+import { comparableIdentifier, type IdentifierKind } from '../item-identifiers.ts'
 import { secretsEqual } from '../secrets-equal.ts'
 import { PROTECTION_ACTIONS, type DenyReason } from '../vocabulary.ts'
 import { DOCUMENT_KINDS } from './kinds.ts'
@@ -14,10 +14,13 @@ import {
 import type { Signer } from './keys.ts'
 
 /**
- * Value of `led` if the cloud stores the claim: for devices without an agent, and for agents with an untrusted ledger
- * (ADR 0013).
+ * Value of `led` if the cloud stores the claim: for devices without an agent that work online only, and for agents with
+ * an untrusted ledger (ADR 0013).
  */
 export const CLOUD_LEDGER = 'cloud'
+
+/** Value of `led` if a device without an agent claims the token in its own memory (`supportsOfflineAuth`). */
+export const DEVICE_LEDGER = 'device'
 
 /** Claims of an authorization token (ADR 0013). The claims contain no customer, price, name or purchase. */
 export const AuthorizationClaims = z.strictObject({
@@ -28,7 +31,7 @@ export const AuthorizationClaims = z.strictObject({
   exp: z.number(),
   /** Nonce: 128 random bits, base64url. */
   jti: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
-  /** Ledger that may claim the token: `{ledgerId}.{generation}` or `cloud`. */
+  /** Ledger that may claim the token: `{ledgerId}.{generation}`, `cloud` or `device`. */
   led: z.string(),
   act: z.enum(PROTECTION_ACTIONS),
   /** Number of units. */
@@ -75,10 +78,11 @@ export function denyReasonOf(fault: DocumentErrorCode): Extract<DenyReason, `tok
 
 /**
  * Hash that binds a token to an item but hides the id of the item. The hash is base64url of the first 12 bytes of
- * SHA-256 over `untag/ith/1`, aud, jti, kind and id, with a zero byte between them.
+ * SHA-256 over `untag/ith/1`, aud, jti, kind and comparable id, with a zero byte between them.
  */
 export function itemHash(aud: string, jti: string, kind: IdentifierKind, id: string): string {
-  return hash('sha256', `untag/ith/1\0${aud}\0${jti}\0${kind}\0${id}`, 'buffer').subarray(0, 12).toString('base64url')
+  const text = `untag/ith/1\0${aud}\0${jti}\0${kind}\0${comparableIdentifier(kind, id)}`
+  return hash('sha256', text, 'buffer').subarray(0, 12).toString('base64url')
 }
 
 /** True if the token is for the item with this identifier. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Ordinals } from '../journal.ts'
 import { DENY_REASONS, OUTCOMES, RIGHT_CLASSES } from '../vocabulary.ts'
 
 /** Messages between an agent and the receipt home (ADR 0012). */
@@ -23,7 +24,7 @@ export const HomeRequest = z.strictObject({
   /**
    * Units that the receipt home may grant. The receipt home grants the lowest free unit, or all free units with `all`.
    */
-  candidates: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
+  candidates: Ordinals,
   all: z.boolean(),
   /** Expiry of the receipt, seconds since 1970. */
   receiptExp: z.int().min(0),

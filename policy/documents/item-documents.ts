@@ -42,6 +42,8 @@ export const ItemEntry = z.strictObject({
   /** Index into the page's `pictures`; absent if the product has no small picture. */
   picture: z.int().min(0).optional(),
   technology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
+  /** True if a recall stops the item; `status` then is `exception_hold`. */
+  recalled: z.literal(true).optional(),
   /** True if the item is in a checkout that is not paid yet. */
   paying: z.literal(true).optional(),
 })

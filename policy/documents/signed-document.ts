@@ -1,3 +1,4 @@
+import { readUntrustedJson } from '../untrusted-json.ts'
 import type { DocumentKind } from './kinds.ts'
 import { isSignedBy, signBytes, type KeyRing, type Signer, type VerificationKey } from './keys.ts'
 
@@ -69,12 +70,7 @@ function parseObject(part: string): Record<string, unknown> | DocumentErrorCode 
   const bytes = decodePart(part)
   if (!bytes) return 'malformed'
   const text = bytes.toString('utf8')
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return 'malformed'
-  }
+  const value = readUntrustedJson(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'malformed'
   return JSON.stringify(value) === text ? (value as Record<string, unknown>) : 'not_canonical'
 }

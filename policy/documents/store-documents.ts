@@ -139,10 +139,13 @@ export const DenyEntry = z.discriminatedUnion('kind', [
     ordinals: z.array(z.int().min(0)).min(1),
     until: Seconds,
     /**
-     * Token for which the rights are leased, and the agent whose device holds the lease. `ordinals[i]` is the right of
-     * step `i + 1`. That agent does not treat the rights as used; its own ledger shows whether the token was used.
+     * Token for which the rights are leased. `agentId`: the agent that has the token, if a program requested it.
+     * `ordinals[i]` is the right of step `i + 1`. That agent does not treat the rights as used; its own ledger shows
+     * whether the token was used.
      */
-    leasedTo: z.strictObject({ nonce: z.string(), agentId: z.string() }).optional(),
+    leasedTo: z.strictObject({ nonce: z.string(), agentId: z.string().optional() }).optional(),
+    /** The lease has ended without a use of these rights. */
+    ended: z.literal(true).optional(),
   }),
 ])
 export type DenyEntry = z.infer<typeof DenyEntry>

@@ -1,15 +1,10 @@
-import { hasValidCheckDigit, toGtin14 } from './gtin.ts'
-import { isSerial } from './serial.ts'
-
-/** GTIN and serial of a scanned GS1 code. */
-export interface ScannedItem {
-  readonly gtin14: string
-  /** Application identifier 21, as printed. */
-  readonly serial?: string
-}
+import { itemOf, type ScannedItem } from './gs1-fields.ts'
+import { hasValidCheckDigit } from './gtin.ts'
 
 /** FNC1 as scanners send it: ends a field of variable length. */
 const GS = '\u001d'
+/** What scanners send instead of GS if they are set so. None of it occurs in a value (GS1 set 82). */
+const SUBSTITUTES = /\u241d|[|^~]|[{[](?:GS|FNC1)[\]}]|<(?:GS|FNC1)>/gi
 /** Maximum length of a scanned text, characters. Codes on goods are shorter. */
 const MAX_LENGTH = 500
 
@@ -80,57 +75,41 @@ function fieldEnd(text: string, at: number): number | undefined {
 
 /**
  * Parses a GS1 element string from GS1-128, GS1 DataMatrix, GS1 QR or DataBar. Scanners send the string without
- * brackets, with GS (1D) after fields of variable length. Undefined if a field is invalid, or if no GTIN has a valid
- * check digit.
+ * brackets, with GS (1D) or a substitute after fields of variable length. Also parses the printed form with brackets,
+ * and the GTIN alone of a string without GS whose fields cannot be separated. Undefined if no GTIN has a valid check
+ * digit.
  */
-export function parseElementString(text: string): ScannedItem | undefined {
-  if (text.length > MAX_LENGTH) return undefined
-  let gtin: string | undefined
-  let serial: string | undefined
+export function parseElementString(scanned: string): ScannedItem | undefined {
+  if (scanned.length > MAX_LENGTH) return undefined
+  const separated = scanned.replaceAll(SUBSTITUTES, GS)
+  // The printed form marks each identifier with brackets.
+  const text = /^\(\d{2,4}\)/.test(separated) ? separated.replaceAll(/\s*\((\d{2,4})\)\s*/g, `${GS}$1`) : separated
+  return parseFields(text) ?? leadingGtin(text)
+}
+
+/** True for a text that begins as an element string with a GTIN does, even if it was misread. */
+export function beginsAsElementString(text: string): boolean {
+  return /^0[12]\d{14}/.test(text)
+}
+
+/**
+ * The GTIN at the start of a text whose other fields cannot be parsed: the scanner drops FNC1, or the rest was cut off.
+ */
+function leadingGtin(text: string): ScannedItem | undefined {
+  const [, gtin14 = '', next = ''] = /^\u001d?01(\d{14})(?:\u001d?(\d{2}).)/.exec(text) ?? []
+  const isField = VARIABLE_LIMITS[next] !== undefined || FIXED_LENGTHS[next] !== undefined || LONG_IDENTIFIER.test(next)
+  return isField && hasValidCheckDigit(gtin14) ? { gtin14 } : undefined
+}
+
+function parseFields(text: string): ScannedItem | undefined {
+  const fields = new Map<string, string>()
   let at = text.startsWith(GS) ? 1 : 0
   while (at < text.length) {
     const end = fieldEnd(text, at)
     if (end === undefined) return undefined
-    const kind = text.slice(at, at + 2)
-    if (kind === '01') gtin = text.slice(at + 2, end)
-    if (kind === '21') serial = text.slice(at + 2, end)
+    fields.set(text.slice(at, at + 2), text.slice(at + 2, end))
     at = text[end] === GS ? end + 1 : end
   }
-  if (gtin === undefined || !hasValidCheckDigit(gtin)) return undefined
-  return { gtin14: gtin, ...(serial === undefined ? {} : { serial }) }
-}
-
-const DIGITAL_LINK =
-  /^https?:\/\/[^/?#]+(?:\/[^?#]*?)?\/(?:01|gtin)\/(\d{8}|\d{12,14})((?:\/[^/?#]+\/[^/?#]+){0,3})\/?(?:[?#].*)?$/i
-
-function unescaped(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
-}
-
-/**
- * Parses a GS1 Digital Link with a GTIN on any host: `https://id.gs1.org/01/09506000134352/21/ABC?17=…` (GS1 Digital
- * Link URI Syntax 1.4). Accepts the older keys `gtin` and `ser`. Undefined for any other text.
- */
-export function parseDigitalLink(text: string): ScannedItem | undefined {
-  if (text.length > MAX_LENGTH) return undefined
-  const match = DIGITAL_LINK.exec(text)
-  const gtin = match?.[1]
-  if (gtin === undefined || !hasValidCheckDigit(gtin)) return undefined
-  const gtin14 = toGtin14(gtin)
-  const serial = serialIn(match?.[2]?.split('/').slice(1) ?? [])
-  return gtin14 === undefined ? undefined : { gtin14, ...(serial === undefined ? {} : { serial }) }
-}
-
-/**
- * Finds the serial in a path of alternating keys and values. The search considers only keys, because a value may also
- * be `21`.
- */
-function serialIn(path: readonly string[]): string | undefined {
-  const at = path.findIndex((key, i) => i % 2 === 0 && /^(?:21|ser)$/i.test(key))
-  const serial = at < 0 ? undefined : unescaped(path[at + 1] ?? '')
-  return serial !== undefined && isSerial(serial) ? serial : undefined
+  const gtin14 = fields.get('01')
+  return gtin14 !== undefined && hasValidCheckDigit(gtin14) ? itemOf(gtin14, fields) : undefined
 }

@@ -30,14 +30,30 @@ export function toGtin14(gtin: string): string | undefined {
 }
 
 /**
- * EAN as scanners read it: 8 digits for a padded EAN-8, else 13. A UPC-A keeps its leading zero. Undefined for a case
- * of goods (indicator digit not 0), and for anything but 14 digits.
+ * EAN of a unit, as untag stores it: 8 digits for a padded EAN-8, else 13. A UPC-A and an EAN-8 with a leading zero keep
+ * 13 digits, because 8 digits with a leading zero are a UPC-E. Undefined for a case of goods (indicator digit not 0),
+ * and for anything but 14 digits.
  */
 export function eanOfGtin14(gtin14: string): string | undefined {
   if (gtin14.length !== 14 || !isGtinShaped(gtin14) || !gtin14.startsWith('0')) return undefined
-  return gtin14.startsWith('000000') ? gtin14.slice(6) : gtin14.slice(1)
+  return /^0{6}[1-9]/.test(gtin14) ? gtin14.slice(6) : gtin14.slice(1)
 }
 
 function isGtinShaped(text: string): boolean {
   return /^(?:\d{8}|\d{12,14})$/.test(text)
+}
+
+/**
+ * The UPC-A of a UPC-E with 8 digits, as most scanners send it (GS1 General Specifications, 5.2.2.4). Undefined if the
+ * number system is not 0 or 1, or if the check digit does not fit the UPC-A.
+ */
+export function expandUpcE(text: string): string | undefined {
+  const [, system = '', digits = '', check = ''] = /^([01])(\d{6})(\d)$/.exec(text) ?? []
+  if (digits === '') return undefined
+  const last = Number(digits[5])
+  const kept = last <= 2 ? 2 : last <= 4 ? last : 5
+  const maker = digits.slice(0, kept) + (last <= 2 ? String(last) : '')
+  const item = last <= 4 ? digits.slice(kept, 5) : String(last)
+  const upcA = system + maker + item.padStart(10 - maker.length, '0') + check
+  return hasValidCheckDigit(upcA) ? upcA : undefined
 }

@@ -1,5 +1,8 @@
 import { createHash, createHmac } from 'node:crypto'
-import type { IdentifierKind } from '../item-identifiers.ts'
+import { assert } from '../assert.ts'
+import { crockford } from '../base32.ts'
+import { isIdOf } from '../ids.ts'
+import { comparableIdentifier, type IdentifierKind } from '../item-identifiers.ts'
 import { decodeCbor, encodeCbor } from './deterministic-cbor.ts'
 
 /**
@@ -21,7 +24,9 @@ export interface ReceiptClaims {
   /** 4 bytes per unit to match its tag, sorted; absent above 32 units. */
   entries?: readonly Uint8Array[]
   /** Facts of the units in the order of the entries; absent if they do not fit the QR code. */
-  facts?: readonly UnitFacts[]
+  facts?: readonly SignedFacts[]
+  /** 4 bytes of the policy names that the numbers in `facts` count (see `numberFacts`); absent if `facts` has texts. */
+  namesDigest?: Uint8Array
 }
 
 /** Facts about a unit that the rules of a policy need. If the item has no category or brand, the text is empty. */
@@ -32,24 +37,28 @@ export interface UnitFacts {
   priceCent: number
 }
 
-/** CWT claim keys. The first three labels are registered; RFC 8392 leaves labels below −65536 to private use. */
-const CLAIM = {
-  aud: 3,
-  exp: 4,
-  cti: 7,
-  units: -65_537,
-  riskClass: -65_538,
-  policyVersion: -65_539,
-  entries: -65_540,
-  factSets: -65_541,
-  factIndexes: -65_542,
-} as const
+/** Facts as the receipt has them: category and brand are both texts, or both numbers of names in the policy. */
+export interface SignedFacts {
+  category: string | number
+  brand: string | number
+  priceCent: number
+}
+
+/**
+ * CWT claim keys. The first two are registered; RFC 8392 leaves labels below −65536 to private use. All other facts
+ * are the elements of one private array, because each private label takes 5 bytes.
+ */
+const CLAIM = { exp: 4, cti: 7, receipt: -65_537 } as const
 
 const ENTRY_BYTES = 4
 /** Maximum units with entries. Larger purchases need staff. */
 export const MAX_ENTRIES = 32
 const MAX_UNITS = 100_000
 const MAX_TEXT = 120
+const DIGEST_BYTES = 4
+/** Numbers per fact set: category, brand, price. */
+const SET_SIZE = 3
+const STORE_PREFIX = 'st_'
 const NO_TAG = -1
 
 /** Identity of a receipt: 128 bits of an HMAC of the purchase id. */
@@ -57,41 +66,49 @@ export function receiptIdentity(secret: Uint8Array, purchaseId: string): Uint8Ar
   return createHmac('sha256', secret).update(`untag/cti/1\0${purchaseId}`).digest().subarray(0, 16)
 }
 
-/** Entry of a unit: the first 4 bytes of SHA-256 over cti, kind and id, with a zero byte between them. */
+/** Entry of a unit: the first 4 bytes of SHA-256 over cti, kind and comparable id, with a zero byte between them. */
 export function receiptEntry(cti: Uint8Array, kind: IdentifierKind, id: string): Uint8Array {
-  return createHash('sha256').update(cti).update(`\0${kind}\0${id}`).digest().subarray(0, ENTRY_BYTES)
+  const name = `\0${kind}\0${comparableIdentifier(kind, id)}`
+  return createHash('sha256').update(cti).update(name).digest().subarray(0, ENTRY_BYTES)
 }
 
 /** Encodes the claims as deterministic CBOR with the labels of ADR 0020. */
 export function encodeReceiptClaims(claims: ReceiptClaims): Uint8Array {
-  const map = new Map<number, unknown>([
-    [CLAIM.aud, claims.storeId],
-    [CLAIM.exp, claims.exp],
-    [CLAIM.cti, claims.cti],
-    [CLAIM.units, claims.units],
-    [CLAIM.riskClass, claims.riskClass],
-    [CLAIM.policyVersion, claims.policyVersion],
-  ])
-  if (claims.entries) map.set(CLAIM.entries, Buffer.concat(claims.entries))
-  if (claims.facts?.length) {
-    const { sets, indexes } = factTable(claims.facts)
-    map.set(CLAIM.factSets, sets)
-    map.set(CLAIM.factIndexes, indexes)
+  const { exp, cti, units, riskClass, policyVersion, entries, facts, namesDigest } = claims
+  const receipt: unknown[] = [storeBytes(claims.storeId), units, riskClass, policyVersion]
+  if (entries) receipt.push(Buffer.concat(entries))
+  if (entries && facts?.length) {
+    const { sets, indexes } = factTable(facts)
+    receipt.push(sets, indexes)
+    if (namesDigest) receipt.push(namesDigest)
   }
+  const map = new Map<number, unknown>([
+    [CLAIM.exp, exp],
+    [CLAIM.cti, cti],
+    [CLAIM.receipt, receipt],
+  ])
   return encodeCbor(map)
 }
 
-/** Distinct fact sets in the order of their first unit, and the set number of each unit. */
-function factTable(facts: readonly UnitFacts[]): { sets: [string, string, number][]; indexes: Uint8Array } {
+/** The 16 bytes of the UUID in a store id. */
+function storeBytes(storeId: string): Uint8Array {
+  const bytes = isIdOf('st', storeId) ? crockford.decode(storeId.slice(STORE_PREFIX.length)) : undefined
+  assert(bytes, `not a store id: ${storeId}`)
+  return bytes
+}
+
+/** Distinct fact sets, joined, in the order of their first unit, and the set number of each unit. */
+function factTable(facts: readonly SignedFacts[]): { sets: (string | number)[]; indexes: Uint8Array } {
   const numbers = new Map<string, number>()
-  const sets: [string, string, number][] = []
+  const sets: (string | number)[] = []
   const indexes = facts.map(({ category, brand, priceCent }) => {
     const key = JSON.stringify([category, brand, priceCent])
-    const number = numbers.get(key) ?? sets.push([category, brand, priceCent]) - 1
+    const number = numbers.get(key) ?? numbers.size
+    if (!numbers.has(key)) sets.push(category, brand, priceCent)
     numbers.set(key, number)
     return number
   })
-  return { sets, indexes: packIndexes(indexes, sets.length) }
+  return { sets, indexes: packIndexes(indexes, numbers.size) }
 }
 
 /** Number of bits of an index; 0 for a single set. With whole bytes, 32 units would not fit the QR code. */
@@ -118,52 +135,51 @@ function unpackIndexes(packed: Uint8Array, units: number, sets: number): number[
 /** Decodes claims. Undefined if any claim is missing, unknown, out of range or not deterministic. */
 export function decodeReceiptClaims(payload: Uint8Array): ReceiptClaims | undefined {
   const map = decodeCbor(payload, NO_TAG)
-  if (!(map instanceof Map) || map.size !== sizeOf(map)) return undefined
-  const count = (key: number, max: number) => {
-    const value: unknown = map.get(key)
-    return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= max ? value : undefined
-  }
-  const storeId: unknown = map.get(CLAIM.aud)
+  if (!(map instanceof Map) || map.size !== 3) return undefined
+  const exp: unknown = map.get(CLAIM.exp)
   const cti: unknown = map.get(CLAIM.cti)
-  const exp = count(CLAIM.exp, Number.MAX_SAFE_INTEGER)
-  const units = count(CLAIM.units, MAX_UNITS)
-  const riskClass = count(CLAIM.riskClass, 3)
-  const policyVersion = count(CLAIM.policyVersion, Number.MAX_SAFE_INTEGER)
-  if (typeof storeId !== 'string' || !(cti instanceof Uint8Array) || cti.length !== 16) return undefined
-  if (exp === undefined || units === undefined || riskClass === undefined || policyVersion === undefined)
-    return undefined
-  const claims = { storeId, exp, cti, units, riskClass, policyVersion }
-  if (!map.has(CLAIM.entries)) return claims
-  const entries = splitEntries(map.get(CLAIM.entries))
+  const receipt: unknown = map.get(CLAIM.receipt)
+  if (!isCount(exp) || !(cti instanceof Uint8Array) || cti.length !== 16 || !Array.isArray(receipt)) return undefined
+  const [store, units, riskClass, policyVersion, joined, ...factParts] = receipt as unknown[]
+  if (!(store instanceof Uint8Array) || store.length !== 16) return undefined
+  if (!isCount(units, MAX_UNITS) || !isCount(riskClass, 3) || !isCount(policyVersion)) return undefined
+  const claims = { storeId: STORE_PREFIX + crockford.encode(store), exp, cti, units, riskClass, policyVersion }
+  if (receipt.length === 4) return claims
+  const entries = splitEntries(joined)
   if (entries?.length !== units) return undefined
-  if (!map.has(CLAIM.factSets)) return { ...claims, entries }
-  const facts = readFacts(map.get(CLAIM.factSets), map.get(CLAIM.factIndexes), units)
+  if (factParts.length === 0) return { ...claims, entries }
+  const facts = readFacts(factParts, units)
   if (!facts) return undefined
-  const whole = { ...claims, entries, facts }
+  const whole = { ...claims, entries, ...facts }
   // Accepts only one encoding of each value: rejects repeated, unused and unordered sets.
   return Buffer.compare(encodeReceiptClaims(whole), payload) === 0 ? whole : undefined
 }
 
-/** Expected number of claims. Facts require entries. */
-function sizeOf(map: Map<unknown, unknown>): number {
-  if (!map.has(CLAIM.entries)) return 6
-  return map.has(CLAIM.factSets) || map.has(CLAIM.factIndexes) ? 9 : 7
+function isCount(value: unknown, max: number = Number.MAX_SAFE_INTEGER): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= max
 }
 
-function readFacts(sets: unknown, indexes: unknown, units: number): UnitFacts[] | undefined {
-  if (!Array.isArray(sets) || sets.length === 0 || sets.length > MAX_ENTRIES) return undefined
-  if (!(indexes instanceof Uint8Array) || indexes.length > MAX_ENTRIES) return undefined
-  const known = sets.map(readFactSet)
-  const facts = unpackIndexes(indexes, units, sets.length).map((number) => known[number])
-  return facts.every((each) => each !== undefined) ? facts : undefined
+/** Reads the fact sets, the fact indexes, and the digest of the policy names if the sets have numbers. */
+function readFacts(parts: readonly unknown[], units: number): Pick<ReceiptClaims, 'facts' | 'namesDigest'> | undefined {
+  const [sets, indexes, namesDigest] = parts
+  const isNumbered = namesDigest instanceof Uint8Array && namesDigest.length === DIGEST_BYTES
+  if (parts.length !== (isNumbered ? 3 : 2) || !Array.isArray(sets) || sets.length % SET_SIZE !== 0) return undefined
+  const count = sets.length / SET_SIZE
+  if (count === 0 || count > MAX_ENTRIES || !(indexes instanceof Uint8Array)) return undefined
+  if (indexes.length > MAX_ENTRIES) return undefined
+  const known = Array.from({ length: count }, (_, n) =>
+    readFactSet(sets.slice(n * SET_SIZE, (n + 1) * SET_SIZE), isNumbered ? isCount : isShortText),
+  )
+  const facts = unpackIndexes(indexes, units, count).map((number) => known[number])
+  if (!facts.every((each) => each !== undefined)) return undefined
+  return { facts, ...(isNumbered && { namesDigest }) }
 }
 
-function readFactSet(set: unknown): UnitFacts | undefined {
-  if (!Array.isArray(set) || set.length !== 3) return undefined
-  const [category, brand, priceCent] = set as unknown[]
-  if (!isShortText(category) || !isShortText(brand)) return undefined
-  if (typeof priceCent !== 'number' || !Number.isSafeInteger(priceCent) || priceCent < 0) return undefined
-  return { category, brand, priceCent }
+function readFactSet(
+  [category, brand, priceCent]: readonly unknown[],
+  isName: (value: unknown) => value is string | number,
+): SignedFacts | undefined {
+  return isName(category) && isName(brand) && isCount(priceCent) ? { category, brand, priceCent } : undefined
 }
 
 function isShortText(value: unknown): value is string {

@@ -1,7 +1,8 @@
 import { base32 } from '../base32.ts'
 import type { DocumentErrorCode } from '../documents/signed-document.ts'
 import type { KeyRing, Signer } from '../documents/keys.ts'
-import { decodeReceiptClaims, encodeReceiptClaims, type ReceiptClaims } from './receipt-claims.ts'
+import { numberFacts, type NamingPolicy } from './policy-names.ts'
+import { decodeReceiptClaims, encodeReceiptClaims, type ReceiptClaims, type UnitFacts } from './receipt-claims.ts'
 import { isCoseSignedBy, parseCose, signCose } from './cose-sign1.ts'
 
 /**
@@ -40,16 +41,25 @@ export function receiptAddress(origin: string, token: string): string {
 
 /** Capacity of a QR code of version 15, level M, alphanumeric mode (ISO/IEC 18004, table 7), characters. */
 export const RECEIPT_QR_CHARACTERS = 600
+/** Longest address that phones and scanners read from a code of 256 pixels, characters. */
+export const SMALL_QR_CHARACTERS = 400
 
 /**
- * Signs a receipt whose URL at `origin` fits a QR code of version 15, level M. Omits the unit facts if they do not fit
- * the QR code; the other claims always fit.
+ * Signs a receipt whose URL at `origin` fits a QR code of version 15, level M. If the code would not be small, category
+ * and brand are numbers of names in `policy`. Omits the unit facts if even these do not fit; the other claims always
+ * fit.
  */
-export function signReceiptForQr(origin: string, claims: ReceiptClaims, by: Signer): string {
+export function signReceiptForQr(
+  origin: string,
+  claims: ReceiptClaims & { facts?: readonly UnitFacts[] },
+  policy: NamingPolicy,
+  by: Signer,
+): string {
+  const { facts, ...bare } = claims
   const whole = signReceipt(claims, by)
-  if (claims.facts === undefined || receiptAddress(origin, whole).length <= RECEIPT_QR_CHARACTERS) return whole
-  const { facts: _tooLong, ...bare } = claims
-  return signReceipt(bare, by)
+  if (facts === undefined || receiptAddress(origin, whole).length <= SMALL_QR_CHARACTERS) return whole
+  const numbered = signReceipt({ ...bare, ...numberFacts(facts, policy) }, by)
+  return receiptAddress(origin, numbered).length <= RECEIPT_QR_CHARACTERS ? numbered : signReceipt(bare, by)
 }
 
 export type OpenedReceipt =

@@ -19,6 +19,17 @@ export async function sendQuietly(link: ByteLink, bytes: Uint8Array): Promise<vo
   await link.write(bytes, NEVER_ABORTED).catch(() => {})
 }
 
+/** The device's end of a line whose adapter repeats everything that the agent sends. */
+export function echoingLink(link: ByteLink): ByteLink {
+  async function* bytes() {
+    for await (const chunk of link.bytes) {
+      await sendQuietly(link, chunk)
+      yield chunk
+    }
+  }
+  return { bytes: { [Symbol.asyncIterator]: bytes }, write: link.write, close: link.close }
+}
+
 /** Flips the lowest bit of the byte at `at`; negative numbers count from the end. */
 export function flipBit(bytes: Uint8Array, at: number): Uint8Array {
   const wrong = bytes.slice()

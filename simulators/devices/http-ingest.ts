@@ -10,7 +10,15 @@ export interface PushingReaderOptions {
   post(body: string): Promise<boolean>
   /** Idle time after which an empty batch is posted, as Impinj readers do; default never. */
   readonly lingerMs?: number
+  /**
+   * Time after a reported read in which further reads of the same EPC are dropped, on any antenna, ms; default 0. See
+   * "TTL" in wiki.keonn.com, HTTP service.
+   */
+  readonly ttlMs?: number
 }
+
+/** A usual TTL of AdvanNet's HTTP service, ms. Its default is not published. */
+export const USUAL_TTL_MS = 1_000
 
 /** A simulated reader that posts its reads: AdvanNet's HTTP service, or the webhook of an R700. */
 export interface PushingReader {
@@ -67,8 +75,9 @@ const BODIES: Readonly<Record<PushFormat, (reads: readonly Read[]) => string>> =
 }
 
 /** Makes a reader and starts to post its reads. */
-export function pushingReader({ platform, format, post, lingerMs }: PushingReaderOptions): PushingReader {
+export function pushingReader({ platform, format, post, lingerMs, ttlMs = 0 }: PushingReaderOptions): PushingReader {
   const { clock, timers } = platform
+  const sentAt = new Map<string, number>()
   let waiting: Read[] = []
   let offsetMs = 0
   let isSending = false
@@ -96,6 +105,9 @@ export function pushingReader({ platform, format, post, lingerMs }: PushingReade
   linger()
   return {
     see(epc, { antenna = 1, rssiDbm = -55 } = {}) {
+      const last = sentAt.get(epc)
+      if (last !== undefined && clock.elapsed() - last < ttlMs) return
+      sentAt.set(epc, clock.elapsed())
       waiting.push({ epc, antenna, rssiDbm, atMs: clock.wall() + offsetMs })
       if (waiting.length > MAX_WAITING) waiting = waiting.slice(-MAX_WAITING)
       void send()

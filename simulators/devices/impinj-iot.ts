@@ -1,13 +1,17 @@
 import {
-  IMPINJ_API,
   IMPINJ_FACTORY_LOGIN,
   IMPINJ_PATHS,
+  presetPath,
+  presetSettingsPath,
   TRANSITIONS,
 } from '../../device-drivers/protocols/impinj-iot/requests.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { ImpinjEvents } from './impinj-iot-events.ts'
 import { serveHttp } from './serve-http.ts'
+import { tagFlags } from './tag-flags.ts'
+import type { Query, TagFlags } from './tag-flags.ts'
 import type { OpenBody, SimulatedAnswer, SimulatedRequest } from './serve-http.ts'
 
 export interface ImpinjReaderOptions {
@@ -16,8 +20,20 @@ export interface ImpinjReaderOptions {
   readonly password?: string
   /** Number of answers after which the connection closes, as web servers do; default never. */
   readonly answersPerConnection?: number
+  /** Further time before the answer to the start of an inventory, ms. */
+  readonly startMs?: number
+  /** False for firmware without settings of the stream (OpenAPI document 1.6.0): a keepalive every 30 s. */
+  readonly hasStreamSettings?: boolean
+  /** True for a server that answers 411 to a POST or PUT without Content-Length. */
+  readonly needsContentLength?: boolean
   /** False for firmware without inputs on this interface. */
   readonly hasInputs?: boolean
+  /** Antennas of the preset `default`; default: session 1, both targets. */
+  readonly preset?: AntennaConfig
+  /** True if the reader accepts an inventory, but never starts it. */
+  readonly neverStarts?: boolean
+  /** Time before each answer, ms; default 0. */
+  readonly answerDelayMs?: number
   onChange?(change: { gpo: number; on: boolean }): void
 }
 
@@ -25,6 +41,14 @@ const MAX_REQUESTS = 10_000
 const MAX_LINKS = 8
 const GPOS = [1, 2, 3]
 const GPIS = [1, 2]
+
+export interface AntennaConfig {
+  readonly inventorySession?: number
+  readonly inventorySearchMode?: string
+}
+
+/** A preset that reports each tag once while it stays, as inventories of a stock do. */
+export const STOCK_PRESET: AntennaConfig = { inventorySession: 2, inventorySearchMode: 'single-target' }
 
 interface GpiSettings {
   readonly gpiConfigurations: readonly {
@@ -57,7 +81,12 @@ export class ImpinjReader {
   readonly outputs = new Map(GPOS.map((gpo) => [gpo, false]))
   readonly writes: { gpo: number; on: boolean }[] = []
   readonly requests: { method: string; path: string; body: string }[] = []
+  readonly #flags: TagFlags
+  readonly #unplugged = new Set<number>()
+  readonly #preset: AntennaConfig
+  #query: Query = { session: 1, target: 'both' }
   #isReading = false
+  #running = ''
   #losesAnswers = false
   #offsetMs = 0
   #gpis: GpiSettings = {
@@ -70,9 +99,16 @@ export class ImpinjReader {
       json({ manufacturer: 'Impinj', productModel: 'R700', serialNumber: '37021010001' }),
     [`GET ${IMPINJ_PATHS.image}`]: () => json({ primaryFirmware: '8.2.0.240' }),
     [`GET ${IMPINJ_PATHS.status}`]: () =>
-      json({ status: this.#isReading ? 'running' : 'idle', time: this.#now(), serialNumber: '37021010001' }),
-    [`GET ${IMPINJ_PATHS.streamSettings}`]: () => json(this.#events.settings),
+      json({
+        status: this.#isReading ? 'running' : 'idle',
+        time: this.#now(),
+        serialNumber: '37021010001',
+        ...(this.#isReading && { activePreset: { id: this.#running, profile: 'inventory' } }),
+      }),
+    [`GET ${IMPINJ_PATHS.streamSettings}`]: () =>
+      this.#options.hasStreamSettings === false ? { status: 404, body: '{}' } : json(this.#events.settings),
     [`PUT ${IMPINJ_PATHS.streamSettings}`]: (body) => {
+      if (this.#options.hasStreamSettings === false) return { status: 404, body: '{}' }
       this.#events.configure(JSON.parse(body) as object)
       return { status: 204 }
     },
@@ -86,13 +122,17 @@ export class ImpinjReader {
       return { status: 204 }
     },
     [`POST ${IMPINJ_PATHS.start}`]: (body) => this.#start(body),
-    [`POST ${IMPINJ_API}/profiles/inventory/presets/default/start`]: () => this.#start('{"antennaConfigs":[{}]}'),
+    [`GET ${presetSettingsPath('default')}`]: () => json({ antennaConfigs: [this.#preset] }),
+    [`POST ${presetPath('default')}`]: () => this.#start(JSON.stringify({ antennaConfigs: [this.#preset] }), 'default'),
     [`POST ${IMPINJ_PATHS.stop}`]: () => this.#stop(),
   }
 
   constructor(options: ImpinjReaderOptions) {
     this.#options = options
     this.#events = new ImpinjEvents(options.platform.timers)
+    this.#flags = tagFlags(options.platform.clock)
+    this.#preset = options.preset ?? { inventorySession: 1, inventorySearchMode: 'dual-target' }
+    if (options.hasStreamSettings === false) this.#events.configure({ keepAliveIntervalSeconds: 30 })
     this.#user = options.user ?? IMPINJ_FACTORY_LOGIN.user
     this.#password = options.password ?? 'not-the-factory-one'
   }
@@ -102,7 +142,7 @@ export class ImpinjReader {
     epc: string,
     { antenna = 1, rssiDbm = -55, asBase64 = false }: { antenna?: number; rssiDbm?: number; asBase64?: boolean } = {},
   ): void {
-    if (!this.#isReading) return
+    if (!this.#isReading || this.#unplugged.has(antenna) || !this.#flags.answers(epc, this.#query)) return
     const named = asBase64 ? { epc: Buffer.from(epc, 'hex').toString('base64url') } : { epcHex: epc }
     const at = this.#now()
     this.#events.send({
@@ -171,6 +211,24 @@ export class ImpinjReader {
     return this.#setReading(false)
   }
 
+  /** Stops the inventory and starts a stored one, as the web page of the reader does. */
+  startOther(preset: string): void {
+    this.#setReading(false)
+    this.#running = preset
+    this.#setReading(true)
+  }
+
+  /** Plugs the cable of an antenna in, or pulls it. The reader reports only the second. */
+  setAntenna(antenna: number, connected: boolean): void {
+    if (connected) return void this.#unplugged.delete(antenna)
+    this.#unplugged.add(antenna)
+    this.#events.send({
+      timestamp: this.#now(),
+      eventType: 'antennaDisconnected',
+      antennaDisconnectedEvent: { antennaPort: antenna, antennaName: `Antenna ${antenna}` },
+    })
+  }
+
   /** Sets the error of the reader's clock, ms. */
   setClock(offset: number): void {
     this.#offsetMs = offset
@@ -193,7 +251,8 @@ export class ImpinjReader {
     this.#links.add(link)
     let stream: OpenBody | null = null
     let answers = 0
-    await serveHttp(link, (request) => {
+    await serveHttp(link, async (request) => {
+      await this.#takeTime(request)
       const answer = this.#answer(request)
       if (answer === 'silence') return answer
       if ('stream' in answer) {
@@ -209,6 +268,12 @@ export class ImpinjReader {
     })
     this.#links.delete(link)
     this.#events.leave(stream)
+  }
+
+  async #takeTime({ path }: SimulatedRequest): Promise<void> {
+    const { platform, answerDelayMs = 0, startMs = 0 } = this.#options
+    const ms = answerDelayMs + (path === IMPINJ_PATHS.start ? startMs : 0)
+    if (ms > 0) await pause(platform.timers, ms)
   }
 
   #now(): string {
@@ -239,15 +304,23 @@ export class ImpinjReader {
     return { status: 204 }
   }
 
-  #start(body: string): SimulatedAnswer {
+  #start(body: string, preset = ''): SimulatedAnswer {
     if (this.#isReading) return { status: 409, body: JSON.stringify({ message: 'a profile is running' }) }
     const {
       antennaConfigs: configs,
       startTriggers = [],
       stopTriggers = [],
-    } = JSON.parse(body || '{}') as { antennaConfigs?: unknown[]; startTriggers?: Trigger[]; stopTriggers?: Trigger[] }
+    } = JSON.parse(body || '{}') as {
+      antennaConfigs?: AntennaConfig[]
+      startTriggers?: Trigger[]
+      stopTriggers?: Trigger[]
+    }
     if (!Array.isArray(configs) || configs.length === 0) return refuse('antennaConfigs is required')
+    const { inventorySession: session = 1, inventorySearchMode: mode = 'dual-target' } = configs[0] ?? {}
+    this.#query = { session, target: mode.startsWith('dual-target') ? 'both' : 'A' }
     this.#triggers = { start: startTriggers, stop: stopTriggers }
+    this.#running = preset
+    if (this.#options.neverStarts) return { status: 204 }
     this.#setReading(startTriggers.length === 0 || startTriggers.some((each) => this.#isMet(each)))
     return { status: 204 }
   }
@@ -273,6 +346,8 @@ export class ImpinjReader {
     const expected = `Basic ${Buffer.from(`${this.#user}:${this.#password}`).toString('base64')}`
     if (request.headers.get('authorization') !== expected)
       return { status: 401, body: JSON.stringify({ message: 'unauthorized' }) }
+    if (this.#options.needsContentLength && method !== 'GET' && !request.headers.has('content-length'))
+      return { status: 411, body: JSON.stringify({ message: 'length required' }) }
     if (method === 'GET' && path === IMPINJ_PATHS.stream) return { stream: (body) => this.#events.listen(body) }
     const route = this.#routes[`${method} ${path}`]
     if (!route) return { status: 404, body: JSON.stringify({ message: 'not found' }) }

@@ -12,10 +12,12 @@ import { answerOf, executeRequest } from './llrp/reader-answers.ts'
 import type { ReaderParts } from './llrp/reader-answers.ts'
 import { abilitiesOf, notification, tagReport } from './llrp/reader-messages.ts'
 import type { Abilities, Stamp } from './llrp/reader-messages.ts'
-import { looking, newState, startTrigger, stopAfterMs } from './llrp/reader-state.ts'
+import { looking, newState, sessionOf, startTrigger, stopAfterMs } from './llrp/reader-state.ts'
 import type { ReaderState, RoSpecState, Status } from './llrp/reader-state.ts'
-import { operateOn } from './llrp/tag-memory.ts'
+import { foreignAccessSpec, operateOn } from './llrp/tag-memory.ts'
 import type { SimulatedTag } from './llrp/tag-memory.ts'
+import { tagFlags } from './tag-flags.ts'
+import type { Query, TagFlags } from './tag-flags.ts'
 
 /** One change or write of an output. */
 export interface OutputChange {
@@ -31,8 +33,16 @@ export interface LlrpReaderOptions extends Partial<Abilities> {
   readonly clockAheadMs?: number
   /** Maximum messages that the reader buffers without a client; default 66,000, as in a Zebra FX. */
   readonly maxBuffered?: number
+  /** Targets that the reader queries; default `both`. Readers of several makers query only `A`. */
+  readonly target?: Query['target']
+  /** Time before each answer, ms; default 0. */
+  readonly answerDelayMs?: number
   /** Duration of a reboot, ms; default 20,000. */
   readonly bootMs?: number
+  /** True if a program that was connected before has left an AccessSpec, which reads each tag. */
+  readonly hasForeignAccessSpec?: boolean
+  /** True if the reader accepts a ROSpec, but never starts it. */
+  readonly neverStarts?: boolean
   /** Memory of tags, by EPC. */
   readonly tags?: ReadonlyMap<string, SimulatedTag>
   /** Called at each change of an output. */
@@ -76,6 +86,7 @@ export class LlrpReader {
   /** Names of the received messages, oldest first; the last 10,000. */
   readonly received: string[] = []
   readonly #dead = new Set<string>()
+  readonly #flags: TagFlags
   #state: ReaderState
   #client: Client | null = null
   #buffered: Message[] = []
@@ -94,6 +105,9 @@ export class LlrpReader {
     this.#timers = options.platform.timers
     this.#can = abilitiesOf(options)
     this.#state = newState(this.#can)
+    this.#flags = tagFlags(options.platform.clock)
+    if (options.answerDelayMs) this.faults.on({ kind: 'delay', ms: options.answerDelayMs })
+    if (options.hasForeignAccessSpec) this.#state.accessSpecs.set(77, foreignAccessSpec())
     this.#aheadMs = options.clockAheadMs ?? 0
     this.#startedAt = options.platform.clock.elapsed()
   }
@@ -111,6 +125,11 @@ export class LlrpReader {
     return this.#client !== null
   }
 
+  /** Ids of the stored AccessSpecs. */
+  get accessSpecs(): number[] {
+    return [...this.#state.accessSpecs.keys()]
+  }
+
   /** Number of buffered messages. */
   get buffered(): number {
     return this.#buffered.length
@@ -120,6 +139,8 @@ export class LlrpReader {
   see(epc: string, { antenna = 1, rssiDbm = -55 }: { antenna?: number; rssiDbm?: number } = {}): void {
     const spec = looking(this.#state, antenna)
     if (!spec || this.#dead.has(epc) || this.#isBooting) return
+    const query: Query = { session: sessionOf(spec.spec), target: this.#options.target ?? 'both' }
+    if (!this.#flags.answers(epc, query)) return
     const done = operateOn(this.#state, epc, this.#options.tags?.get(epc) ?? {})
     if (done?.isDead) this.#dead.add(epc)
     this.#report(
@@ -144,9 +165,17 @@ export class LlrpReader {
     }
   }
 
+  /** Plugs the cable of an antenna in, or pulls it. */
   setAntenna(antenna: number, connected: boolean): void {
+    if (connected) this.#state.unplugged.delete(antenna)
+    else this.#state.unplugged.add(antenna)
     if (this.#state.reportedEvents.has(EVENT.antenna))
       this.#reportEvent(parameter('AntennaEvent', { EventType: connected ? 1 : 0, AntennaID: antenna }))
+  }
+
+  /** Stops reading, as another program or the web page of the reader does. The connection and its keepalives stay. */
+  stopReading(): void {
+    for (const spec of this.#state.roSpecs.values()) spec.isActive = false
   }
 
   exception(text: string): void {
@@ -174,8 +203,8 @@ export class LlrpReader {
     this.#stopKeepalive()
     this.#state.gpos.forEach((on, gpo) => on && this.#setOutput(gpo, false))
     for (const spec of this.#state.roSpecs.values()) spec.isActive = false
-    // Keeps the levels of the inputs, because external wires set them.
-    this.#state = { ...newState(this.#can), gpis: this.#state.gpis }
+    // Keeps inputs and antennas, because external wires set them.
+    this.#state = { ...newState(this.#can), gpis: this.#state.gpis, unplugged: this.#state.unplugged }
     this.#buffered = []
     this.#isBooting = true
     void this.#client?.link.close()
@@ -268,7 +297,7 @@ export class LlrpReader {
   }
 
   #start(spec: RoSpecState): void {
-    if (spec.isActive) return
+    if (spec.isActive || this.#options.neverStarts) return
     spec.isActive = true
     const ms = stopAfterMs(spec.spec)
     if (ms !== null) this.#timers.after(ms, () => void (spec.isActive = false))

@@ -9,6 +9,16 @@ import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { answerWithFaults } from './answer-faults.ts'
 import type { Fault, FaultSwitches } from './faults.ts'
 
+/** What real boards answer, and the standard does not say. */
+export interface AnswerQuirks {
+  /** Functions that the board answers with the request itself, whatever the values. */
+  readonly repeatedFunctions?: readonly number[]
+  /** The board sends the bytes of bits in reverse order (Waveshare Modbus RTU Relay 32CH). */
+  readonly reversedBytes?: boolean
+  /** Unit in each answer, whatever the request says (Modbus TCP). */
+  readonly answersAs?: number
+}
+
 export interface ModbusServerOptions {
   readonly link: ByteLink
   readonly framing: ModbusFraming
@@ -16,11 +26,15 @@ export interface ModbusServerOptions {
   /** Executes a valid request. */
   answer(request: ModbusMessage): ModbusMessage | ModbusRefusal
   readonly faults: FaultSwitches
+  readonly quirks?: AnswerQuirks
   readonly platform: Platform
 }
 
 /** Silence that ends a request with an unknown function code, ms. */
 const SILENCE_MS = 20
+
+/** Functions whose answers contain bits: read coils, read discrete inputs. */
+const BITS: ReadonlySet<number> = new Set([1, 2])
 
 const CODECS: Record<ModbusFraming, () => ResyncingCodec<ModbusFrame>> = {
   rtu: () => rtuCodec('request'),
@@ -29,7 +43,7 @@ const CODECS: Record<ModbusFraming, () => ResyncingCodec<ModbusFrame>> = {
 
 /** Serves Modbus on one link, with the active faults. Resolves when the link ends. */
 export async function serveModbus(options: ModbusServerOptions): Promise<void> {
-  const { link, framing, units, faults } = options
+  const { link, framing, units, faults, quirks = {} } = options
   const { timers } = options.platform
   const codec = CODECS[framing]()
   let cancelSilence: Cancel = () => {}
@@ -41,14 +55,19 @@ export async function serveModbus(options: ModbusServerOptions): Promise<void> {
     if (exception) return encodeRefusal({ functionCode: frame.pdu[0] ?? 0, exception: exception.code })
     if ('exception' in request) return encodeRefusal(request)
     const answer = options.answer(request)
-    return 'exception' in answer ? encodeRefusal(answer) : encodePdu('answer', answer)
+    if ('exception' in answer) return encodeRefusal(answer)
+    const pdu = encodePdu('answer', answer)
+    if (quirks.reversedBytes && BITS.has(pdu[0] ?? 0)) pdu.subarray(2).reverse()
+    return pdu
   }
 
   async function serveOne(frame: ModbusFrame): Promise<void> {
     if (!units.has(frame.unit)) return
     const hits = faults.hitting(frame.unit, frame.pdu[0] ?? 0)
     if (hits.some((hit) => hit.kind === 'dead')) return
-    const bytes = codec.encode({ ...frame, pdu: handle(frame, hits) })
+    const isRepeated = quirks.repeatedFunctions?.includes(frame.pdu[0] ?? 0)
+    const unit = quirks.answersAs ?? frame.unit
+    const bytes = codec.encode({ ...frame, unit, pdu: isRepeated ? frame.pdu : handle(frame, hits) })
     await answerWithFaults({ link, timers, hits, bytes }, framing === 'rtu' ? -1 : 0)
   }
 

@@ -4,8 +4,9 @@ import { ILLEGAL_DATA_ADDRESS, MODBUS_FUNCTIONS } from '../../device-drivers/pro
 import { FLASH_COILS } from '../../device-drivers/protocols/modbus/pdu.ts'
 import type { ModbusMessage, ModbusRefusal } from '../../device-drivers/protocols/modbus/pdu.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+import { echoingLink } from './answer-faults.ts'
 import { faultSwitches } from './faults.ts'
-import { serveModbus } from './modbus-server.ts'
+import { serveModbus, type AnswerQuirks } from './modbus-server.ts'
 
 /** A lock, detacher or barrier behind a coil: its sense input follows the coil after a delay. */
 export interface LockModel {
@@ -37,9 +38,25 @@ export interface RelayBoardOptions {
   readonly locks?: readonly LockModel[]
   /** Called at each change of a coil. */
   readonly onChange?: (change: CoilChange) => void
+  readonly quirks?: RelayBoardQuirks
 }
 
-const SIZE = 8
+/** What real boards and adapters do, and the standard does not say. Default: nothing. */
+export interface RelayBoardQuirks extends AnswerQuirks {
+  /** Number of coils and of inputs; default 8. */
+  readonly size?: number
+  /** The adapter repeats everything that the agent sends. */
+  readonly echo?: boolean
+  /** Functions that the board ignores without an exception. */
+  readonly silentFunctions?: readonly number[]
+  /** Time until each answer, ms. */
+  readonly answerMs?: number
+}
+
+/** A relay board as LC-Tech ships it: Modbus RTU at address 255. */
+export const RELAY_BOARD_EX_WORKS = { framing: 'rtu', units: [255] } as const satisfies Partial<RelayBoardOptions>
+
+const DEFAULT_SIZE = 8
 const MAX_LOGGED = 10_000
 const DEFAULT_LOCKS: readonly LockModel[] = [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }]
 
@@ -48,14 +65,16 @@ export function relayBoard(options: RelayBoardOptions): RelayBoard {
   return new RelayBoard(options)
 }
 
-/** A simulated relay and input board with 8 coils, 8 discrete inputs and 8 holding registers. */
+/** A simulated relay and input board with coils, discrete inputs and holding registers, by default 8 of each. */
 export class RelayBoard {
   readonly #options: RelayBoardOptions
   readonly #locks: readonly LockModel[]
   readonly #units: Set<number>
-  readonly coils = Array.from({ length: SIZE }, () => false)
-  readonly #inputs = Array.from({ length: SIZE }, () => false)
-  readonly registers = Array.from({ length: SIZE }, () => 0)
+  readonly #quirks: RelayBoardQuirks
+  readonly #size: number
+  readonly coils: boolean[]
+  readonly #inputs: boolean[]
+  readonly registers: number[]
   readonly #stuck = new Map<number, boolean>()
   /** Every change of a coil, oldest first; the last 10,000. */
   readonly log: CoilChange[] = []
@@ -72,15 +91,22 @@ export class RelayBoard {
     this.#options = options
     this.#locks = options.locks ?? DEFAULT_LOCKS
     this.#units = new Set(options.units ?? [1])
+    this.#quirks = options.quirks ?? {}
+    this.#size = this.#quirks.size ?? DEFAULT_SIZE
+    this.coils = Array.from({ length: this.#size }, () => false)
+    this.#inputs = Array.from({ length: this.#size }, () => false)
+    this.registers = Array.from({ length: this.#size }, () => 0)
+    for (const code of this.#quirks.silentFunctions ?? []) this.faults.on({ kind: 'dead', functions: [code] })
+    if (this.#quirks.answerMs) this.faults.on({ kind: 'delay', ms: this.#quirks.answerMs })
   }
 
   get inputs(): readonly boolean[] {
-    return Array.from({ length: SIZE }, (_, i) => this.#inputState(i))
+    return Array.from({ length: this.#size }, (_, i) => this.#inputState(i))
   }
 
   /** Sets the input of a sensor, such as a passage, door or tamper sensor. */
   readonly setInput = (input: number, on: boolean): void => {
-    if (input < SIZE) this.#inputs[input] = on
+    if (input < this.#size) this.#inputs[input] = on
   }
 
   /** Fixes the state of an input, as if it were stuck. With null, the input is free again. */
@@ -97,7 +123,8 @@ export class RelayBoard {
   /** Serves a link until it ends; any number of links. */
   readonly serve = (link: ByteLink): Promise<void> => {
     return serveModbus({
-      link,
+      link: this.#quirks.echo ? echoingLink(link) : link,
+      quirks: this.#quirks,
       framing: this.#options.framing ?? 'tcp',
       units: this.#units,
       answer: (request) => this.#answer(request),
@@ -145,13 +172,14 @@ export class RelayBoard {
 
   #answer(request: ModbusMessage): ModbusMessage | ModbusRefusal {
     const { name, address, quantity, values, flash } = request
-    if (flash !== undefined && this.#options.flash && address - FLASH_COILS < SIZE) {
+    if (flash !== undefined && this.#options.flash && address - FLASH_COILS < this.#size) {
       const coil = address - FLASH_COILS
       this.#write(name, coil, 1)
       this.#options.platform.timers.after(flash * 100, () => this.#setCoil(coil, false))
       return request
     }
-    if (address + quantity > SIZE) return { functionCode: MODBUS_FUNCTIONS[name].code, exception: ILLEGAL_DATA_ADDRESS }
+    if (address + quantity > this.#size)
+      return { functionCode: MODBUS_FUNCTIONS[name].code, exception: ILLEGAL_DATA_ADDRESS }
     const cell = this.#read[name]
     if (cell)
       return { name, address: 0, quantity: 0, values: Array.from({ length: quantity }, (_, i) => cell(address + i)) }

@@ -13,6 +13,8 @@ export interface MqttBroker extends MessageBus {
   serve(link: ByteLink): Promise<void>
   /** While `on` is true, the broker ignores all packets and sends none. */
   mute(on: boolean): void
+  /** Leaves packets of this kind without an answer. */
+  ignore(kind: MqttPacket['cmd']): void
   /** Sets the required login; default: none. */
   login(user: string, password: string): void
   readonly clients: number
@@ -27,6 +29,7 @@ export function mqttBroker(): MqttBroker {
   const listeners = new Map<string, Set<(payload: string) => void>>()
   const codec = mqttCodec()
   let isMute = false
+  let ignored: MqttPacket['cmd'] | null = null
   let login: { user: string; password: string } | null = null
   let id = 0
 
@@ -55,6 +58,7 @@ export function mqttBroker(): MqttBroker {
       return isWelcome
     }
     if (!clients.has(link)) return false
+    if (packet.cmd === ignored) return true
     if (packet.cmd === 'subscribe') {
       const { messageId, subscriptions } = packet
       for (const { topic } of subscriptions) topics.add(topic)
@@ -72,6 +76,7 @@ export function mqttBroker(): MqttBroker {
     publish,
     subscribe: (topic, listener) => void listeners.set(topic, (listeners.get(topic) ?? new Set()).add(listener)),
     mute: (on) => void (isMute = on),
+    ignore: (kind) => void (ignored = kind),
     login: (user, password) => void (login = { user, password }),
     get clients() {
       return clients.size

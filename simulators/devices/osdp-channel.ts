@@ -15,9 +15,17 @@ import type { SecureChannel, SessionKeys } from '../../device-drivers/protocols/
 /** A reply of the handshake with its security block; null for a refusal. */
 export type HandshakeReply = { readonly code: number; readonly data: Uint8Array; readonly security: Uint8Array } | null
 
+/** What real devices do with the flag that names the kind of key. */
+export interface KeyQuirks {
+  /** The device always reports the default key (OSDP.Net#193). */
+  readonly wrongKeyFlag?: boolean
+  /** A device without a key of its own answers with the default key instead of a refusal, and says so. */
+  readonly offersDefaultKey?: boolean
+}
+
 /** The device's side of the handshake. */
 export interface DeviceChannel {
-  challenge(security: Uint8Array, panelRandom: Uint8Array, key: Uint8Array | null): HandshakeReply
+  challenge(security: Uint8Array, panelRandom: Uint8Array, key: Uint8Array | null, quirks?: KeyQuirks): HandshakeReply
   /** Checks the panel's proof. If the proof is right, the frames after the reply use the channel. */
   prove(cryptogram: Uint8Array): HandshakeReply
   /** The secure channel; null before the handshake. */
@@ -36,16 +44,21 @@ export function deviceChannel(random: Randomness): DeviceChannel {
   let begun: { keys: SessionKeys; panelRandom: Uint8Array; deviceRandom: Uint8Array; kind: number } | null = null
 
   return {
-    challenge(security, panelRandom, own) {
+    challenge(security, panelRandom, own, quirks = {}) {
       channel = null
-      const kind = security[1] ?? 0
+      const requested = security[1] ?? 0
+      const kind = quirks.offersDefaultKey && !own ? 0 : requested
       const key = kind === 1 ? own : DEFAULT_KEY
       if (!key || panelRandom.length !== 8) return null
       const deviceRandom = random.bytes(8)
       const keys = sessionKeys(key, panelRandom)
       begun = { keys, panelRandom, deviceRandom, kind }
       const data = Uint8Array.from([...NAME, ...deviceRandom, ...deviceCryptogram(keys, panelRandom, deviceRandom)])
-      return { code: OSDP_REPLY.deviceCryptogram, data, security: Uint8Array.of(SCS.deviceCryptogram, kind) }
+      return {
+        code: OSDP_REPLY.deviceCryptogram,
+        data,
+        security: Uint8Array.of(SCS.deviceCryptogram, quirks.wrongKeyFlag ? 0 : kind),
+      }
     },
     prove(cryptogram) {
       const from = begun

@@ -3,10 +3,10 @@ import { EVERYBODY, osdpCodec } from '../../device-drivers/protocols/osdp/frame.
 import type { OsdpFrame } from '../../device-drivers/protocols/osdp/frame.ts'
 import { OSDP_COMMAND, OSDP_NAK, OSDP_REPLY } from '../../device-drivers/protocols/osdp/messages.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
-import { answerWithFaults } from './answer-faults.ts'
+import { answerWithFaults, echoingLink } from './answer-faults.ts'
 import { faultSwitches } from './faults.ts'
 import { deviceChannel } from './osdp-channel.ts'
-import type { DeviceChannel } from './osdp-channel.ts'
+import type { DeviceChannel, KeyQuirks } from './osdp-channel.ts'
 import type { LockModel } from './modbus.ts'
 
 export interface OsdpDeviceOptions {
@@ -24,7 +24,22 @@ export interface OsdpDeviceOptions {
   readonly locks?: readonly LockModel[]
   /** Called at each change of an output. */
   readonly onChange?: (output: number, on: boolean) => void
+  readonly quirks?: OsdpQuirks
 }
+
+/** What real devices and adapters do, and the standard does not say. Default: nothing. */
+export interface OsdpQuirks extends KeyQuirks {
+  /** The adapter repeats everything that the agent sends. */
+  readonly echo?: boolean
+  /** Time until each answer, ms. */
+  readonly answerMs?: number
+}
+
+/** A device as it leaves the factory: address 0, only the public default key. */
+export const OSDP_EX_WORKS = {
+  key: null,
+  quirks: { offersDefaultKey: true },
+} as const satisfies Partial<OsdpDeviceOptions>
 
 const SIZE = 4
 const MAX_LOGGED = 10_000
@@ -101,6 +116,8 @@ export class OsdpDevice {
     this.#locks = options.locks ?? DEFAULT_LOCKS
     this.#handshake = deviceChannel(options.platform.random)
     this.#key = options.key ?? null
+    const { answerMs } = options.quirks ?? {}
+    if (answerMs) this.faults.on({ kind: 'delay', ms: answerMs })
     let installMode = options.installMode ?? this.#key === null
     this.#answers = {
       [OSDP_COMMAND.poll]: () => {
@@ -132,7 +149,7 @@ export class OsdpDevice {
       },
       [OSDP_COMMAND.challenge]: (data, { security }) => {
         if (!security || (security[1] === 0 && !installMode)) return nak(OSDP_NAK.noSecurity)
-        return this.#handshake.challenge(security, data, this.#key) ?? nak(OSDP_NAK.noSecurity)
+        return this.#handshake.challenge(security, data, this.#key, options.quirks) ?? nak(OSDP_NAK.noSecurity)
       },
       [OSDP_COMMAND.panelCryptogram]: (data) => this.#handshake.prove(data) ?? nak(OSDP_NAK.noSecurity),
     }
@@ -182,7 +199,8 @@ export class OsdpDevice {
   }
 
   /** Serves a link until it ends. An arrow function, because callers pass it as a callback. */
-  readonly serve = async (link: ByteLink): Promise<void> => {
+  readonly serve = async (line: ByteLink): Promise<void> => {
+    const link = this.#options.quirks?.echo ? echoingLink(line) : line
     const codec = osdpCodec()
     let order: Promise<void> = Promise.resolve()
     try {

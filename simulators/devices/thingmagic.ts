@@ -132,6 +132,11 @@ export class ThingMagicReader {
     this.#hot = on
   }
 
+  /** Sends the report of a running read with this status. */
+  report(status: number, data: readonly number[] = []): void {
+    this.#broadcast(this.#reply(THINGMAGIC.readMany, status, data))
+  }
+
   /** Simulates a short power failure: reading stops, and the region and the directions of the pins are lost. */
   readonly restart = (): void => {
     this.#stop()

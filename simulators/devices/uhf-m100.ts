@@ -4,7 +4,7 @@ import { m100Codec } from '../../device-drivers/protocols/uhf-m100/frame.ts'
 import type { M100Frame } from '../../device-drivers/protocols/uhf-m100/frame.ts'
 import { M100, M100_INFORMATION, NO_TAG } from '../../device-drivers/protocols/uhf-m100/messages.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
-import { answerWithFaults, sendQuietly } from './answer-faults.ts'
+import { answerWithFaults, echoingLink, sendQuietly } from './answer-faults.ts'
 import { faultSwitches } from './faults.ts'
 
 /** A simulated UHF tag. */
@@ -29,7 +29,27 @@ export interface M100PadOptions {
   readonly pollMs?: number
   /** Maximum power, dBm; default 26. */
   readonly mostDbm?: number
+  readonly quirks?: M100Quirks
 }
+
+/** What real modules do, and the manual does not say. Default: nothing. */
+export interface M100Quirks {
+  /**
+   * The module starts in select mode 1, in which kill and EAS commands go to any tag, and Set Select does not change the
+   * mode.
+   */
+  readonly ownSelectMode?: boolean
+  /** The adapter repeats everything that the agent sends. */
+  readonly echo?: boolean
+  /** Time until each answer, ms. */
+  readonly answerMs?: number
+}
+
+/** A module as published logs of YRM100 show it: select mode 1. */
+export const M100_EX_WORKS = { quirks: { ownSelectMode: true } } as const satisfies Partial<M100PadOptions>
+
+/** Select mode in which only kill, EAS and other access commands use the selection. */
+const SELECT_FOR_ACCESS = 2
 
 const TEXTS: Readonly<Record<number, string>> = {
   [M100_INFORMATION.hardware]: 'M100 26dBm V1.0',
@@ -60,6 +80,7 @@ export class M100Pad {
   /** Executed kills and EAS changes, oldest first; the last 1,000. */
   readonly done: { what: 'kill' | 'eas'; epc: string }[] = []
   #selected: string | null = null
+  #selectMode = 1
   #centiDbm = 2_000
   #left = 0
   #cancelPoll: Cancel = () => {}
@@ -79,12 +100,19 @@ export class M100Pad {
   constructor(options: M100PadOptions) {
     this.#options = options
     this.#pollMs = options.pollMs ?? 10
+    const { answerMs } = options.quirks ?? {}
+    if (answerMs) this.faults.on({ kind: 'delay', ms: answerMs })
     const mostDbm = options.mostDbm ?? 26
     this.#answers = {
       [M100.information]: ([kind = 0]) => this.#reply(M100.information, ascii(kind, TEXTS[kind] ?? '')),
       [M100.setRegion]: () => this.#reply(M100.setRegion, OK),
       [M100.setSelect]: (parameters) => {
         this.#selected = hexOfBytes(parameters.subarray(7))
+        if (!options.quirks?.ownSelectMode) this.#selectMode = SELECT_FOR_ACCESS
+        return this.#reply(M100.setSelect, OK)
+      },
+      [M100.setSelectMode]: ([mode = 0]) => {
+        this.#selectMode = mode
         return this.#reply(M100.setSelect, OK)
       },
       [M100.stop]: () => {
@@ -120,6 +148,11 @@ export class M100Pad {
     this.#tags.set(epc, { epc, rssiDbm, killPassword, accessPassword, alive: true, eas: true })
   }
 
+  /** Sends a notice of a running poll with these parameters, as other firmware does. */
+  notice(parameters: readonly number[]): void {
+    this.#broadcast({ type: 'notice', command: M100.poll, parameters: Uint8Array.from(parameters) })
+  }
+
   take(epc: string): void {
     const tag = this.#tags.get(epc)
     if (tag) this.#taken.set(epc, tag)
@@ -144,11 +177,13 @@ export class M100Pad {
   readonly restart = (): void => {
     this.#stop()
     this.#selected = null
+    this.#selectMode = 1
     this.#centiDbm = 2_000
   }
 
   /** Serves a link until it ends. An arrow function, because callers pass it as a callback. */
-  readonly serve = async (link: ByteLink): Promise<void> => {
+  readonly serve = async (line: ByteLink): Promise<void> => {
+    const link = this.#options.quirks?.echo ? echoingLink(line) : line
     const codec = m100Codec('reader')
     let order: Promise<void> = Promise.resolve()
     this.#links.add(link)
@@ -200,7 +235,9 @@ export class M100Pad {
   }
 
   #onTag(what: 'kill' | 'eas', command: number, missing: number, parameters: Uint8Array): M100Frame {
-    const tag = this.#tags.get(this.#selected ?? '')
+    const isSelected = this.#selectMode === SELECT_FOR_ACCESS
+    const first = [...this.#tags.values()].find(({ alive }) => alive)
+    const tag = isSelected ? this.#tags.get(this.#selected ?? '') : first
     const password = hexOfBytes(parameters.subarray(0, 4))
     if (!tag?.alive) return this.#refused(missing)
     if (what === 'kill' && (password === '00000000' || tag.killPassword !== password)) return this.#refused(0xd0)

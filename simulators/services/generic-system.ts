@@ -102,7 +102,8 @@ class GenericApi implements VendorApi {
     const records = (Array.isArray(request.json['records']) ? request.json['records'] : []) as Record<string, unknown>[]
     const errors: object[] = []
     for (const [index, record] of records.entries()) {
-      if (typeof record['transactionId'] === 'string') vendor.written.push({ kind, key, record })
+      // A purchase as the API returns it, or its receipt, which calls its number `id`.
+      if (typeof (record['transactionId'] ?? record['id']) === 'string') vendor.written.push({ kind, key, record })
       else errors.push({ index, field: 'transactionId', code: 'missing', message: 'transactionId is missing' })
     }
     const answer = { status: 200, body: { accepted: records.length - errors.length, errors } }

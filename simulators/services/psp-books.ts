@@ -155,9 +155,64 @@ export class PspBooks {
     return this.#dialect.refundNotificationOf(refund, session, this.#desk)
   }
 
+  /** The notification about the present state of a refund; undefined if this provider sends none. */
+  refundNotice(refundId: string): PspNotification | undefined {
+    const refund = this.refunds.find((each) => each.id === refundId)
+    return refund && this.#notificationOf(refund)
+  }
+
+  /**
+   * Moves money back without a request of the merchant's server: a refund in the dashboard, or a dispute. Returns its id
+   * and its notification; undefined if this provider sends none.
+   */
+  moveBack(
+    kind: 'refund' | 'dispute',
+    sessionId: string,
+    amountCent: number,
+  ): { id: string; notification: PspNotification | undefined } {
+    const session = this.#sessionOf(sessionId)
+    const number = this.#desk.next()
+    const id = this.#dialect.outsideId?.(session, number) ?? `OUT${number}`
+    const moved: SimulatedRefund = { id, sessionId, amountCent, key: '', outside: kind, status: 'done' }
+    this.refunds.push(moved)
+    return { id, notification: this.#notificationOf(moved) }
+  }
+
+  /** Gives the merchant the money of a refund or dispute again: the bank refused it, or the merchant won. */
+  giveBack(id: string): PspNotification | undefined {
+    const moved = this.refunds.find((each) => each.id === id)
+    if (!moved) throw new Error(`no refund ${id}`)
+    moved.status = 'failed'
+    return this.#notificationOf(moved)
+  }
+
+  /** The shopper pays the session again. Returns the notification; undefined if this provider sends none. */
+  payAgain(sessionId: string): PspNotification | undefined {
+    const session = this.#sessionOf(sessionId)
+    return this.#dialect.notificationOf(secondOf(session), this.#desk)
+  }
+
+  /** Refunds the second payment of a session in the dashboard. */
+  refundSecond(sessionId: string): PspNotification | undefined {
+    const session = this.#sessionOf(sessionId)
+    const id = `OUT${this.#desk.next()}`
+    const moved: SimulatedRefund = { id, sessionId, amountCent: session.paidCent, key: '', status: 'done' }
+    return this.#notificationOf(moved, secondOf(session))
+  }
+
+  #notificationOf(moved: SimulatedRefund, session = this.#sessionOf(moved.sessionId)): PspNotification | undefined {
+    const make = moved.outside === 'dispute' ? this.#dialect.disputeNotificationOf : this.#dialect.refundNotificationOf
+    return make?.call(this.#dialect, moved, session, this.#desk)
+  }
+
   #sessionOf(sessionId: string): SimulatedSession {
     const session = this.sessions.get(sessionId)
     if (!session) throw new Error(`no session ${sessionId}`)
     return session
   }
+}
+
+/** The second payment of a session. */
+function secondOf(session: SimulatedSession): SimulatedSession {
+  return { ...session, charge: `${session.charge || session.id}B` }
 }

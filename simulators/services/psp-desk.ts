@@ -21,6 +21,8 @@ export interface SimulatedRefund {
   readonly key: string
   /** The merchant's reference, if the provider stores one. */
   readonly reference?: string
+  /** Set if the merchant's server did not request it: a refund in the dashboard, or a dispute. */
+  readonly outside?: 'refund' | 'dispute'
   status: 'done' | 'failed'
 }
 
@@ -99,6 +101,10 @@ export interface PspDialect {
   readonly capturesLater?: boolean
   /** The notification about the state of a session; undefined if the provider sends none. */
   notificationOf(session: SimulatedSession, desk: PspDesk): PspNotification | undefined
+  /** Id of a refund of this session that the merchant's server did not request. Default: `OUT` and the number. */
+  outsideId?(session: SimulatedSession, number: number): string
+  /** The notification of a dispute in its state: `done` if it took the money, `failed` if the merchant won it. */
+  disputeNotificationOf?(dispute: SimulatedRefund, session: SimulatedSession, desk: PspDesk): PspNotification
   /** The notification of a refund; undefined if the provider sends none. */
   refundNotificationOf?(refund: SimulatedRefund, session: SimulatedSession, desk: PspDesk): PspNotification
 }

@@ -42,6 +42,7 @@ export class SimulatedPsp {
   /** Received requests, such as `POST /sessions`. */
   readonly requests: string[] = []
   readonly #kept: PspNotification[] = []
+  #last: PspNotification | undefined
   readonly #held = new Set<ServerResponse>()
   readonly switches: PspSwitches = { hang: false, hangAfterwards: false, status: undefined, keep: false, copies: 1 }
   readonly #books: PspBooks
@@ -91,11 +92,7 @@ export class SimulatedPsp {
    * with which the receivers answered.
    */
   async end(sessionId: string, status: 'paid' | 'cancelled' | 'expired', amountCent?: number): Promise<number[]> {
-    const notification = this.#books.end(sessionId, status, amountCent)
-    if (!notification) return []
-    if (!this.switches.keep) return this.#deliver(notification)
-    this.#kept.push(notification)
-    return []
+    return this.#sendOrKeep(this.#books.end(sessionId, status, amountCent))
   }
 
   /** Sends the stored notifications, newest first. */
@@ -120,6 +117,52 @@ export class SimulatedPsp {
   async failRefund(refundId: string): Promise<number[] | undefined> {
     const notification = this.#books.failRefund(refundId)
     return notification && this.#deliver(notification)
+  }
+
+  /** Sends the notification about the present state of a refund. */
+  sendRefund(refundId: string): Promise<number[]> {
+    return this.#sendOrKeep(this.#books.refundNotice(refundId))
+  }
+
+  /**
+   * A refund in the provider's dashboard, or a dispute. Sends the notification, and returns the id and the statuses;
+   * none if this provider sends no notification.
+   */
+  async moveBack(
+    kind: 'refund' | 'dispute',
+    sessionId: string,
+    amountCent: number,
+  ): Promise<{ id: string; statuses: number[] }> {
+    const { id, notification } = this.#books.moveBack(kind, sessionId, amountCent)
+    return { id, statuses: await this.#sendOrKeep(notification) }
+  }
+
+  /** Gives the merchant the money of a refund or dispute again, and sends the notification. */
+  giveBack(id: string): Promise<number[]> {
+    return this.#sendOrKeep(this.#books.giveBack(id))
+  }
+
+  /** The shopper pays the session again. */
+  payAgain(sessionId: string): Promise<number[]> {
+    return this.#sendOrKeep(this.#books.payAgain(sessionId))
+  }
+
+  async #sendOrKeep(notification: PspNotification | undefined): Promise<number[]> {
+    if (!notification) return []
+    this.#last = notification
+    if (!this.switches.keep) return this.#deliver(notification)
+    this.#kept.push(notification)
+    return []
+  }
+
+  /** Refunds the second payment of a session in the dashboard. */
+  refundSecond(sessionId: string): Promise<number[]> {
+    return this.#sendOrKeep(this.#books.refundSecond(sessionId))
+  }
+
+  /** Sends the last notification again. */
+  sendAgain(): Promise<number[]> {
+    return this.#sendOrKeep(this.#last)
   }
 
   /** Closes the requests without an answer. */

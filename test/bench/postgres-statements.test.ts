@@ -1,3 +1,4 @@
+// @module-tag extended
 import { generateKeyPairSync } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'

@@ -3,11 +3,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requestOfArguments } from '../../bin/api/request-of-arguments.ts'
 import type { JsonSchema } from '../../policy/json-schema.ts'
+import { isPrintable } from '../../policy/printable.ts'
 import { describeApi } from '../../cloud/description/openapi.ts'
 import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
 import { readSources } from '../house/sources.ts'
 import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
+import { EXTENDED } from '../support/extended.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
 describe('arguments of untag api', () => {
@@ -127,7 +129,7 @@ describe('untag api', () => {
   })
   afterAll(() => cloud.stop())
 
-  it('lists and describes every operation without a network', async () => {
+  it('lists and describes every operation without a network', EXTENDED, async () => {
     const nobody = { UNTAG_API: 'http://127.0.0.1:9/api/v1', UNTAG_KEY: '' }
     const { code, stdout } = await runProcess(['api', '--list'], nobody)
     expect(code).toBe(0)
@@ -187,11 +189,12 @@ describe('untag api', () => {
       '2',
     )
     expect(JSON.parse(bought.stdout)).toMatchObject({ success: true, total: Math.round(products[0].price * 200) / 100 })
-    const key = ['--idempotency-key', 'once']
-    const [first, again] = [
-      await api('checkIn', '--storeId', stores[0].storeId, ...key),
-      await api('checkIn', '--storeId', stores[0].storeId, ...key),
-    ]
+  })
+
+  it('repeats an operation with the same --idempotency-key', EXTENDED, async () => {
+    const { stores } = JSON.parse((await api('fetchStores')).stdout) as Json
+    const args = ['--storeId', stores[0].storeId, '--idempotency-key', 'once']
+    const [first, again] = [await api('checkIn', ...args), await api('checkIn', ...args)]
     expect(again.stdout).toBe(first.stdout)
   })
 
@@ -201,6 +204,20 @@ describe('untag api', () => {
       stdout: '',
       stderr: expect.stringMatching(/^no such store \(404, not-found\)\n {2}request req_/),
     })
+    expect(await api('fetchStore')).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--storeId is needed'),
+    })
+  })
+
+  it('escapes what the cloud repeats in an error', async () => {
+    const { stderr } = await api('fetchStore', '--json', '{"storeId":"st_1","x\\u001b[2J\\u202e":1}')
+    expect(stderr).toContain('unknown field \\"x\\u001b[2J\\u202e\\"')
+    expect(stderr.split('\n').filter((line) => !isPrintable(line))).toEqual([])
+  })
+
+  it('prints errors of keys, of fields and of names', EXTENDED, async () => {
     expect(await api('fetchStores', '--key', 'untag_test_sk_no')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('401, unauthenticated'),
@@ -208,11 +225,6 @@ describe('untag api', () => {
     expect(await api('fetchStores', '--radius', '0')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('  radius: '),
-    })
-    expect(await api('fetchStore')).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringContaining('--storeId is needed'),
     })
     expect(await api('fetchStoer')).toMatchObject({
       code: 2,

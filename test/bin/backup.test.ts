@@ -1,3 +1,4 @@
+// @module-tag extended
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +13,9 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
 import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
 import { eventually } from '../support/journey.ts'
+import { runCommand } from '../support/commands.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
+import { EXTENDED } from '../support/extended.ts'
 
 /** Maximum wait on a busy machine, ms. */
 const LIMIT_MS = 60_000
@@ -36,7 +39,7 @@ describe('untag backup and restore, as processes', () => {
     return started
   }
   const run = async (...args: string[]): Promise<Json> => {
-    const ended = await runProcess([...args, '--json'])
+    const ended = await runCommand([...args, '--json'])
     if (ended.code !== 0) throw new Error(ended.stderr)
     return JSON.parse(ended.stdout) as Json
   }
@@ -80,7 +83,7 @@ describe('untag backup and restore, as processes', () => {
     const storeId = (await call('fetchStores', {})).stores[0].storeId
     const { code } = await call('createEnrolmentCode', { storeId })
     expect(
-      await runProcess([
+      await runCommand([
         'edge',
         'enrol',
         '--cloud',
@@ -113,15 +116,16 @@ describe('untag backup and restore, as processes', () => {
     await writing
     expect(await call('fetchStore', { storeId })).toMatchObject({ tradingName: `Shop ${written}` })
 
-    expect(await runProcess(['restore', '--from', backup.backup, ...place])).toMatchObject({
+    expect(await runCommand(['restore', '--from', backup.backup, ...place])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/a cloud runs with the data in .*: stop it first/),
     })
     expect(await cloud.stop()).toBe(0)
-    expect(await runProcess(['restore', '--from', backup.backup, ...place])).toMatchObject({
+    expect(await runCommand(['restore', '--from', backup.backup, ...place])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('--force'),
     })
+    const since = new Date().toISOString()
     const restored = await run('restore', '--from', backup.backup, '--force', ...place)
     expect(restored).toMatchObject({ agents: 1, revoked: 0, erasures: 1 })
     expect(restored.generation).toBeGreaterThan(Date.parse('2026-01-01'))
@@ -130,9 +134,9 @@ describe('untag backup and restore, as processes', () => {
     // The erasure after the backup was repeated, and the audit log shows it.
     const { records } = await client(again, key)('exportCustomerData', { userId: 'shopper-17' })
     expect(records.follows).toEqual([])
-    const { entries } = await client(again, key)('fetchAuditLog', {})
+    const { entries } = await client(again, key)('fetchAuditLog', { since })
     expect(entries).toContainEqual(expect.objectContaining({ operation: 'eraseCustomerData', actor: 'restore' }))
-    expect(await runProcess(['verify-audit', ...place])).toMatchObject({ code: 0 })
+    expect(await runCommand(['verify-audit', ...place])).toMatchObject({ code: 0 })
     const { tradingName } = await client(again, key)('fetchStore', { storeId })
     const restoredNumber = Number(/^Shop (\d+)$/.exec(tradingName)?.[1])
     expect(restoredNumber).toBeGreaterThan(3)
@@ -167,7 +171,7 @@ describe('untag backup and restore, as processes', () => {
 
     // A restore needs the right keys and an undamaged copy.
     const other = join(folder, 'other')
-    const put = (...more: string[]) => runProcess(['restore', '--from', backup.backup, '--data', other, ...more])
+    const put = (...more: string[]) => runCommand(['restore', '--from', backup.backup, '--data', other, ...more])
     expect(await put()).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/put .*master\.key and .*root\.json, which you keep apart, in place first/),
@@ -178,14 +182,14 @@ describe('untag backup and restore, as processes', () => {
     })
     expect(readdirSync(withoutKeys).sort()).toEqual(['cloud.db', 'cloud.lock'])
     await loadKeyFiles(keysOf(join(folder, 'stranger')), secretFiles, realPlatform().random)
-    const withForeignKeys = await runProcess(['restore', '--from', backup.backup, '--data', join(folder, 'stranger')])
+    const withForeignKeys = await runCommand(['restore', '--from', backup.backup, '--data', join(folder, 'stranger')])
     expect(withForeignKeys).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/root\.json is not the root key|master key is not the one/),
     })
     // An interrupted restore blocks the start.
     expect(
-      await runProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', join(folder, 'stranger')]),
+      await runCommand(['cloud', '--port', '0', '--mqtt-port', '0', '--data', join(folder, 'stranger')]),
     ).toMatchObject({ code: 1, stderr: expect.stringContaining('was interrupted') })
     const whole = await run('backup', '--data', data(), '--to', join(folder, 'whole'), '--with-keys')
     expect(await run('restore', '--from', whole.backup, '--data', other)).toMatchObject({ agents: 1 })
@@ -199,13 +203,13 @@ describe('untag backup and restore, as processes', () => {
     const bytes = readFileSync(file)
     bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1
     writeFileSync(file, bytes)
-    expect(await runProcess(['restore', '--from', whole.backup, '--data', other, '--force'])).toMatchObject({
+    expect(await runCommand(['restore', '--from', whole.backup, '--data', other, '--force'])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('is damaged'),
     })
     // The refused restore leaves nothing behind that would block the start of the intact data.
     expect(readdirSync(other)).not.toContain('restoring')
-    expect(await runProcess(['restore', '--data', other])).toMatchObject({ code: 2 })
+    expect(await runCommand(['restore', '--data', other])).toMatchObject({ code: 2 })
   }, 240_000)
 
   it('make the cloud wait for agents that were active at the end of the backup, however old the backup is', async () => {
@@ -216,7 +220,7 @@ describe('untag backup and restore, as processes', () => {
     for (const name of ['active', 'silent']) {
       const { code } = await call('createEnrolmentCode', { storeId, name })
       expect(
-        await runProcess([
+        await runCommand([
           'edge',
           'enrol',
           '--cloud',
@@ -269,13 +273,13 @@ describe('untag backup and restore, as processes', () => {
     }
     // The cloud ran meanwhile, but had no contact with the agent. It still lacks the agent's rows.
     await signedLast(Date.now())
-    expect(await runProcess(['restore', '--after', ...place])).toMatchObject({
+    expect(await runCommand(['restore', '--after', ...place])).toMatchObject({
       code: 0,
       stderr: expect.stringContaining('\n2 agents send their journal rows again'),
     })
     expect(await awaited()).toEqual({ active: 'awaited', silent: 'due' })
     await write((db) => db.updateTable('agent').set({ revoked_ms: endMs }).where('name', '=', 'silent').execute())
-    expect(await runProcess(['restore', '--after', ...place])).toMatchObject({
+    expect(await runCommand(['restore', '--after', ...place])).toMatchObject({
       code: 0,
       stderr: expect.stringContaining(
         '\n1 agent sends its journal rows again. Until all agents of a store have done so, for at most 11 minutes,',
@@ -286,6 +290,7 @@ describe('untag backup and restore, as processes', () => {
   const without = inject('postgresUrl') === ''
   it.skipIf(without)(
     `PostgreSQL: the same with pg_dump and pg_restore${without ? ' (skipped: install the package postgresql)' : ''}`,
+    { ...EXTENDED, timeout: 240_000 },
     async () => {
       const { url, remove } = await newPostgresDatabase()
       try {
@@ -301,13 +306,13 @@ describe('untag backup and restore, as processes', () => {
         })
         const empty = await newPostgresDatabase()
         expect(
-          await runProcess(['backup', '--to', join(folder, 'b'), '--data', data(), '--database-url', empty.url]),
+          await runCommand(['backup', '--to', join(folder, 'b'), '--data', data(), '--database-url', empty.url]),
         ).toMatchObject({
           code: 1,
           stderr: expect.stringContaining('the database contains no cloud: check --database-url'),
         })
         await empty.remove()
-        expect(await runProcess(['restore', '--from', backup.backup, '--data', data()])).toMatchObject({
+        expect(await runCommand(['restore', '--from', backup.backup, '--data', data()])).toMatchObject({
           code: 1,
           stderr: expect.stringContaining('backup of postgres, not of sqlite'),
         })
@@ -315,7 +320,7 @@ describe('untag backup and restore, as processes', () => {
 
         // Tables are dropped only after dump and keys passed their checks.
         const force = (folderWithKeys: string, env?: NodeJS.ProcessEnv) =>
-          runProcess(
+          (env ? runProcess : runCommand)(
             ['restore', '--from', backup.backup, '--force', '--data', folderWithKeys, '--database-url', url],
             env,
           )
@@ -361,6 +366,5 @@ describe('untag backup and restore, as processes', () => {
         await remove()
       }
     },
-    240_000,
   )
 })

@@ -1,3 +1,4 @@
+// @module-tag extended
 import { scryptSync } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'

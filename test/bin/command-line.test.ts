@@ -1,3 +1,4 @@
+// @module-tag extended
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
@@ -11,7 +12,9 @@ import { sealAudit } from '../../cloud/accounts/seal-audit.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Json } from '../support/cloud.ts'
 import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
-import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
+import { asNode, runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
+import { runCommand } from '../support/commands.ts'
+import { EXTENDED } from '../support/extended.ts'
 
 describe('the command line', () => {
   let folder: string
@@ -44,7 +47,7 @@ describe('the command line', () => {
     join(folder, 'cloud'),
     ...more,
   ]
-  const enrolledAgent = async (): Promise<string> => {
+  const enrolledAgent = async (run = runCommand): Promise<string> => {
     const cloud = await start(cloudArgs())
     const { key } = await keysCreate()
     const call = async (operation: string, body: Json): Promise<Json> =>
@@ -57,7 +60,7 @@ describe('the command line', () => {
       ).json()
     const { stores } = await call('fetchStores', {})
     const { code } = await call('createEnrolmentCode', { storeId: stores[0].storeId, name: 'test' })
-    const enrolled = await runProcess([
+    const enrolled = await run([
       'edge',
       'enrol',
       '--cloud',
@@ -68,7 +71,7 @@ describe('the command line', () => {
       join(folder, 'edge'),
     ])
     expect(enrolled).toMatchObject({ code: 0 })
-    const again = await runProcess([
+    const again = await runCommand([
       'edge',
       'enrol',
       '--cloud',
@@ -79,7 +82,7 @@ describe('the command line', () => {
       join(folder, 'other'),
     ])
     expect(again).toMatchObject({ code: 1, stderr: expect.stringMatching(/enrolment failed/) })
-    const root = await runProcess([
+    const root = await runCommand([
       'edge',
       'enrol',
       '--cloud',
@@ -93,7 +96,7 @@ describe('the command line', () => {
     return join(folder, 'edge')
   }
   const keysCreate = async (...more: string[]): Promise<Json> => {
-    const made = await runProcess([
+    const made = await runCommand([
       'keys',
       'create',
       '--data',
@@ -114,32 +117,44 @@ describe('the command line', () => {
       code: 0,
       stdout: expect.stringMatching(/untag cloud\s+Run the cloud/),
     })
-    expect(await runProcess(['cloud', '--help'])).toMatchObject({
+    expect(await runCommand(['cloud', '--help'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/--database-url URL .*\[UNTAG_DATABASE_URL\]/),
     })
-    expect(await runProcess([])).toMatchObject({ code: 2 })
-    expect(await runProcess(['fly'])).toMatchObject({
+    expect(await runCommand([])).toMatchObject({ code: 2 })
+    expect(await runCommand(['fly'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('there is no command "fly"'),
     })
-    const group = await runProcess(['keys'])
+    const group = await runCommand(['keys'])
     expect(group).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/^untag keys needs a second word:[^]*untag keys create/),
     })
     expect(group.stderr).not.toContain('untag cloud')
-    expect(await runProcess(['keys', '--help'])).toMatchObject({
+    expect(await runCommand(['keys', '--help'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/untag keys revoke/),
     })
-    expect(await runProcess(['keys', 'make'])).toMatchObject({
+    expect(await runCommand(['keys', 'make'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/^there is no command "keys make":\n\n {2}untag keys create/),
     })
-    expect(await runProcess(['keys', 'rotate'])).toMatchObject({
+    expect(await runCommand(['keys', 'rotate'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('freshness or root is needed'),
+    })
+  })
+
+  it('notes a version of Node.js that was not tested, and refuses one that is too old', async () => {
+    const help = (version: string, ...more: string[]) => runProcess(['cloud', '--help', ...more], asNode(version))
+    const note = 'untag was not tested with Node.js 27.1.0: if something fails, use 20, 22, 24 or 26'
+    expect(await help('27.1.0')).toMatchObject({ code: 0, stderr: `${note}\n` })
+    expect(await help('27.1.0', '--json')).toMatchObject({ code: 0, stderr: `${JSON.stringify({ note })}\n` })
+    expect(await help('20.19.0')).toMatchObject({ code: 0, stderr: '' })
+    expect(await help('20.18.3')).toMatchObject({
+      code: 1,
+      stderr: 'untag needs Node.js 20.19 or newer, and this is 20.18.3: install a newer version\n',
     })
   })
 
@@ -176,7 +191,7 @@ describe('the command line', () => {
       ['backup'],
       ['cloud', '--port', '0', '--mqtt-port', '0'],
     ]) {
-      const { code, stderr } = await runProcess([...command, '--data', data])
+      const { code, stderr } = await runCommand([...command, '--data', data])
       expect({ command, code, stderr }).toEqual({
         command,
         code: 1,
@@ -191,7 +206,7 @@ describe('the command line', () => {
   })
 
   it('verifies the audit log and names a changed entry', async () => {
-    const verify = (...more: string[]) => runProcess(['verify-audit', '--data', join(folder, 'cloud'), ...more])
+    const verify = (...more: string[]) => runCommand(['verify-audit', '--data', join(folder, 'cloud'), ...more])
     expect(await verify()).toMatchObject({ code: 1, stderr: expect.stringContaining('cloud.db does not exist') })
     await keysCreate()
     const { keyId } = await keysCreate()
@@ -220,7 +235,7 @@ describe('the command line', () => {
     // The folders of untag start.
     const demo = join(folder, 'demo')
     const [cloud, edge] = [join(demo, 'cloud'), join(demo, 'edge')]
-    const create = (data: string) => runProcess(['keys', 'create', '--data', data, '--account', 'Shop'])
+    const create = (data: string) => runCommand(['keys', 'create', '--data', data, '--account', 'Shop'])
     expect(await create(cloud)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^untag_test_sk_\w+\n$/),
@@ -229,13 +244,13 @@ describe('the command line', () => {
     expect(await create(cloud)).toMatchObject({ code: 0, stderr: '' })
     const meant = `${demo} contains no cloud, but ${cloud} does: use it with --data ${cloud}, or choose another folder for a new cloud\n`
     expect(await create(demo)).toMatchObject({ code: 1, stdout: '', stderr: meant })
-    expect(await runProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', demo])).toMatchObject({
+    expect(await runCommand(['cloud', '--port', '0', '--mqtt-port', '0', '--data', demo])).toMatchObject({
       code: 1,
       stdout: '',
       stderr: meant,
     })
-    const { stdout } = await runProcess(['backup', '--data', cloud, '--to', join(folder, 'backups')])
-    expect(await runProcess(['restore', '--from', stdout.trim(), '--data', demo])).toMatchObject({
+    const { stdout } = await runCommand(['backup', '--data', cloud, '--to', join(folder, 'backups')])
+    expect(await runCommand(['restore', '--from', stdout.trim(), '--data', demo])).toMatchObject({
       code: 1,
       stderr: meant,
     })
@@ -250,36 +265,36 @@ describe('the command line', () => {
       ['backup'],
       ['restore', '--after'],
     ]) {
-      expect(await runProcess([...words, '--data', demo])).toMatchObject({
+      expect(await runCommand([...words, '--data', demo])).toMatchObject({
         code: 1,
         stdout: '',
         stderr: `${join(demo, 'cloud.db')} does not exist: choose the folder with --data, or the database with --database-url ${hint}`,
       })
     }
-    expect(await runProcess(['keys', 'list', '--data', edge])).toMatchObject({
+    expect(await runCommand(['keys', 'list', '--data', edge])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(hint),
     })
     // The database exists, but its keys are missing.
-    expect(await runProcess(['reseal', '--data', cloud])).toMatchObject({
+    expect(await runCommand(['reseal', '--data', cloud])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/master\.key does not exist/),
     })
-    expect(await runProcess(['keys', 'rotate', '--use', 'root', '--data', demo])).toMatchObject({
+    expect(await runCommand(['keys', 'rotate', '--use', 'root', '--data', demo])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/master\.key does not exist/),
     })
     for (const words of [['edge', 'pair'], ['edge', 'rotate-key'], ['edge']])
-      expect(await runProcess([...words, '--data', edge])).toMatchObject({
+      expect(await runCommand([...words, '--data', edge])).toMatchObject({
         code: 1,
         stdout: '',
         stderr: expect.stringContaining(`${edge} contains no agent`),
       })
-    expect(await runProcess(['restore', '--from', folder, '--data', edge])).toMatchObject({
+    expect(await runCommand(['restore', '--from', folder, '--data', edge])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('contains no complete backup'),
     })
-    expect(await runProcess(['doctor', '--data', join(folder, 'deep', 'edge')])).toMatchObject({ code: 0 })
+    expect(await runCommand(['doctor', '--data', join(folder, 'deep', 'edge')])).toMatchObject({ code: 0 })
     expect([
       readdirSync(demo),
       readdirSync(folder).toSorted(),
@@ -291,36 +306,67 @@ describe('the command line', () => {
       code: 1,
       stderr: `${edge} is a file and cannot be a folder: choose another path\n`,
     })
-    expect(await runProcess(['doctor', '--data', edge])).toMatchObject({
+    expect(await runCommand(['doctor', '--data', edge])).toMatchObject({
       code: 1,
       stdout: expect.stringContaining(`✗ data folder        ${edge} is a file`),
     })
     writeFileSync(join(cloud, 'cloud.db'), 'something else, which somebody has put here')
-    expect(await runProcess(['keys', 'list', '--data', cloud])).toMatchObject({
+    expect(await runCommand(['keys', 'list', '--data', cloud])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/cloud\.db is not a SQLite database: choose the folder/),
     })
   }, 120_000)
 
-  it('creates credentials for an enrolled agent, and hints at its folder if another one was named', async () => {
+  it('creates credentials for an enrolled agent, hints at its folder, and reports all faults of its configuration', async () => {
     const data = await enrolledAgent()
-    expect(await runProcess(['edge', 'pair', '--data', data])).toMatchObject({
+    expect(await runCommand(['edge', 'pair', '--data', data])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^untag_pair_[\w-]{32}\n$/),
     })
     for (const words of [['edge', 'pair'], ['edge', 'rotate-key'], ['edge']]) {
       for (const wrong of [folder, join(folder, 'typo')])
-        expect(await runProcess([...words, '--data', wrong])).toMatchObject({
+        expect(await runCommand([...words, '--data', wrong])).toMatchObject({
           code: 1,
           stdout: '',
           stderr: expect.stringContaining(`(found one: use --data ${data})`),
         })
     }
-    expect(await runProcess(['doctor', '--data', folder])).toMatchObject({
+    expect(await runCommand(['doctor', '--data', folder])).toMatchObject({
       code: 0,
       stdout: expect.stringContaining(`--data ${data})`),
     })
     expect(readdirSync(folder)).not.toContain('typo')
+
+    const config = join(folder, 'edge.json')
+    const link = { tcp: 'localhost' }
+    writeFileSync(
+      config,
+      JSON.stringify({
+        devices: [
+          { deviceId: 'a', driver: 'modbus', link, output: -1 },
+          { deviceId: 'a', driver: 'modbusx', link: { tcp: 'x:1' } },
+        ],
+        colour: 'red',
+      }),
+    )
+    const { code, stdout, stderr } = await runCommand(['edge', '--data', data, '--config', config, '--port', '0'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    for (const fault of [
+      /edge\.json has \d faults/,
+      /devices\[0\]\.link/,
+      /devices\[0\]\.output/,
+      /devices\[1\]\.driver/,
+      /colour/,
+    ])
+      expect(stderr).toMatch(fault)
+    expect(await runCommand(['edge', '--data', data, '--config', join(folder, 'none.json')])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/none\.json cannot be read: check the path/),
+    })
+    expect(await runCommand(['doctor', '--data', data, '--config', config])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/✗ .*edge\.json/),
+    })
   })
 
   it('explains the same decision that the cloud makes', async () => {
@@ -341,7 +387,7 @@ describe('the command line', () => {
       name: 'Detacher',
     })
     const explain = (...more: string[]) =>
-      runProcess([
+      runCommand([
         'policy',
         'explain',
         '--key',
@@ -415,7 +461,7 @@ describe('the command line', () => {
       code: 1,
       stderr: expect.stringContaining('there is no device dev_x in any store of this key'),
     })
-    expect(await runProcess(['policy', 'explain'])).toMatchObject({
+    expect(await runCommand(['policy', 'explain'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/--key KEY or UNTAG_KEY is needed.*\n--device ID is needed\n--action is needed/),
     })
@@ -429,7 +475,7 @@ describe('the command line', () => {
       ['trigger', 'webhook.test'],
       ['listen', '--forward-to', nobody],
     ]) {
-      expect(await runProcess([...words, '--key', 'untag_test_sk_x', '--base-url', dead])).toMatchObject({
+      expect(await runCommand([...words, '--key', 'untag_test_sk_x', '--base-url', dead])).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(
           /^http:\/\/127\.0\.0\.1:\d+\/api\/v1 cannot be reached: .*ECONNREFUSED.*; check --base-url\n$/,
@@ -440,27 +486,29 @@ describe('the command line', () => {
     await once(other, 'listening')
     const elsewhere = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
     expect(
-      await runProcess(['trigger', 'webhook.test', '--key', 'untag_test_sk_x', '--base-url', elsewhere]),
+      await runCommand(['trigger', 'webhook.test', '--key', 'untag_test_sk_x', '--base-url', elsewhere]),
     ).toMatchObject({
       code: 1,
       stderr: `${elsewhere} responds with 200 without JSON: check --base-url, which ends in /api/v1\n`,
     })
     other.close()
     expect(
-      await runProcess(['keys', 'list', '--database-url', `postgres://localhost:${new URL(dead).port}/x`]),
+      await runCommand(['keys', 'list', '--database-url', `postgres://localhost:${new URL(dead).port}/x`]),
     ).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^the database cannot be reached: .*ECONNREFUSED.*; check --database-url\n$/),
     })
   })
 
-  it('uses the last of repeated options, and the command line before the environment', async () => {
+  it('takes the last of repeated options; only the owner can read the keys', async () => {
     const cloud = await start(['cloud', '--port', takenPort(), ...cloudArgs().slice(1)], {
       UNTAG_PORT: takenPort(),
       UNTAG_DATA_DIR: '/nowhere',
     })
     expect(Object.keys(cloud.ready)).toEqual(['baseUrl', 'mqttUrl'])
     expect(cloud.ready['baseUrl']).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/)
+    const keys = join(folder, 'cloud/keys')
+    for (const name of readdirSync(keys)) expect(statSync(join(keys, name)).mode & 0o077).toBe(0)
   })
 
   it('names the port and the option if a port is taken', async () => {
@@ -473,20 +521,6 @@ describe('the command line', () => {
     expect(await runProcess(cloudArgs('--mqtt-port', port))).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`port ${port} is taken: stop what uses it, or choose another with --mqtt-port`),
-    })
-  })
-
-  it('rejects a second cloud or agent on the same data folder', async () => {
-    const data = await enrolledAgent()
-    expect(await runProcess(cloudArgs())).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/another cloud runs with the data in .*--data/),
-    })
-    const agent = await start(['edge', '--data', data, '--port', '0'])
-    expect(agent.ready['agentId']).toMatch(/^agt_/)
-    expect(await runProcess(['edge', '--data', data, '--port', '0'])).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/another agent runs with the data in .*--data/),
     })
   })
 
@@ -519,7 +553,7 @@ describe('the command line', () => {
     for (const name of readdirSync(join(folder, 'cloud'))) {
       expect(readFileSync(join(folder, 'cloud', name === 'keys' ? 'cloud.db' : name)).includes(made.key)).toBe(false)
     }
-    expect(await runProcess(['keys', 'create', '--data', join(folder, 'cloud')])).toMatchObject({
+    expect(await runCommand(['keys', 'create', '--data', join(folder, 'cloud')])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--account NAME is needed'),
     })
@@ -537,7 +571,7 @@ describe('the command line', () => {
         })
       ).status
     const keys = async (...args: string[]) =>
-      runProcess(['keys', args[0] ?? '', '--data', join(folder, 'cloud'), ...args.slice(1)])
+      runCommand(['keys', args[0] ?? '', '--data', join(folder, 'cloud'), ...args.slice(1)])
     const rolled = JSON.parse(
       (await keys('roll', '--key-id', made.keyId, '--overlap-hours', '1', '--json')).stdout,
     ) as Json
@@ -581,7 +615,7 @@ describe('the command line', () => {
       code: 1,
       stderr: expect.stringContaining('there is no account "Nobody"'),
     })
-    expect(await runProcess(['keys', 'list', '--data', join(folder, 'nowhere')])).toMatchObject({
+    expect(await runCommand(['keys', 'list', '--data', join(folder, 'nowhere')])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('cloud.db does not exist'),
     })
@@ -590,11 +624,12 @@ describe('the command line', () => {
   const without = inject('postgresUrl') === ''
   it.skipIf(without)(
     `does the same on PostgreSQL${without ? ' (skipped: install the package postgresql)' : ''}`,
+    EXTENDED,
     async () => {
       const { url, remove } = await newPostgresDatabase()
       const keys = async (...args: string[]): Promise<Json> =>
-        JSON.parse((await runProcess(['keys', ...args, '--database-url', url, '--json'])).stdout) as Json
-      expect(await runProcess(['keys', 'list', '--database-url', url])).toMatchObject({
+        JSON.parse((await runCommand(['keys', ...args, '--database-url', url, '--json'])).stdout) as Json
+      expect(await runCommand(['keys', 'list', '--database-url', url])).toMatchObject({
         code: 1,
         stderr: 'the database contains no cloud: check --database-url\n',
       })
@@ -608,13 +643,7 @@ describe('the command line', () => {
     },
   )
 
-  it('stores keys readable only by their owner', async () => {
-    await start(cloudArgs())
-    const keys = join(folder, 'cloud/keys')
-    for (const name of readdirSync(keys)) expect(statSync(join(keys, name)).mode & 0o077).toBe(0)
-  })
-
-  it('removes the access of other users to new and existing files in an open folder', async () => {
+  it('removes the access of other users to files in an open folder, and rejects a second cloud or agent there', async () => {
     const [cloudFolder, edge] = [join(folder, 'cloud'), join(folder, 'edge')]
     for (const each of [cloudFolder, edge]) {
       mkdirSync(each)
@@ -624,64 +653,40 @@ describe('the command line', () => {
       readdirSync(of, { withFileTypes: true })
         .filter((entry) => entry.isFile())
         .map(({ name }) => [name, statSync(join(of, name)).mode & 0o077])
-    await enrolledAgent()
+    await enrolledAgent(runProcess)
     expect(modes(cloudFolder).length).toBeGreaterThan(1)
     expect(modes(edge).map(([name]) => name)).toContain('ledger.db')
     // The group may read the agent's credential.
     for (const [name, mode] of [...modes(cloudFolder), ...modes(edge)])
       expect([name, mode]).toEqual([name, name === 'credential' ? 0o040 : 0])
     chmodSync(join(edge, 'ledger.db'), 0o644)
-    await start(['edge', '--data', edge, '--port', '0'])
+    const agent = await start(['edge', '--data', edge, '--port', '0'])
     expect(statSync(join(edge, 'ledger.db')).mode & 0o007).toBe(0)
-  })
 
-  it('reports all faults of an agent’s configuration and does not start', async () => {
-    const data = await enrolledAgent()
-    const config = join(folder, 'edge.json')
-    const link = { tcp: 'localhost' }
-    writeFileSync(
-      config,
-      JSON.stringify({
-        devices: [
-          { deviceId: 'a', driver: 'modbus', link, output: -1 },
-          { deviceId: 'a', driver: 'modbusx', link: { tcp: 'x:1' } },
-        ],
-        colour: 'red',
-      }),
-    )
-    const { code, stdout, stderr } = await runProcess(['edge', '--data', data, '--config', config, '--port', '0'])
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    for (const fault of [
-      /edge\.json has \d faults/,
-      /devices\[0\]\.link/,
-      /devices\[0\]\.output/,
-      /devices\[1\]\.driver/,
-      /colour/,
-    ])
-      expect(stderr).toMatch(fault)
-    expect(await runProcess(['edge', '--data', data, '--config', join(folder, 'none.json')])).toMatchObject({
+    expect(await runProcess(cloudArgs())).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/none\.json cannot be read: check the path/),
+      stderr: expect.stringMatching(/another cloud runs with the data in .*--data/),
     })
-    expect(await runProcess(['doctor', '--data', data, '--config', config])).toMatchObject({
+    expect(agent.ready['agentId']).toMatch(/^agt_/)
+    expect(await runProcess(['edge', '--data', edge, '--port', '0'])).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/✗ .*edge\.json/),
+      stderr: expect.stringMatching(/another agent runs with the data in .*--data/),
     })
   })
 
   it('reports that a machine without an agent must be enrolled first', async () => {
-    expect(await runProcess(['edge', '--data', join(folder, 'nobody')])).toMatchObject({
+    expect(await runCommand(['edge', '--data', join(folder, 'nobody')])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/contains no agent: enrol one with untag edge enrol/),
     })
-    expect(await runProcess(['edge', 'enrol'])).toMatchObject({
+    expect(await runCommand(['edge', 'enrol'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/--cloud BASE_URL is needed\n--code CODE is needed/),
     })
   })
 
   it('checks the machine with untag doctor', async () => {
-    const { stdout, code } = await runProcess(['doctor', '--data', join(folder, 'edge')])
+    const { stdout, code } = await runCommand(['doctor', '--data', join(folder, 'edge')])
     expect(code).toBe(0)
     expect(stdout).toMatch(/✓ /)
     expect(stdout).not.toMatch(/✗ /)
@@ -701,7 +706,7 @@ describe('the command line', () => {
     const { url, credentials } = till.ready as unknown as { url: string; credentials: { accessToken: string } }
     const headers = { authorization: `Bearer ${credentials.accessToken}`, 'square-version': '2026-09-16' }
     expect((await fetch(`${url}/v2/catalog/list?types=ITEM`, { headers })).status).toBe(200)
-    expect(await runProcess(['simulate', 'erp', 'square'])).toMatchObject({
+    expect(await runCommand(['simulate', 'erp', 'square'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('odoo'),
     })
@@ -719,18 +724,18 @@ describe('the command line', () => {
       headers: { authorization: `Bearer ${config['secretKey']}` },
     })
     expect([answer.status, await answer.json()]).toMatchObject([404, { error: { code: 'resource_missing' } }])
-    expect(await runProcess(['simulate', 'psp', '--provider', 'nobody'])).toMatchObject({
+    expect(await runCommand(['simulate', 'psp', '--provider', 'nobody'])).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/--provider/),
     })
   })
 
-  it('encrypts secrets with a new master key only while the cloud is stopped, and deletes old keys on request', async () => {
-    const reseal = (...more: string[]) => runProcess(['reseal', '--data', join(folder, 'cloud'), '--json', ...more])
+  it('encrypts with a new master key while stopped; SIGTERM and SIGINT stop it with code 0', async () => {
+    const reseal = (...more: string[]) => runCommand(['reseal', '--data', join(folder, 'cloud'), '--json', ...more])
     expect(await reseal()).toMatchObject({ code: 1, stderr: expect.stringContaining('cloud.db does not exist') })
     const cloud = await start(cloudArgs())
     expect(await reseal()).toMatchObject({ code: 1, stderr: expect.stringContaining('a cloud runs with the data') })
-    await cloud.stop()
+    expect(await cloud.stop()).toBe(0)
     const keys = () =>
       readFileSync(join(folder, 'cloud', 'keys', 'master.key'), 'utf8')
         .trim()
@@ -740,21 +745,14 @@ describe('the command line', () => {
     expect(first).toMatchObject({ keyId: expect.stringMatching(/^k[0-9a-f]{12}$/), oldKeys: 1 })
     expect(first.resealed).toBeGreaterThan(0)
     expect(keys().slice(1)).toEqual(before)
-    await (await start(cloudArgs())).stop()
+    const { child } = await start(cloudArgs())
+    child.kill('SIGINT')
+    expect(await once(child, 'exit')).toEqual([0, null])
     expect(JSON.parse((await reseal('--drop-old-keys')).stdout)).toMatchObject({
       resealed: expect.any(Number),
       oldKeys: 0,
     })
     expect(keys()).toHaveLength(1)
     await (await start(cloudArgs())).stop()
-  })
-
-  it('stops with exit code 0 on SIGTERM and SIGINT', async () => {
-    const cloud = await start(cloudArgs())
-    expect(await cloud.stop()).toBe(0)
-    const again = await start(cloudArgs())
-    again.child.kill('SIGINT')
-    const [code] = (await once(again.child, 'exit')) as [number]
-    expect(code).toBe(0)
   })
 })

@@ -1,38 +1,27 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { COMMANDS, configurationTables } from '../../bin/configuration-page.ts'
+import { COMMANDS } from '../../bin/generate/configuration-page.ts'
 import type { Options } from '../../bin/options.ts'
 import * as settings from '../../bin/settings.ts'
-import { configSchema, readConfig } from '../../edge-agent/config.ts'
+import { readConfig } from '../../edge-agent/config.ts'
 import { readSources, ROOT } from '../house/sources.ts'
 
-const FILE = join(ROOT, 'docs/reference/configuration.md')
-const page = readFileSync(FILE, 'utf8')
-const UPDATE = 'Update the pages: npx vitest run test/bin/configuration-page.test.ts -u'
+const page = readFileSync(join(ROOT, 'docs/reference/configuration.md'), 'utf8')
 const declared = Object.entries(settings).filter(([name]) => name.endsWith('_OPTIONS')) as [string, Options][]
 
-/** `npm test -- -u` updates the generated parts. */
 describe('the pages about configuration', () => {
-  it('have the current tables of options', async () => {
-    const current = page.replace(
-      /<!-- from bin\/settings\.ts -->[\s\S]*?<!-- end -->/,
-      () => `<!-- from bin/settings.ts -->\n\n${configurationTables()}\n\n<!-- end -->`,
-    )
-    await expect(current, UPDATE).toMatchFileSnapshot(FILE)
-  })
-
   it('have the options of every command', () => {
     const documented = new Set(Object.values(COMMANDS))
     expect(
       declared.filter(([, options]) => !documented.has(options)).map(([name]) => name),
-      'list these options with their command in COMMANDS of bin/configuration-page.ts',
+      'list these options with their command in COMMANDS of bin/generate/configuration-page.ts',
     ).toEqual([])
   })
 
   it('have only options that a command reads', () => {
     const readers = readSources(['bin']).filter(
-      ({ path }) => path !== 'bin/settings.ts' && path !== 'bin/configuration-page.ts',
+      ({ path }) => path !== 'bin/settings.ts' && !path.startsWith('bin/generate/'),
     )
     const isRead = (key: string) => readers.some(({ code }) => new RegExp(`\\b${key}\\b`).test(code))
     const unread = declared.flatMap(([name, options]) =>
@@ -46,12 +35,6 @@ describe('the pages about configuration', () => {
       const names = Object.values(options).flatMap(({ flag, env }) => [flag, env])
       expect([name, names]).toEqual([name, [...new Set(names)]])
     }
-  })
-
-  it('have the current JSON Schema', async () => {
-    await expect(`${JSON.stringify(configSchema(), null, 2)}\n`, UPDATE).toMatchFileSnapshot(
-      join(ROOT, 'docs/reference/edge-config.schema.json'),
-    )
   })
 
   it('show valid configuration files', () => {

@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import { BlockList, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
+import { missingTool } from '../../verification/tools.ts'
 import { DockerfileParser, JSONInstruction, type Instruction } from 'dockerfile-ast'
 import { afterEach, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -16,10 +17,9 @@ import { ROOT } from '../support/built.ts'
 import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { freePort } from '../support/ports.ts'
+import { EXTENDED, suiteWith } from '../support/extended.ts'
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
-
-const lacks = (program: string, argument: string) => spawnSync(program, [argument]).error !== undefined
 
 /** A service of a compose file, as far as the tests read it. */
 interface Service {
@@ -140,6 +140,33 @@ describe('Dockerfile', () => {
   })
 })
 
+describe('Node.js of the packages', () => {
+  interface Lock {
+    packages: Record<string, { version?: string; integrity?: string; cpu?: string[]; resolved?: string }>
+  }
+  const { packages } = JSON.parse(read('packaging/node/package-lock.json')) as Lock
+  const pinned = Object.entries(packages).filter(([path]) => path !== '')
+
+  it('has one version, at least 24, for both kinds of processors, each with its hash', () => {
+    expect(pinned.map(([path]) => path)).toEqual(['arm64', 'x64'].map((cpu) => `node_modules/node-linux-${cpu}`))
+    for (const [, entry] of pinned) {
+      expect(entry.version).toBe(pinned[0]?.[1].version)
+      expect(Number.parseInt(entry.version ?? '', 10)).toBeGreaterThanOrEqual(24)
+      expect(entry.integrity).toMatch(/^sha512-/)
+      expect(entry.resolved).toBeUndefined()
+    }
+  })
+
+  it('has the same major version in the images, and was tested', () => {
+    const major = Number.parseInt(pinned[0]?.[1].version ?? '', 10)
+    const images = [...read('Dockerfile').matchAll(/^ARG \w*BASE=.*\/node:(\d+)-/gm)].map(([, version]) =>
+      Number(version),
+    )
+    expect(images).toEqual([major, major])
+    expect((JSON.parse(read('package.json')) as { testedNode: number[] }).testedNode).toContain(major)
+  })
+})
+
 describe('compose files', () => {
   it.each(services)('run %s without root and privileges, with a read-only root filesystem', (_, service) => {
     expect(service).toMatchObject({
@@ -246,26 +273,30 @@ describe('deploy/containers/prepare', () => {
     stop = undefined
   })
 
-  it('writes the secrets and variables of compose.yaml, and keeps secrets the next time', () => {
-    const folder = temporaryFolder('containers')
-    expect(prepare(folder, 'shop.example')).toMatchObject({ status: 0, stderr: '' })
-    for (const [name, { file }] of Object.entries(cloud.secrets ?? {})) {
-      expect(file).toBe(`secrets/${name}`)
-      expect(statSync(join(folder, file)).mode & 0o777, file).toBe(0o644)
-    }
-    expect(statSync(join(folder, 'secrets')).mode & 0o777).toBe(0o700)
-    expect(readFileSync(join(folder, '.env'), 'utf8')).toBe('UNTAG_DOMAIN=shop.example\n')
-    const secrets = () => readFileSync(join(folder, 'secrets/database-url'), 'utf8')
-    const before = secrets()
-    prepare(folder, 'shop.example', 'broker')
-    expect(secrets()).toBe(before)
-    const variables = readFileSync(join(folder, '.env'), 'utf8').trim().split('\n')
-    const used = [...read('compose.yaml').matchAll(/\$\{(\w+)/g)].map((match) => match[1])
-    for (const name of used) expect(variables.map((line) => line.split('=')[0])).toContain(name)
-    const env = Object.fromEntries(variables.map((line) => line.split('=')))
-    delete env['UNTAG_MQTT_URL_FILE']
-    expect(readOptions(CLOUD_OPTIONS, [], env).publicMqttUrl).toBe('mqtts://shop.example:8883')
-  })
+  it.skipIf(missingTool('openssl'))(
+    'writes the secrets and variables of compose.yaml, and keeps secrets the next time',
+    EXTENDED,
+    () => {
+      const folder = temporaryFolder('containers')
+      expect(prepare(folder, 'shop.example')).toMatchObject({ status: 0, stderr: '' })
+      for (const [name, { file }] of Object.entries(cloud.secrets ?? {})) {
+        expect(file).toBe(`secrets/${name}`)
+        expect(statSync(join(folder, file)).mode & 0o777, file).toBe(0o644)
+      }
+      expect(statSync(join(folder, 'secrets')).mode & 0o777).toBe(0o700)
+      expect(readFileSync(join(folder, '.env'), 'utf8')).toBe('UNTAG_DOMAIN=shop.example\n')
+      const secrets = () => readFileSync(join(folder, 'secrets/database-url'), 'utf8')
+      const before = secrets()
+      prepare(folder, 'shop.example', 'broker')
+      expect(secrets()).toBe(before)
+      const variables = readFileSync(join(folder, '.env'), 'utf8').trim().split('\n')
+      const used = [...read('compose.yaml').matchAll(/(?<!\$)\$\{(\w+)/g)].map((match) => match[1])
+      for (const name of used) expect(variables.map((line) => line.split('=')[0])).toContain(name)
+      const env = Object.fromEntries(variables.map((line) => line.split('=')))
+      delete env['UNTAG_MQTT_URL_FILE']
+      expect(readOptions(CLOUD_OPTIONS, [], env).publicMqttUrl).toBe('mqtts://shop.example:8883')
+    },
+  )
 
   it.each([
     [['https://shop.example'], /DOMAIN must be a host name/],
@@ -277,8 +308,9 @@ describe('deploy/containers/prepare', () => {
     expect(existsSync(join(folder, '.env'))).toBe(false)
   })
 
-  it.skipIf(lacks('mosquitto', '-h'))(
+  it.skipIf(missingTool('mosquitto'))(
     'makes a certificate with which mosquitto.conf serves TLS as the broker and as the domain',
+    EXTENDED,
     async () => {
       const folder = temporaryFolder('containers')
       prepare(folder, 'shop.example', 'broker')
@@ -317,7 +349,7 @@ describe('deploy/containers/prepare', () => {
   )
 })
 
-describe.skipIf(lacks('caddy', 'version'))('deploy/containers/Caddyfile', () => {
+suiteWith(missingTool('caddy'), 'deploy/containers/Caddyfile', () => {
   it('is valid', () => {
     const file = join(ROOT, 'deploy/containers/Caddyfile')
     const folder = temporaryFolder('containers')

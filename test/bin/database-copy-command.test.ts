@@ -1,3 +1,4 @@
+// @module-tag extended
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, renameSync, rmSync } from 'node:fs'
@@ -6,7 +7,9 @@ import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
 import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
-import { COMMAND, runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
+import { bundledCommand } from '../support/bundled-command.ts'
+import { runCommand } from '../support/commands.ts'
+import { startProcess, type RunningProcess } from '../support/processes.ts'
 
 const hasPostgres = inject('postgresUrl') !== ''
 
@@ -29,7 +32,7 @@ describe('untag migrate and untag database copy, as processes', () => {
     clouds.push(cloud)
     return cloud
   }
-  const cloudFails = (...args: string[]) => runProcess(['cloud', '--port', '0', '--mqtt-port', '0', ...args])
+  const cloudFails = (...args: string[]) => runCommand(['cloud', '--port', '0', '--mqtt-port', '0', ...args])
   const fetchStores = async (cloud: RunningProcess, key: string): Promise<Json> => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
     const { requestId: _id, ...answer } = (await (
@@ -44,15 +47,15 @@ describe('untag migrate and untag database copy, as processes', () => {
       code: 1,
       stderr: expect.stringMatching(/^the database lacks "0001-baseline".*: run untag migrate first$/m),
     })
-    const { stdout } = await runProcess(['migrate', ...at, '--json'])
+    const { stdout } = await runCommand(['migrate', ...at, '--json'])
     expect(JSON.parse(stdout)).toMatchObject({ migrated: expect.arrayContaining(['0001-baseline']) })
     const cloud = await startCloud('--require-migrated')
-    expect(await runProcess(['migrate', ...at])).toMatchObject({
+    expect(await runCommand(['migrate', ...at])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`a cloud runs with the data in ${data}: stop it first`),
     })
     await cloud.stop()
-    expect(await runProcess(['migrate', ...at])).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' })
+    expect(await runCommand(['migrate', ...at])).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' })
   })
 
   it.skipIf(!hasPostgres)(
@@ -61,12 +64,12 @@ describe('untag migrate and untag database copy, as processes', () => {
       const { url, remove } = await newPostgresDatabase()
       try {
         const cloud = await startCloud()
-        const made = await runProcess(['keys', 'create', '--account', 'Shop', '--data', data, '--json'])
+        const made = await runCommand(['keys', 'create', '--account', 'Shop', '--data', data, '--json'])
         const { key } = JSON.parse(made.stdout) as { key: string }
         const before = await fetchStores(cloud, key)
         expect(before.stores.length).toBeGreaterThan(0)
         const copy = ['database', 'copy', '--from', data, '--to', url]
-        expect(await runProcess(copy)).toMatchObject({
+        expect(await runCommand(copy)).toMatchObject({
           code: 1,
           stderr: expect.stringContaining(`a cloud runs with the data in ${data}: stop it first`),
         })
@@ -74,7 +77,7 @@ describe('untag migrate and untag database copy, as processes', () => {
         // The keys of this cloud are in another folder.
         const keysDir = join(folder, 'keys')
         renameSync(join(data, 'keys'), keysDir)
-        expect(await runProcess(copy)).toMatchObject({
+        expect(await runCommand(copy)).toMatchObject({
           code: 1,
           stderr: expect.stringContaining('master.key does not exist'),
         })
@@ -82,7 +85,9 @@ describe('untag migrate and untag database copy, as processes', () => {
         copy.push(...keys)
 
         // Kills the copy after its first transaction.
-        const killed = spawn(process.execPath, [COMMAND, ...copy], { stdio: ['ignore', 'ignore', 'pipe'] })
+        const killed = spawn(process.execPath, [await bundledCommand(), ...copy], {
+          stdio: ['ignore', 'ignore', 'pipe'],
+        })
         createInterface({ input: killed.stderr }).once('line', () => killed.kill('SIGKILL'))
         await once(killed, 'exit')
         expect(killed.signalCode).toBe('SIGKILL')
@@ -91,7 +96,7 @@ describe('untag migrate and untag database copy, as processes', () => {
           ['keys', 'list'],
           ['backup', '--to', folder],
         ])
-          expect(await runProcess([...args, '--data', data])).toMatchObject({
+          expect(await runCommand([...args, '--data', data])).toMatchObject({
             code: 1,
             stderr: expect.stringContaining('is being copied to 127.0.0.1'),
           })
@@ -100,7 +105,7 @@ describe('untag migrate and untag database copy, as processes', () => {
           stderr: expect.stringContaining('the database contains an incomplete copy: run untag database copy again'),
         })
 
-        const { code, stdout, stderr } = await runProcess([...copy, '--json'])
+        const { code, stdout, stderr } = await runCommand([...copy, '--json'])
         expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('checked 100 %') })
         const { rows, tables } = JSON.parse(stdout) as { rows: number; tables: Json[] }
         expect(rows).toBeGreaterThan(1_000)
@@ -116,7 +121,7 @@ describe('untag migrate and untag database copy, as processes', () => {
         await moved.stop()
 
         // Back to SQLite: as a restored cloud, because the other one may have released goods since.
-        expect(await runProcess(['restore', '--after', '--data', data, ...keys])).toMatchObject({ code: 0 })
+        expect(await runCommand(['restore', '--after', '--data', data, ...keys])).toMatchObject({ code: 0 })
         expect(existsSync(join(data, 'copied.json'))).toBe(false)
         expect(await fetchStores(await startCloud(...keys), key)).toEqual(before)
       } finally {
@@ -124,6 +129,6 @@ describe('untag migrate and untag database copy, as processes', () => {
         await remove()
       }
     },
-    60_000,
+    180_000,
   )
 })

@@ -1,3 +1,4 @@
+// @module-tag extended
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
@@ -6,9 +7,12 @@ import { realPlatform } from '../../bin/platform.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Json } from '../support/cloud.ts'
 import { asAdmin } from '../support/databases.ts'
+import { IS_FULL_SIZE } from '../support/full-size.ts'
 import { newEan, openShop, type Shop } from '../support/shop.ts'
 
 const server = inject('postgresUrl')
+/** Rows of a transaction, which the test interrupts again and again. Fewer rows give more interruptions. */
+const CHUNK_ROWS = IS_FULL_SIZE ? 250 : 2_000
 const fail = (error: Error) => {
   throw error
 }
@@ -185,7 +189,7 @@ describe.skipIf(server === '')(
         let reports = 0
         try {
           await copy({
-            chunkRows: 250,
+            chunkRows: CHUNK_ROWS,
             // Ends each run after the second transaction.
             onCopied: () => void (reports++ === 2 && fail(new Error('killed'))),
           })

@@ -6,11 +6,13 @@ import { loadConfig } from '../../bin/commands/edge.ts'
 import { findSerialPorts } from '../../bin/serial-ports.ts'
 import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
 import { socketLink } from '../../device-drivers/transports/socket-link.ts'
+import { isPrintable } from '../../policy/printable.ts'
 import { plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
 import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
 import { realPlatform } from '../device-drivers/platform.ts'
 import { temporaryFolder } from '../support/databases.ts'
-import { runProcess } from '../support/processes.ts'
+import { EXTENDED } from '../support/extended.ts'
+import { runCommand } from '../support/commands.ts'
 
 const ACR = 'ACS ACR1552 1S CL Reader PICC [000123] 00 00'
 const TWINS = ['ACS ACR122U PICC Interface 01 00', 'ACS ACR122U PICC Interface 02 00']
@@ -21,10 +23,10 @@ describe('untag doctor', () => {
   beforeEach(() => void (folder = temporaryFolder('doctor')))
   afterEach(() => cleanups.splice(0).forEach((cleanup) => cleanup()))
 
-  async function pcscdAt(path: string): Promise<void> {
+  async function pcscdAt(path: string, names = [ACR, ...TWINS]): Promise<void> {
     const pcscd = pcscdSimulator({ platform: realPlatform })
-    for (const name of [ACR, ...TWINS]) pcscd.plug(name)
-    pcscd.put(ACR, plainTag(storageAtr(3, 1), '01020304'))
+    for (const name of names) pcscd.plug(name)
+    if (names.includes(ACR)) pcscd.put(ACR, plainTag(storageAtr(3, 1), '01020304'))
     const server = createServer(
       (socket) =>
         void pcscd.serve(
@@ -35,7 +37,7 @@ describe('untag doctor', () => {
     cleanups.push(() => server.close())
   }
   const doctor = (socket: string, ...more: string[]) =>
-    runProcess(['doctor', '--data', join(folder, 'edge'), '--pcscd-socket', socket, ...more])
+    runCommand(['doctor', '--data', join(folder, 'edge'), '--pcscd-socket', socket, ...more])
 
   it('lists the NFC readers with a configuration entry for each', async () => {
     const socket = join(folder, 'pcscd.comm')
@@ -59,7 +61,15 @@ describe('untag doctor', () => {
     ])
   })
 
-  it('adds a found device to the configuration with the id of --device', async () => {
+  it('escapes the names of attached devices, so that they cannot change the terminal', async () => {
+    const socket = join(folder, 'pcscd.comm')
+    await pcscdAt(socket, ['Reader\u001b[2J\r✓ all is well'])
+    const { stdout } = await doctor(socket)
+    expect(stdout).toContain('✓ NFC reader         Reader\\u001b[2J\\u000d✓ all is well')
+    expect(stdout.split('\n').filter((line) => !isPrintable(line))).toEqual([])
+  })
+
+  it('adds a found device to the configuration with the id of --device', EXTENDED, async () => {
     const socket = join(folder, 'pcscd.comm')
     await pcscdAt(socket)
     const { suggestions } = JSON.parse((await doctor(socket, '--json')).stdout) as { suggestions: { for: string }[] }
@@ -84,7 +94,7 @@ describe('untag doctor', () => {
     })
   })
 
-  it('names the missing packages if there is no pcscd', async () => {
+  it('names the missing packages if there is no pcscd', EXTENDED, async () => {
     const { code, stdout } = await doctor(join(folder, 'none.comm'))
     expect(code).toBe(0)
     expect(stdout).toMatch(

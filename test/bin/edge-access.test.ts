@@ -1,3 +1,4 @@
+// @module-tag extended
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
@@ -5,11 +6,11 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { credentialFile } from '../../bin/credential-file.ts'
 import { realPlatform } from '../../bin/platform.ts'
-import { checkPorts, hasEmergency } from '../../bin/port-checks.ts'
+import { agentReadiness, checkPorts } from '../../bin/port-checks.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { openJourney, type Journey } from '../support/journey.ts'
-import { runProcess } from '../support/processes.ts'
+import { runCommand } from '../support/commands.ts'
 
 /** A port without a listener. */
 const BOARDS = { station: '127.0.0.1:1', detacher: '127.0.0.1:2', gate: '127.0.0.1:3' }
@@ -28,7 +29,7 @@ describe('commands while the agent runs', () => {
   const statusWith = async (headers: Record<string, string>) => (await fetch(`${url()}/v1/status`, { headers })).status
   const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` })
   const edge = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runProcess(['edge', ...args, '--data', data])
+    const { code, stdout, stderr } = await runCommand(['edge', ...args, '--data', data])
     expect([code, stderr]).toEqual([0, ''])
     return stdout
   }
@@ -62,7 +63,7 @@ describe('commands while the agent runs', () => {
     const scanner = { deviceId: 'scanner_1', driver: 'scanner', link: { tcp: '127.0.0.1:2' }, feeds: station }
     const doctor = async (...deviceIds: string[]) => {
       writeFileSync(file, JSON.stringify({ devices: [...deviceIds.map(entry), scanner] }))
-      return runProcess(['doctor', '--data', data, '--config', file])
+      return runCommand(['doctor', '--data', data, '--config', file])
     }
     const wrong = await doctor(station, 'dev_typo')
     expect(wrong.stdout).toMatch(/✗ registration +dev_typo is unknown_device: .*registerDevice/)
@@ -78,7 +79,7 @@ describe('commands while the agent runs', () => {
     const strange = createServer().listen(0, '127.0.0.1')
     await once(strange, 'listening')
     const { port: taken } = strange.address() as AddressInfo
-    expect(await hasEmergency(agent)).toBe(false)
+    expect((await agentReadiness(agent))?.emergency).toBe(false)
     expect(await checkPorts({ cloud: cloud ?? 0, agent: agent ?? 0, mqtt })).toEqual([
       { port: cloud, state: 'ok', detail: expect.stringMatching(/^an untag cloud runs here; .*--port/) },
       { port: mqtt, state: 'ok', detail: expect.stringContaining(`the broker of the untag cloud on port ${cloud}`) },
@@ -130,14 +131,14 @@ describe('commands while the agent runs', () => {
       expect(await edge('pairings', '--revoke', id)).toBe(`revoked ${id}\n`)
     expect(await statusWith({ cookie })).toBe(401)
     expect(await statusWith(bearer(till))).toBe(401)
-    const unknown = await runProcess(['edge', 'pairings', '--data', data, '--revoke', 'nothing'])
+    const unknown = await runCommand(['edge', 'pairings', '--data', data, '--revoke', 'nothing'])
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('untag edge pairings lists them')])
   })
 
   it('link accepts only a name of the agent', async () => {
     const port = new URL(url()).port
     expect(await edge('link', '--host', 'localhost')).toContain(`http://localhost:${port}/pair#`)
-    const other = await runProcess(['edge', 'link', '--data', data, '--host', 'evil.example'])
+    const other = await runCommand(['edge', 'link', '--data', data, '--host', 'evil.example'])
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('--host must be one of 127.0.0.1')])
   })
 

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
-import { hasEmergency } from '../../bin/port-checks.ts'
+import { agentReadiness } from '../../bin/port-checks.ts'
 import { PROGRAM_HEADER, programHeader } from '../../policy/program-header.ts'
 
-it('untag doctor reads the emergency state only from /readyz of an agent', async () => {
+it('untag doctor reads emergency and findings only from /readyz of an agent', async () => {
   let [program, body] = ['agent' as 'agent' | 'other', '{"emergency":true}']
   const server = createServer((request, response) => {
     if (program === 'agent') response.setHeader(PROGRAM_HEADER, programHeader({ program }))
@@ -12,10 +12,14 @@ it('untag doctor reads the emergency state only from /readyz of an agent', async
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  expect(await hasEmergency(port)).toBe(true)
-  for (body of ['{"emergency":false}', '{}', 'no JSON', 'null']) expect(await hasEmergency(port)).toBe(false)
+  expect(await agentReadiness(port)).toEqual({ emergency: true, devices: [] })
+  const findings = [{ code: 'echo', detail: 'set "echo"', isWarning: false }]
+  const devices = [{ deviceId: 'dev_a', state: 'degraded', detail: 'set "echo"', findings }]
+  body = JSON.stringify({ emergency: false, online: true, devices })
+  expect(await agentReadiness(port)).toEqual({ emergency: false, devices })
+  for (body of ['{}', 'no JSON', 'null']) expect(await agentReadiness(port)).toBeUndefined()
   ;[program, body] = ['other', '{"emergency":true}']
-  expect(await hasEmergency(port)).toBe(false)
+  expect(await agentReadiness(port)).toBeUndefined()
   await new Promise((resolve) => server.close(resolve))
-  expect(await hasEmergency(port)).toBe(false)
+  expect(await agentReadiness(port)).toBeUndefined()
 })

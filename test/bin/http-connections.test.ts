@@ -1,10 +1,15 @@
-import { connect, type Socket } from 'node:net'
+import { createServer } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
 import { Hono } from 'hono'
 import { afterEach, expect, it, vi } from 'vitest'
 import { connectionLimits, type HttpLimits } from '../../bin/connection-limits.ts'
+import { limitConnections } from '../../bin/http-connections.ts'
 import { listen, type HttpServer } from '../../bin/http-server.ts'
 import { LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+
+/** More than the buffers of the system hold. */
+const LARGE = new Uint8Array(24 * 1024 * 1024)
 
 let server: HttpServer
 const world = virtualPlatform()
@@ -25,6 +30,7 @@ async function open(limits: HttpLimits) {
   app.onError((_error, c) => c.text('broken off', 400))
   app.get('/', (c) => c.text('here'))
   app.post('/', async (c) => c.text(`${(await c.req.text()).length}`))
+  app.get('/large', (c) => c.body(LARGE))
   app.get('/slow', async (c) => {
     working++
     await released
@@ -37,17 +43,18 @@ async function open(limits: HttpLimits) {
 }
 
 /** Opens connections from 20 addresses that send `text` and wait. */
-async function opened(count: number, text = ''): Promise<{ cut(): number }> {
+async function opened(count: number, text = '', reads = true): Promise<{ cut(): number }> {
   let cut = 0
   const open = async (n: number) => {
     const socket = connect({ port: server.port, host: '127.0.0.1', localAddress: `127.0.1.${1 + (n % 20)}` })
     sockets.push(socket)
     socket.on('error', () => undefined).on('close', () => cut++)
     await new Promise((resolve) => socket.once('connect', resolve))
-    socket.resume()
+    if (reads) socket.resume()
     if (text) socket.write(text)
   }
-  for (let n = 0; n < count; n += 100) await Promise.all(Array.from({ length: 100 }, (_, i) => open(n + i)))
+  for (let n = 0; n < count; n += 100)
+    await Promise.all(Array.from({ length: Math.min(100, count - n) }, (_, i) => open(n + i)))
   return { cut: () => cut }
 }
 
@@ -59,6 +66,12 @@ it('serves requests while 2,400 idle connections open, and limits the log lines 
   expect(lines).toHaveLength(LINES_PER_MINUTE)
   await world.advance(60_000)
   expect(lines.at(-1)).toMatch(/^an HTTP connection was cut \{.*"suppressed":\d{4}\}$/)
+})
+
+it('serves requests while other clients do not read their responses', async () => {
+  const { url } = await open({ most: 20, waiting: 8 })
+  for (let n = 0; n < 30; n++) await opened(1, 'GET /large HTTP/1.1\r\nHost: x\r\n\r\n', false)
+  expect(await (await fetch(url)).text()).toBe('here')
 })
 
 it.each([
@@ -88,6 +101,39 @@ it('cuts a connection without a request after 15 s, but not one with a running r
   await vi.waitFor(() => expect(silent.cut()).toBe(100))
   answer()
   expect(await (await slow).text()).toBe('slow')
+})
+
+it('cuts a streamed response that its client does not read, but no stream that has nothing to send', async () => {
+  const seen: string[] = []
+  const taken: Socket[] = []
+  const own = createServer((request, response) => {
+    taken.push(request.socket)
+    response.write(request.url === '/large' ? LARGE : 'waits')
+  })
+  const limits = limitConnections(
+    own,
+    { most: 20, waiting: 8 },
+    world,
+    (fields) => void seen.push(JSON.stringify(fields)),
+  )
+  await new Promise<void>((resolve) => own.listen(0, '127.0.0.1', resolve))
+  const ask = async (path: string) => {
+    const socket = connect({ port: (own.address() as AddressInfo).port, host: '127.0.0.1' })
+    sockets.push(socket)
+    socket.on('error', () => undefined).write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    const count = taken.length
+    await vi.waitFor(() => expect(taken.length).toBe(count + 1))
+    return taken.at(-1) as Socket
+  }
+  const [large, quiet] = [await ask('/large'), await ask('/quiet')]
+  await vi.waitFor(() => expect([large.writableLength > 0, quiet.writableLength]).toEqual([true, 0]))
+  // Node.js emits this event after the time without progress.
+  for (const socket of [large, quiet]) socket.emit('timeout')
+  expect([large.destroyed, quiet.destroyed]).toEqual([true, false])
+  expect(seen).toEqual([expect.stringContaining('the client does not read the response')])
+  limits.stop()
+  own.closeAllConnections()
+  await new Promise((resolve) => own.close(resolve))
 })
 
 it('refuses connections beyond the limit while requests use all of them, and logs that', async () => {

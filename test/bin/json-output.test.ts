@@ -1,3 +1,4 @@
+// @module-tag extended
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'

@@ -1,3 +1,4 @@
+// @module-tag extended
 import { createHmac } from 'node:crypto'
 import { join } from 'node:path'
 import { rmSync } from 'node:fs'

@@ -1,3 +1,4 @@
+// @module-tag extended
 import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
 import { connect as connectTcp } from 'node:net'
 import { join } from 'node:path'

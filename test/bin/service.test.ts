@@ -6,11 +6,12 @@ import { afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { serviceManager } from '../../bin/service/service-manager.ts'
 import { serviceFiles } from '../../bin/service/units.ts'
 import { ensureBuilt } from '../support/built.ts'
-import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
+import { newMigratedPostgres, temporaryFolder } from '../support/databases.ts'
 import { NO_NOTIFY_SOCKET, openNotifySocket, type NotifySocket } from '../support/notify-socket.ts'
-import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
+import { runCommand } from '../support/commands.ts'
+import { startProcess, type RunningProcess } from '../support/processes.ts'
+import { EXTENDED, suiteWith } from '../support/extended.ts'
 
-const skipped = NO_NOTIFY_SOCKET === undefined ? '' : ` (skipped: ${NO_NOTIFY_SOCKET})`
 const SERVICES = ['cloud', 'edge'] as const
 
 beforeAll(ensureBuilt)
@@ -18,7 +19,7 @@ beforeAll(ensureBuilt)
 describe('untag service', () => {
   async function install(name: 'cloud' | 'edge', out: string, ...args: string[]) {
     const keys = name === 'cloud' ? ['--keys-dir', join(out, 'keys')] : []
-    const { code, stdout } = await runProcess(['service', 'install', name, '--out', out, ...keys, ...args])
+    const { code, stdout } = await runCommand(['service', 'install', name, '--out', out, ...keys, ...args])
     expect(code).toBe(0)
     return stdout
   }
@@ -32,7 +33,7 @@ describe('untag service', () => {
     ])
     for (const file of written) expect(statSync(file).mode & 0o777).toBe(0o644)
     expect(statSync(join(out, 'systemd/system')).mode & 0o777).toBe(0o755)
-    const removed = await runProcess(['service', 'remove', name, '--out', out])
+    const removed = await runCommand(['service', 'remove', name, '--out', out])
     expect(removed.stdout).toBe(written.map((file) => `removed ${file}\n`).join(''))
     expect(written.filter((file) => existsSync(file))).toEqual([])
   })
@@ -54,7 +55,7 @@ describe('untag service', () => {
     expect(existsSync(join(out, 'systemd'))).toBe(false)
   })
 
-  it('install passes the TLS key of --tls-key as credential', async () => {
+  it('install passes the TLS key of --tls-key as credential', EXTENDED, async () => {
     const printed = await install(
       'edge',
       temporaryFolder('service'),
@@ -75,7 +76,7 @@ describe('untag service', () => {
     expect(unit?.text).toContain('LoadCredential=master.key:/etc/$keys/master.key\n')
   })
 
-  describe.skipIf(skipped)(`units${skipped}`, () => {
+  suiteWith(NO_NOTIFY_SOCKET, 'units', () => {
     it.each([
       ['cloud', 13],
       ['edge', 17],
@@ -142,7 +143,7 @@ describe('the service manager', () => {
   })
 })
 
-describe.skipIf(skipped)(`reports to systemd${skipped}`, () => {
+suiteWith(NO_NOTIFY_SOCKET, 'reports to systemd', () => {
   /** systemd expects a ping in each period; the program sends four. */
   const PERIOD_MS = 1_200
   let socket: NotifySocket
@@ -180,7 +181,7 @@ describe.skipIf(skipped)(`reports to systemd${skipped}`, () => {
     const [cloudData, data] = [temporaryFolder('service'), temporaryFolder('service')]
     const cloud = await startCloud(cloudData, cloudSocket.env(PERIOD_MS))
     const api = String(cloud.ready['baseUrl'])
-    const made = await runProcess(['keys', 'create', `--data=${cloudData}`, '--account=shop', '--json'])
+    const made = await runCommand(['keys', 'create', `--data=${cloudData}`, '--account=shop', '--json'])
     const { key } = JSON.parse(made.stdout) as { key: string }
     const call = async (operation: string, body: object) => {
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
@@ -189,7 +190,7 @@ describe.skipIf(skipped)(`reports to systemd${skipped}`, () => {
     }
     const { stores } = await call('fetchStores', {})
     const { code } = await call('createEnrolmentCode', { storeId: stores[0]?.storeId, name: 'Till 1' })
-    await runProcess(['edge', 'enrol', `--cloud=${api}`, `--code=${code}`, `--data=${data}`])
+    await runCommand(['edge', 'enrol', `--cloud=${api}`, `--code=${code}`, `--data=${data}`])
     const agent = await start(['edge', `--data=${data}`], socket.env(PERIOD_MS))
     await Promise.all([pingsOnlyWhileRunning(cloud, cloudSocket), pingsOnlyWhileRunning(agent, socket)])
     cloudSocket.close()
@@ -198,7 +199,7 @@ describe.skipIf(skipped)(`reports to systemd${skipped}`, () => {
   const hasPostgres = inject('postgresUrl') !== ''
   it.skipIf(!hasPostgres)('continue from workers whose database is lost, and end when all workers hang', async () => {
     socket = await openNotifySocket()
-    const database = await newPostgresDatabase()
+    const database = await newMigratedPostgres()
     const cloud = await startCloud(
       temporaryFolder('service'),
       socket.env(PERIOD_MS),

@@ -1,12 +1,15 @@
+// @module-tag extended
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
+import { tryTool } from '../../verification/tools.ts'
 import { afterEach, beforeAll, expect, it } from 'vitest'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type ProcessEnvironment, type RunningProcess } from '../support/processes.ts'
+import { suiteWith } from '../support/extended.ts'
 
 const folder = temporaryFolder('shared-keys')
 const keys = join(folder, 'keys')
@@ -25,8 +28,7 @@ const readOnly = (path: string) => [
   `mount --bind ${path} ${path} && mount -o remount,ro,bind ${path} && exec "$@"`,
   'sh',
 ]
-const noMounts =
-  spawnSync('unshare', ['-rm', 'true']).status === 0 ? '' : ' (skipped: mount namespaces are not permitted)'
+const noMounts = tryTool('unshare', '-rm', 'true').status === 0 ? undefined : 'mount namespaces are not permitted'
 
 async function start(name: string, args: readonly string[], surroundings?: ProcessEnvironment): Promise<void> {
   const place = ['--port=0', '--mqtt-port=0', `--data=${join(folder, name)}`]
@@ -59,25 +61,27 @@ it('a key file that exists is not created again', () => {
   expect([readFileSync(file, 'utf8'), readdirSync(join(folder, 'once'))]).toEqual(['first', ['root.json']])
 })
 
-it.skipIf(noMounts !== '')(`a cloud starts with keys on a read-only mount${noMounts}`, async () => {
-  await start('mounted', [`--keys-dir=${keys}`], { through: readOnly(keys) })
-  expect(rootOf('mounted')).toBe(kidIn(join(keys, 'root.json')))
-})
-
-it.skipIf(noMounts !== '')(`a read-only mount without keys is refused in one sentence${noMounts}`, () => {
-  const empty = join(folder, 'empty')
-  mkdirSync(empty)
-  const [program = '', ...args] = readOnly(empty)
-  const command = [process.execPath, 'bin/untag.js', 'cloud', '--port=0', '--mqtt-port=0', `--keys-dir=${empty}`]
-  const { status, stderr } = spawnSync(program, [...args, ...command, `--data=${join(folder, 'none')}`], {
-    encoding: 'utf8',
+suiteWith(noMounts, 'keys on a read-only mount', () => {
+  it('start a cloud', async () => {
+    await start('mounted', [`--keys-dir=${keys}`], { through: readOnly(keys) })
+    expect(rootOf('mounted')).toBe(kidIn(join(keys, 'root.json')))
   })
-  expect([status, stderr.trim().split('\n')]).toEqual([
-    1,
-    [
-      `${empty}/master.key does not exist and cannot be created (its folder is read-only): copy it from the other machines of this cloud, or make its folder writable`,
-    ],
-  ])
+
+  it('are needed: an empty mount is refused in one sentence', () => {
+    const empty = join(folder, 'empty')
+    mkdirSync(empty)
+    const [program = '', ...args] = readOnly(empty)
+    const command = [process.execPath, 'bin/untag.js', 'cloud', '--port=0', '--mqtt-port=0', `--keys-dir=${empty}`]
+    const { status, stderr } = spawnSync(program, [...args, ...command, `--data=${join(folder, 'none')}`], {
+      encoding: 'utf8',
+    })
+    expect([status, stderr.trim().split('\n')]).toEqual([
+      1,
+      [
+        `${empty}/master.key does not exist and cannot be created (its folder is read-only): copy it from the other machines of this cloud, or make its folder writable`,
+      ],
+    ])
+  })
 })
 
 it('reads key files that environment variables name, also in commands', async () => {

@@ -1,7 +1,9 @@
+// @module-tag extended
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { findTool } from '../../verification/tools.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { readTrace } from '../../device-drivers/protocols/trace.ts'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
@@ -12,6 +14,7 @@ import { ensureBuilt, ROOT } from '../support/built.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 import { until } from '../support/receiver.ts'
+import { EXTENDED } from '../support/extended.ts'
 
 const folder = temporaryFolder('simulate')
 const running: RunningProcess[] = []
@@ -34,12 +37,13 @@ function benchOf(...options: Parameters<typeof realBench>): RealBench {
   return bench
 }
 
-const hasTerminal = process.platform === 'linux' && existsSync('/usr/bin/script')
+const hasTerminal = process.platform === 'linux' && findTool('/usr/bin/script') !== undefined
 
 describe('untag simulate', () => {
   // A shell on a terminal of its own starts it with `&`. The kernel stops background processes that read the terminal.
   it.skipIf(!hasTerminal)(
     `works in the background of a terminal${hasTerminal ? '' : ' (skipped: needs Linux and the program script)'}`,
+    { ...EXTENDED, timeout: 40_000 },
     async () => {
       ensureBuilt()
       mkdirSync(folder, { recursive: true })
@@ -60,7 +64,6 @@ describe('untag simulate', () => {
       const { stdout } = await terminal
       expect(stdout).toContain('ended with 0')
     },
-    40_000,
   )
 
   it('nfc: simulates a reader with tags from stdin, and an agent switches the EAS bit off', async () => {
@@ -154,4 +157,36 @@ describe('untag simulate', () => {
     const bench = benchOf([{ ...entry, link: { tcp: device.ready['tcp'] } }])
     expect((await bench.untilState('dev_board', 'ready')).detail).toContain('Modbus TCP unit 1')
   }, 60_000)
+
+  it.each([
+    ['relay-board', ['--vendor-defaults'], { driver: 'modbus', framing: 'rtu', unit: 255, output: 0 }, 'ready', []],
+    [
+      'relay-board',
+      ['--framing', 'rtu', '--quirk', 'echo'],
+      { driver: 'modbus', framing: 'rtu', output: 0 },
+      'ready',
+      ['echo'],
+    ],
+    ['relay-board', ['--quirk', 'other-unit'], { driver: 'modbus', output: 0 }, 'degraded', ['wrong_address']],
+    ['uhf-m100', ['--vendor-defaults', '--quirk', 'slow'], { driver: 'uhf-m100' }, 'ready', []],
+    ['osdp', ['--vendor-defaults'], { driver: 'osdp', key: 'AB'.repeat(16), installMode: true }, 'ready', []],
+    ['gate', ['--quirk', 'foreign-access-spec'], { driver: 'llrp' }, 'ready', []],
+    ['gate', ['--quirk', 'other-channel'], { driver: 'llrp', transmitPowerDbm: 27 }, 'ready', []],
+    ['gate', ['--quirk', 'never-starts'], { driver: 'llrp' }, 'degraded', []],
+    ['impinj-iot', ['--quirk', 'no-stream-settings'], { driver: 'impinj-iot', password: 'impinj' }, 'ready', []],
+    ['impinj-iot', ['--quirk', 'needs-content-length'], { driver: 'impinj-iot', password: 'impinj' }, 'ready', []],
+    ['impinj-iot', ['--quirk', 'slow-start'], { driver: 'impinj-iot', password: 'impinj' }, 'ready', []],
+    ['impinj-iot', ['--quirk', 'never-starts'], { driver: 'impinj-iot', password: 'impinj' }, 'degraded', []],
+    ['zebra-iotc', ['--quirk', 'never-starts'], { driver: 'zebra-iotc', topics: 'zebra/FX9600F0F4B5' }, 'degraded', []],
+  ] as const)('%s %j has the peculiarity', async (name, options, entry, state, findings) => {
+    const device = await start(['simulate', name, ...options])
+    const kind = name === 'impinj-iot' ? 'http' : name === 'zebra-iotc' ? 'mqtt' : 'tcp'
+    const bench = benchOf([{ deviceId: 'dev', ...entry, link: { [kind]: device.ready['tcp'] } }])
+    expect((await bench.untilState('dev', state)).findings.map(({ code }) => code)).toEqual(findings)
+  })
+
+  it('refuses a peculiarity of another device', async () => {
+    const refused = await runProcess(['simulate', 'osdp', '--quirk', 'select-mode'])
+    expect(refused.stderr).toContain('--quirk select-mode is for uhf-m100, not for osdp')
+  })
 })

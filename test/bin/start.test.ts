@@ -1,3 +1,4 @@
+// @module-tag extended
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
@@ -7,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { shopper } from '../../simulators/services/shopper.ts'
 import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
-import { COMMAND } from '../support/processes.ts'
+import { bundledCommand } from '../support/bundled-command.ts'
 
 describe('untag start', () => {
   let folder: string
@@ -15,17 +16,18 @@ describe('untag start', () => {
   let lines: string[]
   const waiting = new Set<() => void>()
 
-  beforeEach(() => {
+  beforeEach(async () => {
     folder = temporaryFolder('start')
-    open()
+    await open()
   })
   afterEach(() => child.kill('SIGKILL'))
 
-  function open(): void {
+  async function open(): Promise<void> {
     lines = []
+    const command = await bundledCommand()
     child = spawn(
       process.execPath,
-      [COMMAND, 'start', '--port', '0', '--mqtt-port', '0', '--edge-port', '0', '--data', join(folder, 'demo')],
+      [command, 'start', '--port', '0', '--mqtt-port', '0', '--edge-port', '0', '--data', join(folder, 'demo')],
       { stdio: ['pipe', 'pipe', 'inherit'] },
     )
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
@@ -130,7 +132,7 @@ describe('untag start', () => {
 
       // A second start keeps key, PIN and agent, although the cloud has another port.
       const pin = pinOf(lines)
-      open()
+      await open()
       const again = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
       expect(again['key']).toBe(ready['key'])
       expect(again['baseUrl']).not.toBe(ready['baseUrl'])

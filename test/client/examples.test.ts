@@ -18,6 +18,7 @@ async function tokenOfPaidItem() {
   const { epc } = await shop.newItem(product)
   await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
   const deviceId = shop.devices.self_checkout_detacher
+  await shop.ok('updateDevice', { deviceId, supportsOfflineAuth: true })
   const request = { deviceId, protectionAction: 'detach_hard_tag', epc }
   const { authorizationToken: token } = await shop.ok('verifyProtectedItem', request)
   const { iss: issuer } = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString()) as { iss: string }

@@ -1,31 +1,27 @@
+// @module-tag extended
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tryTool } from '../../verification/tools.ts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { newSecret } from '../../cloud/webhooks/secret.ts'
 import { signatureHeaders } from '../../cloud/webhooks/signatures.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
-import { pythonOperations, type ApiDocument } from './python-operations.ts'
+import { suiteWith } from '../support/extended.ts'
 
 const PACKAGE = join(ROOT, 'clients/python')
 /** Debian's packages are for Debian's Python. */
 const PYTHON = '/usr/bin/python3'
 
-it('the Python types are those of the OpenAPI document', async () => {
-  const document = JSON.parse(readFileSync(join(ROOT, 'docs/reference/openapi.json'), 'utf8')) as ApiDocument
-  await expect(pythonOperations(document)).toMatchFileSnapshot(join(PACKAGE, 'untag_client/operations.py'))
-})
-
-const isMissing = spawnSync(PYTHON, ['-c', 'import httpx']).status !== 0
-const isRequired = process.env['UNTAG_TEST_TOOLS'] === 'required'
+const isMissing = tryTool(PYTHON, '-c', 'import httpx').status !== 0
 // mypy takes seven seconds.
 const isFull = process.env['UNTAG_TEST_FULL'] === 'true'
 
-describe.skipIf(isMissing && !isRequired)(`the Python client${isMissing ? ' (install python3-httpx)' : ''}`, () => {
+suiteWith(isMissing ? 'install python3-httpx' : undefined, 'the Python client', () => {
   let cloud: RunningProcess
   let env: NodeJS.ProcessEnv
   let folder: string

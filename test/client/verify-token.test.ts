@@ -16,7 +16,7 @@ const good = {
   iat: NOW,
   exp: NOW + 300,
   jti: 'j'.repeat(22),
-  led: 'cloud',
+  led: 'device',
   act: 'detach_hard_tag',
   cnt: 1,
 }
@@ -56,6 +56,7 @@ describe('tokenVerifier', () => {
     ['several devices', sign({ aud: ['dev_1'] }), 'not_for_this_device'],
     ['another account', sign({ iss: 'acc_2.test' }), 'not_for_this_device'],
     ['the ledger of an agent', sign({ led: 'led_1.1' }), 'not_for_this_device'],
+    ['the ledger of the cloud', sign({ led: 'cloud' }), 'redeem_first'],
     ['an hour ago', sign({ iat: NOW - 3_600, exp: NOW - 3_300 }), 'expired'],
     ['tomorrow', sign({ iat: NOW + 6 }), 'malformed'],
     ['longer than ten minutes', sign({ exp: NOW + 601 }), 'malformed'],
@@ -94,17 +95,24 @@ describe('tokenVerifier with a cloud', () => {
   })
   afterAll(() => shop.stop())
 
-  it('accepts the token of a paid item for its device, and for no other', async () => {
+  it('accepts a token only for its device, and only if the device may claim it offline', async () => {
     const product = shop.products[0]
     const { epc } = await shop.newItem(product)
     await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
     const deviceId = shop.devices.self_checkout_detacher
-    const { authorizationToken: token } = await shop.ok('verifyProtectedItem', {
+    const { authorizationToken: token, replayProtectedNonce: nonce } = await shop.ok('verifyProtectedItem', {
       deviceId,
       protectionAction: 'detach_hard_tag',
       epc,
     })
     const { iss } = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString()) as { iss: string }
+    await shop.ok('updateDevice', { deviceId, supportsOfflineAuth: true })
+    await shop.ok('revokeProtectionAuthorization', { replayProtectedNonce: nonce })
+    const { authorizationToken: offline } = await shop.ok('verifyProtectedItem', {
+      deviceId,
+      protectionAction: 'detach_hard_tag',
+      epc,
+    })
     const verifierOf = (device: string) =>
       tokenVerifier({
         cloud: 'http://cloud.test',
@@ -112,7 +120,8 @@ describe('tokenVerifier with a cloud', () => {
         deviceId: device,
         platform: { fetch: async (url, init) => shop.cloud.cloud.app.request(new URL(url).pathname, init) },
       })
-    expect(await verifierOf(deviceId)(token)).toMatchObject({ act: 'detach_hard_tag', cnt: 1, aud: deviceId })
-    await expect(verifierOf(shop.devices.exit_gate)(token)).rejects.toMatchObject({ code: 'not_for_this_device' })
+    await expect(verifierOf(deviceId)(token)).rejects.toMatchObject({ code: 'redeem_first' })
+    expect(await verifierOf(deviceId)(offline)).toMatchObject({ act: 'detach_hard_tag', cnt: 1, aud: deviceId })
+    await expect(verifierOf(shop.devices.exit_gate)(offline)).rejects.toMatchObject({ code: 'not_for_this_device' })
   })
 })

@@ -48,7 +48,7 @@ describe('devices of the configuration', () => {
         7,
       ),
     ).toEqual([
-      'devices[0].unit: give the address of the board on its bus, 0 to 255 (RTU: 1 to 247)',
+      'devices[0].unit: give the address of the board on its bus, 0 to 255 (RTU: 1 to 255)',
       'devices[0].pulseMs: give milliseconds, 20 to 10000',
       'devices[0].siren.seconds: give seconds, 1 to 3600',
       'devices[0].amber: give { "output": … }',
@@ -102,9 +102,9 @@ describe('devices of the configuration', () => {
     expect(faults(bus, { ...bus, deviceId: 'dev_c', unit: 2 })).toEqual([])
   })
 
-  test('limits RTU addresses to 1 to 247', () => {
+  test('refuses 0 as an RTU address, which every board obeys', () => {
     expect(faults({ ...BOARD, link: SERIAL, unit: 0 })).toEqual([
-      'devices[0].unit: Modbus RTU boards have addresses 1 to 247',
+      'devices[0].unit: Modbus RTU boards have addresses 1 to 255; all boards obey 0, and none answers',
     ])
     expect(faults({ ...BOARD, unit: 255 })).toEqual([])
   })

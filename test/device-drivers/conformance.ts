@@ -179,6 +179,19 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
       }
     })
 
+    if (answers)
+      test('is not ready on a line that only repeats what the agent sends', async () => {
+        const repeats = (link: ByteLink) => {
+          void (async () => {
+            for await (const chunk of link.bytes) await link.write(chunk, forEver())
+          })().catch(() => {})
+          return Promise.resolve()
+        }
+        const b = openBench(driver, { ...rig, device: (platform) => ({ ...rig.device(platform), serve: repeats }) }, 1)
+        await b.world.advance(60_000)
+        expect(b.states.filter(({ state }) => state === 'ready')).toEqual([])
+      })
+
     testCapabilities(driver, rig.entry, rig.release !== undefined)
 
     test('emits only events that its capabilities announce', async () => {
@@ -217,6 +230,7 @@ export function describeDriver(driver: DriverName, rig: Rig): void {
       const b = bench()
       await b.ready()
       b.port.unplug()
+      b.device.rest?.()
       await b.world.advance(24 * 3_600_000)
       expect(b.state()).toBe('absent')
       const gaps = b.tries.slice(2).map((at, i) => at - (b.tries[i + 1] ?? 0))

@@ -15,7 +15,7 @@ describe('a driver of the registry', () => {
       'teleporter lacks capabilities: add `capabilities` to the `Driver` in its file in device-drivers/drivers/; the fields are described in device-drivers/drivers/capabilities.ts',
       'teleporter lacks page: write docs/reference/hardware/teleporter.md with an example entry that contains `"driver": "teleporter"`',
       'teleporter lacks page: link docs/reference/hardware/teleporter.md from the table of devices in README.md',
-      'teleporter lacks schema: write docs/reference/edge-config.schema.json with `npx vitest run test/bin/configuration-page.test.ts -u`',
+      'teleporter lacks schema: write docs/reference/edge-config.schema.json with `npm run generate`',
       "teleporter lacks conformance row: call `describeDriver('teleporter', …)` of test/device-drivers/conformance.ts in test/device-drivers/teleporter.test.ts",
       'teleporter lacks simulator: write simulators/devices/teleporter.ts and serve it in the `device` of the conformance row',
     ])

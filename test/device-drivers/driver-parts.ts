@@ -36,10 +36,7 @@ export function missingParts(driver: string): string[] {
       `page: write ${page} with an example entry that contains \`"driver": "${driver}"\``,
     ],
     [read('README.md').includes(`(${page})`), `page: link ${page} from the table of devices in README.md`],
-    [
-      read(SCHEMA).includes(`"const": "${driver}"`),
-      `schema: write ${SCHEMA} with \`npx vitest run test/bin/configuration-page.test.ts -u\``,
-    ],
+    [read(SCHEMA).includes(`"const": "${driver}"`), `schema: write ${SCHEMA} with \`npm run generate\``],
     [
       row !== undefined,
       `conformance row: call \`describeDriver('${driver}', …)\` of test/device-drivers/conformance.ts in test/device-drivers/${driver}.test.ts`,

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { impinjEvent } from '../../device-drivers/protocols/impinj-iot/events.ts'
 import { encodeChunk, encodeRequest, encodeResponse, httpParser } from '../../device-drivers/protocols/http/message.ts'
 import type { HttpPiece } from '../../device-drivers/protocols/http/message.ts'
-import { jsonLines } from '../../device-drivers/protocols/json-lines.ts'
+import { jsonLines, readJson, textOfBytes } from '../../device-drivers/protocols/json-lines.ts'
 import { utcUsOf } from '../../device-drivers/protocols/timestamps.ts'
 import { restClient } from '../../device-drivers/drivers/http/rest-client.ts'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
@@ -179,7 +179,7 @@ describe('JSON lines', () => {
         (lines, size) => {
           const reader = jsonLines(4_096)
           const values = chopped(bytes(lines.map((line) => `${line}\r\n`).join('')), size).flatMap((chunk) =>
-            reader.push(chunk),
+            reader.push(chunk).map(({ value }) => value),
           )
           expect(values).toEqual(
             lines.filter((line) => line !== '' && line !== 'no json').map((line) => JSON.parse(line) as unknown),
@@ -192,8 +192,48 @@ describe('JSON lines', () => {
     const reader = jsonLines(16)
     expect(reader.push(bytes(`"${'x'.repeat(100_000)}`))).toEqual([])
     expect(reader.held).toBeLessThanOrEqual(16)
-    expect(reader.push(bytes('"\n7\n'))).toEqual([7])
+    expect(reader.push(bytes('"\n7\n'))).toEqual([{ value: 7, text: '7' }])
     expect(reader.takeNoise()?.bytes).toBeGreaterThan(100_000)
+  })
+})
+
+describe('messages of readers', () => {
+  const read = (message: Uint8Array) => {
+    const { items, unreadable } = readJson(textOfBytes(message))
+    return { values: items.map(({ value }) => value), unreadable }
+  }
+
+  test.each([
+    ['a UTF-8 byte order mark', Buffer.from('\ufeff{"a":1}'), [{ a: 1 }], ''],
+    ['UTF-16, little end first', Buffer.from('\ufeff{"a":1}', 'utf16le'), [{ a: 1 }], ''],
+    ['UTF-16, big end first', Buffer.from('\ufeff{"a":1}', 'utf16le').swap16(), [{ a: 1 }], ''],
+    ['objects side by side', Buffer.from('{"a":"}"}{"b":["\\"]"]}'), [{ a: '}' }, { b: ['"]'] }], ''],
+    ['objects on lines', Buffer.from('{"a":1}\r\n{"b":2}\r\n'), [{ a: 1 }, { b: 2 }], ''],
+    ['objects with commas', Buffer.from('{"a":1},\n[2],'), [{ a: 1 }, [2]], ''],
+    ['a message that was cut off', Buffer.from('{"a":1}{"b":'), [{ a: 1 }], '{"b":'],
+    ['nothing but text', Buffer.from('epc=3034'), [], 'epc=3034'],
+    ['a part that is no JSON', Buffer.from('{"a":1}{b}{"c":3}'), [{ a: 1 }, { c: 3 }], '{b}'],
+    ['an empty message', Buffer.from(' \r\n'), [], ''],
+  ])('with %s', (_, message, values, unreadable) => expect(read(message)).toEqual({ values, unreadable }))
+})
+
+describe('messages of readers with too much in them', () => {
+  test.each([
+    ['more values than a body has reads', '[]'.repeat(250_000), 'over 5000 values'],
+    ['nested lists', '['.repeat(200_000) + ']'.repeat(200_000), 'over 32 levels'],
+    ['nested lists that do not end', `{"reads":${'['.repeat(200_000)}`, 'over 32 levels'],
+  ])('are refused as a whole: %s', (_, message, excess) => {
+    const read = readJson(message)
+    expect([read.items, read.excess]).toEqual([[], expect.stringContaining(excess)])
+    expect(read.unreadable.length).toBeLessThanOrEqual(400)
+    const lines = jsonLines(524_288)
+    expect(lines.push(bytes(`${message}\n7\n`)).map(({ value }) => value)).toEqual([7])
+    expect(lines.takeNoise()).toMatchObject({ bytes: message.length, detail: expect.stringContaining(excess) })
+  })
+
+  test('are read up to the limits', () => {
+    expect(readJson('[]'.repeat(5_000)).items).toHaveLength(5_000)
+    expect(readJson('['.repeat(32) + ']'.repeat(32)).items).toHaveLength(1)
   })
 })
 
@@ -265,7 +305,7 @@ describe('events of Impinj readers', () => {
         eventType: 'inventoryStatus',
         inventoryStatusEvent: { inventoryStatus: 'running' },
       }),
-    ).toEqual({ kind: 'other' })
+    ).toEqual({ kind: 'reading', isReading: true })
     const transition = (gpi: unknown, change: string) =>
       impinjEvent({
         timestamp: '2026-07-18T12:00:00Z',
@@ -289,7 +329,7 @@ describe('events of Impinj readers', () => {
         eventType: 'antennaDisconnected',
         antennaDisconnectedEvent: { antennaPort: 2 },
       }),
-    ).toEqual({ kind: 'fault', detail: 'antenna 2 is not connected' })
+    ).toEqual({ kind: 'antenna', antenna: 2, isConnected: false })
   })
 
   test('parses or rejects any value, and never returns a tag without an EPC', () => {

@@ -47,6 +47,8 @@ describeDriver('http-ingest', {
   },
 })
 
+const HOST = '192.168.1.20:8090'
+
 function bench(settings: Record<string, unknown> = {}) {
   const world = virtualPlatform()
   const port = pushPort()
@@ -63,17 +65,32 @@ function bench(settings: Record<string, unknown> = {}) {
   const app = new Hono()
   const log = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })
   const refusals = rateLimitedLog((fields, message) => log.warn(fields, message), world)
-  ingestRoutes(app, { devices: () => devices, port, platform: world, refusals })
+  ingestRoutes(app, { devices: () => devices, port, hosts: () => [HOST], platform: world, refusals })
   const post = (body: string, headers: Record<string, string> = {}, method = 'POST') =>
     app.request('/ingest/gate-1', {
       method,
       body,
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${SECRET}`, ...headers },
+      headers: { 'content-type': 'application/json', host: HOST, authorization: `Bearer ${SECRET}`, ...headers },
     })
   const reads = () => events.flatMap((event) => (event.type === 'tags' ? event.reads : []))
   const state = () => supervisor.status('gate')?.state
   return { world, port, supervisor, app, events, warnings, post, reads, state, ready: () => world.advance(50) }
 }
+
+// Body of AdvanNet's template with an AdvanMux (wiki.keonn.com): port of the reader, then ports of the multiplexers.
+test.each([
+  [{ antenna: '2' }, 2],
+  [{ antenna: '1', mux1: '0', mux2: '0' }, 1],
+  [{ antenna: '1', mux1: '', mux2: '' }, 1],
+  [{ antenna: '1', mux1: '3', mux2: '0' }, 10_300],
+  [{ antenna: '1', mux1: '3', mux2: '1' }, 10_301],
+  [{ antenna: '4', mux1: 16, mux2: 16 }, 41_616],
+  [{ antenna: '1', mux1: 'x' }, undefined],
+  [{ antenna: '1', mux1: '100' }, undefined],
+])('a Keonn reader numbers the antennas behind its multiplexers: %o', (fields, antenna) => {
+  const { sightings } = mapper('keonn')({ reads: [{ epc: EPC, ...fields }] })
+  expect(sightings).toEqual([{ epc: EPC, ...(antenna === undefined ? {} : { antenna }) }])
+})
 
 describe('http-ingest', () => {
   test.each(['keonn', 'impinj'] as const)(
@@ -122,6 +139,140 @@ describe('http-ingest', () => {
     }
   })
 
+  /** Walks with a tag, inside then outside, until the reader has reported it about `reads` times. */
+  async function walkPast(b: ReturnType<typeof bench>, format: PushFormat, ttlMs: number, reads: number) {
+    const reader = pushingReader({
+      platform: b.world,
+      format,
+      ttlMs,
+      post: async (body) => (await b.post(body)).status === 200,
+    })
+    for (let n = 0; n < reads; n++) {
+      reader.see(EPC, { antenna: 1 + (n % 2) })
+      await b.world.advance(Math.max(ttlMs, 100))
+    }
+    reader.stop()
+  }
+
+  test.each([
+    ['keonn', 'set the inventory tag TTL of its HTTP service to 0'],
+    ['impinj', '"dual-target" or session 0'],
+    [{ reads: 'reads[*]', epc: 'epc', antenna: 'antenna', seenAt: 'ts' }, 'set the time between two reports of a tag'],
+  ] as const)(
+    'finds out that a reader filters, names the setting, and notices the change: %o',
+    async (mapping, advice) => {
+      const b = bench({ mapping })
+      await b.ready()
+      const format = mapping === 'impinj' ? mapping : 'keonn'
+      await walkPast(b, format, 1_000, 200)
+      expect(b.state()).toBe('ready')
+      await walkPast(b, format, 1_000, 1)
+      expect(b.supervisor.status('gate')).toMatchObject({
+        state: 'degraded',
+        findings: [{ code: 'reader_filters', isWarning: false, detail: expect.stringContaining(advice) }],
+      })
+      expect(b.supervisor.status('gate')?.detail).toContain(
+        'after each of 200 reads it did not report the tag again within 0.4 s',
+      )
+      await walkPast(b, format, 0, 10)
+      expect([b.state(), b.supervisor.status('gate')?.findings]).toEqual(['ready', []])
+    },
+  )
+
+  test('finds out that a reader reports each tag only once', async () => {
+    const b = bench({ mapping: { reads: '$', epc: 'id' } })
+    await b.ready()
+    const once = (n: number) => b.post(JSON.stringify({ id: EPC.slice(0, -4) + String(1_000 + n) }))
+    for (let n = 0; n < 202; n++) {
+      expect(b.state()).toBe('ready')
+      await once(n)
+      await b.world.advance(500)
+    }
+    expect(b.supervisor.status('gate')?.findings).toMatchObject([{ code: 'reader_filters' }])
+  })
+
+  test('does not take a list that groups the reads by tag for a filter', async () => {
+    const b = bench()
+    await b.ready()
+    for (let n = 0; n < 10; n++) {
+      const at = b.world.clock.wall()
+      const reads = Array.from({ length: 400 }, (_, i) => ({
+        epc: EPC.slice(0, -4) + String(1_000 + Math.floor(i / 10)),
+        antenna: 1 + (i % 2),
+        ts: new Date(at - 1_000 + 100 * (i % 10)).toISOString(),
+      }))
+      await b.post(JSON.stringify({ reads }))
+      await b.world.advance(1_000)
+    }
+    expect(b.supervisor.status('gate')).toMatchObject({ state: 'ready', findings: [] })
+  })
+
+  test('names the antenna that reads in place of a configured one', async () => {
+    const b = bench({ antennas: { inside: [1], outside: [2] } })
+    await b.ready()
+    for (const antenna of ['1', '3', '3', '3']) await b.post(JSON.stringify({ reads: [{ epc: EPC, antenna }] }))
+    await b.world.advance(10)
+    expect(b.supervisor.status('gate')).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'reader_antenna', detail: expect.stringContaining('set "outside": [3]') }],
+    })
+    await b.post(JSON.stringify({ reads: [{ epc: EPC, antenna: '2' }] }))
+    await b.world.advance(10)
+    expect(b.state()).toBe('ready')
+  })
+
+  test('is degraded while an Impinj reader reports that it does not read, or lacks an antenna', async () => {
+    const b = bench({ mapping: 'impinj', antennas: { inside: [1], outside: [2] } })
+    await b.ready()
+    const event = (name: string, value: object) =>
+      b.post(JSON.stringify([{ timestamp: '2026-11-28T10:00:00Z', eventType: name, [`${name}Event`]: value }]))
+    await event('inventoryStatus', { inventoryStatus: 'idle' })
+    await event('antennaDisconnected', { antennaPort: 2 })
+    await b.world.advance(10)
+    expect(b.supervisor.status('gate')?.findings.map(({ code }) => code)).toEqual(['reader_mode', 'reader_antenna'])
+    await event('inventoryStatus', { inventoryStatus: 'running' })
+    await event('tagInventory', { epcHex: EPC, antennaPort: 2 })
+    await b.world.advance(10)
+    expect(b.supervisor.status('gate')).toMatchObject({ state: 'ready', findings: [] })
+  })
+
+  test.each([
+    ['secret', { authorization: 'Bearer wrong' }, 401, "'a request with a wrong secret'"],
+    ['host name', { host: 'reader.example' }, 403, 'a request to a host name that "hosts"'],
+  ])('is degraded while all requests have a wrong %s', async (_, headers, status, sample) => {
+    const b = bench()
+    await b.ready()
+    for (let n = 0; n < 3; n++) {
+      expect((await b.post(JSON.stringify({ reads: [{ epc: EPC }] }), headers)).status).toBe(status)
+      await b.world.advance(10)
+    }
+    expect(b.supervisor.status('gate')).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'unreadable_data', detail: expect.stringContaining(sample) }],
+    })
+    await b.post(JSON.stringify({ reads: [{ epc: EPC }] }))
+    await b.world.advance(10)
+    expect(b.state()).toBe('ready')
+  })
+
+  test('keeps what it found over a silence of the reader', async () => {
+    const b = bench({ silentAfterSeconds: 30 })
+    await b.ready()
+    await walkPast(b, 'keonn', 1_000, 202)
+    await b.world.advance(60_000)
+    expect([b.state(), b.supervisor.status('gate')?.findings]).toEqual(['identifying', []])
+    await walkPast(b, 'keonn', 1_000, 3)
+    await b.world.advance(20_000)
+    expect(b.supervisor.status('gate')?.findings).toMatchObject([{ code: 'reader_filters' }])
+  })
+
+  test.each([0, 100, 250])('does not count a TTL of %i ms as a filter', async (ttlMs) => {
+    const b = bench()
+    await b.ready()
+    await walkPast(b, 'keonn', ttlMs, 500)
+    expect([b.state(), b.supervisor.status('gate')?.findings]).toEqual(['ready', []])
+  })
+
   test('accepts the secret as bearer token, password or header, rejects others, and reports wrong ones once a minute', async () => {
     const b = bench()
     await b.ready()
@@ -156,14 +307,14 @@ describe('http-ingest', () => {
     const b = bench()
     await b.ready()
     expect((await b.post('{')).status).toBe(400)
-    expect((await b.post('{}', { 'content-type': 'text/plain' })).status).toBe(415)
+    expect((await b.post('epc=1', { 'content-type': 'text/plain' })).status).toBe(415)
     expect((await b.post(`"${'x'.repeat(MAX_PUSHED_BYTES)}"`)).status).toBe(413)
     const endless = new ReadableStream<Uint8Array>({ pull: (to) => to.enqueue(new Uint8Array(65_536).fill(0x20)) })
     const streamed = new Request('http://x/ingest/gate-1', {
       method: 'POST',
       body: endless,
       duplex: 'half',
-      headers: { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
+      headers: { host: HOST, authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' },
     } as RequestInit)
     expect((await b.app.request(streamed)).status).toBe(413)
     const statuses = []
@@ -171,11 +322,75 @@ describe('http-ingest', () => {
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(15)
     await b.world.advance(1_000)
     expect((await b.post('{"reads":[]}')).status).toBe(200)
-    // Maximum depth of a path; the code does not recurse.
-    expect((await b.post('['.repeat(200_000) + ']'.repeat(200_000))).status).toBe(200)
+    for (const body of ['['.repeat(200_000) + ']'.repeat(200_000), '[]'.repeat(250_000)])
+      expect((await b.post(body)).status).toBe(413)
     await b.world.advance(10)
     expect(b.events.filter((event) => event.type === 'tags')).toEqual([])
+    expect(b.state()).toBe('degraded')
+    await b.post(JSON.stringify({ reads: [{ epc: EPC }] }))
+    await b.world.advance(10)
     expect(b.state()).toBe('ready')
+  })
+
+  test.each<[string, string | Buffer, Record<string, string>]>([
+    ['a byte order mark', `\ufeff{"reads":[{"epc":"${EPC}"}]}`, {}],
+    ['another content type', `{"reads":[{"epc":"${EPC}"}]}`, { 'content-type': 'text/plain' }],
+    ['a form’s content type', `{"reads":[{"epc":"${EPC}"}]}`, { 'content-type': 'application/x-www-form-urlencoded' }],
+    ['several objects in a body', `{"devid":"A"}\n{"reads":[{"epc":"${EPC}"}]}`, {}],
+    ['a single read without its list', `{"reads":{"epc":"${EPC}"}}`, {}],
+  ])('reads a body with %s', async (_, body, headers) => {
+    const b = bench()
+    await b.ready()
+    expect((await b.post(body as string, headers)).status).toBe(200)
+    await b.world.advance(10)
+    expect(b.reads()).toMatchObject([{ tag: { epc: EPC } }])
+  })
+
+  test.each([
+    ['of another shape', JSON.stringify({ data: { tags: [{ id: EPC }] } }), 200, `'{"data":{"tags":[{"id":"${EPC}`],
+    ['without an EPC', JSON.stringify({ reads: [{ tid: EPC }] }), 200, `'{"reads":[{"tid":"${EPC}"}]}'`],
+    ['that are a form', `epc=${EPC}`, 400, `'epc=${EPC}'`],
+  ])('is degraded while only bodies arrive %s, and ready again at the first read', async (_, body, status, sample) => {
+    const b = bench()
+    await b.ready()
+    for (let n = 0; n < 3; n++) {
+      expect(b.state()).toBe('ready')
+      // Keepalives between the bodies prove nothing.
+      for (const each of [body, '{"reads":[]}', '[]', '{}', ''])
+        expect((await b.post(each)).status).toBe(each === body ? status : 200)
+      await b.world.advance(1_100)
+    }
+    expect(b.supervisor.status('gate')).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'unreadable_data', detail: expect.stringContaining(sample), isWarning: false }],
+    })
+    expect(b.events.filter((event) => event.type === 'noise').length).toBe(3)
+    expect(b.events.filter((event) => event.type === 'fault')).toEqual([
+      { type: 'fault', detail: expect.stringContaining(sample) },
+    ])
+    await b.post(JSON.stringify({ reads: [{ epc: EPC }] }))
+    await b.world.advance(10)
+    expect(b.state()).toBe('ready')
+    for (let n = 0; n < 50; n++) await b.post('{"reads":[]}')
+    await b.world.advance(10)
+    expect(b.state()).toBe('ready')
+  })
+
+  test('shows a sample of unreadable bodies at most every 10 minutes, and the finding again after a lost link', async () => {
+    const b = bench({ silentAfterSeconds: 100 })
+    await b.ready()
+    for (let minute = 0; minute < 25; minute++) {
+      await b.post('{"tags":[]}')
+      await b.world.advance(60_000)
+    }
+    expect(b.events.filter((event) => event.type === 'fault')).toHaveLength(3)
+    b.supervisor.restart('gate')
+    await b.world.advance(1_000)
+    for (let n = 0; n < 2; n++) {
+      await b.post('{"tags":[]}')
+      await b.world.advance(60_000)
+    }
+    expect(b.supervisor.status('gate')?.findings).toMatchObject([{ code: 'unreadable_data' }])
   })
 
   test('reports a reader as lost after silence, and as ready at its next push', async () => {
@@ -204,11 +419,35 @@ describe('http-ingest', () => {
     expect((await b.post('[]')).status).toBe(503)
   })
 
+  test('refuses an address that guesses secrets, and no other address', async () => {
+    const b = bench()
+    await b.ready()
+    const from = (remoteAddress: string, secret: string) =>
+      b.app.request(
+        '/ingest/gate-1',
+        {
+          method: 'POST',
+          body: '[]',
+          headers: { 'content-type': 'application/json', host: HOST, authorization: `Bearer ${secret}` },
+        },
+        { incoming: { socket: { remoteAddress } } },
+      )
+    const statuses: number[] = []
+    for (let n = 0; n < 60; n++) statuses.push((await from('10.0.0.9', `guess-${n}`)).status)
+    expect(statuses).toEqual([...Array.from({ length: 50 }, () => 401), ...Array.from({ length: 10 }, () => 429)])
+    const right = await from('10.0.0.9', SECRET)
+    expect([right.status, right.headers.get('retry-after')]).toEqual([429, '1'])
+    expect((await from('10.0.0.8', SECRET)).status).toBe(200)
+    await b.world.advance(1_000)
+    expect((await from('10.0.0.9', SECRET)).status).toBe(200)
+  })
+
   test('answers 404 without a device of this driver, and supports no commands', async () => {
     const app = new Hono()
     ingestRoutes(app, {
       devices: () => entries({ deviceId: 's', driver: 'scanner', link: { tcp: '10.0.0.7:502' }, feeds: 'x' }),
       port: pushPort(),
+      hosts: () => [HOST],
       platform: virtualPlatform(),
       refusals: { write: () => undefined },
     })
@@ -236,6 +475,7 @@ describe('mappings', () => {
     expect(mapper('keonn')(KEONN)).toEqual({
       sightings: [{ epc: EPC, rssiDbm: -62, utcUs: 1_716_900_123_456_000 }],
       faults: [],
+      antennas: [],
       strange: 0,
     })
     expect(
@@ -248,10 +488,10 @@ describe('mappings', () => {
   })
 
   test('parses lists of Impinj events, and takes empty ones as keepalives', () => {
-    expect(mapper('impinj')([])).toEqual({ sightings: [], faults: [], strange: 0 })
+    expect(mapper('impinj')([])).toEqual({ sightings: [], faults: [], antennas: [], strange: 0 })
     expect(
       mapper('impinj')([{ eventType: 'tagInventory', tagInventoryEvent: { epcHex: EPC, antennaPort: 1 } }, { x: 1 }]),
-    ).toEqual({ sightings: [{ epc: EPC, antenna: 1 }], faults: [], strange: 1 })
+    ).toEqual({ sightings: [{ epc: EPC, antenna: 1 }], faults: [], antennas: [], strange: 1 })
   })
 
   test('applies a custom mapping: nested paths, base64, parts of a dBm, a filter, a list of texts', () => {
@@ -277,6 +517,7 @@ describe('mappings', () => {
     ).toEqual({
       sightings: [{ epc: EPC, antenna: 4, rssiDbm: -55.5, utcUs: 1_716_900_123_000_000 }],
       faults: [],
+      antennas: [],
       strange: 1,
     })
     expect(

@@ -95,7 +95,7 @@ describe('impinj-iot', () => {
       ) as unknown
     const antenna = {
       transmitPowerCdbm: 3_000,
-      rfMode: 1002,
+      rfMode: 1003,
       inventorySession: 1,
       inventorySearchMode: 'dual-target',
       estimatedTagPopulation: 32,
@@ -109,6 +109,110 @@ describe('impinj-iot', () => {
     })
     expect(sent('/http-stream')).toMatchObject({ keepAliveIntervalSeconds: 5, eventBufferSize: 1_000 })
     expect(b.faults()).toEqual([])
+  })
+
+  test.each([
+    [{ searchMode: 'single-target' }, ['reader_session'], [1]],
+    [{ searchMode: 'single-target-with-tagfocus', session: 2 }, ['reader_session'], [1]],
+    [{ searchMode: 'single-target', session: 0 }, [], [1, 2]],
+    [{ session: 2 }, [], [1, 2]],
+    [{}, [], [1, 2]],
+    [{ searchMode: 'single-target', antennas: { inside: [1, 2] } }, [], [1]],
+  ])('warns of a session that hides the read outside: %o', async (settings, codes, antennas) => {
+    const b = bench({ antennas: { inside: [1], outside: [2] }, ...settings })
+    await b.ready()
+    b.reader.see(EPC, { antenna: 1 })
+    await b.world.advance(500)
+    b.reader.see(EPC, { antenna: 2 })
+    await b.world.advance(10)
+    expect(b.reads().map(({ antenna }) => antenna)).toEqual(antennas)
+    expect(b.status()?.findings.map(({ code, isWarning }) => [code, isWarning])).toEqual(
+      codes.map((code) => [code, true]),
+    )
+  })
+
+  test('becomes ready with a reader that needs 0.9 s for each answer, and stays ready', async () => {
+    const b = bench({ requestTimeoutMs: 5_000 }, { answerDelayMs: 900 })
+    await b.ready()
+    await b.world.advance(60_000)
+    expect(b.states.map(({ state }) => state)).toEqual(['opening', 'identifying', 'ready'])
+  })
+
+  test.each([
+    [{ inventorySession: 2, inventorySearchMode: 'single-target' }, ['reader_session']],
+    [{ inventorySession: 1, inventorySearchMode: 'single-target-b-to-a' }, ['reader_session']],
+    [{ inventorySession: 0, inventorySearchMode: 'single-target' }, []],
+    [{ inventorySession: 2, inventorySearchMode: 'dual-target' }, []],
+    [{}, []],
+  ])('is degraded with a preset that hides the read outside: %o', async (preset, codes) => {
+    const b = bench({ antennas: { inside: [1], outside: [2] }, preset: 'default' }, { preset })
+    await b.until(() => b.status()?.identity !== undefined)
+    expect([b.status()?.state, b.status()?.findings.map(({ code }) => code)]).toEqual([
+      codes.length > 0 ? 'degraded' : 'ready',
+      codes,
+    ])
+  })
+
+  test('finds out that a preset of the reader reports tags rarely', async () => {
+    const b = bench(
+      { antennas: { inside: [1, 2] }, preset: 'default' },
+      { preset: { inventorySession: 1, inventorySearchMode: 'single-target' } },
+    )
+    await b.ready()
+    for (let ms = 0; ms < 220 * 5_000; ms += 500) {
+      b.reader.see(EPC, { antenna: 1 })
+      await b.world.advance(500)
+    }
+    expect(b.status()).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'reader_filters', detail: expect.stringContaining('or leave "preset" out') }],
+    })
+  })
+
+  test('is degraded while the cable of an antenna is pulled, until this antenna reads', async () => {
+    const b = bench()
+    await b.ready()
+    b.reader.setAntenna(2, false)
+    await b.world.advance(10)
+    expect(b.status()).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'reader_antenna', detail: 'antenna 2 (outside): not connected; check the cable' }],
+    })
+    expect(b.faults()).toEqual(['antenna 2 is not connected'])
+    b.reader.setAntenna(2, true)
+    b.reader.see(EPC, { antenna: 2 })
+    await b.world.advance(10)
+    expect(b.status()?.state).toBe('ready')
+  })
+
+  test('is never ready at a reader that accepts the inventory and does not start it', async () => {
+    const b = bench({}, { neverStarts: true })
+    await b.world.advance(120_000)
+    expect(b.states.map(({ state }) => state)).not.toContain('ready')
+    expect(b.states.map(({ detail }) => detail)).toContain(
+      'the reader accepts the inventory but does not start it; check region and antennas on its web page',
+    )
+  })
+
+  test('starts its own inventory again after another program has started one', async () => {
+    const b = bench()
+    await b.ready()
+    b.reader.startOther('stock')
+    await b.world.advance(3_000)
+    await b.ready()
+    expect(b.faults()).toEqual(['another program has started the inventory "stock"; the agent starts its own again'])
+    await b.world.advance(30_000)
+    expect(b.faults()).toHaveLength(1)
+  })
+
+  test('gives the next read its true time after the clock of the reader was set back', async () => {
+    const b = bench()
+    await b.ready()
+    b.reader.setClock(-3_600_000)
+    await b.world.advance(3_000)
+    b.reader.see(EPC)
+    await b.world.advance(10)
+    expect(b.reads().map(({ seenAtMs }) => b.world.clock.elapsed() - seenAtMs)).toEqual([10])
   })
 
   test('reports tags with antenna, signal and age, in hex and base64 alike', async () => {
@@ -265,6 +369,49 @@ describe('impinj-iot', () => {
     expect(b.reads()).toHaveLength(1)
     expect(b.events.filter((event) => event.type === 'noise').length).toBeGreaterThan(0)
     expect(b.status()?.state).toBe('ready')
+  })
+
+  test('is degraded while the stream has only events that it cannot read, and keepalives are none', async () => {
+    const b = bench()
+    await b.ready()
+    await b.world.advance(600_000)
+    for (let n = 0; n < 3; n++) {
+      expect(b.status()?.state).toBe('ready')
+      b.reader.writeRaw('{"tagReport":{"tags":[]}}\r\n')
+      await b.world.advance(6_000)
+    }
+    expect(b.status()).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'unreadable_data', detail: expect.stringContaining('{"tagReport":{"tags":[]}}') }],
+    })
+    b.reader.see(EPC)
+    await b.world.advance(10)
+    expect(b.status()?.state).toBe('ready')
+  })
+
+  test.each([
+    ['0.9 s for each answer', { answerDelayMs: 900 }],
+    ['3 s to start its inventory', { startMs: 3_000 }],
+  ])('becomes ready at a reader that takes %s', async (_, options) => {
+    const b = bench({}, options)
+    await b.until(() => b.status()?.state === 'ready')
+    expect(b.states.map(({ state }) => state)).toEqual(['opening', 'identifying', 'ready'])
+  })
+
+  test('keeps a quiet reader whose firmware has no settings of the stream, and notices when it is gone', async () => {
+    const b = bench({}, { hasStreamSettings: false })
+    await b.ready()
+    await b.world.advance(600_000)
+    expect(b.states.map(({ state }) => state)).toEqual(['opening', 'identifying', 'ready'])
+    expect(b.reader.requests.filter(({ method, path }) => method === 'PUT' && path.endsWith('http-stream'))).toEqual([])
+    b.reader.mute(true)
+    await b.world.advance(91_000)
+    expect(b.status()?.state).not.toBe('ready')
+  })
+
+  test('sends Content-Length: 0 with a POST without body', async () => {
+    const b = bench({}, { needsContentLength: true })
+    await b.ready()
   })
 
   test('rejects impossible settings', () => {

@@ -7,10 +7,11 @@ import type { LlrpFrame } from '../../device-drivers/protocols/llrp/frames.ts'
 import { readTagReports } from '../../device-drivers/protocols/llrp/tag-reports.ts'
 import { MESSAGE_ROWS } from '../../device-drivers/protocols/llrp/tables.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
-import { hasLlrpVectors, LLRP_VECTORS_NOTE, outsideBytes, outsideVectors } from '../support/outside-vectors.ts'
+import { NO_LLRP_VECTORS, outsideBytes, outsideVectors } from '../support/outside-vectors.ts'
 import { anyMessage, messageOf } from './llrp-messages.ts'
 import { CAPABILITIES, CONFIG, CONNECTION_CLOSED, REPORTS, STATUS_OK } from './llrp-vectors.ts'
 import { chopped, concat } from './pieces.ts'
+import { suiteWith } from '../support/extended.ts'
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(/\s/g, ''), 'hex'))
 const frame = (type: number, body: string, id = 7): LlrpFrame => ({ type, id, body: hex(body) })
@@ -141,7 +142,7 @@ describe('messages of a real reader', () => {
   })
 })
 
-describe.skipIf(!hasLlrpVectors)(`files of EdgeX${LLRP_VECTORS_NOTE}`, () => {
+suiteWith(NO_LLRP_VECTORS, 'files of EdgeX', () => {
   interface EdgexReport {
     readonly TagReportData: readonly {
       readonly EPC96: { readonly EPC: string }

@@ -340,7 +340,10 @@ test('our driver works with a reader built from the server of llrpjs', async () 
       MaxNumOpSpecsPerAccessSpec: 0,
     },
   }
-  const answers: Partial<Record<MessageName, object>> = { GET_READER_CAPABILITIES: capabilities }
+  const answers: Partial<Record<MessageName, object>> = {
+    GET_READER_CAPABILITIES: capabilities,
+    GET_ROSPECS: { LLRPStatus: { StatusCode: 'M_UnsupportedMessage', ErrorDescription: '' } },
+  }
   const on = (name: MessageName, act: (outgoing: TheirMessage) => void) =>
     server.on(name, (outgoing) => {
       received.push(name)
@@ -400,13 +403,15 @@ test('our driver works with a reader built from the server of llrpjs', async () 
       { GPOPortNumber: 1, GPOData: true },
     ].map((each) => expect.objectContaining({ GPOPortNumber: each.GPOPortNumber })),
   )
-  expect(received.slice(0, 7)).toEqual([
+  expect(received.slice(0, 9)).toEqual([
     'GET_READER_CAPABILITIES',
     'DELETE_ROSPEC',
     'SET_READER_CONFIG',
     'GET_READER_CONFIG',
+    'GET_READER_CONFIG',
     'ADD_ROSPEC',
     'ENABLE_ROSPEC',
+    'GET_ROSPECS',
     'ENABLE_EVENTS_AND_REPORTS',
   ])
 })

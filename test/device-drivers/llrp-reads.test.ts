@@ -60,7 +60,7 @@ describe('time of a read', () => {
   test('does not age reads of a clock that drifts four seconds a day', async () => {
     const bench = gateBench()
     await bench.untilReady()
-    for (let hour = 0; hour < 48; hour++) {
+    for (let hour = 0; hour < 24; hour++) {
       bench.reader.setClock((-4_000 / 24) * hour)
       for (let i = 0; i < 60; i++) {
         bench.reader.see(EPC)
@@ -103,10 +103,57 @@ describe('other reports of the reader', () => {
       { type: 'passage' },
       { type: 'input', input: 2, on: true },
       { type: 'input', input: 1, on: false },
+      expect.objectContaining({ type: 'finding' }),
       { type: 'fault', detail: 'antenna 2 is not connected; check its cable' },
+      { type: 'finding_over', code: 'reader_antenna' },
       { type: 'fault', detail: 'antenna 2 is connected again' },
       { type: 'fault', detail: 'the reader reports an exception: PA temperature' },
     ])
+  })
+
+  const UNPLUGGED = {
+    state: 'degraded',
+    findings: [{ code: 'reader_antenna', detail: 'antenna 2 (outside): not connected; check the cable' }],
+  }
+
+  test('is degraded while the cable of an antenna is pulled', async () => {
+    const bench = gateBench()
+    await bench.untilReady()
+    bench.reader.setAntenna(2, false)
+    await bench.world.advance(10)
+    expect(bench.state()).toMatchObject(UNPLUGGED)
+    bench.reader.setAntenna(2, true)
+    await bench.world.advance(10)
+    expect(bench.state().state).toBe('ready')
+  })
+
+  test('is degraded at a reader whose antenna was never connected', async () => {
+    const bench = gateBench()
+    bench.reader.setAntenna(2, false)
+    await bench.until(() => bench.state().state === 'degraded')
+    expect(bench.state()).toMatchObject(UNPLUGGED)
+    expect(bench.states.map(({ state }) => state)).not.toContain('ready')
+  })
+
+  test('starts a reader again that another program has stopped', async () => {
+    const bench = gateBench()
+    await bench.untilReady()
+    bench.reader.stopReading()
+    await bench.world.advance(6_000)
+    expect(bench.faults()).toEqual(['the reader had stopped reading; the agent starts it again'])
+    await bench.untilReady()
+    bench.reader.see(EPC)
+    await bench.world.advance(10)
+    expect(bench.reads()).toHaveLength(1)
+  })
+
+  test('is never ready at a reader that does not start to read', async () => {
+    const bench = gateBench({ reader: { neverStarts: true } })
+    await bench.world.advance(120_000)
+    expect(bench.states.map(({ state }) => state)).not.toContain('ready')
+    expect(bench.states.map(({ detail }) => detail)).toContain(
+      'the reader accepts the read program but does not start it; check region, antennas and other programs on its web page',
+    )
   })
 
   test('transmits with a beam only while a person is there', async () => {
@@ -135,5 +182,50 @@ describe('other reports of the reader', () => {
     expect(
       Math.max(...bench.events.map((event) => (event.type === 'tags' ? event.reads.length : 0))),
     ).toBeLessThanOrEqual(1_000)
+  })
+})
+
+test('a reader that needs 0.8 s for each answer becomes ready, and stays ready', async () => {
+  const bench = gateBench({ reader: { answerDelayMs: 800 } })
+  await bench.untilReady()
+  await bench.world.advance(60_000)
+  expect(bench.states.map(({ state }) => state)).toEqual(['opening', 'identifying', 'ready'])
+})
+
+describe('Gen2 sessions', () => {
+  /** Reads of a tag that is inside, and outside half a second later, by a reader that queries target A only. */
+  async function walkWith(gate: Record<string, unknown>) {
+    const bench = gateBench({ gate, reader: { target: 'A' } })
+    await bench.untilReady()
+    for (let ms = 0; ms < 1_000; ms += 50) {
+      bench.reader.see(EPC, { antenna: ms < 500 ? 1 : 2 })
+      await bench.world.advance(50)
+    }
+    return { antennas: new Set(bench.reads().map(({ antenna }) => antenna)), findings: bench.state().findings }
+  }
+
+  test('a reader with antennas on both sides uses session 0, so that no read outside is missing', async () => {
+    expect(await walkWith({})).toEqual({ antennas: new Set([1, 2]), findings: [] })
+  })
+
+  test.each([
+    [1, 'for up to 5 s'],
+    [2, 'while it stays in the field'],
+    [3, 'while it stays in the field'],
+  ])('session %i must be set, hides the read outside, and is warned of', async (session, silence) => {
+    const { antennas, findings } = await walkWith({ session })
+    expect(antennas).toEqual(new Set([1]))
+    expect(findings).toMatchObject([
+      { code: 'reader_session', isWarning: true, detail: expect.stringContaining(silence) },
+    ])
+    expect(findings[0]?.detail).toContain('"session": 0')
+  })
+
+  test.each([
+    ['without antennas', { antennas: undefined }],
+    ['with antennas on one side', { antennas: { inside: [1, 2] } }],
+  ])('a reader %s uses session 1, which needs no warning', async (_, gate) => {
+    const { antennas, findings } = await walkWith(gate)
+    expect([antennas.size, findings]).toEqual([1, []])
   })
 })

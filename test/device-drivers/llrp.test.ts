@@ -41,10 +41,14 @@ describe('connecting', () => {
     expect(reader.received).toEqual([
       'GET_READER_CAPABILITIES',
       'DELETE_ROSPEC',
+      'DELETE_ACCESSSPEC',
       'SET_READER_CONFIG',
+      'GET_READER_CONFIG',
+      'GET_READER_CONFIG',
       'GET_READER_CONFIG',
       'ADD_ROSPEC',
       'ENABLE_ROSPEC',
+      'GET_ROSPECS',
       'ENABLE_EVENTS_AND_REPORTS',
     ])
     expect(state()).toMatchObject({
@@ -64,6 +68,29 @@ describe('connecting', () => {
       { tag: { epc: 'E2801160600002054A9C1234E2801160' }, antenna: 2, rssiDbm: -55, seenAtMs },
     ])
     expect(events.filter((event) => event.type !== 'tags')).toEqual([])
+  })
+
+  test('deletes the AccessSpecs that another program has left', async () => {
+    const bench = gateBench({ reader: { hasForeignAccessSpec: true } })
+    expect(bench.reader.accessSpecs).toEqual([77])
+    await bench.untilReady()
+    expect(bench.reader.accessSpecs).toEqual([])
+  })
+
+  // Hop table and channel: of an FX9600 (1/1), of a European reader on its third channel, and of a hopping Impinj reader.
+  test.each([
+    [1, 1],
+    [0, 3],
+    [1, 0],
+  ])('changes only the power of a reader with hop table %i and channel %i', async (...channel) => {
+    const bench = gateBench({ gate: { transmitPowerDbm: 27 }, reader: { channel } })
+    await bench.untilReady()
+  })
+
+  test('becomes ready at a reader that takes 0.9 s for each answer', async () => {
+    const bench = gateBench({ gate: { passageInput: 3, transmitPowerDbm: 27 }, reader: { answerDelayMs: 900 } })
+    await bench.until(() => bench.state().state === 'ready', 12_000)
+    expect(bench.states.map(({ state }) => state)).toEqual(['opening', 'identifying', 'ready'])
   })
 
   test('uses all antennas by default', async () => {
@@ -201,6 +228,7 @@ describe('liveness', () => {
     await bench.world.advance(10)
     expect(bench.events).toEqual([
       { type: 'noise', bytes: 300, detail: 'bytes that are no LLRP message' },
+      { type: 'fault', detail: expect.stringContaining('ee ee ee') },
       { type: 'tags', reads: [expect.objectContaining({ tag: { epc: EPC } })] },
     ])
     expect(bench.port.opened).toBe(1)
@@ -211,6 +239,27 @@ describe('liveness', () => {
     expect(bench.states.map(({ detail }) => detail)).toContain(
       'the peer does not speak LLRP; check address and port (5084)',
     )
+    await bench.untilReady()
+  })
+
+  // RO_ACCESS_REPORT with a TagReportData (240): with an EPC-96 that is cut off after 4 bytes, and with an antenna only.
+  test.each([
+    [[0, 240, 0, 9, 0x8d, 0x30, 0x34, 0x25, 0x7b], '00 f0 00 09 8d 30 34 25 7b (hex)'],
+    [[0, 240, 0, 7, 0x81, 0, 1], '00 f0 00 07 81 00 01 (hex)'],
+  ])('is degraded while only reports arrive that it cannot read: %j', async (body, sample) => {
+    const report = Uint8Array.from([0x04, 61, 0, 0, 0, 10 + body.length, 0, 0, 0, 9, ...body])
+    const bench = gateBench()
+    await bench.untilReady()
+    for (let n = 0; n < 3; n++) {
+      expect(bench.supervisor.status('gate')?.state).toBe('ready')
+      bench.reader.garbage(report)
+      await bench.world.advance(10)
+    }
+    expect(bench.supervisor.status('gate')).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'unreadable_data', detail: expect.stringContaining(sample) }],
+    })
+    bench.reader.see(EPC)
     await bench.untilReady()
   })
 
@@ -229,12 +278,13 @@ describe('settings', () => {
 
   test('have defaults', () => {
     expect(entries(GATE)).toEqual([
-      { ...GATE, inputs: [], session: 1, tagPopulation: 32, keepaliveMs: 5_000, requestTimeoutMs: 3_000 },
+      { ...GATE, inputs: [], tagPopulation: 32, keepaliveMs: 5_000, requestTimeoutMs: 3_000 },
     ])
   })
 
   test.each<[Record<string, unknown>, string]>([
     [{ antennas: {} }, 'antennas: name at least one antenna'],
+    [{ antennas: { inside: [1, 2], outside: [2] } }, 'antennas: each antenna is either inside or outside'],
     [
       { siren: { gpo: 0 } },
       'siren.gpo: give the number of the output (GPO) of the siren as the reader counts them, from 1',

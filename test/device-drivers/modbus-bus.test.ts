@@ -51,7 +51,7 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     void send(coil(3)).then((answer) => (answered = answer))
     await world.advance(5)
     expect(received).toHaveLength(1)
-    await answerWith(coil(3), { unit: 2 })
+    if (framing === 'rtu') await answerWith(coil(3), { unit: 2 })
     await answerWith(coil(4))
     await answerWith(coil(3, false))
     await answerWith(inputsAre(1))
@@ -60,7 +60,7 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     await answerWith(coil(3))
     await world.advance(5)
     expect(answered).toEqual({ kind: 'answered', values: [1] })
-    expect(noise).toHaveLength(4)
+    expect(noise).toHaveLength(framing === 'rtu' ? 4 : 3)
   })
 
   test('does not take a late answer for the next one', async () => {
@@ -140,6 +140,15 @@ describe.each(['rtu', 'tcp'] as const)('bus over %s', (framing) => {
     )
     expect(await world.settle(answered)).toEqual({ kind: 'exception', code: 2 })
   })
+})
+
+// goburrow/modbus#54: some devices answer with their own unit, whatever the request says.
+test('accepts an answer with the transaction number of its request from another unit, and names the unit', async () => {
+  const { world, send, answerWith } = scripted('tcp')
+  const answered = send(coil(3), { unit: 3 })
+  await world.advance(5)
+  await answerWith(coil(3), { unit: 1 })
+  expect(await world.settle(answered)).toEqual({ kind: 'answered', values: [1], otherUnit: 1 })
 })
 
 test('keeps 3.5 characters of silence between an RTU answer and the next request', async () => {

@@ -3,7 +3,7 @@ import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import { osdpCodec } from '../../device-drivers/protocols/osdp/frame.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { osdpDevice } from '../../simulators/devices/osdp.ts'
+import { OSDP_EX_WORKS, osdpDevice } from '../../simulators/devices/osdp.ts'
 import type { OsdpDevice, OsdpDeviceOptions } from '../../simulators/devices/osdp.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
@@ -98,6 +98,34 @@ describe('OSDP: the secure channel', () => {
     )
     await world.advance(60_000)
     expect(state()).not.toBe('ready')
+  })
+
+  // OSDP.Net#193: a device reports the default key although it uses its own.
+  test.each([{}, { installMode: true }])(
+    'takes a device whose cryptogram is right, whatever its flag says: %j',
+    async (s) => {
+      const { state, release, pd } = await ready(s, { quirks: { wrongKeyFlag: true } })
+      expect(state()).toBe('ready')
+      expect(pd.isSecure).toBe(true)
+      expect(await release()).toMatchObject({ outcome: 'confirmed' })
+    },
+  )
+
+  test('names the default key of a new device, and installs its own key', async () => {
+    const { supervisor, state, world } = await ready({}, OSDP_EX_WORKS)
+    expect(supervisor.status('lock')?.detail).toContain('the device has the default key only')
+    await world.advance(60_000)
+    expect(state()).not.toBe('ready')
+    const installed = await ready({ installMode: true }, OSDP_EX_WORKS)
+    expect(installed.state()).toBe('ready')
+    expect(installed.pd.key).toEqual(KEY_BYTES)
+  })
+
+  test.each([{ echo: true }, { answerMs: 150 }])('works with %j', async (quirks) => {
+    const { state, release, world } = await ready({}, { quirks })
+    await world.advance(3_000)
+    expect(state()).toBe('ready')
+    expect(await release()).toMatchObject({ outcome: 'confirmed' })
   })
 
   test('rejects the default key outside install mode', async () => {

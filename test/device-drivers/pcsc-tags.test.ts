@@ -164,14 +164,14 @@ describe('NDEF', () => {
   })
 
   /** Reads a memory like a tag, and records the reads. */
-  function readFrom(read: NdefRead, memory: Uint8Array, unit: number) {
+  function readFrom(read: NdefRead, memory: Uint8Array, unit: number, most = Infinity) {
     const addresses: number[] = []
     let step = read.next()
     while (!step.done) {
       const { address, length } = step.value
       addresses.push(address)
       const at = address * unit
-      step = read.next(at + length <= memory.length ? memory.slice(at, at + length) : null)
+      step = read.next(at + length <= memory.length ? memory.slice(at, at + Math.min(length, most)) : null)
     }
     return { message: step.value, addresses }
   }
@@ -184,6 +184,25 @@ describe('NDEF', () => {
     expect(ndefTexts(message ?? new Uint8Array(0))).toEqual(['https://a.b/rr'])
     expect(addresses).toEqual([3, 7])
   })
+
+  test('reads a tag over a reader that returns 4 bytes for each read', () => {
+    const memory = new Uint8Array(180)
+    memory.set(unhex('E1101200 0103A00C34 030BD1010755 04 612E622F7272 FE'), 12)
+    const { message, addresses } = readFrom(readType2(), memory, 4, 4)
+    expect(ndefTexts(message ?? new Uint8Array(0))).toEqual(['https://a.b/rr'])
+    expect(addresses).toEqual([3, 4, 5, 6, 7, 8])
+  })
+
+  test.each([
+    // NFC Forum Smart Poster RTD 1.1, the example "Hello, world" with a title and a link of its own.
+    [
+      'smart poster',
+      'D102 18 5370 9101 05 54 02 656E 4869 5101 0B 55 01 6E66632D666F72756D2E',
+      ['http://www.nfc-forum.'],
+    ],
+    ['smart poster without a link', 'D102 09 5370 D101 05 54 02 656E 4869', []],
+    ['absolute URI', 'D3 0C 00 68747470733A2F2F652E662F', ['https://e.f/']],
+  ])('reads a %s', (_, bytes, texts) => expect(ndefTexts(unhex(bytes))).toEqual(texts))
 
   test('reads a Type 5 tag with NULL and proprietary TLVs', () => {
     const memory = new Uint8Array(112)

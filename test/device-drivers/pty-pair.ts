@@ -1,5 +1,6 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { tryTool } from '../../verification/tools.ts'
 
 /** Two serial ports of the operating system, connected as by a null-modem cable. */
 export interface PtyPair {
@@ -34,10 +35,10 @@ while True:
 `
 
 /** True if this machine has Python, whose standard library makes such ports. */
-export const hasPty = spawnSync('python3', ['-c', 'import pty']).status === 0
+export const hasPty = tryTool('python3', '-c', 'import pty').status === 0
 
 export async function ptyPair(): Promise<PtyPair> {
-  const bridge = spawn('python3', ['-c', BRIDGE], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const bridge = spawn('python3', ['-I', '-S', '-c', BRIDGE], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = new Promise<void>((resolve) => bridge.once('exit', () => resolve()))
   const lines = createInterface({ input: bridge.stdout })
   const [near = '', far = ''] = (await new Promise<string>((resolve) => lines.once('line', resolve))).split(' ')

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { lineCodec, MAX_LINE_BYTES } from '../../device-drivers/protocols/scanner/lines.ts'
 import type { LineOptions, ScannerSuffix } from '../../device-drivers/protocols/scanner/lines.ts'
-import { splitSymbology } from '../../device-drivers/protocols/scanner/symbology.ts'
+import { splitSymbology } from '../../policy/gs1/symbology.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 
@@ -45,7 +45,7 @@ describe('lines', () => {
   test('takes bytes outside STX and ETX as noise, but not a suffix after ETX', () => {
     const codec = make({ stx: true })
     expect(codec.push(bytes('junk\u0002ONE\u0003\r\n\u0002half\u0002TWO\u0003'))).toEqual(['ONE', 'TWO'])
-    expect(codec.takeNoise()).toEqual({ bytes: 8, detail: 'a line that stopped half-way' })
+    expect(codec.takeNoise()).toMatchObject({ bytes: 8, detail: 'a text without ETX; set "stx": false' })
   })
 
   test('ends a line at a pause if configured', () => {
@@ -118,7 +118,11 @@ describe('AIM identifiers', () => {
     expect(splitSymbology(line)).toEqual({ text, symbology })
   })
 
-  test.each(['4006381333931', ']', ']Q', ']?1x', ']X1text', 'a]Q1', '] Q1'])('leaves %j unchanged', (line) => {
+  test.each([']X0', ']J1', ']S0', ']X1'])('removes %j, which has no name', (identifier) => {
+    expect(splitSymbology(`${identifier}text`)).toEqual({ text: 'text' })
+  })
+
+  test.each(['4006381333931', ']', ']Q', ']?1x', 'a]Q1', '] Q1'])('leaves %j unchanged', (line) => {
     expect(splitSymbology(line)).toEqual({ text: line })
   })
 })

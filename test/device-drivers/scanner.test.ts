@@ -8,6 +8,7 @@ import { virtualPlatform } from '../../verification/simulation/virtual/virtual-p
 import { classifyScan } from '../../edge-agent/decisions/classify-scan.ts'
 import { describeDriver } from './conformance.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
+import { CODES, UPC_CODES } from '../support/product-codes.ts'
 
 describeDriver('scanner', {
   entry: { feeds: 'door' },
@@ -96,6 +97,22 @@ describe('scanner', () => {
     expect(noise()).toBe(5)
   })
 
+  test('is degraded after three texts without a suffix, and names the setting', async () => {
+    const { world, scanner, supervisor } = await ready()
+    for (let n = 0; n < 3; n++) {
+      expect(supervisor.status('scanner')?.state).toBe('ready')
+      await scanner.halfLine('4006381333931')
+      await world.advance(2_000)
+    }
+    expect(supervisor.status('scanner')).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'unreadable_data', detail: expect.stringMatching(/suffix.*interByteMs.*'81333931'/) }],
+    })
+    await scanner.scan('4006381333931')
+    await world.advance(1)
+    expect(supervisor.status('scanner')?.state).toBe('ready')
+  })
+
   test('ends the text of a scanner without a suffix at a pause', async () => {
     const { world, scanner, texts } = await ready({ interByteMs: 50 })
     await scanner.halfLine('400638')
@@ -151,6 +168,10 @@ describe('scanner', () => {
 })
 
 describe('what scanners read, as a lane understands it', () => {
+  test.each([...CODES, ...UPC_CODES])('as the cloud does: $what', ({ text, ean, byHand }) => {
+    expect(classifyScan(text)).toEqual(byHand ? { kind: 'unknown' } : { kind: 'ean', ean })
+  })
+
   const RICE = { kind: 'ean', ean: '9506000134352' }
   test.each([
     ['EAN-13', '9506000134352', ']E0', RICE],
@@ -164,13 +185,29 @@ describe('what scanners read, as a lane understands it', () => {
     ['a Digital Link in a QR code', 'https://id.gs1.org/01/09506000134352/21/SER1?17=261231', ']Q1', RICE],
     ['a Digital Link in a DataMatrix, in capitals', 'HTTPS://ID.GS1.ORG/01/09506000134352', ']d1', RICE],
     ['an EPC printed as QR code', '3074257BF7194E4000001A85', ']Q1', { kind: 'epc', epc: '3074257BF7194E4000001A85' }],
+    // UPC-E, expanded by the table of the GS1 General Specifications.
+    ['UPC-E that ends with 1', '04252614', '', { kind: 'ean', ean: '0042100005264' }],
+    ['UPC-E that is also a valid EAN-8', '01234565', '', { kind: 'ean', ean: '0012345000065' }],
+    ['EAN-8 that the scanner names', '01234565', ']E4', { kind: 'ean', ean: '0000001234565' }],
+    ['a magazine with an add-on of 2 digits', '977123456700305', ']E3', { kind: 'ean', ean: '9771234567003' }],
+    ['a book with an add-on of 5 digits', '978030640615751995', '', { kind: 'ean', ean: '9780306406157' }],
+    ['UPC-A with an add-on of 5 digits', '03600029145212345', '', { kind: 'ean', ean: '0036000291452' }],
+    ['GS1-128 in its printed form', '(01)09506000134352(10)LOT(21)SER1', '', RICE],
+    ['GS1-128 of a scanner that drops FNC1', '010950600013435210LOT-1234567890121SERIAL-17261231', '', RICE],
+    ['an unknown identifier of the scanner', '9506000134352', ']X0', RICE],
     ['a wrong check digit', '9506000134353', ']E0', { kind: 'unknown' }],
+    ['a code with a wrong check digit that looks like an EPC', '010400638133393210ABC123', ']C1', { kind: 'unknown' }],
+    ['the content of a case', '020400638133393115261231', ']C1', { kind: 'unknown' }],
+    ['a number that a person wrote, perhaps of a tag', '36000291452', '', { kind: 'unknown' }],
     ['a web address', 'https://example.com/menu', ']Q1', { kind: 'unknown' }],
   ])('%s', async (_, text, aim, understood) => {
-    const { world, scanner, texts } = await ready()
+    const { world, scanner, texts, events } = await ready()
     await scanner.scan(text, aim)
     await world.advance(1)
     expect(texts()).toEqual([text])
-    expect(classifyScan(texts()[0] ?? '')).toEqual(understood)
+    const event = events.find((each) => each.type === 'scan')
+    expect(classifyScan(text, event?.symbology)).toEqual(understood)
+    // A keyboard wedge types the identifier with the text.
+    expect(classifyScan(`${aim}${text}`)).toEqual(understood)
   })
 })

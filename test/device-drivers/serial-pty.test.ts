@@ -1,3 +1,4 @@
+// @module-tag extended
 import ModbusRTU from 'modbus-serial'
 import { afterEach, describe, expect, test } from 'vitest'
 import { linkKey, LinkSettings, openLink } from '../../device-drivers/transports/link-settings.ts'
@@ -5,6 +6,7 @@ import { m100Pad } from '../../simulators/devices/uhf-m100.ts'
 import { osdpDevice } from '../../simulators/devices/osdp.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
 import { thingMagicReader } from '../../simulators/devices/thingmagic.ts'
+import { IS_FULL_SIZE } from '../support/full-size.ts'
 import { realPlatform } from './platform.ts'
 import { hasPty, ptyPair } from './pty-pair.ts'
 import type { PtyPair } from './pty-pair.ts'
@@ -63,7 +65,7 @@ describe.skipIf(!hasPty)(
     })
 
     test('detects every unplugging right after a read', async () => {
-      for (let i = 0; i < 15; i++) {
+      for (let i = 0; i < (IS_FULL_SIZE ? 15 : 3); i++) {
         const pair = await ptyPair()
         const [near, far] = [
           await openLink(settings(pair.near), forEver()),

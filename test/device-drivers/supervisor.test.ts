@@ -6,6 +6,7 @@ import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { relayBoard } from '../../simulators/devices/modbus.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { fakeDevice } from '../support/fake-device.ts'
 import { ADDRESS, entries, forEver, RELEASE, workbench } from './workbench.ts'
 
 const DOOR = { deviceId: 'door', driver: 'modbus', link: { tcp: ADDRESS }, output: 0, confirmInput: 0 }
@@ -52,6 +53,60 @@ describe('states', () => {
     expect(bench.states.find((status) => status.state === 'degraded')?.detail).toBe(
       'unit 1 refuses output 9: exception 2 (illegal data address); check the settings of door',
     )
+  })
+
+  test('stays connected but degraded while a person must change something, and releases nothing', async () => {
+    const world = virtualPlatform()
+    const fault = { code: 'reader_mode', detail: 'set the mode to X', isWarning: false } as const
+    const warning = { code: 'reader_session', detail: 'use session 0', isWarning: true } as const
+    const fake = fakeDevice(() => world.clock.elapsed())
+    const device = {
+      ...fake.device,
+      identify: async () => ({ description: 'a reader', findings: [fault, warning] }),
+    }
+    const states: DeviceStatus[] = []
+    const supervisor = supervise({
+      devices: entries(DOOR),
+      platform: world,
+      openDevice: () => device,
+      onState: (status) => void states.push(status),
+    })
+    await world.advance(100)
+    expect(supervisor.status('door')).toMatchObject({
+      state: 'degraded',
+      detail: 'set the mode to X',
+      findings: [fault, warning],
+    })
+    expect((await supervisor.execute('door', RELEASE, forEver())).detail).toBe('not_ready: degraded: set the mode to X')
+    const siren = { kind: 'signal', signal: 'siren', seconds: 1 } as const
+    expect((await supervisor.execute('door', siren, forEver())).outcome).toBe('confirmed')
+    expect(fake.commands).toEqual([siren])
+    fake.emit({ type: 'finding_over', code: 'reader_mode' })
+    await world.advance(100)
+    expect(supervisor.status('door')).toMatchObject({ state: 'ready', detail: 'a reader', findings: [warning] })
+    const filters = { code: 'reader_filters', detail: 'set the time to live to 0', isWarning: false } as const
+    fake.emit({ type: 'finding', finding: filters })
+    await world.advance(100)
+    expect(supervisor.status('door')).toMatchObject({ state: 'degraded', findings: [warning, filters] })
+    expect(path(states)).toEqual(['opening', 'identifying', 'degraded', 'ready', 'degraded'])
+    await supervisor.stop()
+  })
+
+  test('shows names of a device without control characters', async () => {
+    const world = virtualPlatform()
+    const fake = fakeDevice(() => world.clock.elapsed())
+    const identify = async () => ({ description: 'FX\0\n9600 ü', firmwareVersion: '1.2\0', serialNumber: 'a\u009bb' })
+    const supervisor = supervise({
+      devices: entries(DOOR),
+      platform: world,
+      openDevice: () => ({ ...fake.device, identify }),
+    })
+    await world.advance(100)
+    expect(supervisor.status('door')).toMatchObject({
+      detail: 'FX 9600 ü',
+      identity: { description: 'FX 9600 ü', firmwareVersion: '1.2', serialNumber: 'a b' },
+    })
+    await supervisor.stop()
   })
 
   test('is degraded after three lost polls, reopens and is ready again', async () => {

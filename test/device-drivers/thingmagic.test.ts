@@ -78,6 +78,20 @@ describe('golden frames', () => {
     expect(decodeThingMagicTag(one(bytes))).toEqual({ epc, rssiDbm, antenna: 1 })
   })
 
+  // The XI bit of the PC announces XPC_W1, and its first bit XPC_W2 (ISO/IEC 18000-63); the tag of the third frame above.
+  test.each([
+    ['3A00', '0080'],
+    ['4200', '80800001'],
+  ])('leaves the XPC words of a tag with PC %s out of its EPC', (pc, xpc) => {
+    const plain = one(
+      'FF 28 22 00 00 10 00 1B 01 FF 01 01 C9 11 0E 08 30 00 00 00 13 00 00 05 00 00 0F 00 80 30 00 E2 00 10 26 76 0E 01 79 15 90 71 25 19 85 57 97',
+    )
+    const head = plain.data.subarray(0, plain.data.length - 18)
+    const bits = 8 * (16 + xpc.length / 2)
+    const data = Uint8Array.of(...head, bits >> 8, bits & 0xff, ...hex(`${pc} ${xpc} E2001026760E017915907125 1985`))
+    expect(decodeThingMagicTag({ ...plain, data })).toMatchObject({ epc: 'E2001026760E017915907125' })
+  })
+
   test('rejects frames without a tag', () => {
     const good = one(
       'FF 20 22 00 00 10 00 1B 01 FF 01 01 C7 11 0E 08 30 00 00 00 0F 00 00 05 00 00 0F 00 40 10 00 59 6F 59 6F F3 13 89 90',
@@ -92,9 +106,9 @@ describe('golden frames', () => {
         ...good.data.subarray(0, 22),
         (8 * (epc + 4)) >> 8,
         (8 * (epc + 4)) & 0xff,
-        ...Array<number>(epc + 4).fill(0xab),
+        ...Array<number>(epc + 4).fill(0xa9),
       )
-    expect(decodeThingMagicTag({ ...good, data: ofBytes(62) })).toMatchObject({ epc: 'AB'.repeat(62) })
+    expect(decodeThingMagicTag({ ...good, data: ofBytes(62) })).toMatchObject({ epc: 'A9'.repeat(62) })
     expect(decodeThingMagicTag({ ...good, data: ofBytes(64) })).toBeNull()
     fc.assert(fc.property(fc.uint8Array({ maxLength: 255 }), (data) => void decodeThingMagicTag({ ...good, data })))
   })
@@ -199,6 +213,47 @@ describe('a ThingMagic reader', () => {
     expect(reader.reading).toBe(true)
     expect(reader.region).toBe(8)
     expect(supervisor.status('reader')?.state).toBe('ready')
+  })
+
+  test('is degraded while only reports arrive that it cannot read', async () => {
+    const { world, reader, supervisor } = await ready()
+    for (let n = 0; n < 3; n++) {
+      expect(supervisor.status('reader')?.state).toBe('ready')
+      reader.report(0, [0x00, 0x10, 0x00, 0x1b, 0x01, 0xff, 0x09])
+      await world.advance(50)
+    }
+    expect(supervisor.status('reader')).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'unreadable_data', detail: expect.stringContaining('00 10 00 1b 01 ff 09') }],
+    })
+    reader.put({ epc: EPC })
+    await world.advance(100)
+    expect(supervisor.status('reader')?.state).toBe('ready')
+  })
+
+  test('is degraded while an antenna is missing, with one finding for all reports', async () => {
+    const { world, reader, supervisor, events } = await ready({ antennas: [1, 2] })
+    reader.put({ epc: EPC })
+    for (let n = 0; n < 100; n++) {
+      reader.report(0x0505)
+      await world.advance(100)
+    }
+    expect(supervisor.status('reader')).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'reader_antenna', detail: expect.stringContaining('is an antenna connected?') }],
+    })
+    expect(events.filter(({ type }) => type === 'finding' || type === 'fault')).toHaveLength(1)
+    await world.advance(5_100)
+    expect(supervisor.status('reader')?.state).toBe('ready')
+  })
+
+  test('reports another status of the running read once a minute', async () => {
+    const { world, reader, events } = await ready()
+    for (let n = 0; n < 50; n++) {
+      reader.report(0x0501)
+      await world.advance(100)
+    }
+    expect(events.filter(({ type }) => type === 'fault')).toHaveLength(1)
   })
 
   test('reports heat once', async () => {

@@ -65,7 +65,7 @@ describe('traces', () => {
     await world.settle(scanner.scan('HTTPS://EXAMPLE.COM/R/UNTAG', ']Q1'))
     await world.advance(500)
     await world.settle(first.supervisor.stop())
-    expect(first.events.map(({ type }) => type)).toEqual(['scan', 'noise', 'scan'])
+    expect(first.events.map(({ type }) => type)).toEqual(['scan', 'noise', 'fault', 'scan'])
 
     const later = virtualPlatform({ seed: 2 })
     const device = replay(first.trace(), later)

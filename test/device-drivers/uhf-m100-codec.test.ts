@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { m100Codec, MAX_M100_PARAMETERS } from '../../device-drivers/protocols/uhf-m100/frame.ts'
 import type { M100Frame } from '../../device-drivers/protocols/uhf-m100/frame.ts'
 import {
+  applySelection,
   changeEas,
   decodeTag,
   killTag,
@@ -34,6 +35,8 @@ describe('golden commands', () => {
     ['select', `BB 00 0C 00 13 01 00 00 00 20 60 00 ${EPC} AD 7E`, selectTag(EPC)],
     ['kill', 'BB 00 65 00 04 00 00 FF FF 67 7E', killTag('0000FFFF')],
     ['20 dBm', 'BB 00 B6 00 02 07 D0 8F 7E', setPower(20)],
+    // Published bring-up of a YRM100; its answer has the code of Set Select.
+    ['select mode 2', 'BB 00 12 00 01 02 15 7E', applySelection()],
     ['power', 'BB 00 B7 00 00 B7 7E', m100Command(M100.getPower)],
     ['EAS bit on', 'BB 00 E3 00 05 00 00 FF FF 01 E7 7E', changeEas('0000FFFF', true)],
   ])('%s', (_, bytes, frame) => {

@@ -3,7 +3,8 @@ import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import { M100 } from '../../device-drivers/protocols/uhf-m100/messages.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
-import { m100Pad } from '../../simulators/devices/uhf-m100.ts'
+import { M100_EX_WORKS, m100Pad } from '../../simulators/devices/uhf-m100.ts'
+import type { M100PadOptions } from '../../simulators/devices/uhf-m100.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { ADDRESS, entries, forEver } from './workbench.ts'
@@ -37,9 +38,9 @@ describeDriver('uhf-m100', {
   },
 })
 
-async function ready(settings: Record<string, unknown> = {}) {
+async function ready(settings: Record<string, unknown> = {}, options: Partial<M100PadOptions> = {}) {
   const world = virtualPlatform()
-  const pad = m100Pad({ platform: world })
+  const pad = m100Pad({ platform: world, ...options })
   const port = memoryPort((link) => void pad.serve(link))
   const events: DeviceEvent[] = []
   const supervisor = supervise({
@@ -62,6 +63,24 @@ describe('an M100 pad', () => {
     })
     expect(pad.powerDbm).toBe(18.5)
     expect(pad.polling).toBe(true)
+  })
+
+  // Firmware with several antennas adds a byte to each notice, so that no EPC of whole words remains.
+  test('is degraded while only notices arrive that it cannot read', async () => {
+    const { world, pad, supervisor } = await ready()
+    const notice = [0xc9, 0x30, 0x00, ...Buffer.from(EPC, 'hex'), 0x12, 0x34, 0x01]
+    for (let n = 0; n < 3; n++) {
+      expect(supervisor.status('pad')?.state).toBe('ready')
+      pad.notice(notice)
+      await world.advance(50)
+    }
+    expect(supervisor.status('pad')).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'unreadable_data', detail: expect.stringContaining('c9 30 00 30 74') }],
+    })
+    pad.put({ epc: EPC })
+    await world.advance(50)
+    expect(supervisor.status('pad')?.state).toBe('ready')
   })
 
   test('is not ready with more power than it supports, and names the setting', async () => {
@@ -194,5 +213,43 @@ describe('an M100 pad', () => {
     expect(await release(EPC)).toMatchObject({ outcome: 'unknown', commanded: true })
     await world.advance(30_000)
     expect(pad.done).toHaveLength(1)
+  })
+})
+
+describe('a module that starts in select mode 1', () => {
+  test.each([KILL, { method: 'eas' }])(
+    'changes the named tag, not another one in the field: %j',
+    async (deactivate) => {
+      const { world, pad, release } = await ready({ deactivate }, M100_EX_WORKS)
+      pad.put({ epc: OTHER, killPassword: PASSWORD })
+      pad.put({ epc: EPC, killPassword: PASSWORD })
+      await world.advance(50)
+      expect(await release(EPC)).toMatchObject({ outcome: 'confirmed' })
+      expect(pad.done.map(({ epc }) => epc)).toEqual([EPC])
+      // The module forgets its mode at each power failure.
+      pad.restart()
+      pad.put({ epc: EPC, killPassword: PASSWORD })
+      await world.advance(2_000)
+      expect(await release(EPC)).toMatchObject({ outcome: 'confirmed' })
+      expect(pad.done.map(({ epc }) => epc)).toEqual([EPC, EPC])
+    },
+  )
+
+  test('receives no kill if it refuses the mode', async () => {
+    const { world, pad, release } = await ready({ deactivate: KILL }, M100_EX_WORKS)
+    pad.put({ epc: EPC, killPassword: PASSWORD })
+    await world.advance(50)
+    pad.faults.on({ kind: 'exception', code: 0x17, functions: [M100.setSelectMode] })
+    expect(await release(EPC)).toMatchObject({ outcome: 'failed', commanded: false })
+    expect(pad.done).toEqual([])
+  })
+
+  test.each([{ answerMs: 300 }, { echo: true }])('works with %j', async (quirk) => {
+    const { world, pad, supervisor, release } = await ready({ deactivate: KILL }, { quirks: quirk })
+    await world.advance(3_000)
+    expect(supervisor.status('pad')?.state).toBe('ready')
+    pad.put({ epc: EPC, killPassword: PASSWORD })
+    await world.advance(2_000)
+    expect(await release(EPC)).toMatchObject({ outcome: 'confirmed' })
   })
 })

@@ -1,9 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createConnection } from 'node:net'
+import { findTool, tryTool } from '../../verification/tools.ts'
 import type { NfcTag } from '../../simulators/devices/nfc-tags.ts'
 
 /**
@@ -32,8 +33,8 @@ const PREPARE = 'ip link set lo up && mkdir -p /run/pcscd && mount -t tmpfs tmpf
 function missingPackages(): string | null {
   if (process.platform !== 'linux') return null
   const wanted = { pcscd: PCSCD, 'vsmartcard-vpcd': DRIVER }
-  const missing = Object.entries(wanted).flatMap(([name, file]) => (existsSync(file) ? [] : [name]))
-  if (spawnSync('ip', ['-V']).error) missing.push('iproute2')
+  const missing = Object.entries(wanted).flatMap(([name, file]) => (findTool(file) ? [] : [name]))
+  if (findTool('ip') === undefined) missing.push('iproute2')
   return missing.length > 0 ? `install the packages ${missing.join(' ')}` : null
 }
 
@@ -45,7 +46,7 @@ function place(): 'namespaces' | 'machine' | null {
   if (process.platform !== 'linux' || NO_VPCD_PACKAGES !== null) return null
   if (
     process.env['UNTAG_TEST_NAMESPACES'] !== 'false' &&
-    spawnSync('unshare', [...UNSHARE, 'sh', '-c', PREPARE]).status === 0
+    tryTool('unshare', ...UNSHARE, 'sh', '-c', PREPARE).status === 0
   )
     return 'namespaces'
   return isRoot && process.env['UNTAG_TEST_TOOLS'] === 'required' && !existsSync('/run/pcscd/pcscd.comm')
@@ -113,7 +114,9 @@ export async function vpcdStation(): Promise<VpcdStation> {
   await untilIt('namespaces', () => existsSync(join(run, 'here')))
 
   function insert(slot: 0 | 1, tag: NfcTag): () => void {
-    const pipe = `exec 3<>/dev/tcp/127.0.0.1/${PORT + slot}; cat <&3 & cat >&3; kill %1`
+    // A slot of a new pcscd may refuse the first connections.
+    const connect = `until { exec 3<>/dev/tcp/127.0.0.1/${PORT + slot}; } 2>/dev/null; do sleep 0.05; done`
+    const pipe = `${connect}; cat <&3 & cat >&3; kill %1`
     const card = within(['bash', '-c', pipe], { stdio: ['pipe', 'pipe', 'ignore'], detached: true })
     cards.add(card)
     card.stdin?.on('error', () => {})

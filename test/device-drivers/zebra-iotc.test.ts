@@ -10,7 +10,8 @@ import { zebraResponse, zebraTags } from '../../device-drivers/protocols/zebra-i
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
-import { zebraReader } from '../../simulators/devices/zebra-iotc.ts'
+import { EVERY_READ, VENDOR_MODE, zebraReader } from '../../simulators/devices/zebra-iotc.ts'
+import type { ZebraReaderOptions } from '../../simulators/devices/zebra-iotc.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { realPlatform } from './platform.ts'
@@ -53,10 +54,14 @@ describeDriver('zebra-iotc', {
   },
 })
 
-function bench(settings: Record<string, unknown> = {}, others: Record<string, unknown>[] = []) {
+function bench(
+  settings: Record<string, unknown> = {},
+  others: Record<string, unknown>[] = [],
+  options: Partial<ZebraReaderOptions> = {},
+) {
   const world = virtualPlatform()
   const broker = mqttBroker()
-  const reader = zebraReader({ platform: world, bus: broker })
+  const reader = zebraReader({ platform: world, bus: broker, ...options })
   const port = memoryPort((link) => void broker.serve(link))
   const events: { deviceId: string; event: DeviceEvent }[] = []
   const states: DeviceStatus[] = []
@@ -229,6 +234,21 @@ describe('zebra-iotc', () => {
     expect([b.reads('deaf').length, b.reads('gate').length]).toEqual([1, 0])
   })
 
+  test('becomes ready at a reader that takes 1.2 s for each answer', async () => {
+    const b = bench({ amber: { gpo: 2 }, green: { gpo: 4 } }, [], { answerDelayMs: 1_200 })
+    await b.ready()
+    expect(b.states.map(({ state }) => state)).toEqual(['opening', 'identifying', 'ready'])
+  })
+
+  test('names the step that a broker does not answer', async () => {
+    const b = bench()
+    b.broker.ignore('subscribe')
+    await b.world.advance(60_000)
+    expect(b.states.map(({ detail }) => detail)).toContainEqual(
+      expect.stringContaining('waiting for the broker to accept the subscription'),
+    )
+  })
+
   test('reports garbage on the data topic as noise', async () => {
     const b = bench()
     await b.ready()
@@ -238,6 +258,29 @@ describe('zebra-iotc', () => {
     await b.world.advance(1_500)
     expect(b.reads()).toHaveLength(1)
     expect(b.events.filter(({ event }) => event.type === 'noise').length).toBeGreaterThan(0)
+    expect(b.status()?.state).toBe('ready')
+  })
+
+  test('reads several objects in one message and one behind a byte order mark, and no silent drops', async () => {
+    const b = bench()
+    await b.ready()
+    const event = (epc: string) => JSON.stringify({ data: { idHex: epc, eventNum: 1 }, type: 'SIMPLE' })
+    const second = '3034257BF400B800000000C9'
+    b.broker.publish(`${BASE}/data`, `\ufeff${event(EPC)}\n${event(second)}`)
+    await b.world.advance(10)
+    expect(b.reads().map(({ tag }) => tag)).toEqual([{ epc: EPC }, { epc: second }])
+    for (let n = 0; n < 3; n++) {
+      b.broker.publish(`${BASE}/data`, '{"tags":["3034"]}')
+      b.broker.publish(`${BASE}/data`, '{"type":"heartbeat","data":{}}')
+      b.broker.publish(`${BASE}/data`, '[]')
+      await b.world.advance(10)
+    }
+    expect(b.status()).toMatchObject({
+      state: 'degraded',
+      findings: [{ code: 'unreadable_data', detail: expect.stringContaining('{"tags":["3034"]}') }],
+    })
+    b.reader.see(EPC)
+    await b.world.advance(10)
     expect(b.status()?.state).toBe('ready')
   })
 
@@ -290,6 +333,175 @@ describe('zebra-iotc', () => {
     expect(await b.supervisor.execute('gate', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
     await b.supervisor.stop()
     await close()
+  })
+})
+
+const SIDES = { antennas: { inside: [1], outside: [2] } }
+// The payload that Zebra's schemas (operatingMode.v1, tagReportFilter.v1, query, tagMetaData) give for every read.
+const PAYLOAD =
+  '{"type":"SIMPLE","antennas":[1,2],"query":{"tagPopulation":32,"sel":"ALL","session":"S0","target":"A"},"tagMetaData":["ANTENNA","RSSI"],"reportFilter":{"type":"PER_ANTENNA","duration":0}}'
+
+describe('the operating mode of a Zebra reader', () => {
+  test.each<[string, NonNullable<ZebraReaderOptions['mode']>, Record<string, unknown>, string[]]>([
+    ['the default', VENDOR_MODE, SIDES, ['reader_filters', 'reader_mode', 'reader_session']],
+    ['the default without sides', VENDOR_MODE, {}, ['reader_filters']],
+    ['PORTAL', { type: 'PORTAL' }, SIDES, ['reader_filters', 'reader_session']],
+    ['CONVEYOR', { type: 'CONVEYOR' }, {}, ['reader_filters']],
+    ['INVENTORY', { ...EVERY_READ, type: 'INVENTORY' }, SIDES, ['reader_filters']],
+    [
+      'a filter of a second',
+      { ...EVERY_READ, reportFilter: { type: 'PER_ANTENNA', duration: 1 } },
+      {},
+      ['reader_filters'],
+    ],
+    [
+      'a filter of all antennas',
+      { ...EVERY_READ, reportFilter: { type: 'RADIO_WIDE', duration: 0 } },
+      SIDES,
+      ['reader_filters'],
+    ],
+    ['no antenna', { ...EVERY_READ, tagMetaData: ['RSSI'] }, SIDES, ['reader_mode']],
+    ['one of two antennas', { ...EVERY_READ, antennas: [1] }, SIDES, ['reader_mode']],
+    ['session S1', { ...EVERY_READ, query: {} }, SIDES, ['reader_session']],
+    ['session S1 without sides', { ...EVERY_READ, query: {} }, {}, []],
+    ['every read', EVERY_READ, SIDES, []],
+    // A verbose mode lists the settings without effect, too (a published set_mode of an FX9600).
+    [
+      'settings without effect',
+      {
+        ...EVERY_READ,
+        radioStartConditions: {},
+        radioStopConditions: {},
+        modeSpecificSettings: { interval: { unit: 'seconds', value: 0 } },
+        delayBetweenAntennaCycles: { type: 'DISABLED', duration: 0 },
+      },
+      SIDES,
+      [],
+    ],
+    [
+      'a start condition',
+      { ...EVERY_READ, radioStartConditions: { type: 'GPI', gpis: [{ port: 1, signal: 'HIGH' }] } },
+      SIDES,
+      ['reader_mode'],
+    ],
+    ['a stop condition', { ...EVERY_READ, radioStopConditions: { duration: 10 } }, {}, ['reader_mode']],
+    [
+      'a trigger',
+      { ...EVERY_READ, type: 'PORTAL', modeSpecificSettings: { startTrigger: { port: 1, signal: 'LOW' } } },
+      SIDES,
+      ['reader_mode'],
+    ],
+    [
+      'a pause between rounds',
+      { ...EVERY_READ, delayBetweenAntennaCycles: { type: 'NO_TAGS', duration: 5_000 } },
+      SIDES,
+      ['reader_mode'],
+    ],
+  ])('with %s', async (_, mode, settings, codes) => {
+    const b = bench(settings, [], { mode })
+    await b.until(() => b.status()?.identity !== undefined)
+    expect(b.status()?.findings.map(({ code }) => code)).toEqual(codes)
+    expect(b.status()?.state).toBe(codes.length > 0 ? 'degraded' : 'ready')
+    const details = b.status()?.findings.map(({ detail }) => detail) ?? []
+    if (settings === SIDES && codes.length > 0)
+      expect(details[0]).toContain(`"setMode": true, or send set_mode with the payload ${PAYLOAD}`)
+    for (const detail of details.slice(1)) expect(detail).toMatch(/; the same set_mode changes it$/)
+    // It reads nevertheless, and the release is refused.
+    expect(b.reader.isReading).toBe(true)
+    expect((await b.world.settle(b.supervisor.execute('gate', RELEASE, forEver()))).outcome).toBe(
+      codes.length > 0 ? 'failed' : 'confirmed',
+    )
+  })
+
+  test('is set with "setMode": true, with the power of the reader, and only if the present mode does not fit', async () => {
+    const b = bench({ ...SIDES, setMode: true }, [], { mode: { ...VENDOR_MODE, transmitPower: 25.1 } })
+    await b.ready()
+    expect(b.status()?.findings).toEqual([])
+    expect(b.reader.mode).toEqual({ ...JSON.parse(PAYLOAD), transmitPower: 25.1 })
+    const set = b.reader.mode
+    b.reader.see(EPC, { antenna: 1 })
+    b.reader.see(EPC, { antenna: 2 })
+    b.reader.see(EPC, { antenna: 2 })
+    await b.world.advance(10)
+    expect(b.reads().map(({ antenna }) => antenna)).toEqual([1, 2, 2])
+    b.reader.stopReading()
+    await b.until(() => b.status()?.state !== 'ready')
+    await b.ready()
+    expect(b.reader.mode).toBe(set)
+    expect(() => bench({ topics: { data: 'x/data' }, siren: undefined, release: undefined, setMode: true })).toThrow(
+      'setMode needs the topics controlCommand and controlResponse',
+    )
+  })
+
+  test.each([
+    [{ filter: { value: '3034', match: 'prefix', operation: 'include' } }, '"filter"'],
+    [{ rssiFilter: { type: 'ABSOLUTE', value: -40 } }, '"rssiFilter"'],
+  ])('warns of a mode that selects tags, and does not replace it: %o', async (more, field) => {
+    const mode = { ...EVERY_READ, ...more }
+    const b = bench({ ...SIDES, setMode: true }, [], { mode })
+    await b.ready()
+    expect(b.status()?.findings).toMatchObject([
+      { code: 'reader_filters', isWarning: true, detail: expect.stringContaining(field) },
+    ])
+    expect(b.reader.mode).toBe(mode)
+  })
+
+  test('keeps the power of each antenna when it is set', async () => {
+    const b = bench({ ...SIDES, setMode: true }, [], {
+      mode: { ...VENDOR_MODE, antennas: [1, 2], transmitPower: [20, 15.5] },
+    })
+    await b.ready()
+    expect(b.reader.mode.transmitPower).toEqual([20, 15.5])
+  })
+
+  test('is checked again after another program has changed it', async () => {
+    const b = bench(SIDES)
+    await b.ready()
+    b.reader.changeMode(VENDOR_MODE)
+    await b.until(() => b.status()?.findings.some(({ code }) => code === 'reader_filters') === true)
+    expect(b.status()?.state).toBe('degraded')
+  })
+
+  test('that does not start the radio never makes the reader ready', async () => {
+    const b = bench(SIDES, [], { neverStarts: true })
+    await b.world.advance(120_000)
+    expect(b.states.map(({ state }) => state)).not.toContain('ready')
+    expect(b.states.map(({ detail }) => detail)).toContainEqual(expect.stringContaining('its radio stays inactive'))
+  })
+
+  test('and its status show a pulled antenna cable, and correct the clock', async () => {
+    const b = bench(SIDES)
+    await b.ready()
+    b.reader.setAntenna(2, false)
+    b.reader.setAntenna(4, false)
+    b.reader.setClock(-3_600_000)
+    await b.world.advance(3_100)
+    expect(b.status()?.findings).toMatchObject([
+      { code: 'reader_antenna', detail: 'antenna 2 (outside): not connected; check the cable' },
+    ])
+    b.reader.see(EPC, { antenna: 1 })
+    await b.world.advance(10)
+    // The time in the status has whole seconds.
+    const [read] = b.reads()
+    expect(b.world.clock.elapsed() - (read?.seenAtMs ?? 0)).toBeLessThan(1_100)
+    b.reader.setAntenna(2, true)
+    await b.world.advance(3_100)
+    expect(b.status()?.state).toBe('ready')
+  })
+
+  test('is read also from a reader that needs 1.2 s for each answer', async () => {
+    const b = bench({ ...SIDES, setMode: true }, [], { mode: VENDOR_MODE, answerDelayMs: 1_200 })
+    await b.ready()
+    await b.world.advance(60_000)
+    expect(b.states.map(({ state }) => state)).toEqual(['opening', 'identifying', 'ready'])
+  })
+
+  test('that the agent cannot read degrades a reader with antennas', async () => {
+    const b = bench({ topics: { data: `${BASE}/data` }, siren: undefined, release: undefined, ...SIDES })
+    await b.until(() => b.status()?.identity !== undefined)
+    expect(b.status()?.findings).toMatchObject([
+      { code: 'reader_mode', detail: expect.stringMatching(/add controlCommand and controlResponse to "topics"/) },
+    ])
   })
 })
 
@@ -370,6 +582,18 @@ describe('messages of Zebra readers, as published', () => {
     ],
     [{ type: 'heartbeat', timestamp: '2019-08-24T14:15:22Z', data: { radio_control: {} } }, []],
   ])('%#', (message, sightings) => expect(zebraTags(message)).toEqual({ sightings, strange: 0 }))
+
+  const TAG = { data: { format: 'epc', idHex: EPC, antenna: 1 }, type: 'SIMPLE' }
+  const TID = { data: { format: 'tid', idHex: 'E2003412', antenna: 1 }, type: 'SIMPLE' }
+  test.each<[string, unknown, number, number]>([
+    ['without an id', { data: { format: 'epc', antenna: 1 }, timestamp: '2026-11-28T10:00:00Z', type: 'SIMPLE' }, 0, 1],
+    ['with another bank in place of the EPC', TID, 0, 1],
+    ['with another bank beside the EPC', [TAG, TID], 1, 0],
+    ['beyond the limit', Array.from({ length: 5_003 }, () => TAG), 5_000, 3],
+  ])('counts tags %s', (_, message, sightings, strange) => {
+    const found = zebraTags(message)
+    expect([found.sightings.length, found.strange]).toEqual([sightings, strange])
+  })
 
   test('responses (Raw MQTT payloads 1.0.0)', () => {
     expect(zebraResponse({ command: 'set_gpo', command_id: 'abcd1324', response: 'success', payload: {} })).toEqual({

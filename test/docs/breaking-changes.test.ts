@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonSchema } from '../../policy/json-schema.ts'
-import { breakingChanges, undeclaredChanges, unnamedAdditions, type ContractDocument } from './breaking-changes.ts'
+import {
+  breakingChanges,
+  undeclaredChanges,
+  unnamedAdditions,
+  type ContractDocument,
+} from '../../bin/generate/breaking-changes.ts'
 
 const TEXT: JsonSchema = { type: 'string' }
 const NUMBER: JsonSchema = { type: 'number' }

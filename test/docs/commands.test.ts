@@ -2,10 +2,14 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { tryTool } from '../../verification/tools.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
 import { pagesIn, ROOT } from './markdown-page.ts'
-import { codeBlocksOf, faultsOfCall, inlineCodeOf, untagCallsIn, type CodeBlock } from './page-commands.ts'
+import { codeBlocksOf, faultsOfCall, inlineCodeOf, programsIn, untagCallsIn, type CodeBlock } from './page-commands.ts'
+import { bundledCommand } from '../support/bundled-command.ts'
+import { EXTENDED } from '../support/extended.ts'
+import { IS_FULL_SIZE } from '../support/full-size.ts'
 
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'verification/README.md', ...pagesIn('docs')]
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
@@ -27,9 +31,22 @@ const sessions = PAGES.map((page) => ({
     .join(''),
 })).filter(({ text }) => text !== '')
 
+/** The sessions of CI: with those of most programs first, each that starts a program that no session before it starts. */
+function sample(): typeof sessions {
+  const started = new Set<string>()
+  return sessions
+    .map((session) => ({ ...session, programs: programsIn(session.text) }))
+    .sort((a, b) => b.programs.length - a.programs.length)
+    .filter(({ programs }) => {
+      const isNew = programs.length === 0 || programs.some((program) => !started.has(program))
+      for (const program of programs) started.add(program)
+      return isNew
+    })
+}
+
 /** Each session has a network of its own, so its ports are those of the page, and all are free. */
 const NETWORK = ['--map-root-user', '--net']
-const canRun = spawnSync('unshare', [...NETWORK, 'ip', 'link', 'set', 'lo', 'up']).status === 0
+const canRun = tryTool('unshare', ...NETWORK, 'ip', 'link', 'set', 'lo', 'up').status === 0
 
 /** Starts what a page expects its reader to have already: with a sandbox key in the page, a cloud that knows it. */
 const PRELUDE = `
@@ -44,10 +61,12 @@ bash -euo pipefail page.sh
 `
 
 /** A folder like a built checkout, in which \`npm run build\` and the build of \`npm start\` take no time. */
-function checkoutFor(page: string, text: string): string {
+async function checkoutFor(page: string, text: string): Promise<string> {
   const folder = temporaryFolder('pages')
-  for (const name of ['bin', 'deploy', 'dist', 'node_modules', 'package.json'])
+  for (const name of ['deploy', 'dist', 'node_modules', 'package.json'])
     symlinkSync(join(ROOT, name), join(folder, name))
+  mkdirSync(join(folder, 'bin'))
+  symlinkSync(await bundledCommand(), join(folder, 'bin/untag.js'))
   writeFileSync(join(folder, 'page.sh'), text)
   if (text.includes('till.mjs')) {
     const program = codeBlocksOf(page).filter(({ info }) => info === 'ts')
@@ -73,7 +92,7 @@ function endGroup(shell: ChildProcess): void {
 }
 
 async function runPage(page: string, text: string): Promise<{ code: number | null; said: string }> {
-  const folder = checkoutFor(page, text)
+  const folder = await checkoutFor(page, text)
   const shell = spawn('unshare', [...NETWORK, 'bash', '-euo', 'pipefail', '-c', PRELUDE], {
     cwd: folder,
     env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', PATH: `${folder}/tools:${process.env['PATH']}` },
@@ -147,7 +166,7 @@ describe('commands of the pages', () => {
     expect([...pages].filter((page) => !read.includes(basename(page)))).toEqual([])
   })
 
-  it('that are not run are correct shell', () => {
+  it('that are not run are correct shell', EXTENDED, () => {
     const faults = shellBlocks
       .filter(({ info }) => info !== 'sh')
       .flatMap((block) => {
@@ -158,10 +177,16 @@ describe('commands of the pages', () => {
   })
 
   const itRuns = canRun ? it.concurrent : it.skip
-  itRuns.each(sessions)('of $page run from the first to the last', async ({ page, text }) => {
-    const { code, said } = await runPage(page, text)
-    expect(code, said).toBe(0)
-    expect(said, said).not.toMatch(/"error"|"success":false/)
-    if (text.includes('till.mjs')) expect(said).toMatch(/"outcome":"confirmed"[^]*already_redeemed\nonline/)
-  })
+  // All pages run at once, each with several processes.
+  const slow = { ...EXTENDED, timeout: 300_000 }
+  itRuns.each(IS_FULL_SIZE ? sessions : sample())(
+    'of $page run from the first to the last',
+    slow,
+    async ({ page, text }) => {
+      const { code, said } = await runPage(page, text)
+      expect(code, said).toBe(0)
+      expect(said, said).not.toMatch(/"error"|"success":false/)
+      if (text.includes('till.mjs')) expect(said).toMatch(/"outcome":"confirmed"[^]*already_redeemed\nonline/)
+    },
+  )
 })

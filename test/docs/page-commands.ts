@@ -49,6 +49,12 @@ export function untagCallsIn(text: string): string[] {
   return [...calls].map((match) => (match[1] ?? '').trim())
 }
 
+/** The programs of untag that a shell text starts: a group of commands, a simulated device or system, or `npm start`. */
+export function programsIn(text: string): string[] {
+  const calls = untagCallsIn(text).map((call) => /^(?:simulate \S+(?= |$)|[a-z]+)/.exec(call)?.[0] ?? [])
+  return [...new Set([...calls.flat(), ...(/^npm start\b/m.test(text) ? ['npm start'] : [])])]
+}
+
 /** What is wrong with the arguments of one call of `untag`: the command or an option does not exist. */
 export function faultsOfCall(call: string): string[] {
   const words = call.split(/\s+/)

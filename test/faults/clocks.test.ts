@@ -1,3 +1,4 @@
+// @module-tag extended
 import { mkdirSync, rmSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'

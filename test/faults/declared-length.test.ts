@@ -32,7 +32,7 @@ function answerToHead(port: number, path: string, headers: readonly string[]): P
 }
 
 const length = (bytes = HUGE) => `Content-Length: ${bytes}`
-const FORM = 'Content-Type: multipart/form-data; boundary=x'
+const FORM = 'Content-Type: multipart/form-data; boundary=xxxx'
 const JSON_TYPE = 'Content-Type: application/json'
 
 describe('a declared length that is too large', () => {
@@ -68,6 +68,7 @@ describe('a declared length that is too large', () => {
     ingestRoutes(app, {
       devices: () => devices,
       port: pushPort(),
+      hosts: () => [`127.0.0.1:${agentPort}`],
       platform: bench.agent.platform,
       refusals: { write: () => undefined },
     })

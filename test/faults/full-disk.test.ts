@@ -1,3 +1,4 @@
+// @module-tag extended
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'

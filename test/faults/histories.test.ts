@@ -1,3 +1,4 @@
+// @module-tag extended
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -11,6 +12,7 @@ import { BALANCE, stockModel } from '../../verification/histories/models/shop.ts
 import { runHistories } from '../../verification/histories/run.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 import { bundledCommand } from '../support/bundled-command.ts'
+import { IS_FULL_SIZE, itInFullSize } from '../support/full-size.ts'
 
 const missing = whyNoPostgres()
 
@@ -81,27 +83,33 @@ describe.skipIf(missing)(`histories of processes${missing === undefined ? '' : `
   })
 
   it(
-    'stay possible under lost connections, kills and crashes; one of 64 claimants wins',
+    'stay possible under lost connections, kills and crashes; one of many claimants wins',
     { timeout: 300_000 },
     async () => {
-      const load = { seconds: 5, processes: 4, seed: 1, faultEvery: 1 }
-      const { violations, faults } = await runHistories({ root: ROOT, bundle: bundledCommand, ...load })
+      const load = IS_FULL_SIZE
+        ? { seconds: 5, processes: 4, faultEvery: 1 }
+        : { seconds: 3, processes: 3, faultEvery: 0.5, claimants: 16 }
+      const { violations, faults } = await runHistories({ root: ROOT, bundle: bundledCommand, seed: 1, ...load })
       expect(violations).toEqual([])
       expect(faults).toBeGreaterThan(LOST_ANSWERS)
     },
   )
 
-  it('become impossible if writes of one gate do not conflict', { timeout: 300_000 }, async () => {
+  itInFullSize('become impossible if writes of one gate do not conflict', { timeout: 300_000 }, async () => {
     const cloudIn = withMutant(ROOT, 'gates-read-committed')
     const load = { seconds: 1, processes: 2, seed: 1, faultEvery: 0, contests: false }
     const { violations } = await runHistories({ root: ROOT, cloudIn, ...load })
     expect(violations).not.toEqual([])
   })
 
-  it('become impossible if a transaction with an unknown outcome runs again', { timeout: 300_000 }, async () => {
-    const cloudIn = withMutant(ROOT, 'unknown-commit-repeated')
-    const load = { seconds: 0, processes: 1, seed: 1, faultEvery: 1, contests: false }
-    const { violations } = await runHistories({ root: ROOT, cloudIn, ...load })
-    expect(violations[0]).toContain('points that were spent without an answer')
-  })
+  itInFullSize(
+    'become impossible if a transaction with an unknown outcome runs again',
+    { timeout: 300_000 },
+    async () => {
+      const cloudIn = withMutant(ROOT, 'unknown-commit-repeated')
+      const load = { seconds: 0, processes: 1, seed: 1, faultEvery: 1, contests: false }
+      const { violations } = await runHistories({ root: ROOT, cloudIn, ...load })
+      expect(violations[0]).toContain('points that were spent without an answer')
+    },
+  )
 })

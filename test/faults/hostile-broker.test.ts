@@ -1,3 +1,4 @@
+// @module-tag extended
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { decodeJwt } from 'jose'

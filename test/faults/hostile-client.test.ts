@@ -1,3 +1,4 @@
+// @module-tag extended
 import { readFileSync } from 'node:fs'
 import { connect as tcpConnect, type Socket } from 'node:net'
 import { connect as connectMqtt, connectAsync, type MqttClient } from 'mqtt'

@@ -1,8 +1,11 @@
+// @module-tag extended
 import { beforeAll, describe, expect, it } from 'vitest'
 import { withMutant } from '../../verification/kills/kill-mutants.ts'
 import { runKills } from '../../verification/kills/kills.ts'
 import { whyNoPostgres } from '../../verification/kills/postgres-server.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
+import { bundledCommand } from '../support/bundled-command.ts'
+import { itInFullSize } from '../support/full-size.ts'
 
 const missing = whyNoPostgres()
 /** One kill of each kind of victim. `npm run prove -- --part kills-postgres` kills every victim at every step. */
@@ -17,6 +20,7 @@ const kill = (kills: number, cloudIn = {}) =>
     kills,
     database: 'postgres',
     cloudIn,
+    bundle: bundledCommand,
     signal: new AbortController().signal,
     onKill: () => undefined,
   })
@@ -29,7 +33,7 @@ describe.skipIf(missing)(`power cuts with PostgreSQL${missing === undefined ? ''
   })
 
   // A crash of the server does not always lose unflushed commits, because the server writes full pages at once.
-  it(
+  itInFullSize(
     'reveal the lost write if commits are acknowledged before they are flushed',
     { timeout: 300_000, retry: 3 },
     async () => {

@@ -1,3 +1,4 @@
+// @module-tag extended
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,10 +8,12 @@ import { crashDisk } from '../../verification/disk-faults/power-loss/crash-disk.
 import type { PowerLossResult } from '../../verification/disk-faults/power-loss/power-loss.ts'
 import { chanceOf } from '../../verification/simulation/virtual/chance.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
+import { bundledCommand } from '../support/bundled-command.ts'
+import { IS_FULL_SIZE } from '../support/full-size.ts'
 import { NO_STRACE } from '../support/strace.ts'
 
 /** A sample. `npm run prove` checks 5,000 states, and 500,000 in size `night`. */
-const STATES = 500
+const [STATES, PURCHASES] = IS_FULL_SIZE ? [300, 30] : [80, 6]
 
 describe('a disk after a power cut', () => {
   const bytes = (text: string) => Buffer.from(text)
@@ -68,18 +71,22 @@ describe.skipIf(NO_STRACE)(`power cuts at every moment of a day's work${NO_STRAC
   const folder = mkdtempSync(join(tmpdir(), 'untag-power-'))
   let result: PowerLossResult
 
-  beforeAll(() => {
+  beforeAll(async () => {
     ensureBuilt()
+    const env = { ...process.env, UNTAG_TEST_COMMAND: await bundledCommand() }
     const file = join(folder, 'result.json')
     try {
       // Runs in a separate process, so that its CPU time can be measured.
       execFileSync(
         process.execPath,
-        ['dist/verification/disk-faults.js', 'power-loss', '--states', String(STATES), '--json', file],
-        {
-          cwd: ROOT,
-          stdio: 'pipe',
-        },
+        [
+          'dist/verification/disk-faults.js',
+          'power-loss',
+          `--states=${STATES}`,
+          `--purchases=${PURCHASES}`,
+          `--json=${file}`,
+        ],
+        { cwd: ROOT, env, stdio: 'pipe' },
       )
     } finally {
       if (readdirSync(folder).length > 0) result = JSON.parse(readFileSync(file, 'utf8')) as PowerLossResult

@@ -1,7 +1,9 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { FIXTURES, fixtureHash, releaseFaults, schemaHash } from '../../bin/release-checks.js'
+import { FIXTURES, fixtureHash, releaseFaults, schemaHash, unpinnedImages } from '../../bin/release-checks.js'
 import { temporaryFolder } from '../support/databases.ts'
 
 const READY = {
@@ -11,6 +13,7 @@ const READY = {
   fixture: 'abc',
   schema: 'abc',
   today: '2026-12-01',
+  unpinned: [],
 }
 
 describe('npm run release', () => {
@@ -31,8 +34,33 @@ describe('npm run release', () => {
     ],
     [{ fixture: undefined }, 'test/fixtures/releases/0.1.0 is missing: run UNTAG_WRITE_FIXTURE=true npx vitest run'],
     [{ fixture: 'old' }, 'test/fixtures/releases/0.1.0 has another schema: run UNTAG_WRITE_FIXTURE=true npx vitest'],
+    [{ unpinned: ['Dockerfile: a:1'] }, 'Dockerfile: a:1 has no digest: run packaging/pin-images, and commit it'],
   ])('rejects %j', (change, fault) => {
     expect(releaseFaults({ ...READY, ...change })).toEqual([expect.stringContaining(fault)])
+  })
+
+  it('refuses images without a digest, which packaging/pin-images writes', () => {
+    const base = temporaryFolder('images')
+    for (const file of ['Dockerfile', 'compose.yaml', 'compose.edge.yaml'])
+      writeFileSync(join(base, file), readFileSync(file))
+    const images = unpinnedImages(base)
+    expect(images).toContain('compose.yaml: docker.io/library/postgres:17-trixie')
+    const digestOf = (image: string) => `sha256:${createHash('sha256').update(image).digest('hex')}`
+    const docker = '#!/bin/sh\nprintf sha256:; printf %s "$4" | sha256sum | cut -d " " -f 1\n'
+    writeFileSync(join(base, 'docker'), docker, { mode: 0o700 })
+    const pin = () =>
+      spawnSync('packaging/pin-images', [base], { encoding: 'utf8', env: { PATH: `${base}:${process.env['PATH']}` } })
+    for (let n = 0; n < 2; n++) {
+      expect(pin()).toMatchObject({ status: 0, stderr: '' })
+      expect(unpinnedImages(base)).toEqual([])
+    }
+    for (const name of ['node:24-trixie', 'node:24-trixie-slim']) {
+      const image = `docker.io/library/${name}`
+      expect(readFileSync(join(base, 'Dockerfile'), 'utf8')).toContain(`BASE=${image}@${digestOf(image)}\n`)
+    }
+    writeFileSync(join(base, 'docker'), '#!/bin/sh\necho no such image\n')
+    expect(pin()).toMatchObject({ status: 1, stderr: expect.stringContaining('docker gave no digest for docker.io/') })
+    rmSync(base, { recursive: true })
   })
 
   it('compares the data with the sources of the schema', () => {

@@ -28,6 +28,10 @@ export interface Source {
   imports: readonly { path: string; isType: boolean }[]
 }
 
+/** True for test files that `npm test` runs. A file of the second tier says so in its first line. */
+export const isFirstTier = ({ path, text }: Source): boolean =>
+  path.endsWith('.test.ts') && !text.startsWith('// @module-tag extended')
+
 function filesIn(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name)

@@ -1,3 +1,4 @@
+// @module-tag extended
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'

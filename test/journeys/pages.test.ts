@@ -1,3 +1,4 @@
+// @module-tag extended
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'
@@ -65,7 +66,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await station.getByRole('button', { name: 'Nächstes Etikett' }).click()
     await reads(station, '.stage', 'Alle 2 Etiketten erledigt.')
     await scanner.scan(receipt)
-    await reads(station, '.stage', /Abgelehnt\s+Dieser Beleg oder dieses Etikett wurde schon benutzt./)
+    await reads(station, '.stage', /Abgelehnt\s+Dieses Etikett oder dieser Beleg ist schon freigegeben./)
     expect(await station.content()).not.toContain(receipt.split('/').at(-1))
   })
 
@@ -109,10 +110,10 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await gate.request.post(`${new URL(demo.gateUrl).origin}/v1/scan`, { data })
     await reads(gate, '.stage', 'Danke, auf Wiedersehen')
     demo.press('u')
-    await reads(gate, '.stage', /Alarm\s+Diese Ware ist nicht bezahlt./)
-    await reads(gate, 'aside', /Diese Ware ist nicht bezahlt.[^]*Ausgang frei/)
+    await reads(gate, '.stage', /Alarm\s+Für diese Ware liegt noch keine Zahlung vor./)
+    await reads(gate, 'aside', /Für diese Ware liegt noch keine Zahlung vor.[^]*Ausgang frei/)
     const again = await open(`${demo.gateUrl}&lang=en`)
-    await reads(again, 'aside', /This item is not paid.[^]*You may leave/)
+    await reads(again, 'aside', /We have no payment for this item yet.[^]*You may leave/)
     // Staff read the name of the goods, and say what the alarm was.
     const line = gate.locator('[data-alarm]').first()
     const goods = await line.locator('code').innerText()

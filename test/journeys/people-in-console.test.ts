@@ -1,3 +1,4 @@
+// @module-tag extended
 import { TOTP } from 'otpauth'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,9 +1,11 @@
+// @module-tag extended
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { authorizationIn } from '../../bin/credential-file.ts'
 import type { Json } from '../support/cloud.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
+import { runCommand } from '../support/commands.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 import { processesOfTests, type RunningProcess } from '../support/processes.ts'
 import { newEpc } from '../support/shop.ts'
@@ -37,7 +39,7 @@ beforeAll(async () => {
   const { code } = await api.call('createEnrolmentCode', { storeId, name: 'second' })
   const data = join(folder, 'second')
   const cloud = `http://127.0.0.1:${wire.httpPort}/api/v1`
-  await processesOfTests.run(['edge', 'enrol', '--cloud', cloud, '--code', String(code), '--data', data])
+  await runCommand(['edge', 'enrol', '--cloud', cloud, '--code', String(code), '--data', data])
   mkdirSync(data, { recursive: true })
   const board = { driver: 'modbus', link: { tcp: boards.second.address }, output: 0, confirmInput: 0, pulseMs: 50 }
   writeFileSync(join(folder, 'second.json'), JSON.stringify({ devices: [{ deviceId: detacher, ...board }] }))

@@ -1,7 +1,9 @@
+// @module-tag extended
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
-import { newPostgresDatabase, onEveryDatabase } from '../support/databases.ts'
+import { newMigratedPostgres, onEveryDatabase, type DatabaseKind } from '../support/databases.ts'
+import { IS_FULL_SIZE } from '../support/full-size.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 import { answerWith, startReceiver, type Receiver } from '../support/receiver.ts'
@@ -21,7 +23,15 @@ const EVENTS = [
   'protection.exception.raised',
 ]
 
-onEveryDatabase('the day of a shop with real processes', (kind) => {
+/** Each round kills the cloud after another number of events. */
+const ROUNDS = IS_FULL_SIZE ? 6 : 3
+const NAME = 'the day of a shop with real processes'
+
+// CI has real processes on PostgreSQL in spine.test.ts.
+if (IS_FULL_SIZE) onEveryDatabase(NAME, dayOfShop)
+else describe(`${NAME} on SQLite`, () => dayOfShop('sqlite'))
+
+function dayOfShop(kind: DatabaseKind): void {
   let journey: Journey
   let postgres: { url: string; remove(): Promise<void> } | undefined
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
@@ -32,7 +42,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
   beforeAll(async () => {
     boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
     receiver = await startReceiver()
-    postgres = kind === 'postgres' ? await newPostgresDatabase() : undefined
+    postgres = kind === 'postgres' ? await newMigratedPostgres() : undefined
     journey = await openJourney({
       ...(postgres && { databaseUrl: postgres.url }),
       boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
@@ -135,12 +145,12 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
       expect(await text(`${journey.baseUrl}/getReceiptFromToken?token=${qr.token}`, form)).toContain(coat.name)
 
     for (const _ of [1, 2])
-      await done('self_checkout_detacher', 'detach_hard_tag', {
+      await done('pos_deactivator', 'deactivate_label', {
         receipt: qr.url,
         itemLineId: purchase.items[0].itemLineId,
       })
     expect(
-      await at('self_checkout_detacher', 'detach_hard_tag', {
+      await at('pos_deactivator', 'deactivate_label', {
         receipt: qr.url,
         itemLineId: purchase.items[0].itemLineId,
       }),
@@ -231,6 +241,31 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     await done('pos_deactivator', 'deactivate_label', { receipt: again.receipt })
   })
 
+  it('a refund of one of two pieces ends the rights of this piece only, also offline', async () => {
+    const product = journey.products[1] as Json
+    const [back, kept] = [await newItem(product), await newItem(product)]
+    const bought = await journey.buy([{ ean: product.ean, epcs: [back, kept], quantity: 2 }])
+    const { transactionId, receipt } = bought
+    const { itemLineId } = (await ok('fetchPurchase', { transactionId })).items[0]
+    expect(
+      await ok('refundPayment', { purchaseId: transactionId, lines: [{ itemLineId, epcs: [back] }] }),
+    ).toMatchObject({ status: 'SUCCESS', refunded: product.price })
+    expect([await statusOf(back), await statusOf(kept)]).toEqual(['returned', 'paid'])
+    // The agent acknowledges its deny list in order, so a later cancellation ends after it knows the returned piece.
+    const later = await journey.buy([{ ean: product.ean, epcs: [await newItem(product)], quantity: 1 }])
+    await ok('refundPayment', { purchaseId: later.transactionId })
+    const isKnown = async () =>
+      (await ok('fetchPurchase', { transactionId: later.transactionId })).refundStatus === 'done'
+    await eventually('the deny list at the agent', isKnown)
+    journey.wire.cut()
+    await eventually('offline', async () => (await journey.status()).online === false)
+    await done('pos_deactivator', 'deactivate_label', { receipt })
+    // Two pieces were bought, and one came back, so the receipt releases nothing more.
+    expect((await at('pos_deactivator', 'deactivate_label', { receipt })).authorized).toBe(false)
+    journey.wire.restore()
+    await eventually('online', async () => (await journey.status()).online === true, 30_000)
+  })
+
   it('a merchant imports products, creates offers, sells and reads reports on the first day', async () => {
     const eans = ['4006381333931', '4012345678901', '4000417025005']
     const form = new FormData()
@@ -272,7 +307,7 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     const paid: string[] = []
     // The receiver responds slowly, so that the process often dies between sending and recording.
     receiver.answer = (response) => void setTimeout(() => answerWith(200)(response), 20)
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       const selling = Promise.allSettled(Array.from({ length: 4 }, () => journey.buy([{ ean, quantity: 1 }])))
       const before = receiver.requests.length
       await eventually('an event arrives', async () => receiver.requests.length > before + (round % 3))
@@ -290,4 +325,4 @@ onEveryDatabase('the day of a shop with real processes', (kind) => {
     await eventually('all payment events arrive', async () => settled.every((id) => told().includes(id)), 100_000)
     expect(new Set(told()).size).toBe(told().length)
   })
-})
+}

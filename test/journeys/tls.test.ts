@@ -1,3 +1,4 @@
+// @module-tag extended
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
@@ -8,9 +9,10 @@ import { fetchTrusting } from '../../bin/tls/private-ca.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { newTestCa, type TestCa } from '../support/certificates.ts'
 import type { Json } from '../support/cloud.ts'
-import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
+import { newMigratedPostgres, temporaryFolder } from '../support/databases.ts'
 import { eventually } from '../support/journey.ts'
 import { freePort } from '../support/ports.ts'
+import { runCommand } from '../support/commands.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
 const hasPostgres = inject('postgresUrl') !== ''
@@ -31,7 +33,7 @@ describe('a store whose cloud and agent serve TLS with certificates of a private
     ca = newTestCa(folder)
     send = fetchTrusting(readFileSync(ca.file, 'utf8'))
     const { cert, key: file } = ca.issue('cloud', 'IP:127.0.0.1')
-    const database = hasPostgres ? await newPostgresDatabase() : undefined
+    const database = hasPostgres ? await newMigratedPostgres() : undefined
     remove = database?.remove
     const place = [`--data=${join(folder, 'cloud')}`, ...(database ? [`--database-url=${database.url}`] : [])]
     cloud = await startProcess([
@@ -44,7 +46,7 @@ describe('a store whose cloud and agent serve TLS with certificates of a private
       `--tls-cert=${cert}`,
       `--tls-key=${file}`,
     ])
-    const made = await runProcess(['keys', 'create', ...place, '--account=Shop', '--mode=test', '--json'])
+    const made = await runCommand(['keys', 'create', ...place, '--account=Shop', '--mode=test', '--json'])
     key = (JSON.parse(made.stdout) as { key: string }).key
   })
   afterAll(async () => {
@@ -57,7 +59,7 @@ describe('a store whose cloud and agent serve TLS with certificates of a private
     runProcess(['api', ...more, `--key=${key}`, `--base-url=${cloud.ready['baseUrl']}`, `--ca=${ca.file}`])
   const call = async (...more: string[]) => JSON.parse((await api(...more)).stdout) as Json
   const enrol = (code: string, ...more: string[]) =>
-    runProcess(['edge', 'enrol', `--cloud=${cloud.ready['baseUrl']}`, `--code=${code}`, `--data=${edge()}`, ...more])
+    runCommand(['edge', 'enrol', `--cloud=${cloud.ready['baseUrl']}`, `--code=${code}`, `--data=${edge()}`, ...more])
   const status = async (): Promise<Json> => {
     const headers = authorizationIn(edge())
     return (await (await send(`${agent.ready['url']}/v1/status`, { headers })).json()) as Json
@@ -85,7 +87,7 @@ describe('a store whose cloud and agent serve TLS with certificates of a private
     const without = await enrol(code)
     expect(without).toMatchObject({ code: 1, stderr: expect.stringContaining('name the private CA with --ca FILE') })
     expect(await enrol(code, `--ca=${ca.file}`)).toMatchObject({ code: 0 })
-    const { stdout } = await runProcess(['doctor', `--data=${edge()}`])
+    const { stdout } = await runCommand(['doctor', `--data=${edge()}`])
     expect(stdout).toMatch(/✓ cloud +https:\/\/127\.0\.0\.1:\d+ answers/)
   })
 
@@ -102,7 +104,7 @@ describe('a store whose cloud and agent serve TLS with certificates of a private
   })
 
   it('pairs a browser with a cookie that is only sent over TLS', async () => {
-    const link = await runProcess(['edge', 'link', `--data=${edge()}`, '--json'])
+    const link = await runCommand(['edge', 'link', `--data=${edge()}`, '--json'])
     const { pairingUrl: url } = JSON.parse(link.stdout) as { pairingUrl: string }
     expect(url).toMatch(/^https:/)
     const cookies = await new Promise<string[]>((resolve, reject) => {

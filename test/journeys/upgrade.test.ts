@@ -1,3 +1,4 @@
+// @module-tag extended
 import Sqlite from 'better-sqlite3'
 import { createHash } from 'node:crypto'
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,6 +14,7 @@ import type { Json } from '../support/cloud.ts'
 import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
 import { IS_FULL_SIZE } from '../support/full-size.ts'
 import { eventually } from '../support/journey.ts'
+import { runCommand } from '../support/commands.ts'
 import { NEXT_MIGRATION, NEXT_VERSION, nextProcesses } from '../support/next-release.ts'
 import { processesOfTests, type RunningProcess } from '../support/processes.ts'
 import { fixtureVersions, releaseFixture, type ReleaseFixture } from '../support/release-fixture.ts'
@@ -115,7 +117,7 @@ describe.skipIf(!hasPostgres).each(fixtureVersions())(
     it('on SQLite keeps all data, and the old program changes nothing in it', async () => {
       await prepare()
       const [data, file] = [join(folder, 'cloud'), join(folder, 'cloud/cloud.db')]
-      await processesOfTests.run(['migrate', '--data', data])
+      await runCommand(['migrate', '--data', data])
       const rows = sqliteRows(file)
       expect(await nextProcesses.run(['migrate', '--data', data])).toMatchObject({
         code: 0,
@@ -123,7 +125,7 @@ describe.skipIf(!hasPostgres).each(fixtureVersions())(
       })
       expectUpgraded(sqliteRows(file), rows, 'store')
       const upgraded = hashOf(file)
-      expect(await processesOfTests.run(cloudArgs([]))).toEqual({
+      expect(await runCommand(cloudArgs([]))).toEqual({
         code: 1,
         stdout: '',
         stderr: `the database was made by a newer untag (it has the migration "${NEXT_MIGRATION}"): upgrade untag\n`,
@@ -148,7 +150,7 @@ describe.skipIf(!hasPostgres).each(fixtureVersions())(
         expectUpgraded(sqliteRows(ledger), ledgerRows, 'claim')
 
         const before = hashOf(ledger)
-        expect(await processesOfTests.run(agentArgs())).toEqual({
+        expect(await runCommand(agentArgs())).toEqual({
           code: 1,
           stdout: '',
           stderr: expect.stringMatching(
@@ -171,7 +173,7 @@ describe.skipIf(!hasPostgres).each(fixtureVersions())(
       try {
         await loadPostgres(url, join(folder, 'cloud.dump'))
         const database = [`--database-url=${url}`]
-        await processesOfTests.run(['migrate', ...database])
+        await runCommand(['migrate', ...database])
         const rows = await postgresRows(url)
         expect(await nextProcesses.run(['migrate', ...database])).toMatchObject({ code: 0 })
         expectUpgraded(await postgresRows(url), rows, 'store')
@@ -189,7 +191,7 @@ describe.skipIf(!hasPostgres).each(fixtureVersions())(
         await cloud.stop()
 
         const upgraded = await postgresRows(url)
-        expect(await processesOfTests.run(cloudArgs(database))).toMatchObject({
+        expect(await runCommand(cloudArgs(database))).toMatchObject({
           code: 1,
           stderr: expect.stringContaining(`the database was made by a newer untag`),
         })

@@ -40,7 +40,11 @@ describe('worstCaseLoss', () => {
       [gate],
     ],
     ['self-service needs an entry and the policy has none', {}, [detacher]],
-    ['every item needs staff', { requiresManualOverrideAboveValue: 0 }, [gate]],
+    [
+      'every item needs staff',
+      { requiresManualOverrideAboveValue: 0, allowedActionsByCategory: { '*': { detach_hard_tag: ['self_service'] } } },
+      [detacher],
+    ],
     ['there is no device', {}, []],
     ['the device is out of service', {}, [{ ...gate, revoked: true }]],
     ['a cabinet opens for staff only', {}, [deviceOf('cabinet_unlocker', 'agent_1')]],
@@ -53,10 +57,23 @@ describe('worstCaseLoss', () => {
     expect(lossOf({ allowedActionsByCategory: rules }, [gate, gate, detacher])).toBe(20 * 1_000)
   })
 
+  it('counts agents whose cabinets open for a receipt without staff', () => {
+    const rules = { allowedActionsByCategory: { '*': { unlock_fixture: ['self_service'] } } }
+    const cabinet = { ...deviceOf('cabinet_unlocker', 'agent_1'), workflowType: 'self_service' as const }
+    expect(lossOf(rules, [cabinet, { ...cabinet, agentId: 'agent_2' }])).toBe(2 * 20 * 1_000)
+  })
+
   it('counts only prices below the threshold for staff', () => {
-    expect(lossOf({ requiresManualOverrideAboveValue: 10 })).toBeCloseTo(20 * 32 * 9.99)
-    expect(lossOf({ requiresManualOverrideAboveValue: 10, offline: { maxRiskClass: 3 } })).toBeCloseTo(20 * 32 * 9.99)
-    expect(lossOf({ requiresManualOverrideAboveValue: 500 })).toBe(20 * 1_000)
+    const rules = { allowedActionsByCategory: { '*': { detach_hard_tag: ['self_service'] } } }
+    const below = (price: number, fields = {}) =>
+      lossOf({ ...rules, requiresManualOverrideAboveValue: price, ...fields }, [detacher])
+    expect(below(10)).toBeCloseTo(20 * 32 * 9.99)
+    expect(below(10, { offline: { maxRiskClass: 3 } })).toBeCloseTo(20 * 32 * 9.99)
+    expect(below(500)).toBe(20 * 1_000)
+  })
+
+  it('counts all prices at gates, which let paid goods pass without staff', () => {
+    expect(lossOf({ requiresManualOverrideAboveValue: 10 })).toBe(20 * 1_000)
   })
 })
 

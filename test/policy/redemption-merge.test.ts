@@ -22,7 +22,7 @@ it('mergeRedemptions gives the same result in any order', () => {
     fc.property(
       uses.chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }))),
       ([all, shuffled]) => {
-        expect(mergeRedemptions(shuffled)).toEqual(mergeRedemptions(all))
+        expect(mergeRedemptions(shuffled, 'release')).toEqual(mergeRedemptions(all, 'release'))
       },
     ),
   )
@@ -31,7 +31,7 @@ it('mergeRedemptions gives the same result in any order', () => {
 it('mergeRedemptions frees a right only if all redemptions failed, and prefers a confirmed one', () => {
   fc.assert(
     fc.property(uses, (all) => {
-      const { effective, failures, isDouble } = mergeRedemptions(all)
+      const { effective, failures, isDouble } = mergeRedemptions(all, 'release')
       expect(effective === null).toBe(all.every((each) => each.outcome === 'failed'))
       expect(failures).toBe(all.filter((each) => each.outcome === 'failed').length)
       if (all.some((each) => each.outcome === 'confirmed')) expect(effective?.outcome).toBe('confirmed')
@@ -61,4 +61,19 @@ it('mergeOutcomes returns the most certain outcome in any order, and reports a c
       },
     ),
   )
+})
+
+it('mergeRedemptions counts no opening of a fixture by staff as double', () => {
+  const use = (redemptionId: string, source: UnitRedemption['source']): UnitRedemption => ({
+    redemptionId,
+    nonce: redemptionId,
+    source,
+    deviceId: 'dev',
+    atMs: 0,
+    outcome: 'confirmed',
+  })
+  const byStaff = [use('a', 'item'), use('b', 'receipt'), use('c', 'item')]
+  expect(mergeRedemptions(byStaff, 'open')).toMatchObject({ isDouble: false, effective: { redemptionId: 'a' } })
+  expect(mergeRedemptions(byStaff, 'release').isDouble).toBe(true)
+  expect(mergeRedemptions([...byStaff, use('d', 'token')], 'open').isDouble).toBe(true)
 })

@@ -9,6 +9,8 @@ const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).
 /** What a test may change about a response. */
 export interface Faults {
   origin?: string
+  /** Origin of the page around the frame that made the response; null: the frame names none. */
+  topOrigin?: string | null
   rpId?: string
   isVerified?: boolean
   /** Signature counter of the response. */
@@ -87,8 +89,9 @@ export class SoftwareAuthenticator {
     }
   }
 
-  #clientData(type: string, challenge: string, { origin = this.#origin }: Faults): Buffer {
-    return Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false }))
+  #clientData(type: string, challenge: string, { origin = this.#origin, topOrigin }: Faults): Buffer {
+    const frame = { crossOrigin: topOrigin !== undefined, ...(typeof topOrigin === 'string' && { topOrigin }) }
+    return Buffer.from(JSON.stringify({ type, challenge, origin, ...frame }))
   }
 
   #authData(rpId: string, more: number, faults: Faults): Buffer {

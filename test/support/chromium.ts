@@ -1,13 +1,12 @@
-import { existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { chromium, type Browser } from 'playwright-core'
+import { CHROMIUM, NO_CHROMIUM, NO_WHOLE_CHROMIUM } from '../../verification/tools.ts'
 import { temporaryFolder } from './databases.ts'
 
 const ASK_NOBODY = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
-const CHROMIUM = '/usr/bin/chromium'
 
-const MISSING = `${CHROMIUM} is missing: install the package chromium (apt-get install chromium)`
 /** Why browser tests are skipped on this machine, or undefined if they can run. */
-export const NO_CHROMIUM = existsSync(CHROMIUM) ? undefined : MISSING
+export { NO_CHROMIUM, NO_WHOLE_CHROMIUM }
 
 export interface TestBrowser {
   browser: Browser
@@ -15,10 +14,11 @@ export interface TestBrowser {
 }
 
 /** A browser that sends requests only to the tested pages. */
-export async function startChromium(): Promise<TestBrowser> {
+export async function startChromium(kind: keyof typeof CHROMIUM = 'shell'): Promise<TestBrowser> {
+  const executablePath = CHROMIUM[kind]
   const folder = temporaryFolder('chromium')
   const browser = await chromium.launch({
-    executablePath: CHROMIUM,
+    ...(executablePath !== undefined && { executablePath }),
     args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', ...ASK_NOBODY],
     env: { ...process.env, HOME: folder },
   })

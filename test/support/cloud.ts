@@ -8,6 +8,7 @@ import { keysOf, loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
 import type { CloudConfig } from '../../cloud/foundation/config.ts'
 import type { ImageStore } from '../../cloud/foundation/image-store.ts'
+import type { UploadReader } from '../../cloud/foundation/upload-reader.ts'
 import type { OtherProcesses } from '../../cloud/messaging/agent-messages.ts'
 import type { OutgoingHttp } from '../../cloud/outgoing/outgoing-http.ts'
 import type { Mode } from '../../cloud/foundation/caller.ts'
@@ -20,7 +21,7 @@ import { updateUserRow } from '../../cloud/users/user-queries.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { newDatabase, temporaryFolder, type DatabaseKind, type TestDatabase } from './databases.ts'
-import { formBody } from './form-body.ts'
+import { formBody, lateBody } from './form-body.ts'
 
 /** Responses are untyped here, because the cloud checks their shape (checkAnswers). */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -52,6 +53,8 @@ export interface TestCloud {
   call(key: string | null, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Sends fields as multipart/form-data; `file` and `snapshot` as files. */
   sendForm(key: string | null, operation: string, fields: Record<string, unknown>): Promise<Answer>
+  /** Like `call` or `sendForm`. The body arrives after `meanwhile`, which runs when the cloud reads the body. */
+  callLate(key: string, operation: string, fields: Json, meanwhile: () => Promise<unknown>): Promise<Answer>
   /** Like `call`, but throws unless the status is 200. Returns the body. */
   ok(key: string, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
   get(path: string, headers?: Record<string, string>): Promise<Answer>
@@ -85,6 +88,7 @@ export async function startTestCloud(
     platform?: Platform
     images?: ImageStore
     outgoing?: OutgoingHttp
+    uploads?: UploadReader
     others?: OtherProcesses
   } = {},
 ): Promise<TestCloud> {
@@ -105,6 +109,7 @@ export async function startTestCloud(
       keyFiles: await loadKeyFiles(keysOf(folder), secretFiles, platform.random),
       images,
       outgoing,
+      ...(options.uploads && { uploads: options.uploads }),
       ...(options.others && { others: options.others }),
     })
 
@@ -118,18 +123,33 @@ export async function startTestCloud(
     }
     return { status: response.status, body, text, headers: response.headers }
   }
-  const call: TestCloud['call'] = async (key, operation, body = {}, headers = {}) =>
+  const post = async (
+    key: string | null,
+    operation: string,
+    body: string | ArrayBuffer | ReadableStream,
+    headers: Record<string, string>,
+  ) =>
     read(
       await running.cloud.app.request(`/api/v1/${operation}`, {
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          ...(key !== null && { authorization: `Bearer ${key}` }),
-          ...headers,
-        },
-        body: typeof body === 'string' ? body : JSON.stringify(body),
+        headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...headers },
+        body,
+        ...(body instanceof ReadableStream && { duplex: 'half' }),
       }),
     )
+  const call: TestCloud['call'] = (key, operation, body = {}, headers = {}) =>
+    post(key, operation, typeof body === 'string' ? body : JSON.stringify(body), {
+      'content-type': 'application/json',
+      ...headers,
+    })
+  const formOf = (fields: Record<string, unknown>) => {
+    const form = new FormData()
+    for (const [name, value] of Object.entries(fields)) {
+      const text = typeof value === 'string' ? value : JSON.stringify(value)
+      form.set(name, name === 'file' || name === 'snapshot' ? new Blob([text]) : text)
+    }
+    return formBody(form)
+  }
   const running: TestCloud = {
     cloud: await start(),
     platform,
@@ -139,19 +159,15 @@ export async function startTestCloud(
     baseUrl: config.baseUrl,
     call,
     async sendForm(key, operation, fields) {
-      const form = new FormData()
-      for (const [name, value] of Object.entries(fields)) {
-        const text = typeof value === 'string' ? value : JSON.stringify(value)
-        form.set(name, name === 'file' || name === 'snapshot' ? new Blob([text]) : text)
-      }
-      const { body, headers } = await formBody(form)
-      return read(
-        await running.cloud.app.request(`/api/v1/${operation}`, {
-          method: 'POST',
-          headers: { ...headers, ...(key !== null && { authorization: `Bearer ${key}` }) },
-          body,
-        }),
-      )
+      const { body, headers } = await formOf(fields)
+      return post(key, operation, body, headers)
+    },
+    async callLate(key, operation, fields, meanwhile) {
+      const isForm = 'file' in fields
+      const sent = isForm
+        ? await formOf(fields)
+        : { body: JSON.stringify(fields), headers: { 'content-type': 'application/json' } }
+      return post(key, operation, lateBody(sent.body, meanwhile), sent.headers)
     },
     async key(keyKind, mode = 'test', { account = 'Hafenkante', package: wanted = 'GROW', storeIds } = {}) {
       return db.database.write(async (tx) => {
@@ -176,7 +192,6 @@ export async function startTestCloud(
           invitation_hash: null,
           invitation_expires_ms: null,
           totp_secret: null,
-          totp_next: null,
           totp_step: 0,
           recovery_codes: '[]',
           mode,

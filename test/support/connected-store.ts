@@ -35,7 +35,7 @@ export async function openConnectedStore(kind: DatabaseKind): Promise<ConnectedS
     let quiet = 0
     await until(operation, async () => {
       if (answer || fault) return true
-      if (++quiet % 20 === 0) await platform.advance(1_000)
+      if (++quiet % 5 === 0) await platform.advance(1_000)
       return false
     })
     if (!answer) throw fault

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { expect } from 'vitest'
 import type { Page } from 'playwright-core'
 import { shopper, type Shopper } from '../../simulators/services/shopper.ts'
-import { newPostgresDatabase, temporaryFolder, type DatabaseKind } from './databases.ts'
+import { newMigratedPostgres, temporaryFolder, type DatabaseKind } from './databases.ts'
 import { COMMAND } from './processes.ts'
 
 /** `untag start` in its own process, for journeys in the console. */
@@ -26,7 +26,7 @@ export interface ConsoleJourney {
 /** Starts the demonstration on a new database. */
 export async function startConsoleJourney(kind: DatabaseKind, name: string): Promise<ConsoleJourney> {
   const folder = temporaryFolder(name)
-  const postgres = kind === 'postgres' ? await newPostgresDatabase() : undefined
+  const postgres = kind === 'postgres' ? await newMigratedPostgres() : undefined
   const ports = ['--port', '0', '--mqtt-port', '0', '--edge-port', '0']
   const database = postgres ? ['--database-url', postgres.url] : []
   const start = spawn(process.execPath, [COMMAND, 'start', ...ports, ...database, '--data', join(folder, 'demo')], {

@@ -3,7 +3,7 @@ import type { Role } from '../../cloud/foundation/roles.ts'
 import type { ConsoleAccess, ConsoleUser } from '../../cloud/console/frame/access.ts'
 import { consoleRoutes } from '../../cloud/console/frame/console.tsx'
 import type { ConsolePage } from '../../cloud/console/frame/page.ts'
-import { tenantOf, type Mode, type UserCaller } from '../../cloud/foundation/caller.ts'
+import { tenantOf, type KnownCaller, type Mode, type UserCaller } from '../../cloud/foundation/caller.ts'
 import { perform } from '../../cloud/operations/perform.ts'
 import type { Shop } from './shop.ts'
 
@@ -15,7 +15,8 @@ export const CSRF = 'csrf-of-the-test'
 /** The console of a shop, with a user whose role a header chooses. Without the header the browser is signed out. */
 export function consoleOf(shop: Shop, accountId: string, pages?: readonly ConsolePage[], role?: Role): Hono {
   const app = new Hono()
-  const { services } = shop.cloud.cloud
+  // The sessions of this test are in no database.
+  const services = { ...shop.cloud.cloud.services, findCaller: async (_: unknown, caller: KnownCaller) => caller }
   const { database } = shop.cloud.db
   const callerOf = (user: ConsoleUser, mode: Mode): UserCaller => ({
     kind: 'user',
@@ -54,6 +55,19 @@ export function consoleOf(shop: Shop, accountId: string, pages?: readonly Consol
   return app
 }
 
+/** One recall of a lot, and one that has ended. */
+async function leaveRecalls(shop: Shop): Promise<void> {
+  const [{ ean }] = shop.products
+  const lot = { storeIds: [shop.storeId], ean, lot: 'L-2611' }
+  const former = await shop.ok('recallProducts', { ...lot, reason: 'Prüfung der Naht' })
+  await shop.ok('endRecall', { recallId: former.recallId })
+  await shop.ok('recallProducts', {
+    ...lot,
+    expiry: '2027-01-31',
+    reason: 'Die Naht löst sich. Gesammelt an den Lieferanten zurück.',
+  })
+}
+
 /** Fills the shop's store so that each page has something to show: tasks of all kinds, and agents in all states. */
 export async function fillConsole(shop: Shop): Promise<{ accountId: string }> {
   const { storeId } = shop
@@ -71,6 +85,7 @@ export async function fillConsole(shop: Shop): Promise<{ accountId: string }> {
   await shop.buy([{ productId: shop.products[0].productId, quantity: 1 }])
   await shop.ok('registerOperator', { storeId, name: 'Frau Petersen', pin: '471108' })
   await shop.ok('closeStoreDay', { storeId })
+  await leaveRecalls(shop)
   const { devices } = await shop.ok('fetchDevices', { storeId })
   await insertTestUser(shop, tenant.split('.')[0] ?? '')
   await database.write(async (db) => {

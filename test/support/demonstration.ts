@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { shopper, type Shopper } from '../../simulators/services/shopper.ts'
 import { ensureBuilt, ROOT } from './built.ts'
+import { bundledCommand } from './bundled-command.ts'
 import { temporaryFolder } from './databases.ts'
 
 /** `untag start` as a new user runs it, in its own process. */
@@ -30,7 +31,7 @@ export async function startDemonstration(): Promise<Demonstration> {
   ensureBuilt()
   const data = temporaryFolder('demonstration')
   const options = ['--port', '0', '--mqtt-port', '0', '--edge-port', '0', '--data', data]
-  const child = spawn(process.execPath, ['bin/untag.js', 'start', ...options], {
+  const child = spawn(process.execPath, [await bundledCommand(), 'start', ...options], {
     cwd: ROOT,
     stdio: ['pipe', 'pipe', 'pipe'],
   })

@@ -1,14 +1,12 @@
-import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { findTool, tryTool } from '../../verification/tools.ts'
 
 /** Path of libfaketime, as Debian installs it. */
 const LIBRARY =
   process.platform === 'linux'
-    ? readdirSync('/usr/lib')
-        .map((folder) => join('/usr/lib', folder, 'faketime/libfaketimeMT.so.1'))
-        .find((file) => existsSync(file))
+    ? findTool(...readdirSync('/usr/lib').map((folder) => join('/usr/lib', folder, 'faketime/libfaketimeMT.so.1')))
     : undefined
 
 /** Reason that a process cannot have its own clock on this machine, or null. */
@@ -65,7 +63,7 @@ export function newBoot(folder: string): readonly string[] {
 function canReboot(): boolean {
   if (process.platform !== 'linux') return false
   const [command = '', ...rest] = rebooted('/proc/sys/kernel/random/uuid')
-  return spawnSync(command, [...rest, 'true']).status === 0
+  return tryTool(command, ...rest, 'true').status === 0
 }
 
 /** Reason that this machine cannot simulate a reboot for a process, or null. */

@@ -1,11 +1,11 @@
 import type { TestProject } from 'vitest/node'
-import { NO_CHROMIUM } from './chromium.ts'
+import { NO_CHROMIUM, NO_WHOLE_CHROMIUM } from './chromium.ts'
 import { NO_FAKETIME } from './fake-time.ts'
 import { NO_VPCD_PACKAGES } from '../device-drivers/vpcd-station.ts'
-import { hasProgram } from './outside-brokers.ts'
 import { removeFolder } from './memory-folder.ts'
 import { NO_NOTIFY_SOCKET } from './notify-socket.ts'
-import { startPostgres } from '../../verification/kills/postgres-server.ts'
+import { startPostgres, whyNoPostgres } from '../../verification/kills/postgres-server.ts'
+import { missingTool } from '../../verification/tools.ts'
 import { NO_PGBOUNCER } from './pgbouncer.ts'
 import { NO_STRACE } from './strace.ts'
 
@@ -15,28 +15,40 @@ declare module 'vitest' {
   }
 }
 
+/** Why a tool is missing, or nothing, and what is then skipped. */
+const TOOLS: readonly [missing: string | null | undefined, skipped: string][] = [
+  [whyNoPostgres(), 'all suites on PostgreSQL'],
+  [NO_CHROMIUM, 'pages in a browser'],
+  [NO_WHOLE_CHROMIUM, 'notices and installed pages in a browser'],
+  [NO_PGBOUNCER, 'a cloud behind PgBouncer'],
+  [NO_STRACE, 'system calls that fail, and power cuts'],
+  [NO_FAKETIME, 'processes with clocks of their own'],
+  [missingTool('mosquitto'), 'Mosquitto as broker'],
+  [missingTool('nats-server'), 'NATS as broker'],
+  [missingTool('nginx'), 'nginx as proxy'],
+  [missingTool('caddy'), 'Caddy as proxy'],
+  [missingTool('prometheus'), 'monitoring by Prometheus'],
+  [missingTool('ip', 'iproute2'), 'other networks, and the commands of the pages'],
+  [missingTool('nft', 'nftables'), 'networks that lose packets'],
+  [missingTool('openssl'), 'TLS with a private CA'],
+  [NO_NOTIFY_SOCKET, 'services of systemd'],
+  [NO_VPCD_PACKAGES, 'a virtual NFC reader'],
+]
+
 /**
- * Starts one PostgreSQL server for the whole run and provides its URL. Without PostgreSQL the URL is '' and its tests
- * are skipped. `UNTAG_TEST_TOOLS=required` (CI) makes a missing tool an error.
+ * Prepares the extended tier: starts one PostgreSQL server for the whole run and provides its URL, and names each
+ * missing tool and what is skipped without it. Without PostgreSQL the URL is ''. `UNTAG_TEST_TOOLS=required` makes a
+ * missing tool an error.
  */
-export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
-  const server = await startPostgres()
-  const missing = [
-    server ? undefined : 'there is no PostgreSQL: install the package postgresql',
-    NO_CHROMIUM,
-    NO_PGBOUNCER,
-    NO_STRACE,
-    NO_FAKETIME && `no clocks of their own for processes: ${NO_FAKETIME}`,
-    ...['mosquitto', 'nats-server'].map((program) =>
-      hasProgram(program) ? undefined : `no outside broker: install ${program}`,
-    ),
-    NO_NOTIFY_SOCKET && `no notify socket for services: ${NO_NOTIFY_SOCKET}`,
-    NO_VPCD_PACKAGES && `no virtual NFC reader: ${NO_VPCD_PACKAGES}`,
-  ].filter((m) => typeof m === 'string')
-  if (missing.length > 0 && process.env['UNTAG_TEST_TOOLS'] === 'required') {
-    await server?.stop()
-    throw new Error(missing.join('; '))
+export default async function setup({ provide, config }: TestProject): Promise<() => Promise<void>> {
+  const isFirstTier = config.tagsFilter?.includes('!extended') === true
+  const missing = TOOLS.filter(([why]) => why)
+  if (!isFirstTier && missing.length > 0) {
+    const list = missing.map(([why, skipped]) => `  ${why}: without it, tests skip ${skipped}\n`).join('')
+    if (process.env['UNTAG_TEST_TOOLS'] === 'required') throw new Error(`tools are missing:\n${list}`)
+    process.stdout.write(`missing tools:\n${list}`)
   }
+  const server = isFirstTier ? undefined : await startPostgres()
   provide('postgresUrl', server?.url ?? '')
   return async () => {
     await server?.stop()

@@ -1,5 +1,6 @@
 import { openStoreProcesses, type StoreOptions, type StoreProcesses } from '../../verification/kills/store-processes.ts'
 import type { Json } from './cloud.ts'
+import { runCommand } from './commands.ts'
 import { processesOfTests } from './processes.ts'
 
 export { eventually } from '../../verification/kills/store-processes.ts'
@@ -14,5 +15,11 @@ export interface Journey extends StoreProcesses {
 }
 
 export function openJourney(options: Omit<StoreOptions, 'processes'>): Promise<Journey> {
-  return openStoreProcesses({ ...options, processes: processesOfTests })
+  const { start, run } = processesOfTests
+  // Commands that end need no process of their own, unless their environment is another one.
+  const processes = {
+    start,
+    run: (args: readonly string[], env?: NodeJS.ProcessEnv) => (env ? run(args, env) : runCommand(args)),
+  }
+  return openStoreProcesses({ ...options, processes })
 }

@@ -2,7 +2,6 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
 import { listen, type HttpServer } from '../../bin/http-server.ts'
-import { realPlatform } from '../../bin/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { result, type ProtectionDevice } from '../../device-drivers/drivers/device.ts'
@@ -16,6 +15,7 @@ import { checkedApp } from '../../verification/simulation/nodes/agent-response-c
 import type { Json } from './cloud.ts'
 import { AUTHORIZATION, CREDENTIAL } from './credential.ts'
 import { temporaryFolder } from './databases.ts'
+import { passingTime } from './passing-time.ts'
 import { until } from './receiver.ts'
 import { openShop, type Shop } from './shop.ts'
 
@@ -37,6 +37,8 @@ export interface LanAgent {
 
 /** Agents of one store over real sockets, and a cloud that can be cut off. */
 export interface LanStore {
+  /** Its time passes by itself (passing-time.ts). */
+  readonly platform: Platform
   readonly shop: Shop
   readonly nodes: readonly LanAgent[]
   /** The receipt home. */
@@ -68,11 +70,11 @@ export interface LanStore {
   cutCloud(): Promise<void>
 }
 
-const platform = realPlatform()
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
 /** A new store with two agents for each test of a file. */
 export function lanStore(): LanStore {
+  let time: ReturnType<typeof passingTime>
   let shop: Shop
   let home: LanAgent
   let other: LanAgent
@@ -133,7 +135,7 @@ export function lanStore(): LanStore {
     running.server = server
     running.port = server.port
     running.agent = startAgent({
-      platform: node.platform ?? platform,
+      platform: node.platform ?? time.platform,
       dataDir: node.folder,
       identity: readIdentity(node.folder, secretFiles) as Identity,
       keepIdentity: (identity) => writeIdentity(node.folder, identity, secretFiles),
@@ -157,9 +159,9 @@ export function lanStore(): LanStore {
   async function addAgent(deviceId: string): Promise<LanAgent> {
     const folder = temporaryFolder('home')
     const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
-    const enrolled = await enrol({ cloud: shop.cloud.baseUrl, code, platform, fetch: fetchAll })
+    const enrolled = await enrol({ cloud: shop.cloud.baseUrl, code, platform: time.platform, fetch: fetchAll })
     if (!enrolled.ok) throw new Error(enrolled.why)
-    storeFirstDocuments(join(folder, 'ledger.db'), enrolled.identity, enrolled.documents, platform)
+    storeFirstDocuments(join(folder, 'ledger.db'), enrolled.identity, enrolled.documents, time.platform)
     writeIdentity(folder, enrolled.identity, secretFiles)
     const node = { folder, deviceId, port: 0, outcome: 'confirmed' as const, moved: 0 }
     await run(node)
@@ -217,7 +219,8 @@ export function lanStore(): LanStore {
     sent = []
     lost = []
     nodes = []
-    shop = await openShop('sqlite')
+    time = passingTime()
+    shop = await openShop('sqlite', { platform: time.platform })
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
     await shop.ok('updateProtectionPolicy', {
       storeId: shop.storeId,
@@ -239,9 +242,13 @@ export function lanStore(): LanStore {
       rmSync(node.folder, { recursive: true, force: true })
     }
     await shop.stop()
+    time.stop()
   })
 
   return {
+    get platform() {
+      return time.platform
+    },
     get shop() {
       return shop
     },

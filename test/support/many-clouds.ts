@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newTcpWire, unusedPort, type TcpWire } from '../../verification/kills/tcp-wire.ts'
 import type { Json } from './cloud.ts'
-import { newPostgresDatabase, temporaryFolder } from './databases.ts'
+import { newMigratedPostgres, temporaryFolder } from './databases.ts'
 import { eventually, openJourney, type Journey } from './journey.ts'
 import { independentBoard } from './modbus-serial-board.ts'
 import { CLOUD_LOGIN, type ManagedBroker } from './outside-brokers.ts'
@@ -36,7 +36,7 @@ export interface ManyClouds {
  * Starts the first cloud and its store. `brokerPort`: port of the outside broker, and before it of the embedded one.
  */
 export async function openManyClouds(brokerPort: number, drainSeconds: number): Promise<ManyClouds> {
-  const database = await newPostgresDatabase()
+  const database = await newMigratedPostgres()
   const keys = join(temporaryFolder('keys'), 'keys')
   const brokerWire = await newTcpWire({ http: brokerPort, mqtt: brokerPort })
   const boards = {

@@ -1,7 +1,8 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { findTool } from '../../verification/tools.ts'
 import { temporaryFolder } from './databases.ts'
 
 /** Prints each datagram as a line. It closes the file descriptor of `BARRIER=1`, for which `systemd-notify` waits. */
@@ -16,7 +17,7 @@ while True:
 
 /** Why the notify protocol cannot be tested on this machine, or undefined. Node.js has no Unix datagram sockets. */
 export const NO_NOTIFY_SOCKET = ['systemd-notify', 'systemd-analyze', 'python3'].some(
-  (program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status !== 0,
+  (program) => findTool(program) === undefined,
 )
   ? 'install the packages systemd and python3'
   : undefined

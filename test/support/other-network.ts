@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { tryTool } from '../../verification/tools.ts'
 
 /** A network namespace that is connected to this one, like the network of a remote cloud. */
 export interface OtherNetwork {
@@ -16,8 +16,8 @@ export interface OtherNetwork {
 
 function run(command: string): { ok: boolean; why: string } {
   const [program = '', ...args] = command.split(' ')
-  const { status, stderr, error } = spawnSync(program, args, { encoding: 'utf8' })
-  return { ok: status === 0, why: error?.message ?? stderr.trim() }
+  const { status, stderr, error } = tryTool(program, ...args)
+  return { ok: status === 0, why: error?.message ?? stderr?.trim() ?? '' }
 }
 
 function must(...commands: string[]): void {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { findTool } from '../../verification/tools.ts'
 import { unusedPort } from '../../verification/kills/tcp-wire.ts'
 import { newTestCa } from './certificates.ts'
 import { temporaryFolder } from './databases.ts'
@@ -18,9 +19,7 @@ export interface BrokerProcess {
 }
 
 /** True if the program is installed. */
-export function hasProgram(program: string): boolean {
-  return spawnSync('sh', ['-c', `command -v ${program}`], { env: environment() }).status === 0
-}
+export const hasProgram = (program: string): boolean => findTool(program) !== undefined
 
 /** Debian installs servers where users' paths may not look. */
 function environment(): NodeJS.ProcessEnv {

@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, rmSync, writeFileSync } from 'node:fs'
+import { chownSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { serverUser } from '../../verification/kills/postgres-server.ts'
+import { findTool } from '../../verification/tools.ts'
 import { asAdmin, temporaryFolder } from './databases.ts'
 import { eventually } from './journey.ts'
 import { freePort } from './ports.ts'
 
 const PGBOUNCER = '/usr/sbin/pgbouncer'
 /** Why tests with PgBouncer are skipped on this machine, or undefined if they can run. */
-export const NO_PGBOUNCER = existsSync(PGBOUNCER)
+export const NO_PGBOUNCER = findTool(PGBOUNCER)
   ? undefined
   : `${PGBOUNCER} is missing: install the package pgbouncer (apt-get install pgbouncer)`
 

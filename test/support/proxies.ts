@@ -1,7 +1,8 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { missingTool } from '../../verification/tools.ts'
 import { ROOT } from './built.ts'
 import { temporaryFolder } from './databases.ts'
 import { freePort } from './ports.ts'
@@ -15,7 +16,7 @@ export interface Proxy {
 /** The servers of docs/guides/many-processes.md, with the configuration of that page. */
 export const PROXIES: readonly { why: string | undefined; start(...hosts: string[]): Promise<Proxy> }[] = [
   {
-    why: missing('caddy', 'version'),
+    why: missingTool('caddy'),
     async start(...hosts) {
       const port = await freePort()
       const site = configOf('caddyfile', hosts).replace('shop.example', `http://127.0.0.1:${port}`)
@@ -27,7 +28,7 @@ export const PROXIES: readonly { why: string | undefined; start(...hosts: string
     },
   },
   {
-    why: missing('nginx', '-v'),
+    why: missingTool('nginx'),
     async start(...hosts) {
       const port = await freePort()
       const http = configOf('nginx', hosts).replace('listen 80;', `listen 127.0.0.1:${port};`)
@@ -38,10 +39,6 @@ export const PROXIES: readonly { why: string | undefined; start(...hosts: string
     },
   },
 ]
-
-function missing(program: string, argument: string): string | undefined {
-  return spawnSync(program, [argument]).error ? `install the package ${program}` : undefined
-}
 
 /** The configuration of the guide, with one or two clouds (host and port) instead of its machines. */
 function configOf(language: string, [host = '', other]: readonly string[]): string {

@@ -7,7 +7,7 @@ export const RULED_BRANDS = ['Luxus', 'Edel'] as const
 /** Staff thresholds, EUR. */
 export const THRESHOLDS = [null, 0, 40, 80] as const
 
-const ACTIONS = ['detach_hard_tag', 'deactivate_label', 'authorize_exit'] as const
+const ACTIONS = ['detach_hard_tag', 'deactivate_label', 'authorize_exit', 'unlock_fixture'] as const
 const workflows = fc.subarray(['self_service', 'staff_assisted', 'automatic_exit'] as const, { minLength: 0 })
 const entry = fc.record(Object.fromEntries(ACTIONS.map((action) => [action, workflows])), { requiredKeys: [] })
 /** Half of the entries allow everything. Without them few requests would be granted. */

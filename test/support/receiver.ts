@@ -75,12 +75,23 @@ export async function startRawReceiver(
   }
 }
 
+type Check = () => boolean | Promise<boolean>
+
 /** Waits in real time while the virtual clock does not move. */
-export async function until(what: string, check: () => boolean | Promise<boolean>, withinMs = 30_000): Promise<void> {
+export function until(what: string, check: Check, withinMs = 30_000): Promise<void> {
+  return repeat(what, check, withinMs, () => new Promise((resolve) => setTimeout(resolve, 2)))
+}
+
+/** Like `until`, but waits only for one turn of the event loop. For conditions that need no socket and no process. */
+export function untilInProcess(what: string, check: Check, withinMs = 30_000): Promise<void> {
+  return repeat(what, check, withinMs, () => new Promise((resolve) => setImmediate(resolve)))
+}
+
+async function repeat(what: string, check: Check, withinMs: number, wait: () => Promise<void>): Promise<void> {
   const end = performance.now() + withinMs
   while (!(await check())) {
     if (performance.now() > end) throw new Error(`it did not happen within ${withinMs} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 2))
+    await wait()
   }
 }
 

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findTool } from '../../verification/tools.ts'
 
 /** A separate file system with little space. */
 export interface SmallDisk {
@@ -44,6 +45,7 @@ function hasRoom(file: number, size: number): boolean {
 
 function missing(): string | null {
   if (process.platform !== 'linux') return 'file systems in memory are mounted on Linux only'
+  if (findTool('mount') === undefined) return 'mount is missing'
   try {
     smallDisk(1).remove()
     return null

@@ -95,6 +95,12 @@ export type LaneName = keyof typeof LANES
 
 const HOST = '127.0.0.1:8090'
 
+/**
+ * Interval at which a board without a passage sensor is read, ms. It is long, because the reads were most of the work of
+ * long virtual times. During a release the driver reads every 5 ms.
+ */
+const IDLE_POLL_MS = 200
+
 export async function openStore(
   options: {
     passageSensor?: boolean
@@ -157,6 +163,7 @@ export async function openStore(
         output: 0,
         confirmInput: 0,
         pulseMs: 200,
+        pollMs: options.passageSensor ? 20 : IDLE_POLL_MS,
         ...(lane === 'gate' && gate),
       },
       { deviceId: `${lane}-scanner`, driver: 'scanner', link: { tcp: `10.0.0.${i}:4000` }, feeds: deviceId },

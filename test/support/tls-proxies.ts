@@ -1,8 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:tls'
 import { join } from 'node:path'
+import { findTool, missingTool } from '../../verification/tools.ts'
 import { ROOT } from './built.ts'
 import { temporaryFolder } from './databases.ts'
 import { freePort } from './ports.ts'
@@ -31,7 +32,7 @@ const STREAM_MODULE = '/usr/lib/nginx/modules/ngx_stream_module.so'
 export const TLS_PROXIES: readonly TlsProxy[] = [
   {
     name: 'Caddy',
-    why: spawnSync('caddy', ['version']).error ? 'install the package caddy' : undefined,
+    why: missingTool('caddy'),
     servesMqtts: false,
     start: (places) => {
       const site = blockOf('caddyfile', places).replace('shop.example', `https://127.0.0.1:${places.https}`)
@@ -44,7 +45,7 @@ export const TLS_PROXIES: readonly TlsProxy[] = [
   },
   {
     name: 'nginx',
-    why: existsSync(STREAM_MODULE) ? undefined : 'install the packages nginx and libnginx-mod-stream',
+    why: findTool(STREAM_MODULE) ? undefined : 'install the packages nginx and libnginx-mod-stream',
     servesMqtts: true,
     start: (places) => {
       const folder = temporaryFolder('nginx')

@@ -120,6 +120,17 @@ export async function openFaultStore(traceIn: TraceOf = () => undefined): Promis
   return store
 }
 
+/** Does some work in a new store, whose boards are ready. */
+export async function inFaultStore<T>(work: (store: FaultStore) => Promise<T>): Promise<T> {
+  const store = await openFaultStore()
+  try {
+    await boardsReady(store)
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
 type Shop = Pick<FaultStore, 'storeId' | 'otherStoreId' | 'devices' | 'ean'>
 type Call = (operation: string, body: object, idempotencyKey?: string) => Promise<Record<string, unknown>>
 
@@ -230,12 +241,13 @@ async function freePort(): Promise<number> {
 
 /** Repeats `ask` until it returns a value. Throws after `limitMs`, with `what` in the message. */
 export async function until<T>(what: string, ask: () => Promise<T | false | undefined>, limitMs = 60_000): Promise<T> {
-  const end = Date.now() + limitMs
+  const began = Date.now()
   for (;;) {
     const answer = await ask()
     if (answer !== false && answer !== undefined) return answer
-    if (Date.now() > end) throw new Error(`${what}: not within ${limitMs} ms`)
-    await new Promise((resolve) => setTimeout(resolve, 25))
+    const waitedMs = Date.now() - began
+    if (waitedMs > limitMs) throw new Error(`${what}: not within ${limitMs} ms`)
+    await new Promise((resolve) => setTimeout(resolve, Math.min(10 + waitedMs / 10, 200)))
   }
 }
 

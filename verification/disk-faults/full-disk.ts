@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { prepareCloudRound } from './cloud-round.ts'
-import { outboxEmpty, boardsReady, openFaultStore, until, type FaultStore } from './fault-store.ts'
+import { outboxEmpty, until, type FaultStore } from './fault-store.ts'
 import { attachFault, type Attached } from './strace.ts'
 
 /** Behaviour of agent and cloud while the disk was full, and after the disk had room again. */
@@ -24,15 +24,9 @@ const BACK_WITHIN_MS = 20_000
  * Fills the disks of a running agent and a running cloud, then frees them. Both must reject requests with a clear
  * error, keep running, and recover. Needs strace.
  */
-export async function fullDisk(): Promise<FullDiskResult> {
-  const store = await openFaultStore()
+export async function fullDisk(store: FaultStore): Promise<FullDiskResult> {
   const violations: string[] = []
-  try {
-    await boardsReady(store)
-    return { agent: await fillAgent(store, violations), cloud: await fillCloud(store, violations), violations }
-  } finally {
-    await store.close()
-  }
+  return { agent: await fillAgent(store, violations), cloud: await fillCloud(store, violations), violations }
 }
 
 const fill = (store: FaultStore, part: 'agent' | 'cloud'): Promise<Attached> =>

@@ -1,19 +1,17 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, statSync } from 'node:fs'
+import { tryTool } from '../tools.ts'
 
 /** Runs the unchanged programs under strace, which records their system calls or makes some of these calls fail. */
 
 /** Returns why strace cannot run here, or undefined if it can. */
 export function whyNoStrace(): string | undefined {
   if (process.platform !== 'linux') return 'strace runs on Linux only'
-  const { error, status, stderr } = spawnSync(
-    'strace',
-    ['-D', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=fsync', 'true'],
-    { encoding: 'utf8' },
-  )
+  const options = ['-D', '-f', '-qq', '-o', '/dev/null', '-e', 'trace=fsync', 'true']
+  const { error, status, stderr } = tryTool('strace', ...options)
   if (error) return 'strace is missing: install the package strace (apt-get install strace)'
-  return status === 0 ? undefined : `strace may not trace here: ${stderr.trim()}`
+  return status === 0 ? undefined : `strace may not trace here: ${stderr?.trim()}`
 }
 
 /**

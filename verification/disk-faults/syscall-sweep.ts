@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { agentRound } from './agent-round.ts'
 import type { FaultPoint, RoundResult } from './fault-point.ts'
 import { cloudRound, prepareCloudRound } from './cloud-round.ts'
-import { boardsReady, openFaultStore, type FaultStore } from './fault-store.ts'
+import type { FaultStore } from './fault-store.ts'
 
 /**
  * Options of a sweep. In run n, the n-th system call fails. A sweep ends at the first run with fewer than n calls.
@@ -61,37 +61,29 @@ export const SWEEP_KINDS: readonly SweepKind[] = (['agent', 'cloud'] as const).f
 const CALLS_LIMIT = 2_000
 
 /** Runs the sweeps: a release at the agent, and a purchase with redemption at the cloud. Needs strace. */
-export async function syscallSweep({
-  sample,
-  kinds = SWEEP_KINDS,
-  signal,
-  onProgress,
-}: SweepOptions = {}): Promise<SweepResult> {
-  const store = await openFaultStore()
+export async function syscallSweep(
+  store: FaultStore,
+  { sample, kinds = SWEEP_KINDS, signal, onProgress }: SweepOptions,
+): Promise<SweepResult> {
   const result: SweepResult = { runs: 0, hit: 0, ended: 0, reached: {}, violations: [] }
-  try {
-    await boardsReady(store)
-    const till = await prepareCloudRound(store)
-    const run = async (point: SweepPoint): Promise<boolean> => {
-      const faultPoint = faultPointOf(store, point, result.runs)
-      const name = `s${result.runs}`
-      const round = await (
-        point.part === 'agent' ? agentRound(store, faultPoint, name) : cloudRound(store, till, faultPoint, name)
-      ).catch((error: unknown): RoundResult => ({ hit: true, ended: false, broken: [String(error)] }))
-      result.runs++
-      if (round.hit) result.hit++
-      if (round.ended) result.ended++
-      if (round.broken.length > 0) result.violations.push({ point, broken: round.broken })
-      onProgress?.(result.runs, `${point.part} ${point.mode}: ${point.fault} at ${point.n}`)
-      return round.hit
-    }
-    if (sample) for (const point of sample) await run(point)
-    else
-      for (const kind of kinds)
-        result.reached[`${kind.part} ${kind.mode}: ${kind.fault}`] = await untilNone(kind, run, signal)
-  } finally {
-    await store.close()
+  const till = await prepareCloudRound(store)
+  const run = async (point: SweepPoint): Promise<boolean> => {
+    const faultPoint = faultPointOf(store, point, result.runs)
+    const name = `s${result.runs}`
+    const round = await (
+      point.part === 'agent' ? agentRound(store, faultPoint, name) : cloudRound(store, till, faultPoint, name)
+    ).catch((error: unknown): RoundResult => ({ hit: true, ended: false, broken: [String(error)] }))
+    result.runs++
+    if (round.hit) result.hit++
+    if (round.ended) result.ended++
+    if (round.broken.length > 0) result.violations.push({ point, broken: round.broken })
+    onProgress?.(result.runs, `${point.part} ${point.mode}: ${point.fault} at ${point.n}`)
+    return round.hit
   }
+  if (sample) for (const point of sample) await run(point)
+  else
+    for (const kind of kinds)
+      result.reached[`${kind.part} ${kind.mode}: ${kind.fault}`] = await untilNone(kind, run, signal)
   return result
 }
 

@@ -26,7 +26,8 @@ export interface UntagProcess {
 const ROOT = ((folder: string): string => (existsSync(join(folder, 'package.json')) ? folder : dirname(folder)))(
   fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, ''),
 )
-const COMMAND = join(ROOT, 'bin', 'untag.js')
+/** The command. Tests name a copy of it in fewer files, which starts in half the time. */
+const command = () => process.env['UNTAG_TEST_COMMAND'] ?? join(ROOT, 'bin', 'untag.js')
 const LONGEST_KEPT = 100_000
 /** Time limit for the start of a process, ms. After this time the process is killed. */
 const READY_WITHIN_MS = 60_000
@@ -91,10 +92,10 @@ export async function runCommand(args: readonly string[], traced?: TraceOptions)
 
 function begin(args: readonly string[], traced: TraceOptions | undefined): { child: ChildProcess; stderr(): string } {
   const env = { ...process.env, UNTAG_LOG_LEVEL: 'warn' }
-  const command = [COMMAND, ...args]
+  const line = [command(), ...args]
   const child = traced
-    ? spawnTraced(command, traced, ROOT, env)
-    : spawn(process.execPath, command, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    ? spawnTraced(line, traced, ROOT, env)
+    : spawn(process.execPath, line, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let errors = ''
   child.stderr?.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-LONGEST_KEPT)))
   return { child, stderr: () => errors }

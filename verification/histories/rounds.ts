@@ -68,7 +68,7 @@ interface Product {
 }
 
 async function newSession({ client, scene: { storeId }, round }: RoundParts): Promise<string | undefined> {
-  const { answer, outcome } = await client.callOnce('checkIn', { storeId, userId: `kunde-${round}` }, 2)
+  const { answer, outcome } = await client.callOnce('checkIn', { storeId, userId: `kunde-${round}-${client.now()}` }, 2)
   return outcome === 'done' ? String(answer['sessionId']) : undefined
 }
 
@@ -126,8 +126,7 @@ export const sellStock: Round = async (parts) => {
   const { client, scene, round } = parts
   const { storeId } = scene
   const product = await newProduct(parts, 2)
-  const sessionId = await newSession(parts)
-  if (!product || sessionId === undefined) return undefined
+  if (!product) return undefined
   const { productId, ean } = product
   const counted = 3 + client.chance(5)
   if ((await client.callOnce('setStock', { storeId, productId, quantity: counted })).outcome !== 'done')
@@ -136,6 +135,8 @@ export const sellStock: Round = async (parts) => {
   const quantities = new Map<string, number>()
   const works = Array.from({ length: CLAIMANTS }, () => async () => {
     const quantity = 1 + client.chance(3)
+    const sessionId = await newSession(parts)
+    if (sessionId === undefined) return
     const { outcome, answer } = await call('startCheckout', { sessionId, items: [{ ean, quantity }] })
     if (client.chance(3) === 0) await call('fetchStock', { storeId, productId })
     if (outcome !== 'done') return

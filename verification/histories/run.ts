@@ -36,7 +36,9 @@ export interface HistoriesOptions {
   readonly faultEvery: number
   /** Default: all. */
   readonly faults?: readonly HistoryFault[]
-  /** False leaves out the contests of 64 claimants before the load. */
+  /** Number of callers that claim the same object at once, before the load. Default: 64. */
+  readonly claimants?: number
+  /** False leaves out the contests of these claimants. */
   readonly contests?: boolean
   /** Environment of the clouds. With this environment, a test can load a mutant. */
   readonly cloudIn?: ProcessEnvironment
@@ -61,8 +63,7 @@ export interface HistoriesResult {
 }
 
 const LANES = 4
-/** Number of claimants in the first round. */
-const FIRST_CLAIMANTS = 64
+const CLAIMANTS = 64
 /** Interval at which the follower requests new events, ms. */
 const FOLLOW_MS = 200
 /** Pause between two batches of the agent, ms. */
@@ -109,12 +110,12 @@ class Load {
   }
 
   async run(): Promise<HistoriesResult> {
-    const { lanes = LANES, faultEvery, seconds } = this.#options
+    const { lanes = LANES, claimants = CLAIMANTS, faultEvery, seconds } = this.#options
     const scene = await openScene(this.#client, this.#cluster.keys, this.#receiver.url)
     const follower = newFollower(this.#client, scene)
     const roller = newKeyRoller(this.#client, this.#cluster.keys.admin, () => accountIn(this.#cluster.databaseUrl))
-    await this.#play(claim(FIRST_CLAIMANTS), scene)
-    if (this.#options.contests !== false) await this.#runContests(scene)
+    await this.#play(claim(claimants), scene)
+    if (this.#options.contests !== false) await this.#runContests(scene, claimants)
     const agent = await openAgent(this.#client, this.#cluster, scene)
     const isRunning = this.#untilEnd(seconds)
     await Promise.all([
@@ -139,8 +140,8 @@ class Load {
     }
   }
 
-  async #runContests(scene: Scene): Promise<void> {
-    const parts = { client: this.#client, cluster: this.#cluster, scene }
+  async #runContests(scene: Scene, claimants: number): Promise<void> {
+    const parts = { client: this.#client, cluster: this.#cluster, scene, claimants }
     this.#violations.push(...(await runContests(parts, this.#rounds + 1)))
     this.#rounds += CONTEST_COUNT
   }

@@ -23,6 +23,8 @@ export interface KillsOptions {
   database: DatabaseKind
   /** Environment of the cloud. With this environment, a test can load a mutant. */
   cloudIn?: ProcessEnvironment
+  /** Path of the command in fewer files, which starts faster. */
+  bundle?: () => Promise<string>
   signal: AbortSignal
   onKill(count: number): void
 }
@@ -30,12 +32,13 @@ export interface KillsOptions {
 interface StorePlace {
   databaseUrl?: string
   cloudIn?: ProcessEnvironment
+  bundle?: (() => Promise<string>) | undefined
 }
 
 /** Runs `work` in a new store with simulated boards and stops the store afterwards. */
 export async function withStore<T>(
   root: string,
-  place: StorePlace,
+  { bundle, ...place }: StorePlace,
   work: (store: StoreProcesses, station: WatchedBoard) => Promise<T>,
 ): Promise<T> {
   const platform = realPlatform()
@@ -46,7 +49,7 @@ export async function withStore<T>(
   }
   const store = await openStoreProcesses({
     ...place,
-    processes: processesOf(root),
+    processes: processesOf(root, bundle),
     boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
   })
   try {
@@ -75,10 +78,10 @@ export async function runKills(options: KillsOptions): Promise<KillsResult> {
 }
 
 function killIn(
-  { root, from, kills, database, cloudIn = {}, signal, onKill }: KillsOptions,
+  { root, from, kills, database, cloudIn = {}, bundle, signal, onKill }: KillsOptions,
   server?: PostgresServer,
 ): Promise<KillsResult> {
-  const place = { cloudIn, ...(server && { databaseUrl: server.url }) }
+  const place = { cloudIn, bundle, ...(server && { databaseUrl: server.url }) }
   return withStore(root, place, async (store, board) => {
     const platform = realPlatform()
     const loop = killLoop({ store, board, platform, random: seededRandom(from), ...(server && { database: server }) })

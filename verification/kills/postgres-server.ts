@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { findTool } from '../tools.ts'
 import { unusedPort } from './tcp-wire.ts'
 
 /** A PostgreSQL server with its own data folder. */
@@ -55,9 +56,19 @@ export async function startPostgres({ dir }: PostgresPlace = {}): Promise<Postgr
   const bin = findBinaries()
   if (bin === undefined) return undefined
   const place = newPlace(bin, dir)
-  const { data, as } = place
-  execFileSync(join(bin, 'initdb'), ['-D', data, '-U', 'untag', '-A', 'trust', '-E', 'UTF8', '--locale=C'], as)
+  execFileSync('cp', ['-a', newData(bin), place.data], place.as)
   return serverIn(place)
+}
+
+let made: string | undefined
+
+/** Data folder without a server. A copy of it takes a tenth of the time of `initdb`. */
+function newData(bin: string): string {
+  if (made !== undefined) return made
+  const { dir, data, as } = newPlace(bin)
+  execFileSync(join(bin, 'initdb'), ['-D', data, '-U', 'untag', '-A', 'trust', '-E', 'UTF8', '--locale=C'], as)
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
+  return (made = data)
 }
 
 interface Place {
@@ -142,7 +153,7 @@ function findBinaries(): string | undefined {
   const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a)) : []
   return versions
     .map((v) => join(root, v, 'bin'))
-    .find((bin) => existsSync(join(bin, 'initdb')) && existsSync(join(bin, 'postgres')))
+    .find((bin) => findTool(join(bin, 'initdb')) && findTool(join(bin, 'postgres')))
 }
 
 async function untilAnswers(url: string, server: ChildProcess): Promise<void> {

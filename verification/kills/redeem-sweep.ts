@@ -1,5 +1,6 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tryTool } from '../tools.ts'
 import { pause } from '../../policy/platform.ts'
 import { seededRandom } from '../simulation/virtual/virtual-platform.ts'
 import { realPlatform } from '../../bin/platform.ts'
@@ -42,11 +43,10 @@ const DIES_WITHIN_MS = 400
 
 /** Returns why the sweep cannot run here, or undefined if it can. */
 export function whySweepCannotRun(): string | undefined {
-  const tried = spawnSync('strace', ['-f', '-e', 'inject=fsync:signal=SIGCONT:when=1', '-o', '/dev/null', 'true'], {
-    encoding: 'utf8',
-  })
+  const options = ['-f', '-e', 'inject=fsync:signal=SIGCONT:when=1', '-o', '/dev/null', 'true']
+  const tried = tryTool('strace', ...options)
   if (tried.error) return 'strace is not installed'
-  return tried.status === 0 ? undefined : `strace does not work here: ${tried.stderr.trim().split('\n')[0]}`
+  return tried.status === 0 ? undefined : `strace does not work here: ${tried.stderr?.trim().split('\n')[0]}`
 }
 
 /**

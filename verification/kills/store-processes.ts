@@ -294,7 +294,9 @@ export async function eventually<T>(
   for (;;) {
     const answer = await ask()
     if (answer !== false && answer !== undefined && answer !== null) return answer
-    if (clock.elapsed() - started > limitMs) throw new Error(`${what}: not within ${limitMs} ms`)
-    await new Promise<void>((resolve) => timers.after(25, resolve))
+    const waitedMs = clock.elapsed() - started
+    if (waitedMs > limitMs) throw new Error(`${what}: not within ${limitMs} ms`)
+    // Asks at first often, and then less: the questions of a long wait would slow down what it waits for.
+    await new Promise<void>((resolve) => timers.after(Math.min(10 + waitedMs / 10, 200), resolve))
   }
 }

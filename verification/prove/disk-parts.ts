@@ -1,3 +1,4 @@
+import { inFaultStore } from '../disk-faults/fault-store.ts'
 import { fullDisk } from '../disk-faults/full-disk.ts'
 import { powerLoss as loseThePower } from '../disk-faults/power-loss/power-loss.ts'
 import { whyNoStrace } from '../disk-faults/strace.ts'
@@ -64,11 +65,13 @@ export const failingCalls: ProofPart = {
   concurrency: 'alone',
   whyImpossible: whyNoStrace,
   async run({ size, from, count, signal, onProgress }) {
-    const { runs, hit, violations } = await syscallSweep({
-      ...(size === 'ci' ? { sample: SOME_CALLS } : { kinds: SWEEP_KINDS.slice(from, from + count) }),
-      signal,
-      onProgress: (_, at) => onProgress(0, at),
-    })
+    const { runs, hit, violations } = await inFaultStore((store) =>
+      syscallSweep(store, {
+        ...(size === 'ci' ? { sample: SOME_CALLS } : { kinds: SWEEP_KINDS.slice(from, from + count) }),
+        signal,
+        onProgress: (_, at) => onProgress(0, at),
+      }),
+    )
     // A stopped chunk stores no result, so a later run repeats the chunk.
     signal.throwIfAborted()
     onProgress(count)
@@ -89,7 +92,7 @@ export const fullDisks: ProofPart = {
   concurrency: 'alone',
   whyImpossible: whyNoStrace,
   async run({ onProgress }) {
-    const { violations } = await fullDisk()
+    const { violations } = await inFaultStore(fullDisk)
     onProgress(1)
     return { violations }
   },

@@ -1,6 +1,7 @@
+import { replaceMarked } from '../../bin/generate/replace-marked.ts'
 import type { Size } from './part.ts'
 import type { PartResult } from './run-parts.ts'
-import { sumOf, type Sum } from './state.ts'
+import { sumOf, type StoredChunk, type Sum } from './state.ts'
 
 /** Results of `npm run prove`, stored in verification/results.json. A continued run reads these results. */
 export interface Report {
@@ -28,11 +29,20 @@ export function furthest(reports: readonly [Report, ...Report[]]): Report {
   return { ...sorted[0], parts: sorted[0].parts.map(({ name }) => furthestOf(name)) }
 }
 
-/** Removes build hashes, because they mean nothing on another machine. */
-export function withoutBuildHashes(report: Report): Report {
-  const chunksOf = ({ chunks }: PartResult) =>
-    Object.fromEntries(Object.entries(chunks).map(([n, { build: _build, ...found }]) => [n, found]))
-  return { ...report, parts: report.parts.map((part) => ({ ...part, chunks: chunksOf(part) })) }
+/**
+ * Formats verification/results.json with each part on one line. Omits build hashes, because they mean nothing on another
+ * machine, and fractions of seconds below a tenth.
+ */
+export function reportText({ at, parts }: Report): string {
+  const kept = ({ build: _build, ...found }: StoredChunk) => ({
+    ...found,
+    seconds: Math.round(found.seconds * 10) / 10,
+  })
+  const lines = parts.map((part) => {
+    const chunks = Object.fromEntries(Object.entries(part.chunks).map(([n, found]) => [n, kept(found)]))
+    return JSON.stringify({ ...part, chunks })
+  })
+  return `{"at":${JSON.stringify(at)},"parts":[\n${lines.join(',\n')}\n]}\n`
 }
 
 const number = (n: number) => Math.round(n).toLocaleString('en')
@@ -108,10 +118,9 @@ const TABLES: Readonly<Record<string, (report: Report) => string>> = { figures: 
  * a pair is missing.
  */
 export function withTables(page: string, report: Report): string {
-  return Object.entries(TABLES).reduce((text, [name, table]) => {
-    const [open, close] = [`<!-- prove:${name} -->`, `<!-- /prove:${name} -->`]
-    const [from, to] = [text.indexOf(open), text.indexOf(close)]
-    if (from < 0 || to < from) throw new Error(`the page lacks the marks ${open} … ${close}`)
-    return `${text.slice(0, from + open.length)}\n${table(report)}\n${text.slice(to)}`
-  }, page)
+  return Object.entries(TABLES).reduce(
+    (text, [name, table]) =>
+      replaceMarked(text, `<!-- prove:${name} -->`, `<!-- /prove:${name} -->`, `\n${table(report)}\n`),
+    page,
+  )
 }

@@ -2,6 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { FUZZ_MUTANTS, type FuzzMutant } from '../fuzz/fuzz-mutants.ts'
+import { RIGHTS_MUTANTS, type RightsMutant } from '../fuzz/rights/rights-mutants.ts'
+
+const MUTANTS: readonly (FuzzMutant | RightsMutant)[] = [...FUZZ_MUTANTS, ...RIGHTS_MUTANTS]
 
 export interface FuzzMutantOptions {
   /** Maximum number of requests per mutant. */
@@ -18,12 +21,10 @@ export interface FuzzMutantOptions {
  */
 export async function runFuzzMutants({ requests, only, jobs }: FuzzMutantOptions): Promise<boolean> {
   const names = only?.split(',')
-  const wanted = FUZZ_MUTANTS.filter((bug) => names?.includes(bug.name) ?? true)
-  const unknown = names?.filter((name) => !FUZZ_MUTANTS.some((bug) => bug.name === name)) ?? []
+  const wanted = MUTANTS.filter((bug) => names?.includes(bug.name) ?? true)
+  const unknown = names?.filter((name) => !MUTANTS.some((bug) => bug.name === name)) ?? []
   if (unknown.length > 0)
-    throw new Error(
-      `unknown mutant ${unknown.join()}; the mutants are ${FUZZ_MUTANTS.map((bug) => bug.name).join(', ')}`,
-    )
+    throw new Error(`unknown mutant ${unknown.join()}; the mutants are ${MUTANTS.map((bug) => bug.name).join(', ')}`)
   const waiting = [...wanted]
   let found = 0
 
@@ -31,7 +32,7 @@ export async function runFuzzMutants({ requests, only, jobs }: FuzzMutantOptions
     for (let bug = waiting.shift(); bug; bug = waiting.shift()) {
       const { isFound, line } = await hunt(bug, requests)
       if (isFound) found++
-      process.stdout.write(`${bug.name.padEnd(26)} ${line}\n`)
+      process.stdout.write(`${bug.name.padEnd(30)} ${line}\n`)
     }
   }
 
@@ -40,12 +41,13 @@ export async function runFuzzMutants({ requests, only, jobs }: FuzzMutantOptions
   return found === wanted.length
 }
 
-async function hunt(bug: FuzzMutant, requests: number): Promise<{ isFound: boolean; line: string }> {
+async function hunt(bug: (typeof MUTANTS)[number], requests: number): Promise<{ isFound: boolean; line: string }> {
   const program = fileURLToPath(new URL('../fuzz.js', import.meta.url))
   const planter = new URL('../load-mutant.js', import.meta.url).href
+  const options = 'isAboutRights' in bug ? ['--rights', '--as-found'] : []
   const child = spawn(
     process.execPath,
-    ['--import', planter, program, '--requests', String(requests), '--until-first'],
+    ['--import', planter, program, '--requests', String(requests), '--until-first', ...options],
     { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, UNTAG_SIM_BUG: bug.name } },
   )
   let out = ''
@@ -59,7 +61,7 @@ async function hunt(bug: FuzzMutant, requests: number): Promise<{ isFound: boole
   const [, seed, after] = /--seed (\d+) --requests (\d+)$/m.exec(out) ?? []
   if (seed === undefined || after === undefined) return { isFound: false, line: `NOT FOUND in ${requests} requests` }
   return {
-    isFound: bug.rules.some((rule) => first.startsWith(`${rule}: `)),
+    isFound: bug.rules.some((rule: string) => first.startsWith(`${rule}: `)),
     line: `seed ${seed}, ${after.padStart(4)} requests  ${first}`,
   }
 }

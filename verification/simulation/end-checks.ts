@@ -187,7 +187,9 @@ function failedSignIn({ agents, shop }: EndParts): string | undefined {
 function staleItem({ agents, shop }: EndParts, db: Connection): string | undefined {
   const items = db
     .prepare<[string], { epc: string; status: string }>(
-      'SELECT epc, item_status AS status FROM protected_item WHERE store_id = ? AND epc IS NOT NULL',
+      // A recalled item counts as on hold.
+      `SELECT epc, CASE WHEN EXISTS (SELECT 1 FROM product_recall r WHERE r.product_id = i.product_id AND r.lot = i.lot AND r.ended_ms IS NULL)
+         THEN 'exception_hold' ELSE item_status END AS status FROM protected_item i WHERE store_id = ? AND epc IS NOT NULL`,
     )
     .all(shop.storeId)
   for (const { name, agent } of agents) {

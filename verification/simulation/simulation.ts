@@ -15,6 +15,7 @@ import { cloudOracle, type CloudOracle } from './oracles/cloud-oracle.ts'
 import { delegationOracle, type DelegationOracle } from './oracles/delegation-oracle.ts'
 import { receiptHomeOracle, receiptEnd, type ReceiptHomeOracle } from './oracles/receipt-home-oracle.ts'
 import { ledgerOracle, type LedgerOracle } from './oracles/ledger-oracle.ts'
+import { lossOracle, type LossOracle } from './oracles/loss-oracle.ts'
 import { moneyOracle, type MoneyOracle } from './oracles/money-oracle.ts'
 import { rulesOracle } from './oracles/rules-oracle.ts'
 import { customers, type Customers } from './people/customers.ts'
@@ -87,6 +88,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
   readonly copies: AgentCopies
   readonly people: Customers
   readonly #delegations: DelegationOracle
+  readonly #losses: LossOracle
 
   constructor(core: Core, shop: Shop, plan: Plan) {
     this.core = core
@@ -106,6 +108,8 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
     this.actuators = this.#newActuators()
     this.lan = newLan(core)
     this.homes = receiptHomeOracle(core, this.ledgers, (cti) => receiptEnd(this.cloud.disk.reading, cti))
+    const isSure = !this.#has('restore', 'rollback', 'enrol', 'copy', 'moves', 'keys')
+    this.#losses = lossOracle({ core, ledgers: this.ledgers, reading: () => this.cloud.disk.reading, isSure })
     for (let n = 0; n < plan.agents; n++) this.agents.push(this.#installOfShop(n))
     this.shopWire = newWire('shop', core)
     this.manager = this.#newProgram('manager', shop.key)
@@ -235,6 +239,7 @@ export class Simulation implements FaultTargets, EndParts, BackupsParts {
       onCommit: (connection) => {
         ledger.committed(connection)
         this.homes.committed(node, connection)
+        this.#losses.committed(node)
         this.liar?.agentCommitted(node, connection)
       },
       onStart: ledger.processEnded,

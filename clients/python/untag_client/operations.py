@@ -1,4 +1,4 @@
-# Written by test/client/python-client.test.ts from docs/reference/openapi.json. Do not edit.
+# Written by npm run generate from docs/reference/openapi.json. Do not edit.
 """Types and methods of all operations."""
 from typing import Any, Dict, List, Literal, Mapping, NotRequired, Optional, TypedDict, Union, cast
 
@@ -139,7 +139,7 @@ AnswerAssistanceRequestResponse = TypedDict(
     {
         "requestId": str,
         "storeId": str,
-        "reason": Literal["shopper", "manual_assistance_required", "alarm"],
+        "reason": Literal["shopper", "manual_assistance_required", "exception_hold", "alarm"],
         "status": Literal["open", "answered", "closed"],
         "zoneId": NotRequired[str],
         "zoneName": NotRequired[str],
@@ -174,10 +174,21 @@ ApproveCheckoutResponseItemsItem = TypedDict(
         "productId": NotRequired[str],
         "name": str,
         "price": float,
+        "paid": float,
+        "listPrice": NotRequired[float],
         "quantity": int,
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
+        "priceReason": NotRequired[Literal["staff", "markdown", "coupon", "till"]],
+    },
+)
+
+ApproveCheckoutResponseRefundsItemLinesItem = TypedDict(
+    "ApproveCheckoutResponseRefundsItemLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": int,
     },
 )
 
@@ -188,7 +199,8 @@ ApproveCheckoutResponseRefundsItem = TypedDict(
         "kind": Literal["whole", "part", "late"],
         "status": Literal["pending", "done", "failed"],
         "inDoubt": NotRequired[Literal[True]],
-        "itemLineIds": NotRequired[List[str]],
+        "outside": NotRequired[Literal["refund", "dispute"]],
+        "lines": NotRequired[List["ApproveCheckoutResponseRefundsItemLinesItem"]],
         "amount": float,
         "createdAt": str,
         "completedAt": NotRequired[str],
@@ -496,7 +508,7 @@ CallHelpToAlarmResponse = TypedDict(
     {
         "requestId": str,
         "storeId": str,
-        "reason": Literal["shopper", "manual_assistance_required", "alarm"],
+        "reason": Literal["shopper", "manual_assistance_required", "exception_hold", "alarm"],
         "status": Literal["open", "answered", "closed"],
         "zoneId": NotRequired[str],
         "zoneName": NotRequired[str],
@@ -552,6 +564,7 @@ CheckoutLine = TypedDict(
     {
         "name": NotRequired[str],
         "priceUnit": NotRequired[int],
+        "priceReason": NotRequired[Literal["staff", "markdown", "coupon", "till"]],
         "quantity": int,
         "vat": NotRequired[Literal[7, 19]],
         "ean": NotRequired[str],
@@ -560,6 +573,9 @@ CheckoutLine = TypedDict(
         "epcs": NotRequired[List[str]],
         "tagUids": NotRequired[List[str]],
         "serialNumber": NotRequired[str],
+        "lot": NotRequired[str],
+        "expiry": NotRequired[str],
+        "serial": NotRequired[str],
     },
 )
 
@@ -687,10 +703,21 @@ CompleteTestCheckoutResponseItemsItem = TypedDict(
         "productId": NotRequired[str],
         "name": str,
         "price": float,
+        "paid": float,
+        "listPrice": NotRequired[float],
         "quantity": int,
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
+        "priceReason": NotRequired[Literal["staff", "markdown", "coupon", "till"]],
+    },
+)
+
+CompleteTestCheckoutResponseRefundsItemLinesItem = TypedDict(
+    "CompleteTestCheckoutResponseRefundsItemLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": int,
     },
 )
 
@@ -701,7 +728,8 @@ CompleteTestCheckoutResponseRefundsItem = TypedDict(
         "kind": Literal["whole", "part", "late"],
         "status": Literal["pending", "done", "failed"],
         "inDoubt": NotRequired[Literal[True]],
-        "itemLineIds": NotRequired[List[str]],
+        "outside": NotRequired[Literal["refund", "dispute"]],
+        "lines": NotRequired[List["CompleteTestCheckoutResponseRefundsItemLinesItem"]],
         "amount": float,
         "createdAt": str,
         "completedAt": NotRequired[str],
@@ -1106,6 +1134,33 @@ DisposeAlarmResponse = TypedDict(
     },
 )
 
+EndRecallRequest = TypedDict(
+    "EndRecallRequest",
+    {
+        "recallId": str,
+    },
+)
+
+EndRecallResponse = TypedDict(
+    "EndRecallResponse",
+    {
+        "recallId": str,
+        "state": Literal["active", "ended"],
+        "storeIds": NotRequired[List[str]],
+        "ean": str,
+        "name": str,
+        "lot": NotRequired[str],
+        "expiry": NotRequired[str],
+        "serial": NotRequired[str],
+        "reason": str,
+        "startedAt": str,
+        "endedAt": NotRequired[str],
+        "items": int,
+        "soldItems": int,
+        "success": Literal[True],
+    },
+)
+
 EndSessionsRequest = TypedDict(
     "EndSessionsRequest",
     {
@@ -1225,6 +1280,8 @@ Error = TypedDict(
         "details": NotRequired[List["ErrorDetailsItem"]],
         "allowedNext": NotRequired[List[str]],
         "retryAt": NotRequired[str],
+        "accounts": NotRequired[List[str]],
+        "flow": NotRequired[str],
         "requestId": str,
     },
 )
@@ -1362,6 +1419,14 @@ ExportSalesDataRequest = TypedDict(
     },
 )
 
+ExportSalesDataResponseSalesItemRefundsItemLinesItem = TypedDict(
+    "ExportSalesDataResponseSalesItemRefundsItemLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": int,
+    },
+)
+
 ExportSalesDataResponseSalesItemRefundsItem = TypedDict(
     "ExportSalesDataResponseSalesItemRefundsItem",
     {
@@ -1369,7 +1434,8 @@ ExportSalesDataResponseSalesItemRefundsItem = TypedDict(
         "kind": Literal["whole", "part", "late"],
         "status": Literal["pending", "done", "failed"],
         "inDoubt": NotRequired[Literal[True]],
-        "itemLineIds": NotRequired[List[str]],
+        "outside": NotRequired[Literal["refund", "dispute"]],
+        "lines": NotRequired[List["ExportSalesDataResponseSalesItemRefundsItemLinesItem"]],
         "amountCent": int,
         "createdAt": str,
         "completedAt": NotRequired[str],
@@ -1393,6 +1459,8 @@ ExportSalesDataResponseSalesItemItemsItem = TypedDict(
         "quantity": int,
         "vat": int,
         "priceUnit": int,
+        "listPriceUnit": NotRequired[int],
+        "priceReason": NotRequired[Literal["staff", "markdown", "coupon", "till"]],
         "totalCent": int,
         "refundedCent": int,
         "depositOf": NotRequired[str],
@@ -1426,6 +1494,20 @@ ExportSalesDataResponse = TypedDict(
     },
 )
 
+FetchAccountSettingsRequest = TypedDict(
+    "FetchAccountSettingsRequest",
+    {
+    },
+)
+
+FetchAccountSettingsResponse = TypedDict(
+    "FetchAccountSettingsResponse",
+    {
+        "success": Literal[True],
+        "acceptUpc": bool,
+    },
+)
+
 FetchActiveOffersRequest = TypedDict(
     "FetchActiveOffersRequest",
     {
@@ -1449,6 +1531,10 @@ FetchActiveOffersResponseOffersItemProductsItem = TypedDict(
     {
         "ean": NotRequired[str],
         "name": str,
+        "category": NotRequired[str],
+        "manufacturer": NotRequired[str],
+        "unit": NotRequired[str],
+        "description": NotRequired[str],
         "originalPrice": NotRequired[float],
         "discountPrice": float,
         "prices": List["FetchActiveOffersResponseOffersItemProductsItemPricesItem"],
@@ -1741,7 +1827,7 @@ FetchAssistanceRequestsResponseRequestsItem = TypedDict(
     {
         "requestId": str,
         "storeId": str,
-        "reason": Literal["shopper", "manual_assistance_required", "alarm"],
+        "reason": Literal["shopper", "manual_assistance_required", "exception_hold", "alarm"],
         "status": Literal["open", "answered", "closed"],
         "zoneId": NotRequired[str],
         "zoneName": NotRequired[str],
@@ -1849,6 +1935,8 @@ FetchClickCollectOrdersResponseOrdersItem = TypedDict(
         "createdAt": str,
         "updatedAt": str,
         "pickedUpAt": NotRequired[str],
+        "paid": bool,
+        "lockerDeviceId": NotRequired[str],
     },
 )
 
@@ -2024,6 +2112,10 @@ FetchOfferResponseOfferProductsItem = TypedDict(
     {
         "ean": NotRequired[str],
         "name": str,
+        "category": NotRequired[str],
+        "manufacturer": NotRequired[str],
+        "unit": NotRequired[str],
+        "description": NotRequired[str],
         "originalPrice": NotRequired[float],
         "discountPrice": float,
         "prices": List["FetchOfferResponseOfferProductsItemPricesItem"],
@@ -2319,7 +2411,11 @@ FetchProtectedItemResponse = TypedDict(
         "brand": NotRequired[str],
         "category": NotRequired[str],
         "price": NotRequired[float],
+        "lot": NotRequired[str],
+        "expiry": NotRequired[str],
+        "serial": NotRequired[str],
         "itemStatus": Literal["sellable", "paid", "reserved_bopis", "picked_up", "returned", "transfer_in_transit", "cancelled", "exception_hold"],
+        "recalled": NotRequired[Literal[True]],
         "product": NotRequired["Product"],
         "purchaseId": NotRequired[str],
         "itemLineId": NotRequired[str],
@@ -2380,7 +2476,7 @@ FetchProtectionEventsResponseEventsItem = TypedDict(
         "tagTechnology": NotRequired[Literal["NfcA", "NfcB", "NfcV", "IsoDep", "MifareClassic", "MifareUltralight"]],
         "authorizationState": NotRequired[Literal["issued", "redeemed", "expired", "revoked"]],
         "replayProtectedNonce": NotRequired[str],
-        "reason": NotRequired[Union[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "item_not_paid", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded"], str]],
+        "reason": NotRequired[Union[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "locker_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "recalled", "item_not_paid", "no_tagged_goods", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded", "tag_not_read"], str]],
         "offline": NotRequired[bool],
         "unknownFacts": NotRequired[List[Literal["category", "brand", "price"]]],
         "outcome": NotRequired[Literal["confirmed", "failed", "unknown"]],
@@ -2486,6 +2582,10 @@ FetchPurchaseHistoryRequest = TypedDict(
         "storeId": NotRequired[str],
         "userId": NotRequired[str],
         "awaitingApproval": NotRequired[Literal[True]],
+        "ean": NotRequired[str],
+        "tag": NotRequired[str],
+        "day": NotRequired[str],
+        "totalCent": NotRequired[int],
         "limit": NotRequired[int],
         "offset": NotRequired[int],
         "cursor": NotRequired[str],
@@ -2520,10 +2620,21 @@ FetchPurchaseResponseItemsItem = TypedDict(
         "productId": NotRequired[str],
         "name": str,
         "price": float,
+        "paid": float,
+        "listPrice": NotRequired[float],
         "quantity": int,
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
+        "priceReason": NotRequired[Literal["staff", "markdown", "coupon", "till"]],
+    },
+)
+
+FetchPurchaseResponseRefundsItemLinesItem = TypedDict(
+    "FetchPurchaseResponseRefundsItemLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": int,
     },
 )
 
@@ -2534,7 +2645,8 @@ FetchPurchaseResponseRefundsItem = TypedDict(
         "kind": Literal["whole", "part", "late"],
         "status": Literal["pending", "done", "failed"],
         "inDoubt": NotRequired[Literal[True]],
-        "itemLineIds": NotRequired[List[str]],
+        "outside": NotRequired[Literal["refund", "dispute"]],
+        "lines": NotRequired[List["FetchPurchaseResponseRefundsItemLinesItem"]],
         "amount": float,
         "createdAt": str,
         "completedAt": NotRequired[str],
@@ -2575,6 +2687,75 @@ FetchPushKeyResponse = TypedDict(
     {
         "success": Literal[True],
         "publicKey": str,
+    },
+)
+
+FetchPushSubscriptionsRequest = TypedDict(
+    "FetchPushSubscriptionsRequest",
+    {
+        "limit": NotRequired[int],
+        "cursor": NotRequired[str],
+    },
+)
+
+FetchPushSubscriptionsResponseSubscriptionsItem = TypedDict(
+    "FetchPushSubscriptionsResponseSubscriptionsItem",
+    {
+        "subscriptionId": str,
+        "kind": Literal["web", "https"],
+        "notices": Literal["orders", "alarms"],
+        "endpoint": NotRequired[str],
+        "userId": NotRequired[str],
+        "storeId": NotRequired[str],
+        "consoleUserId": NotRequired[str],
+        "createdAt": str,
+    },
+)
+
+FetchPushSubscriptionsResponse = TypedDict(
+    "FetchPushSubscriptionsResponse",
+    {
+        "success": Literal[True],
+        "subscriptions": List["FetchPushSubscriptionsResponseSubscriptionsItem"],
+        "nextCursor": NotRequired[str],
+    },
+)
+
+FetchRecallsRequest = TypedDict(
+    "FetchRecallsRequest",
+    {
+        "storeId": NotRequired[str],
+        "state": NotRequired[Literal["active", "ended"]],
+        "limit": NotRequired[int],
+        "cursor": NotRequired[str],
+    },
+)
+
+FetchRecallsResponseRecallsItem = TypedDict(
+    "FetchRecallsResponseRecallsItem",
+    {
+        "recallId": str,
+        "state": Literal["active", "ended"],
+        "storeIds": NotRequired[List[str]],
+        "ean": str,
+        "name": str,
+        "lot": NotRequired[str],
+        "expiry": NotRequired[str],
+        "serial": NotRequired[str],
+        "reason": str,
+        "startedAt": str,
+        "endedAt": NotRequired[str],
+        "items": int,
+        "soldItems": int,
+    },
+)
+
+FetchRecallsResponse = TypedDict(
+    "FetchRecallsResponse",
+    {
+        "success": Literal[True],
+        "recalls": List["FetchRecallsResponseRecallsItem"],
+        "nextCursor": NotRequired[str],
     },
 )
 
@@ -2972,6 +3153,7 @@ FinishOpenIdSignInRequest = TypedDict(
     {
         "flow": str,
         "query": str,
+        "account": NotRequired[str],
         "device": NotRequired[str],
     },
 )
@@ -3368,6 +3550,7 @@ GetReceiptFromTokenResponseItemsItem = TypedDict(
         "name": str,
         "ean": NotRequired[str],
         "priceUnit": int,
+        "listPriceUnit": NotRequired[int],
         "quantity": int,
         "vat": Literal[7, 19],
         "totalCent": int,
@@ -3375,7 +3558,11 @@ GetReceiptFromTokenResponseItemsItem = TypedDict(
         "barcode": NotRequired[str],
         "weightGrams": NotRequired[int],
         "pricePerKgCent": NotRequired[int],
+        "lot": NotRequired[str],
+        "expiry": NotRequired[str],
+        "serial": NotRequired[str],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
+        "priceReason": NotRequired[Literal["staff", "markdown", "coupon", "till"]],
     },
 )
 
@@ -3387,6 +3574,14 @@ GetReceiptFromTokenResponseVatBreakdownValue = TypedDict(
     },
 )
 
+GetReceiptFromTokenResponseRefundsItemLinesItem = TypedDict(
+    "GetReceiptFromTokenResponseRefundsItemLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": int,
+    },
+)
+
 GetReceiptFromTokenResponseRefundsItem = TypedDict(
     "GetReceiptFromTokenResponseRefundsItem",
     {
@@ -3394,7 +3589,8 @@ GetReceiptFromTokenResponseRefundsItem = TypedDict(
         "kind": Literal["whole", "part", "late"],
         "status": Literal["pending", "done", "failed"],
         "inDoubt": NotRequired[Literal[True]],
-        "itemLineIds": NotRequired[List[str]],
+        "outside": NotRequired[Literal["refund", "dispute"]],
+        "lines": NotRequired[List["GetReceiptFromTokenResponseRefundsItemLinesItem"]],
         "amountCent": int,
         "createdAt": int,
         "completedAt": NotRequired[int],
@@ -3870,10 +4066,21 @@ MarkPurchaseCancelledResponseItemsItem = TypedDict(
         "productId": NotRequired[str],
         "name": str,
         "price": float,
+        "paid": float,
+        "listPrice": NotRequired[float],
         "quantity": int,
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
+        "priceReason": NotRequired[Literal["staff", "markdown", "coupon", "till"]],
+    },
+)
+
+MarkPurchaseCancelledResponseRefundsItemLinesItem = TypedDict(
+    "MarkPurchaseCancelledResponseRefundsItemLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": int,
     },
 )
 
@@ -3884,7 +4091,8 @@ MarkPurchaseCancelledResponseRefundsItem = TypedDict(
         "kind": Literal["whole", "part", "late"],
         "status": Literal["pending", "done", "failed"],
         "inDoubt": NotRequired[Literal[True]],
-        "itemLineIds": NotRequired[List[str]],
+        "outside": NotRequired[Literal["refund", "dispute"]],
+        "lines": NotRequired[List["MarkPurchaseCancelledResponseRefundsItemLinesItem"]],
         "amount": float,
         "createdAt": str,
         "completedAt": NotRequired[str],
@@ -4028,10 +4236,21 @@ PurchaseItemsItem = TypedDict(
         "productId": NotRequired[str],
         "name": str,
         "price": float,
+        "paid": float,
+        "listPrice": NotRequired[float],
         "quantity": int,
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
+        "priceReason": NotRequired[Literal["staff", "markdown", "coupon", "till"]],
+    },
+)
+
+PurchaseRefundsItemLinesItem = TypedDict(
+    "PurchaseRefundsItemLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": int,
     },
 )
 
@@ -4042,7 +4261,8 @@ PurchaseRefundsItem = TypedDict(
         "kind": Literal["whole", "part", "late"],
         "status": Literal["pending", "done", "failed"],
         "inDoubt": NotRequired[Literal[True]],
-        "itemLineIds": NotRequired[List[str]],
+        "outside": NotRequired[Literal["refund", "dispute"]],
+        "lines": NotRequired[List["PurchaseRefundsItemLinesItem"]],
         "amount": float,
         "createdAt": str,
         "completedAt": NotRequired[str],
@@ -4140,6 +4360,38 @@ PushToPOSResponse = TypedDict(
         "pushed": int,
         "errors": List["PushToPOSResponseErrorsItem"],
         "warnings": NotRequired[List[str]],
+    },
+)
+
+RecallProductsRequest = TypedDict(
+    "RecallProductsRequest",
+    {
+        "storeIds": NotRequired[List[str]],
+        "ean": str,
+        "lot": NotRequired[str],
+        "expiry": NotRequired[str],
+        "serial": NotRequired[str],
+        "reason": str,
+    },
+)
+
+RecallProductsResponse = TypedDict(
+    "RecallProductsResponse",
+    {
+        "recallId": str,
+        "state": Literal["active", "ended"],
+        "storeIds": NotRequired[List[str]],
+        "ean": str,
+        "name": str,
+        "lot": NotRequired[str],
+        "expiry": NotRequired[str],
+        "serial": NotRequired[str],
+        "reason": str,
+        "startedAt": str,
+        "endedAt": NotRequired[str],
+        "items": int,
+        "soldItems": int,
+        "success": Literal[True],
     },
 )
 
@@ -4247,6 +4499,17 @@ RedeliverWebhookResponse = TypedDict(
     },
 )
 
+RefundPaymentRequestLinesItem = TypedDict(
+    "RefundPaymentRequestLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": NotRequired[int],
+        "epcs": NotRequired[List[str]],
+        "tagUids": NotRequired[List[str]],
+        "tagIds": NotRequired[List[str]],
+    },
+)
+
 RefundPaymentRequest = TypedDict(
     "RefundPaymentRequest",
     {
@@ -4254,7 +4517,9 @@ RefundPaymentRequest = TypedDict(
         "transactionId": NotRequired[str],
         "id": NotRequired[str],
         "amount": NotRequired[float],
-        "itemLineIds": NotRequired[List[str]],
+        "lines": NotRequired[List["RefundPaymentRequestLinesItem"]],
+        "refundId": NotRequired[str],
+        "notPaid": NotRequired[Literal[True]],
         "reason": NotRequired[str],
         "confirmedBy": NotRequired[str],
     },
@@ -4267,10 +4532,21 @@ RefundPaymentResponseItemsItem = TypedDict(
         "productId": NotRequired[str],
         "name": str,
         "price": float,
+        "paid": float,
+        "listPrice": NotRequired[float],
         "quantity": int,
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
+        "priceReason": NotRequired[Literal["staff", "markdown", "coupon", "till"]],
+    },
+)
+
+RefundPaymentResponseRefundsItemLinesItem = TypedDict(
+    "RefundPaymentResponseRefundsItemLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": int,
     },
 )
 
@@ -4281,10 +4557,19 @@ RefundPaymentResponseRefundsItem = TypedDict(
         "kind": Literal["whole", "part", "late"],
         "status": Literal["pending", "done", "failed"],
         "inDoubt": NotRequired[Literal[True]],
-        "itemLineIds": NotRequired[List[str]],
+        "outside": NotRequired[Literal["refund", "dispute"]],
+        "lines": NotRequired[List["RefundPaymentResponseRefundsItemLinesItem"]],
         "amount": float,
         "createdAt": str,
         "completedAt": NotRequired[str],
+    },
+)
+
+RefundPaymentResponseRefundLinesItem = TypedDict(
+    "RefundPaymentResponseRefundLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": int,
     },
 )
 
@@ -4295,7 +4580,7 @@ RefundPaymentResponseRefund = TypedDict(
         "amount": float,
         "currency": str,
         "status": Literal["pending", "done", "failed"],
-        "itemLineIds": NotRequired[List[str]],
+        "lines": NotRequired[List["RefundPaymentResponseRefundLinesItem"]],
     },
 )
 
@@ -4514,6 +4799,7 @@ RegisterProductToStoreRequest = TypedDict(
         "barcode": NotRequired[str],
         "ean": NotRequired[str],
         "price": NotRequired[float],
+        "oldPrice": NotRequired[float],
     },
 )
 
@@ -4598,6 +4884,9 @@ RegisterProtectedItemsRequestItemsItem = TypedDict(
         "brand": NotRequired[str],
         "category": NotRequired[str],
         "price": NotRequired[float],
+        "lot": NotRequired[str],
+        "expiry": NotRequired[str],
+        "serial": NotRequired[str],
         "itemStatus": NotRequired[Literal["sellable", "returned", "transfer_in_transit", "exception_hold"]],
     },
 )
@@ -4883,7 +5172,7 @@ ReportProtectionEventsRequestEventsItem = TypedDict(
         "tagTechnology": NotRequired[Literal["NfcA", "NfcB", "NfcV", "IsoDep", "MifareClassic", "MifareUltralight"]],
         "authorizationState": NotRequired[Literal["issued", "redeemed", "expired", "revoked"]],
         "replayProtectedNonce": NotRequired[str],
-        "reason": NotRequired[Union[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "item_not_paid", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded"], str]],
+        "reason": NotRequired[Union[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "locker_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "recalled", "item_not_paid", "no_tagged_goods", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded", "tag_not_read"], str]],
         "offline": NotRequired[bool],
         "unknownFacts": NotRequired[List[Literal["category", "brand", "price"]]],
         "outcome": NotRequired[Literal["confirmed", "failed", "unknown"]],
@@ -4984,6 +5273,45 @@ ResolveRedemptionResponse = TypedDict(
     {
         "success": Literal[True],
         "authorizationState": Literal["issued", "redeemed", "expired", "revoked"],
+    },
+)
+
+ReuseTagsRequestTagsItem = TypedDict(
+    "ReuseTagsRequestTagsItem",
+    {
+        "tagId": NotRequired[str],
+        "epc": NotRequired[str],
+        "tagUid": NotRequired[str],
+        "ean": str,
+    },
+)
+
+ReuseTagsRequest = TypedDict(
+    "ReuseTagsRequest",
+    {
+        "storeId": str,
+        "tags": List["ReuseTagsRequestTagsItem"],
+        "operatorId": NotRequired[str],
+    },
+)
+
+ReuseTagsResponseErrorsItem = TypedDict(
+    "ReuseTagsResponseErrorsItem",
+    {
+        "index": int,
+        "field": str,
+        "code": str,
+        "message": str,
+        "tag": NotRequired[str],
+    },
+)
+
+ReuseTagsResponse = TypedDict(
+    "ReuseTagsResponse",
+    {
+        "success": Literal[True],
+        "reused": int,
+        "errors": List["ReuseTagsResponseErrorsItem"],
     },
 )
 
@@ -5200,6 +5528,9 @@ SetStockRequest = TypedDict(
         "productId": str,
         "storeId": str,
         "quantity": int,
+        "reserved": NotRequired[int],
+        "available": NotRequired[int],
+        "updatedAt": NotRequired[str],
     },
 )
 
@@ -5420,7 +5751,7 @@ SimulateProtectionPolicyResponseChangedItemBefore = TypedDict(
     "SimulateProtectionPolicyResponseChangedItemBefore",
     {
         "authorized": bool,
-        "reason": NotRequired[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "item_not_paid", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded"]],
+        "reason": NotRequired[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "locker_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "recalled", "item_not_paid", "no_tagged_goods", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded", "tag_not_read"]],
         "detail": NotRequired[str],
     },
 )
@@ -5429,7 +5760,7 @@ SimulateProtectionPolicyResponseChangedItemAfter = TypedDict(
     "SimulateProtectionPolicyResponseChangedItemAfter",
     {
         "authorized": bool,
-        "reason": NotRequired[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "item_not_paid", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded"]],
+        "reason": NotRequired[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "locker_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "recalled", "item_not_paid", "no_tagged_goods", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded", "tag_not_read"]],
         "detail": NotRequired[str],
     },
 )
@@ -5438,7 +5769,7 @@ SimulateProtectionPolicyResponseChangedItemOffline = TypedDict(
     "SimulateProtectionPolicyResponseChangedItemOffline",
     {
         "authorized": bool,
-        "reason": NotRequired[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "item_not_paid", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded"]],
+        "reason": NotRequired[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "locker_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "recalled", "item_not_paid", "no_tagged_goods", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded", "tag_not_read"]],
         "unknownFacts": List[Literal["category", "brand", "price"]],
     },
 )
@@ -5485,10 +5816,21 @@ StartCheckoutResponseItemsItem = TypedDict(
         "productId": NotRequired[str],
         "name": str,
         "price": float,
+        "paid": float,
+        "listPrice": NotRequired[float],
         "quantity": int,
         "depositOf": NotRequired[str],
         "weightGrams": NotRequired[int],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
+        "priceReason": NotRequired[Literal["staff", "markdown", "coupon", "till"]],
+    },
+)
+
+StartCheckoutResponseRefundsItemLinesItem = TypedDict(
+    "StartCheckoutResponseRefundsItemLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": int,
     },
 )
 
@@ -5499,7 +5841,8 @@ StartCheckoutResponseRefundsItem = TypedDict(
         "kind": Literal["whole", "part", "late"],
         "status": Literal["pending", "done", "failed"],
         "inDoubt": NotRequired[Literal[True]],
-        "itemLineIds": NotRequired[List[str]],
+        "outside": NotRequired[Literal["refund", "dispute"]],
+        "lines": NotRequired[List["StartCheckoutResponseRefundsItemLinesItem"]],
         "amount": float,
         "createdAt": str,
         "completedAt": NotRequired[str],
@@ -5641,6 +5984,7 @@ SubmitClickCollectOrderRequest = TypedDict(
         "items": List["SubmitClickCollectOrderRequestItemsItem"],
         "pickupTime": NotRequired[str],
         "note": NotRequired[str],
+        "paid": NotRequired[bool],
     },
 )
 
@@ -5682,6 +6026,8 @@ SubmitClickCollectOrderResponse = TypedDict(
         "createdAt": str,
         "updatedAt": str,
         "pickedUpAt": NotRequired[str],
+        "paid": bool,
+        "lockerDeviceId": NotRequired[str],
         "success": Literal[True],
         "pickupCode": str,
     },
@@ -5945,6 +6291,7 @@ TransactionDataItemsItem = TypedDict(
         "name": str,
         "ean": NotRequired[str],
         "priceUnit": int,
+        "listPriceUnit": NotRequired[int],
         "quantity": int,
         "vat": Literal[7, 19],
         "totalCent": int,
@@ -5952,7 +6299,11 @@ TransactionDataItemsItem = TypedDict(
         "barcode": NotRequired[str],
         "weightGrams": NotRequired[int],
         "pricePerKgCent": NotRequired[int],
+        "lot": NotRequired[str],
+        "expiry": NotRequired[str],
+        "serial": NotRequired[str],
         "priceOrigin": NotRequired[Literal["catalogue", "item", "client"]],
+        "priceReason": NotRequired[Literal["staff", "markdown", "coupon", "till"]],
     },
 )
 
@@ -5964,6 +6315,14 @@ TransactionDataVatBreakdownValue = TypedDict(
     },
 )
 
+TransactionDataRefundsItemLinesItem = TypedDict(
+    "TransactionDataRefundsItemLinesItem",
+    {
+        "itemLineId": str,
+        "quantity": int,
+    },
+)
+
 TransactionDataRefundsItem = TypedDict(
     "TransactionDataRefundsItem",
     {
@@ -5971,7 +6330,8 @@ TransactionDataRefundsItem = TypedDict(
         "kind": Literal["whole", "part", "late"],
         "status": Literal["pending", "done", "failed"],
         "inDoubt": NotRequired[Literal[True]],
-        "itemLineIds": NotRequired[List[str]],
+        "outside": NotRequired[Literal["refund", "dispute"]],
+        "lines": NotRequired[List["TransactionDataRefundsItemLinesItem"]],
         "amountCent": int,
         "createdAt": int,
         "completedAt": NotRequired[int],
@@ -6007,6 +6367,21 @@ TransactionData = TypedDict(
     },
 )
 
+UpdateAccountSettingsRequest = TypedDict(
+    "UpdateAccountSettingsRequest",
+    {
+        "acceptUpc": NotRequired[bool],
+    },
+)
+
+UpdateAccountSettingsResponse = TypedDict(
+    "UpdateAccountSettingsResponse",
+    {
+        "success": Literal[True],
+        "acceptUpc": bool,
+    },
+)
+
 UpdateClickCollectStatusRequest = TypedDict(
     "UpdateClickCollectStatusRequest",
     {
@@ -6015,6 +6390,8 @@ UpdateClickCollectStatusRequest = TypedDict(
         "pickupCode": NotRequired[str],
         "estimatedPickupAt": NotRequired[str],
         "reason": NotRequired[str],
+        "paid": NotRequired[bool],
+        "lockerDeviceId": NotRequired[str],
         "epcs": NotRequired[List[str]],
         "tagUids": NotRequired[List[str]],
         "tagIds": NotRequired[List[str]],
@@ -6059,6 +6436,8 @@ UpdateClickCollectStatusResponse = TypedDict(
         "createdAt": str,
         "updatedAt": str,
         "pickedUpAt": NotRequired[str],
+        "paid": bool,
+        "lockerDeviceId": NotRequired[str],
         "success": Literal[True],
     },
 )
@@ -6149,7 +6528,11 @@ UpdateItemStatusResponse = TypedDict(
         "brand": NotRequired[str],
         "category": NotRequired[str],
         "price": NotRequired[float],
+        "lot": NotRequired[str],
+        "expiry": NotRequired[str],
+        "serial": NotRequired[str],
         "itemStatus": Literal["sellable", "paid", "reserved_bopis", "picked_up", "returned", "transfer_in_transit", "cancelled", "exception_hold"],
+        "recalled": NotRequired[Literal[True]],
         "product": NotRequired["Product"],
         "purchaseId": NotRequired[str],
         "itemLineId": NotRequired[str],
@@ -6236,6 +6619,15 @@ UpdateLoyaltyProgramResponse = TypedDict(
     },
 )
 
+UpdateOfferRequestProductsItemPricesItem = TypedDict(
+    "UpdateOfferRequestProductsItemPricesItem",
+    {
+        "storeId": str,
+        "originalPrice": NotRequired[float],
+        "discountPrice": float,
+    },
+)
+
 UpdateOfferRequestProductsItem = TypedDict(
     "UpdateOfferRequestProductsItem",
     {
@@ -6250,6 +6642,7 @@ UpdateOfferRequestProductsItem = TypedDict(
         "ean": NotRequired[str],
         "discountPrice": NotRequired[float],
         "originalPrice": NotRequired[float],
+        "prices": NotRequired[List["UpdateOfferRequestProductsItemPricesItem"]],
     },
 )
 
@@ -6436,6 +6829,21 @@ UpdateProfileRequest = TypedDict(
     "UpdateProfileRequest",
     {
         "name": str,
+        "email": NotRequired[str],
+        "status": NotRequired[Literal["invited", "active"]],
+        "createdAt": NotRequired[str],
+        "lastSignInAt": NotRequired[str],
+        "invitationExpiresAt": NotRequired[str],
+        "userId": NotRequired[str],
+        "role": NotRequired[Literal["owner", "admin", "manager", "associate", "viewer"]],
+        "storeIds": NotRequired[List[str]],
+        "sandboxOnly": NotRequired[bool],
+        "account": NotRequired[str],
+        "mode": NotRequired[Literal["test", "live"]],
+        "mayUseLive": NotRequired[bool],
+        "hasSecondFactor": NotRequired[bool],
+        "hasPassword": NotRequired[bool],
+        "hasAuthenticatorApp": NotRequired[bool],
     },
 )
 
@@ -6602,6 +7010,7 @@ UpdateProtectionPolicyResponse = TypedDict(
         "policy": "UpdateProtectionPolicyResponsePolicy",
         "version": int,
         "worstCaseLoss": float,
+        "warnings": NotRequired[List[str]],
     },
 )
 
@@ -6745,6 +7154,12 @@ UpdateUserRequest = TypedDict(
         "role": NotRequired[Literal["owner", "admin", "manager", "associate", "viewer"]],
         "storeIds": NotRequired[List[str]],
         "sandboxOnly": NotRequired[bool],
+        "name": NotRequired[str],
+        "email": NotRequired[str],
+        "status": NotRequired[Literal["invited", "active"]],
+        "createdAt": NotRequired[str],
+        "lastSignInAt": NotRequired[str],
+        "invitationExpiresAt": NotRequired[str],
     },
 )
 
@@ -6773,6 +7188,13 @@ UpdateWebhookRequest = TypedDict(
         "events": NotRequired[List[Literal["*", "checkout.completed", "securityTag.deactivated", "product.created", "product.bulk_imported", "offer.published", "clickcollect.order", "clickcollect.status_changed", "clickcollect.picked_up", "payment.created", "payment.refunded", "loyalty.points_earned", "loyalty.points_redeemed", "loyalty.enrollment", "loyalty.reward_unlocked", "loyalty.tier_changed", "loyalty.qr_earned", "loyalty.checkin_earned", "integration.pos.synced", "integration.pos.pushed", "integration.erp.synced", "integration.erp.pushed", "integration.psp.configured", "protection.authorization.requested", "protection.authorization.granted", "protection.authorization.denied", "protection.action.completed", "protection.action.failed", "protection.device.offline", "protection.exception.raised", "webhook.test"]]],
         "enabled": NotRequired[bool],
         "secret": NotRequired[str],
+        "storeId": NotRequired[str],
+        "disabledReason": NotRequired[Literal["gone", "failing", "switched_off"]],
+        "disabledAt": NotRequired[str],
+        "failingSince": NotRequired[str],
+        "oldSecretUntil": NotRequired[str],
+        "createdAt": NotRequired[str],
+        "updatedAt": NotRequired[str],
     },
 )
 
@@ -6876,6 +7298,8 @@ VerifyPickupCodeResponse = TypedDict(
         "createdAt": str,
         "updatedAt": str,
         "pickedUpAt": NotRequired[str],
+        "paid": bool,
+        "lockerDeviceId": NotRequired[str],
         "success": Literal[True],
     },
 )
@@ -6891,6 +7315,7 @@ VerifyProtectedItemRequest = TypedDict(
         "itemLineId": NotRequired[str],
         "purchaseId": NotRequired[str],
         "receiptToken": NotRequired[str],
+        "pickupCode": NotRequired[str],
         "authorizationToken": NotRequired[str],
         "deviceType": NotRequired[Literal["pos_deactivator", "self_checkout_detacher", "exit_gate", "handheld_reader", "cabinet_unlocker"]],
         "storeId": NotRequired[str],
@@ -6908,7 +7333,7 @@ VerifyProtectedItemRequest = TypedDict(
 VerifyProtectedItemResponseTraceItem = TypedDict(
     "VerifyProtectedItemResponseTraceItem",
     {
-        "check": Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "item_not_paid", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded"],
+        "check": Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "locker_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "recalled", "item_not_paid", "no_tagged_goods", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded", "tag_not_read"],
         "passed": bool,
         "detail": str,
     },
@@ -6918,7 +7343,7 @@ VerifyProtectedItemResponseReceiptRights = TypedDict(
     "VerifyProtectedItemResponseReceiptRights",
     {
         "cti": str,
-        "rightClass": Literal["release", "exit", "fixture"],
+        "rightClass": Literal["release", "exit", "open"],
         "ordinals": List[int],
     },
 )
@@ -6937,7 +7362,7 @@ VerifyProtectedItemResponse = TypedDict(
         "redeemedAt": str,
         "replayProtectedNonce": str,
         "itemCount": int,
-        "reason": NotRequired[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "item_not_paid", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded"]],
+        "reason": NotRequired[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "locker_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "recalled", "item_not_paid", "no_tagged_goods", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded", "tag_not_read"]],
         "retryAfter": NotRequired[int],
         "warnings": NotRequired[List[str]],
         "trace": NotRequired[List["VerifyProtectedItemResponseTraceItem"]],
@@ -6990,7 +7415,7 @@ VerifySecurityTagDeactivationResponseStoreData = TypedDict(
 VerifySecurityTagDeactivationResponseTraceItem = TypedDict(
     "VerifySecurityTagDeactivationResponseTraceItem",
     {
-        "check": Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "item_not_paid", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded"],
+        "check": Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "locker_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "recalled", "item_not_paid", "no_tagged_goods", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded", "tag_not_read"],
         "passed": bool,
         "detail": str,
     },
@@ -7000,7 +7425,7 @@ VerifySecurityTagDeactivationResponseReceiptRights = TypedDict(
     "VerifySecurityTagDeactivationResponseReceiptRights",
     {
         "cti": str,
-        "rightClass": Literal["release", "exit", "fixture"],
+        "rightClass": Literal["release", "exit", "open"],
         "ordinals": List[int],
     },
 )
@@ -7023,7 +7448,7 @@ VerifySecurityTagDeactivationResponse = TypedDict(
         "redeemedAt": str,
         "replayProtectedNonce": str,
         "itemCount": int,
-        "reason": NotRequired[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "item_not_paid", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded"]],
+        "reason": NotRequired[Literal["token_invalid", "token_expired", "token_revoked", "device_unknown", "device_revoked", "store_mismatch", "locker_mismatch", "clock_untrusted", "policy_stale", "device_not_capable", "technology_mismatch", "item_unknown", "recalled", "item_not_paid", "no_tagged_goods", "already_redeemed", "authorization_outstanding", "action_not_allowed", "workflow_not_allowed", "manual_assistance_required", "limit_exceeded", "tag_not_read"]],
         "retryAfter": NotRequired[int],
         "warnings": NotRequired[List[str]],
         "trace": NotRequired[List["VerifySecurityTagDeactivationResponseTraceItem"]],
@@ -7072,6 +7497,7 @@ CHANGING = frozenset((
     "deleteOffer",
     "deleteWebhook",
     "disposeAlarm",
+    "endRecall",
     "endSessions",
     "enrolEdgeAgent",
     "eraseCustomerData",
@@ -7089,6 +7515,7 @@ CHANGING = frozenset((
     "processPayment",
     "pushToERP",
     "pushToPOS",
+    "recallProducts",
     "recordEngagement",
     "redeemLoyaltyPoints",
     "redeemProtectionAuthorization",
@@ -7116,6 +7543,7 @@ CHANGING = frozenset((
     "requestAssistance",
     "resolveAgentFork",
     "resolveRedemption",
+    "reuseTags",
     "revokeAgent",
     "revokeApiKey",
     "revokeProtectionAuthorization",
@@ -7136,6 +7564,7 @@ CHANGING = frozenset((
     "switchMode",
     "syncERP",
     "syncPOS",
+    "updateAccountSettings",
     "updateClickCollectStatus",
     "updateDevice",
     "updateItemStatus",
@@ -7451,6 +7880,15 @@ class SyncOperations:
             self.call("disposeAlarm", request, idempotency_key=idempotency_key),
         )
 
+    def endRecall(
+        self, request: "EndRecallRequest", *, idempotency_key: Optional[str] = None
+    ) -> "EndRecallResponse":
+        "Ends a recall: its goods are again what their status says, unless another recall stops them."
+        return cast(
+            "EndRecallResponse",
+            self.call("endRecall", request, idempotency_key=idempotency_key),
+        )
+
     def endSessions(
         self, request: "EndSessionsRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "EndSessionsResponse":
@@ -7503,6 +7941,15 @@ class SyncOperations:
         return cast(
             "ExportSalesDataResponse",
             self.call("exportSalesData", request, idempotency_key=idempotency_key),
+        )
+
+    def fetchAccountSettings(
+        self, request: "FetchAccountSettingsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchAccountSettingsResponse":
+        "Returns the settings of the account."
+        return cast(
+            "FetchAccountSettingsResponse",
+            self.call("fetchAccountSettings", request, idempotency_key=idempotency_key),
         )
 
     def fetchActiveOffers(
@@ -7737,6 +8184,24 @@ class SyncOperations:
         return cast(
             "FetchPushKeyResponse",
             self.call("fetchPushKey", request, idempotency_key=idempotency_key),
+        )
+
+    def fetchPushSubscriptions(
+        self, request: "FetchPushSubscriptionsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchPushSubscriptionsResponse":
+        "Lists the push subscriptions of browsers and of endpoints of your own, oldest first."
+        return cast(
+            "FetchPushSubscriptionsResponse",
+            self.call("fetchPushSubscriptions", request, idempotency_key=idempotency_key),
+        )
+
+    def fetchRecalls(
+        self, request: "FetchRecallsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchRecallsResponse":
+        "Lists recalls, of a store or of all stores that the key may see, newest first."
+        return cast(
+            "FetchRecallsResponse",
+            self.call("fetchRecalls", request, idempotency_key=idempotency_key),
         )
 
     def fetchRegistrations(
@@ -8036,6 +8501,15 @@ class SyncOperations:
             self.call("pushToPOS", request, idempotency_key=idempotency_key),
         )
 
+    def recallProducts(
+        self, request: "RecallProductsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RecallProductsResponse":
+        "Recalls goods: from now on they are neither sold nor released, and gates alarm for them."
+        return cast(
+            "RecallProductsResponse",
+            self.call("recallProducts", request, idempotency_key=idempotency_key),
+        )
+
     def recordEngagement(
         self, request: "RecordEngagementRequest", *, idempotency_key: Optional[str] = None
     ) -> "RecordEngagementResponse":
@@ -8279,6 +8753,15 @@ class SyncOperations:
             self.call("resolveRedemption", request, idempotency_key=idempotency_key),
         )
 
+    def reuseTags(
+        self, request: "ReuseTagsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "ReuseTagsResponse":
+        "Puts released hard tags on other goods."
+        return cast(
+            "ReuseTagsResponse",
+            self.call("reuseTags", request, idempotency_key=idempotency_key),
+        )
+
     def revokeAgent(
         self, request: "RevokeAgentRequest", *, idempotency_key: Optional[str] = None
     ) -> "RevokeAgentResponse":
@@ -8475,6 +8958,15 @@ class SyncOperations:
         return cast(
             "SyncPOSResponse",
             self.call("syncPOS", request, idempotency_key=idempotency_key),
+        )
+
+    def updateAccountSettings(
+        self, request: "UpdateAccountSettingsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "UpdateAccountSettingsResponse":
+        "Changes settings of the account."
+        return cast(
+            "UpdateAccountSettingsResponse",
+            self.call("updateAccountSettings", request, idempotency_key=idempotency_key),
         )
 
     def updateClickCollectStatus(
@@ -8907,6 +9399,15 @@ class AsyncOperations:
             await self.call("disposeAlarm", request, idempotency_key=idempotency_key),
         )
 
+    async def endRecall(
+        self, request: "EndRecallRequest", *, idempotency_key: Optional[str] = None
+    ) -> "EndRecallResponse":
+        "Ends a recall: its goods are again what their status says, unless another recall stops them."
+        return cast(
+            "EndRecallResponse",
+            await self.call("endRecall", request, idempotency_key=idempotency_key),
+        )
+
     async def endSessions(
         self, request: "EndSessionsRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "EndSessionsResponse":
@@ -8959,6 +9460,15 @@ class AsyncOperations:
         return cast(
             "ExportSalesDataResponse",
             await self.call("exportSalesData", request, idempotency_key=idempotency_key),
+        )
+
+    async def fetchAccountSettings(
+        self, request: "FetchAccountSettingsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchAccountSettingsResponse":
+        "Returns the settings of the account."
+        return cast(
+            "FetchAccountSettingsResponse",
+            await self.call("fetchAccountSettings", request, idempotency_key=idempotency_key),
         )
 
     async def fetchActiveOffers(
@@ -9193,6 +9703,24 @@ class AsyncOperations:
         return cast(
             "FetchPushKeyResponse",
             await self.call("fetchPushKey", request, idempotency_key=idempotency_key),
+        )
+
+    async def fetchPushSubscriptions(
+        self, request: "FetchPushSubscriptionsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchPushSubscriptionsResponse":
+        "Lists the push subscriptions of browsers and of endpoints of your own, oldest first."
+        return cast(
+            "FetchPushSubscriptionsResponse",
+            await self.call("fetchPushSubscriptions", request, idempotency_key=idempotency_key),
+        )
+
+    async def fetchRecalls(
+        self, request: "FetchRecallsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "FetchRecallsResponse":
+        "Lists recalls, of a store or of all stores that the key may see, newest first."
+        return cast(
+            "FetchRecallsResponse",
+            await self.call("fetchRecalls", request, idempotency_key=idempotency_key),
         )
 
     async def fetchRegistrations(
@@ -9492,6 +10020,15 @@ class AsyncOperations:
             await self.call("pushToPOS", request, idempotency_key=idempotency_key),
         )
 
+    async def recallProducts(
+        self, request: "RecallProductsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RecallProductsResponse":
+        "Recalls goods: from now on they are neither sold nor released, and gates alarm for them."
+        return cast(
+            "RecallProductsResponse",
+            await self.call("recallProducts", request, idempotency_key=idempotency_key),
+        )
+
     async def recordEngagement(
         self, request: "RecordEngagementRequest", *, idempotency_key: Optional[str] = None
     ) -> "RecordEngagementResponse":
@@ -9735,6 +10272,15 @@ class AsyncOperations:
             await self.call("resolveRedemption", request, idempotency_key=idempotency_key),
         )
 
+    async def reuseTags(
+        self, request: "ReuseTagsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "ReuseTagsResponse":
+        "Puts released hard tags on other goods."
+        return cast(
+            "ReuseTagsResponse",
+            await self.call("reuseTags", request, idempotency_key=idempotency_key),
+        )
+
     async def revokeAgent(
         self, request: "RevokeAgentRequest", *, idempotency_key: Optional[str] = None
     ) -> "RevokeAgentResponse":
@@ -9931,6 +10477,15 @@ class AsyncOperations:
         return cast(
             "SyncPOSResponse",
             await self.call("syncPOS", request, idempotency_key=idempotency_key),
+        )
+
+    async def updateAccountSettings(
+        self, request: "UpdateAccountSettingsRequest" = {}, *, idempotency_key: Optional[str] = None
+    ) -> "UpdateAccountSettingsResponse":
+        "Changes settings of the account."
+        return cast(
+            "UpdateAccountSettingsResponse",
+            await self.call("updateAccountSettings", request, idempotency_key=idempotency_key),
         )
 
     async def updateClickCollectStatus(

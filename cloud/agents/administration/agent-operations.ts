@@ -90,7 +90,7 @@ function describe({ services }: Pick<Call, 'services'>, row: AgentRow, store: St
 export const fetchAgents = operation({
   name: 'fetchAgents',
   area: 'agents',
-  minimumPackage: 'GROW',
+  minimumPackage: 'DISCOVER',
   roles: rolesFrom('viewer'),
   summary:
     'Lists the edge agents of a store or of the whole account, with connection, document versions and unsent rows.',
@@ -126,7 +126,7 @@ export const fetchAgents = operation({
 export const revokeAgent = operation({
   name: 'revokeAgent',
   area: 'agents',
-  minimumPackage: 'GROW',
+  minimumPackage: 'DISCOVER',
   roles: rolesFrom('admin'),
   summary: 'Revokes an edge agent for good, for example a stolen or replaced machine.',
   description:
@@ -149,7 +149,7 @@ export const revokeAgent = operation({
 export const resolveAgentFork = operation({
   name: 'resolveAgentFork',
   area: 'agents',
-  minimumPackage: 'GROW',
+  minimumPackage: 'DISCOVER',
   roles: rolesFrom('admin'),
   summary: 'Resolves a forked agent, whose ledger exists twice: the remaining copy continues, or both are revoked.',
   description:

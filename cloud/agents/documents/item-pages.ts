@@ -6,6 +6,7 @@ import {
   type ItemsClaims,
   type ItemsHead,
 } from '../../../policy/documents/item-documents.ts'
+import { RECALLED } from '../../../policy/item-status.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { ItemStatus, ProtectionTechnology } from '../../../policy/vocabulary.ts'
 import { definedFields } from '../../operations/fields.ts'
@@ -13,6 +14,8 @@ import type { Services } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { valueOf } from '../../purchases/line-value.ts'
+import { activeRecalls, isRecalled } from '../../protection/items/recalls.ts'
 import { itemHead } from '../../protection/items/item-sequence.ts'
 
 /** Signed pages of a store's item sequence (policy/documents/item-documents.ts). */
@@ -47,7 +50,7 @@ export async function itemPage(
   // Reads the head before the entries, so that later changes go into the next page.
   const head = await itemHead(db, store.store_id)
   const { entries, categories, brands, names, pictures, ver } = fill(
-    await entriesAfter(db, store.store_id, after, head.seq),
+    await entriesAfter(db, store, after, head.seq),
     Math.max(after, head.seq),
   )
   const claims: ItemsClaims = {
@@ -71,19 +74,27 @@ type Text = 'category' | 'brand' | 'name' | 'picture'
 type FullEntry = Omit<ItemEntry, Text> & Record<Text, string | null>
 
 /** Reads the entries with after < seq ≤ head in order: enough for one page and at least one further entry, if any. */
-async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
+async function entriesAfter(
+  db: Db,
+  { store_id: storeId, tenant }: StoreRow,
+  after: number,
+  head: number,
+): Promise<FullEntry[]> {
+  const recalls = await activeRecalls(db, tenant)
   const [items, removed] = [
     await itemsWithin(db, { storeId, after, head }),
     await goneWithin(db, { storeId, after, head }),
   ]
   const itemEntries = items.map((row): FullEntry => ({
     seq: row.seq,
-    status: row.status as ItemStatus,
+    ...(isRecalled(recalls, { storeId, item: row, line: lineOf(row) })
+      ? RECALLED
+      : { status: row.status as ItemStatus }),
     ...definedFields({
       epc: row.epc,
       tagUid: row.tag_uid,
       tagId: row.tag_id,
-      price: row.paid_price ?? row.price_cent ?? row.product_price,
+      price: soldValue(row) ?? row.price_cent ?? row.product_price,
       technology: row.protection_technology as ProtectionTechnology | null,
     }),
     category: row.category ?? row.product_category,
@@ -101,6 +112,17 @@ async function entriesAfter(db: Db, storeId: string, after: number, head: number
     picture: null,
   }))
   return [...itemEntries, ...removedEntries].sort((a, b) => a.seq - b.seq)
+}
+
+/** What the sold line of an item states about its goods. */
+function lineOf({ line_lot: lot, line_expiry: expiry, line_serial: serial }: Record<LineColumn, string | null>) {
+  return { lot, expiry, serial }
+}
+
+type LineColumn = 'line_lot' | 'line_expiry' | 'line_serial'
+
+function soldValue({ paid_price, list_price_cent }: { paid_price: number | null; list_price_cent: number | null }) {
+  return paid_price === null ? undefined : valueOf({ price_cent: paid_price, list_price_cent })
 }
 
 /** Rows per query. The row beyond the page limit shows that another page follows. */
@@ -126,7 +148,15 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
       'i.category',
       'i.brand',
       'i.protection_technology',
+      'i.product_id',
+      'i.lot',
+      'i.expiry',
+      'i.serial',
+      'l.lot as line_lot',
+      'l.expiry as line_expiry',
+      'l.serial as line_serial',
       'l.price_cent as paid_price',
+      'l.list_price_cent',
       'p.category as product_category',
       'p.brand as product_brand',
       'p.name as product_name',
@@ -149,6 +179,10 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
     .where('i.store_id', '=', p.storeId)
     .where('i.item_seq', '>', p.after)
     .where('i.item_seq', '<=', p.head)
+    // Leaves out sold items whose tag is on other goods.
+    .where((eb) =>
+      eb.or([eb('i.epc', 'is not', null), eb('i.tag_uid', 'is not', null), eb('i.tag_id', 'is not', null)]),
+    )
     .orderBy('i.item_seq')
     .limit(AT_ONCE),
 )

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { publicJwk } from '../../../policy/documents/keys.ts'
 import type { Tenant } from '../../foundation/caller.ts'
 import { notFound } from '../../foundation/failure.ts'
-import { Id, iso, text, Success } from '../../operations/fields.ts'
+import { Id, iso, Success, scanned, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore } from '../../stores/own-store.ts'
@@ -65,7 +65,7 @@ export const enrolEdgeAgent = operation({
   refusals: ['code_used', 'code_blocked', 'key_taken', 'ledger_taken'],
   changes: true,
   request: z.strictObject({
-    code: text(60),
+    code: scanned(60),
     publicJwk: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().max(64) }),
     proof: z.string().max(1_024).describe('enrol+jwt: {aud: base URL, codeHash, ledger}.'),
     name: text(120).optional(),

@@ -10,6 +10,7 @@ import { deviceWorkflow } from '../../protection/store-documents/device-queries.
 import { recordReportedException } from '../../protection/records/exceptions.ts'
 import { raiseForeignEvidence } from '../../protection/evidence/foreign-evidence.ts'
 import { readItem } from '../../protection/items/item-queries.ts'
+import { itemAsOf } from '../../protection/rights/past-state.ts'
 import { itemOfEvent, technologiesOf } from '../../protection/items/technologies.ts'
 
 /**
@@ -51,15 +52,41 @@ export async function completeAgentEvent(
   const { item: tokenItem, ...about } =
     event.replayProtectedNonce === undefined ? {} : await factsOfNonce(scope, event.replayProtectedNonce)
   const item = tokenItem ?? (await itemOfEvent(scope.db, scope.tenant, event))
+  const sale = item && (await saleOf(scope, item, reported))
   const tag = technologiesOf({ ...tagOf(event, item), item, device, store })
   // On Node 20, an object literal with three spreads takes up to forty times as long as `Object.assign`.
-  const completed: ProtectionEvent = Object.assign(definedFields(Object.assign({}, place, about)), tag, event, {
-    storeId: agent.store_id,
-    processedAt,
-  })
+  const completed: ProtectionEvent = Object.assign(
+    definedFields(Object.assign({}, place, about, sale && withSale(about, sale))),
+    tag,
+    event,
+    { storeId: agent.store_id, processedAt },
+  )
   await recordReportedException(scope, completed, agent.agent_id)
   await raiseForEvent(scope, completed, Date.parse(completed.occurredAt))
   return completed
+}
+
+type Sale = Pick<NonceFacts, 'purchaseId' | 'itemLineId' | 'itemStatus'>
+
+/** Status, purchase and line of the item when the event occurred. */
+async function saleOf({ db }: EvidenceScope, item: ProtectedItemRow, { occurredAt }: ProtectionEvent): Promise<Sale> {
+  const atMs = Date.parse(occurredAt)
+  const then = item.updated_ms <= atMs ? item : await itemAsOf(db, item, atMs)
+  return {
+    purchaseId: then.purchase_id,
+    itemLineId: then.line_id,
+    itemStatus: then.item_status as ItemStatus,
+  }
+}
+
+/** Adds what the token or receipt of the event does not name. An item of another purchase has another line. */
+function withSale(about: NonceFacts, { purchaseId, itemLineId, itemStatus }: Sale): Sale {
+  const isSame = (about.purchaseId ?? purchaseId) === purchaseId
+  return {
+    itemStatus: about.itemStatus ?? itemStatus ?? null,
+    purchaseId: about.purchaseId ?? purchaseId ?? null,
+    itemLineId: about.itemLineId ?? (isSame ? (itemLineId ?? null) : null),
+  }
 }
 
 /** If the event names a device, receipt or token of another store or agent, returns a text that describes it. */

@@ -19,12 +19,20 @@ export const COLUMNS = [
 export type Column = (typeof COLUMNS)[number]
 
 const REQUIRED: readonly Column[] = ['ean', 'name', 'price', 'vat']
-const OTHER_NAMES: Readonly<Record<string, Column>> = {
-  barcode: 'ean',
-  isorganic: 'is_organic',
-  isvegan: 'is_vegan',
-  pfand: 'deposit',
-  depositvat: 'deposit_vat',
+/** Other names, in the form of `plainName`. A price without VAT has none: it would be wrong. */
+const OTHER_NAMES: Readonly<Record<Column, readonly string[]>> = {
+  ean: ['barcode', 'gtin', 'eancode', 'eannummer', 'strichcode'],
+  name: ['bezeichnung', 'artikel', 'artikelname', 'artikelbezeichnung', 'produkt', 'produktname', 'produktbezeichnung'],
+  price: ['preis', 'bruttopreis', 'preisbrutto', 'vk', 'vkpreis', 'vkbrutto', 'verkaufspreis', 'ladenpreis'],
+  vat: ['mwst', 'mwstsatz', 'ust', 'ustsatz', 'mehrwertsteuer', 'mehrwertsteuersatz', 'umsatzsteuer', 'steuersatz'],
+  category: ['kategorie', 'warengruppe'],
+  unit: ['einheit'],
+  brand: ['marke', 'hersteller'],
+  description: ['beschreibung'],
+  is_organic: ['bio', 'organic'],
+  is_vegan: ['vegan'],
+  deposit: ['pfand'],
+  deposit_vat: ['pfandmwst'],
 }
 
 /** Index of each column in the rows of a file. */
@@ -70,8 +78,21 @@ export function readHeader({ row, cells }: SheetRow): ColumnPlaces {
 }
 
 function columnOf(written: string): Column | undefined {
-  const name = written.toLowerCase().replaceAll(/[\s-]+/g, '_')
-  return COLUMNS.find((column) => column === name) ?? OTHER_NAMES[name]
+  const name = plainName(written)
+  return COLUMNS.find((column) => plainName(column) === name || OTHER_NAMES[column].includes(name))
+}
+
+/** The name without case, separators, currency and percent sign. */
+function plainName(written: string): string {
+  return written.toLowerCase().replaceAll(/\b(?:in )?(?:eur|euro)\b|(?:\bin )?[€%]|[\s._()[\]-]/g, '')
+}
+
+/** Name of a cell as spreadsheet programs show it, such as `C7`; undefined if the file does not have the column. */
+export function cellName(places: ColumnPlaces, column: Column, row: number): string | undefined {
+  const at = places.get(column)
+  if (at === undefined) return undefined
+  const letter = (index: number) => String.fromCharCode('A'.charCodeAt(0) + index)
+  return `${at < 26 ? '' : letter(Math.floor(at / 26) - 1)}${letter(at % 26)}${row}`
 }
 
 /** Cell of a column; null if the cell is empty or the file does not have the column. */

@@ -1,10 +1,11 @@
 import { invalid } from '../../foundation/failure.ts'
-import { checkRow, rowErrors, type RowErrors } from '../row-errors.ts'
+import type { UploadJob } from '../../foundation/upload-reader.ts'
+import { checkRow, rowErrors, type RowError } from '../row-errors.ts'
 import type { ProductInput } from '../schema.ts'
-import { cellOf, readHeader } from './columns.ts'
+import { cellOf, COLUMNS, readHeader, type ColumnPlaces } from './columns.ts'
 import { readCsvSheet } from './csv-sheet.ts'
-import { productOfRow } from './product-of-row.ts'
-import { ROWS_LIMIT, type Sheet } from './sheet.ts'
+import { cellMessage, productOfRow } from './product-of-row.ts'
+import { COLUMNS_LIMIT, ROWS_LIMIT, type RowFault, type Sheet, type SheetRow } from './sheet.ts'
 import { readXlsxSheet } from './xlsx-sheet.ts'
 
 /**
@@ -12,8 +13,12 @@ import { readXlsxSheet } from './xlsx-sheet.ts'
  * product.
  */
 
-const TOO_MANY_CELLS =
-  'the row has more cells than the header: put values that contain the separator, such as 1,99, into quotation marks'
+const ROW_FAULTS: Readonly<Record<RowFault, string>> = {
+  too_many_cells:
+    'the row has more cells than the header: put values that contain the separator, such as 1,99, into quotation marks',
+  too_many_columns: `the row has over ${COLUMNS_LIMIT} columns`,
+  too_long: 'the row is far too long: a line end or a quotation mark may be missing',
+}
 
 /** A valid product with its position in the file. */
 export interface ReadProduct {
@@ -26,7 +31,8 @@ export interface ReadProducts {
   /** Rows that are not empty, without the header. */
   rows: number
   products: ReadProduct[]
-  errors: RowErrors
+  /** The first errors, and the number of all. */
+  errors: { listed: readonly RowError[]; total: number }
   warnings: string[]
 }
 
@@ -38,6 +44,14 @@ async function readSheet(file: Buffer): Promise<Sheet> {
   if (magic === '\u00d0\u00cf\u0011\u00e0') {
     throw invalid('file', 'is an old .xls workbook or has a password: save it as .xlsx without a password', 'encrypted')
   }
+  // Shops and ERP systems call web pages and XML tables .xls, because Excel opens them.
+  if (/^(\u00ef\u00bb\u00bf)?\s*</.test(file.subarray(0, 100).toString('latin1'))) {
+    throw invalid(
+      'file',
+      'is a web page or XML: open it in a spreadsheet program and save it as .xlsx',
+      'not_a_spreadsheet',
+    )
+  }
   return readCsvSheet(file)
 }
 
@@ -47,37 +61,41 @@ async function readSheet(file: Buffer): Promise<Sheet> {
  */
 export async function readProducts(file: Buffer): Promise<ReadProducts> {
   const sheet = await readSheet(file)
-  const read: ReadProducts = { rows: 0, products: [], errors: rowErrors(), warnings: [...sheet.warnings] }
+  const products: ReadProduct[] = []
+  const errors = rowErrors()
+  let rows = 0
   const rowOfEan = new Map<string, number>()
   let places: ReturnType<typeof readHeader> | undefined
   for await (const sheetRow of sheet.rows) {
     if (!places) {
+      if (sheetRow.fault !== undefined) throw invalid('file', ROW_FAULTS[sheetRow.fault], sheetRow.fault)
       places = readHeader(sheetRow)
       continue
     }
-    const { row, cells, isOverfull = false } = sheetRow
-    const index = read.rows++
-    if (read.rows > ROWS_LIMIT) throw invalid('file', `has over ${ROWS_LIMIT} rows: split the file`, 'too_many_rows')
-    if (isOverfull) {
+    const { row, cells, fault } = sheetRow
+    const index = rows++
+    if (rows > ROWS_LIMIT) throw invalid('file', `has over ${ROWS_LIMIT} rows: split the file`, 'too_many_rows')
+    if (fault !== undefined) {
       const ean = cellOf(cells, places, 'ean')
-      read.errors.add({
+      errors.add({
         index,
         row,
         ean: typeof ean === 'string' ? ean.slice(0, 40) : null,
         field: '',
-        code: 'too_many_cells',
-        message: TOO_MANY_CELLS,
+        code: fault,
+        message: `row ${row}: ${ROW_FAULTS[fault]}`,
       })
       continue
     }
-    const product = checkRow(productOfRow(cells, places), { index, row }, read.errors)
+    const explain = messagesOf(sheetRow, places)
+    const product = checkRow(productOfRow(cells, places), { index, row }, errors, explain)
     if (!product) continue
     const first = rowOfEan.get(product.ean)
     if (first === undefined) {
       rowOfEan.set(product.ean, row)
-      read.products.push({ index, row, product })
+      products.push({ index, row, product })
     } else {
-      read.errors.add({
+      errors.add({
         index,
         row,
         ean: product.ean,
@@ -88,6 +106,21 @@ export async function readProducts(file: Buffer): Promise<ReadProducts> {
     }
   }
   if (!places) throw invalid('file', 'is empty: the first sheet has no rows', 'empty_file')
-  if (read.rows === 0) throw invalid('file', 'has a header but no products', 'empty_file')
-  return read
+  if (rows === 0) throw invalid('file', 'has a header but no products', 'empty_file')
+  return { rows, products, errors: { listed: errors.listed, total: errors.count() }, warnings: [...sheet.warnings] }
+}
+
+/** Words the errors of a row by its cells. */
+const messagesOf =
+  (row: SheetRow, places: ColumnPlaces) =>
+  (field: string, message: string): string => {
+    const column = COLUMNS.find((name) => name === field)
+    const fault = message.replace(/^\w+(?:: | (?=is missing))/, '')
+    return column ? cellMessage(column, row, places, fault) : message
+  }
+
+/** Reads a product file outside of the process that serves requests. */
+export const READ_PRODUCTS: UploadJob<ReadProducts> = {
+  name: 'read-products',
+  work: (bytes) => readProducts(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)),
 }

@@ -1,14 +1,18 @@
+import { invalid, type Failure } from '../../foundation/failure.ts'
+
 /** Common form of spreadsheets of all file types. */
 
 export type Cell = string | number | boolean | Date | null
+
+/** Why no cell of a row can be trusted. */
+export type RowFault = 'too_many_cells' | 'too_many_columns' | 'too_long'
 
 /** A row with at least one cell that is not empty. */
 export interface SheetRow {
   /** Row number as spreadsheet programs show it; the first row is 1. */
   row: number
   cells: readonly Cell[]
-  /** True if a cell to the right of the header's last column is not empty. The cells of the row may then be shifted. */
-  isOverfull?: boolean
+  fault?: RowFault
 }
 
 export interface Sheet {
@@ -24,10 +28,18 @@ export const COLUMNS_LIMIT = 100
 /** Maximum number of empty rows; a file with more is rejected. */
 export const EMPTY_ROWS_LIMIT = 20_000
 
-/** Rows that are read before the event loop may run other work. */
-export const ROWS_AT_A_TIME = 100
-
 /** True if all cells are empty or blank. */
 export function isEmptyRow(cells: readonly Cell[]): boolean {
   return cells.every((cell) => cell === null || cell === undefined || (typeof cell === 'string' && cell.trim() === ''))
+}
+
+/** The row, with a fault if it has cells beyond the limit of columns. */
+export function limitedRow(row: number, cells: readonly Cell[]): SheetRow {
+  const isTooWide = cells.length > COLUMNS_LIMIT && !isEmptyRow(cells.slice(COLUMNS_LIMIT))
+  return { row, cells: cells.slice(0, COLUMNS_LIMIT), ...(isTooWide && { fault: 'too_many_columns' }) }
+}
+
+/** The refusal of a file with over `EMPTY_ROWS_LIMIT` empty rows. */
+export function tooManyEmptyRows(): Failure {
+  return invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows; delete them and try again`, 'too_many_rows')
 }

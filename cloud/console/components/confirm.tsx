@@ -14,6 +14,7 @@ export function Confirm({
   question,
   explanation,
   confirm,
+  main = false,
   children,
 }: {
   at: ViewContext
@@ -23,6 +24,8 @@ export function Confirm({
   question: string
   explanation: string
   confirm: string
+  /** True if the button is the usual next step. */
+  main?: boolean
   children?: Child
 }) {
   const form = formId(action, about)
@@ -37,7 +40,7 @@ export function Confirm({
     )
   return (
     <>
-      <button type="button" class="button" popovertarget={id}>
+      <button type="button" class={main ? 'button main' : 'button'} popovertarget={id}>
         {label}
       </button>
       <div id={id} class="popover confirm" popover="auto" role="dialog" aria-labelledby={`${id}-title`}>

@@ -5,6 +5,7 @@ import type { ConsoleAssets } from '../frame/assets.ts'
 import { HTMX_CONFIG } from '../frame/headers.ts'
 import { NAVIGATION_GROUPS, type ConsolePage, type PageContext } from '../frame/page.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
+import { TIME_ZONE } from '../texts/formats.ts'
 import { AccountMenu, ModeSwitch, StoreSwitch } from './header-menus.tsx'
 import { Icon } from './icons.tsx'
 import { countId, type CountPlace } from './live.tsx'
@@ -44,6 +45,7 @@ export function Head({ title, assets, mode }: { title: string; assets: ConsoleAs
       <script src={assets.href('htmx.js')} defer></script>
       <script src={assets.href('sse.js')} defer></script>
       <script src={assets.href('console.js')} defer></script>
+      <script src={assets.href('connection.js')} defer></script>
       <script src={assets.href('alarms.js')} defer></script>
       <script src={assets.href('notices.js')} defer></script>
       <script src={assets.href('passkeys.js')} defer></script>
@@ -68,6 +70,7 @@ export function Frame(props: FrameProps) {
             <p>{texts.testRibbon}</p>
           </div>
         ) : null}
+        <ConnectionLost at={at} />
         <div class="frame">
           <SideBar {...props} />
           <div class="main-column">
@@ -94,6 +97,22 @@ export function Frame(props: FrameProps) {
         <Toasts message={toast} />
       </body>
     </html>
+  )
+}
+
+/** What the page says while the cloud does not answer (browser/connection.ts). */
+function ConnectionLost({ at }: { at: PageContext }) {
+  const texts = at.texts.frame.connection
+  return (
+    <div id="connection" class="connection" role="alert" hidden data-zone={TIME_ZONE} data-old={texts.old}>
+      <Icon name="warning" />
+      <p>
+        <strong>{texts.lost}</strong> <span data-text></span>{' '}
+        <span data-sent hidden>
+          {texts.notConfirmed}
+        </span>
+      </p>
+    </div>
   )
 }
 

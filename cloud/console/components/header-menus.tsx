@@ -42,6 +42,9 @@ export function StoreSwitch({ at }: { at: PageContext }) {
             isCurrent={store.storeId === at.store?.storeId}
           />
         ))}
+        {at.storesTotal > at.stores.length ? (
+          <p class="menu-title soft">{texts.moreStores(at.stores.length, at.storesTotal)}</p>
+        ) : null}
         {at.stores.length === 0 ? <p class="menu-title soft">{at.texts.errors.noStore.text}</p> : null}
       </div>
     </>

@@ -22,6 +22,7 @@ const SHAPES: Readonly<Record<IconName, string>> = {
   down: 'M6 9l6 6 6-6',
   out: 'M10 4H5v16h5M14 8l4 4-4 4M9 12h9',
   language: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM3 12h18M12 3c3 3 3 15 0 18M12 3c-3 3-3 15 0 18',
+  recall: 'M4 9h10a6 6 0 0 1 0 12h-4M9 4L4 9l5 5',
   tag: 'M4 4h8l8 8-8 8-8-8zM8 8h.01',
 }
 

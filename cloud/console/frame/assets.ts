@@ -24,6 +24,7 @@ const NAMES = [
   'htmx.js',
   'sse.js',
   'console.js',
+  'connection.js',
   'alarms.js',
   'notices.js',
   'passkeys.js',
@@ -31,13 +32,20 @@ const NAMES = [
 ] as const
 export type AssetName = (typeof NAMES)[number]
 
-/** Reads the files into memory. */
-export function readConsoleAssets(): ConsoleAssets {
+let assets: ConsoleAssets | undefined
+
+/** The files in memory. A process reads them once. */
+export function consoleAssets(): ConsoleAssets {
+  return (assets ??= readConsoleAssets())
+}
+
+function readConsoleAssets(): ConsoleAssets {
   const texts: Record<AssetName, readonly [text: string, type: string]> = {
     'console.css': [STYLE, 'text/css; charset=utf-8'],
     'htmx.js': [packageFile('htmx.org', 'htmx.min.js'), SCRIPT],
     'sse.js': [packageFile('htmx-ext-sse', 'sse.min.js'), SCRIPT],
     'console.js': [ownScript('console.js'), SCRIPT],
+    'connection.js': [ownScript('connection.js'), SCRIPT],
     'alarms.js': [ownScript('alarms.js'), SCRIPT],
     'notices.js': [ownScript('notices.js'), SCRIPT],
     'passkeys.js': [ownScript('passkeys.js'), SCRIPT],

@@ -6,7 +6,7 @@ import { readBytes } from '../../http/body.ts'
 import type { Services } from '../../operations/operation.ts'
 import { pages as registered } from '../pages/registry.ts'
 import type { ConsoleAccess, ConsoleSession } from './access.ts'
-import { readConsoleAssets, type ConsoleAssets } from './assets.ts'
+import { consoleAssets, type ConsoleAssets } from './assets.ts'
 import { FRAME_FIELDS, isOwnForm, NO_FORM, parseForm, rejectedForm, type FormFields, type FormState } from './form.ts'
 import { liveRoute } from './live.ts'
 import { CONSOLE_HEADERS } from './headers.ts'
@@ -14,7 +14,7 @@ import type { ConsolePage, PageAction, PageContext, ViewContext } from './page.t
 import { contextOf, languageOf } from './context.ts'
 import { ConsoleRenderer } from './renderer.tsx'
 import { takeToast, setToast } from './toast.ts'
-import { asMode, asStore, readPreferences } from './preferences.ts'
+import { asMode, asStore, readPreferences, type Preferences } from './preferences.ts'
 
 /** Maximum size of a form, bytes. */
 const FORM_LIMIT = 64 * 1024
@@ -30,20 +30,24 @@ export interface ConsoleParts {
 /** Adds the console to the cloud's app: its files, its pages and its event stream. */
 export function consoleRoutes(app: Hono, parts: ConsoleParts): void {
   const pages = parts.pages ?? registered
-  const assets = readConsoleAssets()
+  const assets = consoleAssets()
   const handler = new Console(parts, pages, assets)
   app.get('/console/assets/:build/:name', (c) => {
     const { build, name } = c.req.param()
     return assets.answer(build, name)?.answer(c) ?? c.body('', 404, { 'cache-control': 'no-store' })
   })
   app.get('/console/worker.js', (c) => assets.worker(c.req.query('lang') === 'de' ? 'de' : 'en').answer(c))
-  liveRoute(app, parts)
+  liveRoute(app, parts, pages)
   app.post('/console/sign-out', (c) => handler.signOut(c))
   for (const page of pages) {
     app.get(page.path, (c) => handler.show(c, page))
     app.post(page.path, (c) => handler.act(c, page))
   }
   app.all('/console/*', (c) => handler.show(c, undefined))
+}
+
+function withoutStore({ mode }: Preferences): Preferences {
+  return { mode, storeId: undefined, from: 'cookie' }
 }
 
 class Console {
@@ -65,8 +69,14 @@ class Console {
     if (!session) return this.#signedOut(c)
     const requestId = newId('req', this.#parts.services.platform)
     const preferences = readPreferences(c, this.#isSecure, session)
-    const at = await this.#contextOf(c, session, page, preferences, requestId)
-    return this.#render(c, session, page, at, NO_FORM, requestId)
+    try {
+      const at = await this.#contextOf(c, session, page, preferences, requestId)
+      return await this.#render(c, session, page, at, NO_FORM, requestId)
+    } catch (error) {
+      const failure = this.#logged(error, requestId)
+      const at = await this.#contextOf(c, session, page, withoutStore(preferences), requestId)
+      return this.#renderer.problem(c, session, at, failure, requestId)
+    }
   }
 
   /** The sign-in page. htmx loads the whole page again, because only whole pages contain the sign-in page. */
@@ -77,6 +87,9 @@ class Console {
 
   /** Answers a POST: calls the operation of the action, then redirects. A rejected form is shown again. */
   async act(c: Context, page: ConsolePage): Promise<Response> {
+    if (!(await this.#parts.access.sessionOf(c))) return this.#signedOut(c)
+    const body = await readBytes(c, FORM_LIMIT).catch((error: unknown) => asFailure(error))
+    // The session may have ended, or may have other rights, since the form was begun.
     const session = await this.#parts.access.sessionOf(c)
     if (!session) return this.#signedOut(c)
     const requestId = newId('req', this.#parts.services.platform)
@@ -84,18 +97,24 @@ class Console {
     let form: FormFields | undefined
     let at: PageContext | undefined
     try {
-      form = parseForm(c, await readBytes(c, FORM_LIMIT))
+      if (body instanceof Failure) throw body
+      form = parseForm(c, body)
       // The form acts on the mode and store that it showed, also if another tab has switched since.
       const shown = {
         mode: asMode(form.text(FRAME_FIELDS.mode)) ?? preferences.mode,
         storeId: asStore(form.text(FRAME_FIELDS.store)),
+        from: 'form' as const,
       }
       at = await this.#contextOf(c, session, page, shown, requestId)
       if (!at.has(page.roles)) return this.#renderer.forbidden(c, session, page, at)
       return await this.#perform(c, session, page, at, form, requestId)
     } catch (error) {
       const failure = this.#logged(error, requestId)
-      at ??= await this.#contextOf(c, session, page, preferences, requestId)
+      if (failure.code === 'unauthenticated' && !(await this.#parts.access.sessionOf(c))) return this.#signedOut(c)
+      if (!at) {
+        const shown = await this.#contextOf(c, session, page, withoutStore(preferences), requestId)
+        return this.#renderer.problem(c, session, shown, failure, requestId)
+      }
       if (!form) return this.#renderer.problem(c, session, at, failure, requestId)
       return this.#render(c, session, page, at, rejectedForm(form, failure, at.texts), requestId, failure)
     }
@@ -178,7 +197,7 @@ class Console {
     c: Context,
     session: ConsoleSession,
     page: ConsolePage | undefined,
-    preferences: { mode: PageContext['mode']; storeId: string | undefined },
+    preferences: Preferences,
     requestId: string,
   ): Promise<PageContext> {
     const { access, services } = this.#parts

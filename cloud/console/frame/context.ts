@@ -3,11 +3,12 @@ import { getCookie, setCookie } from 'hono/cookie'
 import { isLanguage, LANGUAGE_COOKIE, pageLanguage, type Language } from '../../../policy/page-language.ts'
 import { fetchAgents } from '../../agents/administration/agent-operations.ts'
 import type { Mode } from '../../foundation/caller.ts'
+import { notFound } from '../../foundation/failure.ts'
 import { asFailure } from '../../http/as-failure.ts'
 import type { OperationResult } from '../../operations/call-context.ts'
 import type { Operation } from '../../operations/operation.ts'
 import { fetchOpenTasks } from '../../store-operations/open-tasks.ts'
-import { fetchStores } from '../../store-operations/read-stores.ts'
+import { fetchStore, fetchStores } from '../../store-operations/read-stores.ts'
 import type { Store } from '../../stores/schema.ts'
 import { consoleFormats, consoleTexts } from '../texts/catalogue.ts'
 import type { ConsoleSession } from './access.ts'
@@ -16,8 +17,9 @@ import type { Preferences } from './preferences.ts'
 
 /** Maximum number of agents among which a page looks for the store to show first. */
 const AGENTS_LIMIT = 100
-/** Maximum number of stores in the switcher. */
-const STORES_LIMIT = 200
+/** Maximum number of stores in the switcher, which names their number if there are more. */
+const STORES_LIMIT = 1_000
+const STORES_PAGE = 500
 /** Query parameters of the switches in the header. They are no filters of a page. */
 const SWITCHES = ['lang', 'mode', 'store']
 
@@ -46,11 +48,8 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
       return undefined
     }
   }
-  const found = await runIfAllowed(fetchStores, { limit: STORES_LIMIT })
-  const stores = (found?.['stores'] ?? []) as readonly Store[]
-  const isChosen = preferences.storeId === 'all' || stores.some(({ storeId }) => storeId === preferences.storeId)
-  const first = isChosen || stores.length < 2 ? undefined : await storeWithAgent(stores, runIfAllowed)
-  const store = chosenStore(stores, preferences.storeId, page?.scope ?? 'account', first)
+  const { stores, total } = await listStores(runIfAllowed)
+  const store = await chosenStore(stores, preferences, page?.scope ?? 'account', runIfAllowed)
   const open = store && (await runIfAllowed(fetchOpenTasks, { storeId: store.storeId }))
   const query = new URLSearchParams(new URL(c.req.url).search)
   for (const name of SWITCHES) query.delete(name)
@@ -59,6 +58,7 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
     mode,
     mayUseLive: session.mayUseLive,
     stores,
+    storesTotal: total,
     store,
     tasks: (open?.['tasks'] ?? []) as OpenTasks,
     language,
@@ -75,25 +75,60 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
   }
 }
 
+type RunIfAllowed = (
+  operation: Operation,
+  input: Record<string, unknown>,
+) => Promise<Record<string, unknown> | undefined>
+
+/** The first `STORES_LIMIT` stores that the user may see, and the number of all. */
+async function listStores(runIfAllowed: RunIfAllowed): Promise<{ stores: readonly Store[]; total: number }> {
+  const stores: Store[] = []
+  for (let cursor: string | undefined; ;) {
+    const found = (await runIfAllowed(fetchStores, { limit: STORES_PAGE, ...(cursor !== undefined && { cursor }) })) as
+      | { stores: Store[]; total: number; nextCursor?: string }
+      | undefined
+    stores.push(...(found?.stores ?? []))
+    cursor = found?.nextCursor
+    if (cursor === undefined || stores.length >= STORES_LIMIT) return { stores, total: found?.total ?? 0 }
+  }
+}
+
 /** The first store with an agent: staff need the console most where tags come off. */
-async function storeWithAgent(
-  stores: readonly Store[],
-  runIfAllowed: (operation: Operation, input: Record<string, unknown>) => Promise<Record<string, unknown> | undefined>,
-): Promise<Store | undefined> {
+async function storeWithAgent(stores: readonly Store[], runIfAllowed: RunIfAllowed): Promise<Store | undefined> {
   const found = await runIfAllowed(fetchAgents, { limit: AGENTS_LIMIT })
   const ids = new Set(((found?.['agents'] ?? []) as readonly { storeId: string }[]).map(({ storeId }) => storeId))
   return stores.find(({ storeId }) => ids.has(storeId))
 }
 
-function chosenStore(
+/**
+ * The store that a form or an address names, the one that the browser remembers, or the first. Throws 404 if the user
+ * may not see the store that is named: a form must never act on another store.
+ */
+async function chosenStore(
   stores: readonly Store[],
-  storeId: string | undefined,
+  { storeId, from }: Preferences,
   scope: ConsolePage['scope'],
-  first: Store | undefined,
-): Store | undefined {
-  const chosen = stores.find((store) => store.storeId === storeId)
-  if (chosen || (storeId === 'all' && scope === 'account')) return chosen
-  return first ?? stores[0]
+  runIfAllowed: RunIfAllowed,
+): Promise<Store | undefined> {
+  const isAll = storeId === 'all' || (from === 'form' && storeId === undefined)
+  if (isAll && scope === 'account') return undefined
+  if (storeId !== undefined && storeId !== 'all') {
+    const listed = stores.find((store) => store.storeId === storeId)
+    const store = listed ?? (await visibleStore(storeId, runIfAllowed))
+    if (store) return store
+    if (from === 'address') throw notFound('store')
+  }
+  if (from === 'form') throw notFound('store')
+  return stores.length < 2 ? stores[0] : ((await storeWithAgent(stores, runIfAllowed)) ?? stores[0])
+}
+
+async function visibleStore(storeId: string, runIfAllowed: RunIfAllowed): Promise<Store | undefined> {
+  try {
+    return (await runIfAllowed(fetchStore, { storeId })) as Store | undefined
+  } catch (error) {
+    if (asFailure(error).code !== 'not-found') throw error
+    return undefined
+  }
 }
 
 /** Language: the switch of the header, else the cookie, else the setting of the user, else the browser. */

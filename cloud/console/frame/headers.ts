@@ -20,6 +20,8 @@ export const CONSOLE_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
   'cache-control': 'no-store',
   vary: 'Accept-Language, Cookie, HX-Request',
+  // Answers without it are of a proxy, and pages do not show them (browser/connection.ts).
+  'untag-console': '1',
 }
 
 /** Settings of htmx in the pages. Responses with an error replace the page like others: they contain the form. */

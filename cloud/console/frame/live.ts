@@ -2,7 +2,8 @@ import type { Context, Hono } from 'hono'
 import type { Platform } from '../../../policy/platform.ts'
 import { tenantOf } from '../../foundation/caller.ts'
 import type { ChangeFeed, ChangeFilter } from '../../operations/change-feed.ts'
-import type { ConsoleAccess } from './access.ts'
+import type { ConsoleAccess, ConsoleSession } from './access.ts'
+import type { ConsolePage } from './page.ts'
 import { asMode, asStore } from './preferences.ts'
 
 /** Shortest time between two messages to a page, ms. The first message after a quiet time goes out at once. */
@@ -22,18 +23,22 @@ interface LiveParts {
 
 /**
  * `GET /console/live?mode=…&store=…&topics=…`: server-sent events `changed`, without data. The page then fetches its
- * live parts again. Answers 204 if the user has too many streams: the browser does not reconnect, and the page still
- * reads every 30 seconds.
+ * live parts again. The stream reports only topics of pages that the role opens, in a mode and stores that the user may
+ * see. The session is read again before each message. If the session has ended or has other rights, the stream ends.
+ * Answers 204 if the user has too many streams: the browser does not reconnect, and the page still reads every 30
+ * seconds.
  */
-export function liveRoute(app: Hono, { access, services }: LiveParts): void {
+export function liveRoute(app: Hono, { access, services }: LiveParts, pages: readonly ConsolePage[]): void {
   const open = new Map<string, number>()
   app.get('/console/live', async (c) => {
     const session = await access.sessionOf(c)
-    if (!session) return c.body(null, 204)
-    const { userId, accountId } = session.user
+    const filter = session && filterOf(c, session, pages)
+    if (!filter) return c.body(null, 204)
+    const { userId } = session.user
     const count = open.get(userId) ?? 0
     if (count >= STREAMS_OF_USER) return c.body(null, 204)
-    const stream = changeStream(filterOf(c, accountId, session.user.storeIds), services, () => {
+    const mayListen = async () => isSameUser(session, await access.sessionOf(c))
+    const stream = changeStream(filter, mayListen, services, () => {
       const left = (open.get(userId) ?? 1) - 1
       if (left === 0) open.delete(userId)
       else open.set(userId, left)
@@ -46,20 +51,33 @@ export function liveRoute(app: Hono, { access, services }: LiveParts): void {
   })
 }
 
-function filterOf(c: Context, accountId: string, own: readonly string[] | null): ChangeFilter {
+/** Changes that the stream reports; undefined if the session may not use the mode. */
+function filterOf(c: Context, session: ConsoleSession, pages: readonly ConsolePage[]): ChangeFilter | undefined {
+  const { accountId, role, storeIds: own } = session.user
+  const mode = asMode(c.req.query('mode')) ?? session.mode
+  if (mode === 'live' && !session.mayUseLive) return undefined
   const storeId = asStore(c.req.query('store'))
-  const topics = (c.req.query('topics') ?? '').split(',').slice(0, TOPICS_LIMIT)
+  const wanted = new Set((c.req.query('topics') ?? '').split(',').slice(0, TOPICS_LIMIT))
+  const allowed = pages.filter(({ roles }) => roles.includes(role)).flatMap(({ live }) => live ?? [])
   const isOne = storeId !== undefined && storeId !== 'all'
   return {
-    tenant: tenantOf(accountId, asMode(c.req.query('mode')) ?? 'live'),
-    topics: new Set(topics),
+    tenant: tenantOf(accountId, mode),
+    topics: new Set(allowed.filter((topic) => wanted.has(topic))),
     storeIds: isOne ? new Set([storeId].filter((id) => own?.includes(id) ?? true)) : own && new Set(own),
+    seesAllStores: own === null,
   }
+}
+
+function isSameUser(before: ConsoleSession, now: ConsoleSession | undefined): boolean {
+  const rights = ({ user: { userId, role, storeIds }, mayUseLive }: ConsoleSession) =>
+    JSON.stringify([userId, role, storeIds, mayUseLive])
+  return now !== undefined && rights(now) === rights(before)
 }
 
 /** A stream of `changed` messages; undefined if the process has too many listeners. */
 function changeStream(
   filter: ChangeFilter,
+  mayListen: () => Promise<boolean>,
   { platform, changes }: LiveParts['services'],
   onEnd: () => void,
 ): ReadableStream<Uint8Array> | undefined {
@@ -77,14 +95,15 @@ function changeStream(
     })
     cancels.add(cancel)
   }
-  const write = (text: string) => {
+  const write = async (text: string) => {
+    if (!(await mayListen().catch(() => false))) return close()
     // Skips a client that does not read: one waiting message has the same effect as many.
     if (sink && (sink.desiredSize ?? 0) > 0) sink.enqueue(encoder.encode(text))
   }
   const send = () => {
     isDue = false
     sentMs = clock.elapsed()
-    write('event: changed\ndata:\n\n')
+    void write('event: changed\ndata:\n\n')
   }
   const unsubscribe = changes.subscribe(filter, () => {
     if (isDue) return
@@ -103,8 +122,13 @@ function changeStream(
     unsubscribe()
     onEnd()
   }
+  const close = () => {
+    const ending = sink
+    end()
+    ending?.close()
+  }
   const comment = () => {
-    write(': open\n\n')
+    void write(': open\n\n')
     after(COMMENT_MS, comment)
   }
   return new ReadableStream<Uint8Array>(
@@ -112,11 +136,7 @@ function changeStream(
       start(controller) {
         sink = controller
         comment()
-        after(STREAM_MS, () => {
-          const ending = sink
-          end()
-          ending?.close()
-        })
+        after(STREAM_MS, close)
       },
       cancel: end,
     },

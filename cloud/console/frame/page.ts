@@ -37,6 +37,7 @@ export type IconName =
   | 'out'
   | 'language'
   | 'tag'
+  | 'recall'
 
 /** One entry of each kind of task. */
 export type OpenTasks = z.output<typeof fetchOpenTasks.response>['tasks']
@@ -49,6 +50,8 @@ export interface PageContext {
   readonly mayUseLive: boolean
   /** Stores that the user may see, at most `STORES_LIMIT`. */
   readonly stores: readonly Store[]
+  /** Number of all stores that the user may see. */
+  readonly storesTotal: number
   /** The chosen store. Undefined: all stores, only on pages with the scope `account`. */
   readonly store: Store | undefined
   readonly language: Language

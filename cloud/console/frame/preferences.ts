@@ -12,6 +12,8 @@ export interface Preferences {
   readonly mode: Mode
   /** Undefined: no store was chosen. `all`: all stores. */
   readonly storeId: string | undefined
+  /** Where the store comes from. A form, or an address, must not show or change another store than it names. */
+  readonly from: 'form' | 'address' | 'cookie'
 }
 
 /**
@@ -33,7 +35,7 @@ export function readPreferences(
   const value = `${mode}/${storeId ?? ''}`
   if ((queryMode !== undefined || queryStore !== undefined) && value !== `${rememberedMode}/${rememberedStore}`)
     setCookie(c, COOKIE, value, { path: '/console', httpOnly: true, sameSite: 'Lax', secure: isSecure })
-  return { mode, storeId }
+  return { mode, storeId, from: asStore(queryStore) === undefined ? 'cookie' : 'address' }
 }
 
 /** The mode of this text, if it is one. */

@@ -131,7 +131,8 @@ function nameOf(at: PageContext, { zoneName, deviceName, reason }: Request): str
   const t = at.texts.help
   if (reason === 'alarm') return t.alarmAt(deviceName ?? t.exit)
   if (reason === 'shopper') return zoneName ?? t.noPlace
-  return deviceName === undefined ? t.tag : `${t.tag}: ${deviceName}`
+  const what = reason === 'exception_hold' ? t.held : t.tag
+  return deviceName === undefined ? what : `${what}: ${deviceName}`
 }
 
 /** Why help is needed; undefined if a customer asked, whose messages say it. */
@@ -139,6 +140,7 @@ function causeOf(at: PageContext, { reason, requestedByName }: Request): string 
   const t = at.texts.help
   if (reason === 'shopper') return undefined
   if (reason === 'manual_assistance_required') return t.tagText
+  if (reason === 'exception_hold') return t.heldText
   return requestedByName === undefined ? t.alarmTextOfSomebody : t.alarmText(requestedByName)
 }
 

@@ -5,14 +5,15 @@ import {
   verifyPickupCode,
 } from '../../click-and-collect/operations.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
+import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { Badge } from '../components/badge.tsx'
 import { Card } from '../components/card.tsx'
 import { Confirm } from '../components/confirm.tsx'
-import { TextField } from '../components/fields.tsx'
+import { Checkbox, Select, TextField } from '../components/fields.tsx'
 import { ActionButton, ActionForm, Submit } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
 import { Moment } from '../components/timeline.tsx'
-import { page, type ViewContext } from '../frame/page.ts'
+import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Order = z.output<typeof fetchClickCollectOrders.response>['orders'][number]
 
@@ -22,11 +23,19 @@ type Column = keyof typeof NEXT
 const COLUMNS = ['pending', 'confirmed', 'preparing', 'ready'] as const satisfies readonly Column[]
 /** Orders in a column: what fits a board. */
 const IN_COLUMN = 30
+/** Maximum number of devices among which the page looks for lockers. */
+const DEVICES = 500
+
+interface Locker {
+  readonly deviceId: string
+  readonly name: string
+}
 
 /** What the page shows. `found` is the order of a pick-up code. */
 interface OrdersView {
   readonly columns: Readonly<Record<Column, { orders: readonly Order[]; total: number }>>
   readonly found: Order | undefined
+  readonly lockers: readonly Locker[]
 }
 
 /** Board of the orders for click and collect. */
@@ -49,7 +58,12 @@ export const ordersPage = page<OrdersView>({
     move: {
       operation: updateClickCollectStatus,
       roles: rolesFrom('associate'),
-      input: (form) => ({ orderId: form.text('orderId'), status: form.text('status') }),
+      input: (form) => ({
+        orderId: form.text('orderId'),
+        status: form.text('status'),
+        lockerDeviceId: form.text('lockerDeviceId'),
+        paid: form.isSet('paid') || undefined,
+      }),
       done: (texts) => texts.orders.moved,
       next: (_, at) => at.path,
     },
@@ -82,7 +96,7 @@ export const ordersPage = page<OrdersView>({
     }
     const chosen = at.query.get('order')
     const found = COLUMNS.flatMap((name) => columns[name].orders).find(({ orderId }) => orderId === chosen)
-    return { columns, found }
+    return { columns, found, lockers: await lockersOf(at, storeId) }
   },
   view(at) {
     const t = at.texts.orders
@@ -110,8 +124,18 @@ export const ordersPage = page<OrdersView>({
   },
 })
 
+/** Cabinets of the store that may hold an order. */
+async function lockersOf(at: PageContext, storeId: string): Promise<Locker[]> {
+  const found = await at.runIfAllowed(fetchDevices, { storeId, limit: DEVICES })
+  return (found?.devices ?? []).flatMap(({ deviceId, name = deviceId, deviceType, workflowType, decommissionedAt }) =>
+    deviceType === 'cabinet_unlocker' && workflowType !== 'self_service' && decommissionedAt === undefined
+      ? [{ deviceId, name }]
+      : [],
+  )
+}
+
 /** Finds an order by the code of the customer, and hands it over. */
-function PickUp({ at, found }: { at: ViewContext; found: Order | undefined }) {
+function PickUp({ at, found }: { at: ViewContext<OrdersView>; found: Order | undefined }) {
   const t = at.texts.orders
   const isReady = found?.status === 'ready'
   return (
@@ -130,6 +154,7 @@ function PickUp({ at, found }: { at: ViewContext; found: Order | undefined }) {
             {isReady ? t.handOverText : t.notReady}
           </p>
           <Goods at={at} order={found} />
+          <Facts at={at} order={found} />
           <div class="row">
             {isReady ? (
               <ActionButton at={at} action="handOver" about={{ orderId: found.orderId }} main>
@@ -158,7 +183,55 @@ function Goods({ at, order }: { at: ViewContext; order: Order }) {
   )
 }
 
-function OrderCard({ at, order, column }: { at: ViewContext; order: Order; column: Column }) {
+/** What to know at the hand-over: the payment, and the locker. */
+function Facts({ at, order }: { at: ViewContext<OrdersView>; order: Order }) {
+  const t = at.texts.orders
+  const { paid, lockerDeviceId } = order
+  const locker = at.data.lockers.find(({ deviceId }) => deviceId === lockerDeviceId)
+  return (
+    <>
+      <span>
+        <Badge tone={paid ? 'ok' : 'warn'}>{paid ? t.paid : t.notPaid}</Badge>
+      </span>
+      {lockerDeviceId === undefined ? null : <span>{t.inLocker(locker?.name ?? lockerDeviceId)}</span>}
+    </>
+  )
+}
+
+/** Packed goods go to the counter or into a locker. */
+function Packed({ at, order }: { at: ViewContext<OrdersView>; order: Order }) {
+  const t = at.texts.orders
+  const { orderId, paid } = order
+  const about = { orderId, status: NEXT.preparing }
+  const { lockers } = at.data
+  if (lockers.length === 0)
+    return (
+      <ActionButton at={at} action="move" about={about} main>
+        {t.moves.preparing}
+      </ActionButton>
+    )
+  const choices = [
+    { value: '', label: t.counter },
+    ...lockers.map(({ deviceId, name }) => ({ value: deviceId, label: name })),
+  ]
+  return (
+    <Confirm
+      at={at}
+      action="move"
+      about={about}
+      label={t.moves.preparing}
+      question={t.where(orderId.slice(-6))}
+      explanation={t.whereText}
+      confirm={t.moves.preparing}
+      main
+    >
+      <Select form={at.form} name="lockerDeviceId" id={`locker-${orderId}`} label={t.locker} choices={choices} />
+      {paid ? null : <Checkbox form={at.form} name="paid" id={`paid-${orderId}`} label={t.isPaid} />}
+    </Confirm>
+  )
+}
+
+function OrderCard({ at, order, column }: { at: ViewContext<OrdersView>; order: Order; column: Column }) {
   const t = at.texts.orders
   const { orderId, total, note } = order
   const dueMs = Date.parse(order.pickupTime ?? order.estimatedPickupAt)
@@ -167,6 +240,7 @@ function OrderCard({ at, order, column }: { at: ViewContext; order: Order; colum
     <article class="card stack tight">
       <h3>{t.order(orderId.slice(-6))}</h3>
       <Goods at={at} order={order} />
+      <Facts at={at} order={order} />
       {note === undefined || note === '' ? null : <p class="soft">{t.note(note)}</p>}
       <span class="sub">
         {t.ordered} <Moment ms={orderedMs} text={at.formats.moment(orderedMs)} />
@@ -177,7 +251,8 @@ function OrderCard({ at, order, column }: { at: ViewContext; order: Order; colum
       </span>
       {at.has(rolesFrom('associate')) ? (
         <>
-          {column === 'ready' ? null : (
+          {column === 'preparing' ? <Packed at={at} order={order} /> : null}
+          {column === 'ready' || column === 'preparing' ? null : (
             <ActionButton at={at} action="move" about={{ orderId, status: NEXT[column] }} main>
               {t.moves[column]}
             </ActionButton>

@@ -1,5 +1,9 @@
 import type { z } from 'zod'
+import { toGtin14 } from '../../../policy/gs1/gtin.ts'
+import { readProductCode } from '../../../policy/gs1/product-code.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
+import { centsOf } from '../../operations/fields.ts'
+import { paidForPieces } from '../../purchases/pieces.ts'
 import { asFailure } from '../../http/as-failure.ts'
 import { refundPayment } from '../../payments/refund-payment.ts'
 import { fetchPurchaseHistory } from '../../scan-and-go/history-operations.ts'
@@ -7,20 +11,24 @@ import { fetchPurchase } from '../../scan-and-go/operations.ts'
 import { Badge } from '../components/badge.tsx'
 import { Card } from '../components/card.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
-import { TextField } from '../components/fields.tsx'
+import { Select, TextField } from '../components/fields.tsx'
 import { FilterBar, Results } from '../components/filter-bar.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { Notice } from '../components/notice.tsx'
 import { Pagination } from '../components/pagination.tsx'
 import { List } from '../components/table.tsx'
-import { NO_FORM } from '../frame/form.ts'
+import { NO_FORM, type FormFields } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
+import { tagOf } from './tags.tsx'
 
 type Purchase = z.output<typeof fetchPurchaseHistory.response>['purchases'][number]
 
 const PAGE = 20
 /** Statuses in which money may be returned. */
 const REFUNDABLE: ReadonlySet<Purchase['status']> = new Set(['SUCCESS', 'UNLOADED', 'CANCELLED'])
+
+/** Kinds of refunds that may name no goods. */
+const GOODS_UNKNOWN: ReadonlySet<string> = new Set(['part'])
 
 /** What the page shows: recent purchases, or one of them. */
 interface RefundsView {
@@ -43,8 +51,12 @@ export const refundsPage = page<RefundsView>({
     refund: {
       operation: refundPayment,
       input: (form) => {
-        const lines = form.text('lines')?.split(' ')
-        return { purchaseId: form.text('purchaseId'), itemLineIds: lines, reason: form.text('reason') }
+        const lines = form
+          .text('lines')
+          ?.split(' ')
+          .map((line) => wantedPieces(line, form))
+        const about = { purchaseId: form.text('purchaseId'), lines, refundId: form.text('refundId') }
+        return { ...about, reason: form.text('reason') }
       },
       done: (texts) => texts.refunds.refunded,
       next: ({ transactionId }, at) => `${at.path}?purchase=${String(transactionId)}`,
@@ -56,10 +68,18 @@ export const refundsPage = page<RefundsView>({
     const purchase = await purchaseNamed(at, text)
     const nothing = { recent: [], total: undefined, nextCursor: undefined }
     if (purchase) return { ...nothing, purchase, isSearch: true }
+    const day = at.query.get('day') ?? ''
+    const amount = centsIn(at.query.get('amount') ?? '')
+    const isSearch = text !== '' || day !== ''
     const cursor = at.query.get('cursor') ?? undefined
+    const goods = goodsNamed(text)
+    if (text !== '' && !goods) return { ...nothing, purchase: undefined, isSearch }
     const found = await at.runIfAllowed(fetchPurchaseHistory, {
       storeId,
       limit: PAGE,
+      ...goods,
+      ...(/^\d{4}-\d{2}-\d{2}$/.test(day) && { day }),
+      ...(isSearch && amount !== undefined && { totalCent: amount }),
       ...(cursor !== undefined && { cursor }),
     })
     return {
@@ -67,7 +87,7 @@ export const refundsPage = page<RefundsView>({
       total: found?.total,
       nextCursor: found?.nextCursor,
       purchase: undefined,
-      isSearch: text !== '',
+      isSearch,
     }
   },
   view(at) {
@@ -88,14 +108,24 @@ export const refundsPage = page<RefundsView>({
             value={at.query.get('purchase') ?? ''}
             maxlength={500}
           />
+          <TextField form={NO_FORM} name="day" type="date" label={t.day} value={at.query.get('day') ?? ''} />
+          <TextField
+            form={NO_FORM}
+            name="amount"
+            inputmode="decimal"
+            label={t.amount}
+            hint={t.amountHint}
+            value={at.query.get('amount') ?? ''}
+            maxlength={12}
+          />
         </FilterBar>
         <Results>
-          {isSearch && !purchase ? (
+          {isSearch && !purchase && recent.length === 0 ? (
             <Notice tone="warn" title={t.notFound}>
               {t.notFoundText}
             </Notice>
           ) : null}
-          {purchase ? <Lines at={at} purchase={purchase} /> : <Recent at={at} purchases={recent} />}
+          {purchase ? <Lines at={at} purchase={purchase} /> : <Recent at={at} purchases={recent} isSearch={isSearch} />}
           <Pagination at={at} shown={recent.length} total={total} nextCursor={nextCursor} />
         </Results>
       </>
@@ -116,10 +146,41 @@ async function purchaseNamed(at: PageContext, text: string): Promise<Purchase | 
   }
 }
 
-function Recent({ at, purchases }: { at: ViewContext; purchases: readonly Purchase[] }) {
+/** The pieces of a line that the form names, as `lin_…:2`, and their tags. */
+function wantedPieces(text: string, form: FormFields) {
+  const [itemLineId = '', quantity] = text.split(':')
+  const tags = (form.text(`tags-${itemLineId}`) ?? '')
+    .split(/[\s,;]+/)
+    .flatMap((tag) => (tag === '' ? [] : [tagOf(tag)]))
+  const lists = {
+    epcs: tags.flatMap((tag) => ('epc' in tag ? [tag.epc] : [])),
+    tagUids: tags.flatMap((tag) => ('tagUid' in tag ? [tag.tagUid] : [])),
+    tagIds: tags.flatMap((tag) => ('tagId' in tag ? [tag.tagId] : [])),
+  }
+  return {
+    itemLineId,
+    ...(quantity !== undefined && { quantity: Number(quantity) }),
+    ...Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)),
+  }
+}
+
+/** Filter for the goods in a text: a product if it is a product code, else a tag. */
+function goodsNamed(text: string): { ean: string } | { tag: string } | undefined {
+  if (text === '' || text.length > 128) return undefined
+  const read = readProductCode(text)
+  return read.ok && (read.code.isExact || toGtin14(text) !== undefined) ? { ean: text } : { tag: text }
+}
+
+/** Cents of an amount such as `49,90`; undefined if the text is none. */
+function centsIn(text: string): number | undefined {
+  const [, euros, cents = ''] = /^\s*(\d{1,7})(?:[.,](\d{1,2}))?\s*€?\s*$/.exec(text) ?? []
+  return euros === undefined ? undefined : Number(euros) * 100 + Number(cents.padEnd(2, '0'))
+}
+
+function Recent({ at, purchases, isSearch }: { at: ViewContext; purchases: readonly Purchase[]; isSearch: boolean }) {
   const t = at.texts.refunds
   return (
-    <Card title={t.recent} flush>
+    <Card title={isSearch ? t.found : t.recent} flush>
       {purchases.length === 0 ? (
         <EmptyState icon="money" title={t.nothing}>
           {t.nothingText}
@@ -164,7 +225,7 @@ function Recent({ at, purchases }: { at: ViewContext; purchases: readonly Purcha
 /** The lines of a purchase with checkboxes. The form leads to the confirmation, so it changes nothing. */
 function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
   const t = at.texts.refunds
-  const gone = refundedLines(purchase)
+  const gone = returnedPieces(purchase)
   const isPaid = REFUNDABLE.has(purchase.status)
   const mayRefund = isPaid && purchase.refunded < purchase.total
   return (
@@ -180,18 +241,36 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
           <legend>{mayRefund ? t.choose : t.lines}</legend>
           <div class="choices">
             {purchase.items.map((line) => {
-              const isGone = gone.has(line.itemLineId)
+              const count = gone.get(line.itemLineId) ?? 0
+              const left = line.quantity - count
               return (
-                <label class="choice">
-                  {mayRefund ? <input type="checkbox" name="line" value={line.itemLineId} disabled={isGone} /> : null}
-                  <span>
-                    {at.formats.number(line.quantity)} × {line.name}
-                    <small>
-                      {at.formats.money(line.price * line.quantity)}
-                      {isGone ? ` · ${t.lineRefunded}` : ''}
-                    </small>
-                  </span>
-                </label>
+                <>
+                  <label class="choice">
+                    {mayRefund && line.price >= 0 ? (
+                      <input type="checkbox" name="line" value={line.itemLineId} disabled={left === 0} />
+                    ) : null}
+                    <span>
+                      {at.formats.number(line.quantity)} × {line.name}
+                      <small>
+                        {at.formats.money(line.price < 0 ? line.price * line.quantity : line.paid)}
+                        {count === 0 ? '' : ` · ${left === 0 ? t.lineRefunded : t.piecesRefunded(count)}`}
+                      </small>
+                    </span>
+                  </label>
+                  {mayRefund && line.price >= 0 && left > 1 ? (
+                    <label class="row">
+                      {t.pieces(line.name)}
+                      <input
+                        class="input"
+                        type="number"
+                        name={`quantity-${line.itemLineId}`}
+                        value={String(left)}
+                        min="1"
+                        max={String(left)}
+                      />
+                    </label>
+                  ) : null}
+                </>
               )
             })}
           </div>
@@ -218,8 +297,47 @@ function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
   )
 }
 
-function refundedLines({ refunds }: Purchase): ReadonlySet<string> {
-  return new Set(refunds.filter(({ status }) => status !== 'failed').flatMap(({ itemLineIds }) => itemLineIds ?? []))
+/** Number of returned pieces by line. */
+function returnedPieces({ refunds }: Purchase): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { itemLineId, quantity } of refunds.filter(isEffective).flatMap(({ lines }) => lines ?? []))
+    counts.set(itemLineId, quantity + (counts.get(itemLineId) ?? 0))
+  return counts
+}
+
+/** True if the refund is paid or may be paid. */
+function isEffective({ status, inDoubt }: Purchase['refunds'][number]): boolean {
+  return status !== 'failed' || inDoubt === true
+}
+
+interface ChosenLine {
+  readonly line: Purchase['items'][number]
+  readonly quantity: number
+  /** Pieces of the line that did not come back before. */
+  readonly left: number
+  readonly paidCent: number
+}
+
+/** The lines that the form chose, and the deposits on them. */
+function chosenLines(at: ViewContext, purchase: Purchase): ChosenLine[] {
+  const gone = returnedPieces(purchase)
+  const ids = new Set(at.query.getAll('line'))
+  const leftOf = (line: Purchase['items'][number]) => line.quantity - (gone.get(line.itemLineId) ?? 0)
+  const wantedOf = (lineId: string, left: number) => {
+    const wanted = Number(at.query.get(`quantity-${lineId}`) ?? left)
+    return Number.isInteger(wanted) && wanted > 0 ? Math.min(wanted, left) : left
+  }
+  return purchase.items.flatMap((line) => {
+    const left = leftOf(line)
+    const goods = purchase.items.find(({ itemLineId }) => itemLineId === line.depositOf)
+    const follows = goods !== undefined && !ids.has(line.itemLineId) && ids.has(goods.itemLineId)
+    if (left === 0 || (!ids.has(line.itemLineId) && !follows)) return []
+    const quantity = follows
+      ? Math.min(left, wantedOf(goods.itemLineId, leftOf(goods)))
+      : wantedOf(line.itemLineId, left)
+    const before = line.quantity - left
+    return [{ line, quantity, left, paidCent: paidForPieces(centsOf(line.paid), line.quantity, before, quantity) }]
+  })
 }
 
 function stateOf(at: ViewContext, { status, refunded, total }: Purchase): string {
@@ -231,16 +349,21 @@ function stateOf(at: ViewContext, { status, refunded, total }: Purchase): string
 /** What is refunded, before it is: the chosen lines, or the whole purchase. */
 function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Purchase; isWhole: boolean }) {
   const t = at.texts.refunds
-  const chosen = new Set(at.query.getAll('line'))
-  const lines = purchase.items.filter(
-    ({ itemLineId, depositOf }) => chosen.has(itemLineId) || (depositOf !== undefined && chosen.has(depositOf)),
-  )
-  const shown = isWhole ? purchase.items : lines
-  const amount = isWhole
-    ? purchase.total - purchase.refunded
-    : lines.reduce((sum, { price, quantity }) => sum + price * quantity, 0)
+  const lines = chosenLines(at, purchase)
+  const shown = isWhole
+    ? purchase.items.flatMap(({ name, price, quantity, paid }) => (price < 0 ? [] : [{ name, quantity, paid }]))
+    : lines.map(({ line: { name }, quantity, paidCent }) => ({ name, quantity, paid: paidCent / 100 }))
+  const leftCent = centsOf(purchase.total - purchase.refunded)
+  const cent = isWhole
+    ? leftCent
+    : Math.min(
+        leftCent,
+        lines.reduce((sum, { paidCent }) => sum + paidCent, 0),
+      )
+  const amount = cent / 100
   const purchaseId = purchase.transactionId
-  const about = { purchaseId, ...(!isWhole && { lines: lines.map(({ itemLineId }) => itemLineId).join(' ') }) }
+  const named = lines.map(({ line: { itemLineId }, quantity }) => `${itemLineId}:${quantity}`).join(' ')
+  const about = { purchaseId, ...(!isWhole && { lines: named }) }
   return (
     <Card title={t.confirmTitle(at.formats.money(amount))}>
       <div class="stack">
@@ -248,16 +371,17 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
           {isWhole ? t.wholeText : t.partText} {t.money}
         </p>
         <ul class="stack tight">
-          {shown.map(({ name, quantity, price }) => (
+          {shown.map(({ name, quantity, paid }) => (
             <li class="row between">
               <span>
                 {at.formats.number(quantity)} × {name}
               </span>
-              <span class="number">{at.formats.money(price * quantity)}</span>
+              <span class="number">{at.formats.money(paid)}</span>
             </li>
           ))}
         </ul>
         <ActionForm at={at} action="refund" about={about}>
+          {isWhole ? null : <Pieces at={at} purchase={purchase} lines={lines} />}
           <TextField form={at.form} name="reason" label={t.reason} maxlength={300} />
           <div class="form-foot">
             <Submit>{t.confirm(at.formats.money(amount))}</Submit>
@@ -268,5 +392,46 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
         </ActionForm>
       </div>
     </Card>
+  )
+}
+
+/** Which pieces of a line came back, and whether their money was paid back before. */
+function Pieces({ at, purchase, lines }: { at: ViewContext; purchase: Purchase; lines: readonly ChosenLine[] }) {
+  const t = at.texts.refunds
+  const partly = lines.filter(({ line, quantity, left }) => quantity < left && line.depositOf === undefined)
+  const paidBefore = purchase.refunds.filter(
+    (refund) => isEffective(refund) && refund.lines === undefined && GOODS_UNKNOWN.has(refund.kind),
+  )
+  return (
+    <>
+      {purchase.securityTagMode === undefined
+        ? null
+        : partly.map(({ line }) => (
+            <TextField
+              form={at.form}
+              name={`tags-${line.itemLineId}`}
+              label={t.tags(line.name)}
+              hint={t.tagsHint}
+              maxlength={2_000}
+            />
+          ))}
+      {paidBefore.length === 0 ? null : (
+        <Select
+          form={at.form}
+          name="refundId"
+          label={t.payment}
+          choices={[
+            { value: '', label: t.payNow },
+            ...paidBefore.map((refund) => ({
+              value: refund.refundId,
+              label: t.paidBefore(
+                at.formats.money(refund.amount),
+                at.formats.moment(Date.parse(refund.completedAt ?? refund.createdAt)),
+              ),
+            })),
+          ]}
+        />
+      )}
+    </>
   )
 }

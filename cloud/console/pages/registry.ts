@@ -8,8 +8,10 @@ import { galleryPage } from './gallery.tsx'
 import { helpPage } from './help.tsx'
 import { operatorsPage } from './operators.tsx'
 import { ordersPage } from './orders.tsx'
+import { recallsPage } from './recalls.tsx'
 import { refundsPage } from './refunds.tsx'
 import { stockPage } from './stock.tsx'
+import { tagsPage } from './tags.tsx'
 import { profilePage } from './profile.tsx'
 import { todayPage } from './today.tsx'
 import { usersPage } from './users.tsx'
@@ -24,6 +26,8 @@ export const pages: readonly ConsolePage[] = [
   ordersPage,
   refundsPage,
   stockPage,
+  tagsPage,
+  recallsPage,
   operatorsPage,
   closingsPage,
   agentsPage,

@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx'
 import { otherLanguage, type Language } from '../../../policy/page-language.ts'
-import { TextField } from '../components/fields.tsx'
+import { Choices, TextField } from '../components/fields.tsx'
 import { Submit } from '../components/form.tsx'
 import { AlonePage } from '../components/frame.tsx'
 import { Notice } from '../components/notice.tsx'
@@ -41,7 +41,7 @@ function VisitorPage({ view, title, children }: { view: VisitorView; title: stri
 /**
  * The sign-in page. `to` is the address to open afterwards, `provider` the name of the OpenID Connect provider, `again` whether
  * the provider asks who signs in, `site`
- * that of passkeys, if browsers allow them.
+ * that of passkeys, if browsers allow them. `accounts`: the person has these, and must choose one.
  */
 export function SignInPage({
   view,
@@ -49,12 +49,14 @@ export function SignInPage({
   provider,
   again,
   site,
+  accounts,
 }: {
   view: VisitorView
   to: string
   provider: string | undefined
   again: boolean
   site: PasskeySite | undefined
+  accounts: readonly string[]
 }) {
   const { signIn } = consoleTexts(view.language)
   const { form } = view
@@ -89,12 +91,59 @@ export function SignInPage({
           label={signIn.password}
           required
         />
+        {accounts.length === 0 ? null : <AccountChoice form={form} language={view.language} accounts={accounts} />}
+        {accounts.length > 0 || form.message === undefined ? null : (
+          <TextField form={form} name="account" label={signIn.account} hint={signIn.accountHint} />
+        )}
         <Submit wide main={provider === undefined}>
           {signIn.submit}
         </Submit>
       </form>
       {site && <PasskeySignIn language={view.language} to={to} site={site} />}
       <p class="small soft">{signIn.forgotten}</p>
+    </VisitorPage>
+  )
+}
+
+function AccountChoice({
+  form,
+  language,
+  accounts,
+  usedBefore = [],
+}: {
+  form: FormState
+  language: Language
+  accounts: readonly string[]
+  usedBefore?: readonly string[]
+}) {
+  const { signIn } = consoleTexts(language)
+  const choices = accounts.map((name) => ({
+    value: name,
+    label: name,
+    ...(usedBefore.includes(name) && { hint: signIn.usedBefore }),
+  }))
+  return <Choices form={form} name="account" label={signIn.account} choices={choices} required />
+}
+
+/** The choice of an account, after the sign-in at the OpenID Connect provider. */
+export function AccountPage({
+  view,
+  accounts,
+  usedBefore,
+}: {
+  view: VisitorView
+  accounts: readonly string[]
+  usedBefore: readonly string[]
+}) {
+  const { signIn } = consoleTexts(view.language)
+  return (
+    <VisitorPage view={view} title={signIn.accountTitle}>
+      <p>{signIn.accountLead}</p>
+      <form class="stack" method="post" action="/console/sign-in/account">
+        <AccountChoice form={view.form} language={view.language} accounts={accounts} usedBefore={usedBefore} />
+        <Submit wide>{signIn.submit}</Submit>
+      </form>
+      <p class="small soft">{signIn.accountUnknown}</p>
     </VisitorPage>
   )
 }

@@ -1,4 +1,5 @@
 import type { Context, Hono } from 'hono'
+import { routePath } from 'hono/route'
 import { newId } from '../../../policy/ids.ts'
 import { ERROR_STATUS, Failure } from '../../foundation/failure.ts'
 import { asFailure } from '../../http/as-failure.ts'
@@ -17,13 +18,13 @@ import { passkeySiteOf, type PasskeySite } from '../../users/console-address.ts'
 import { signInWithPasskey } from '../../users/passkey-operations.ts'
 import { confirmSignIn } from '../../users/second-factor-operations.ts'
 import { acceptInvitation, signIn } from '../../users/sign-in-operations.ts'
-import { readConsoleAssets } from '../frame/assets.ts'
+import { consoleAssets } from '../frame/assets.ts'
 import { languageOf } from '../frame/context.ts'
 import { NO_FORM, parseForm, rejectedForm, type FormFields, type FormState } from '../frame/form.ts'
 import { CONSOLE_HEADERS } from '../frame/headers.ts'
 import { credentialOf } from '../components/passkey.tsx'
 import { consoleTexts } from '../texts/catalogue.ts'
-import { CodePage, InvitationPage, SignInPage, type VisitorView } from './pages.tsx'
+import { AccountPage, CodePage, InvitationPage, SignInPage, type VisitorView } from './pages.tsx'
 
 const FORM_LIMIT = 8 * 1024
 const HOME = '/console'
@@ -33,7 +34,7 @@ export class SignInPages {
   readonly #database: Database
   readonly #services: Services
   readonly #performAs: PerformAs
-  readonly #assets = readConsoleAssets()
+  readonly #assets = consoleAssets()
   readonly #site: PasskeySite | undefined
 
   constructor(database: Database, services: Services, limits: OperationLimits) {
@@ -50,6 +51,7 @@ export class SignInPages {
     app.post('/console/sign-in/code', (c) => this.confirm(c))
     app.get('/console/sign-in/openid-connect', (c) => this.openId(c))
     app.get(CALLBACK_PATH, (c) => this.openIdAnswer(c))
+    app.post('/console/sign-in/account', (c) => this.account(c))
     app.post('/console/sign-in/passkey', (c) => this.passkey(c))
     app.get('/console/invitations/:token', (c) => this.invitation(c, NO_FORM))
     app.post('/console/invitations/:token', (c) => this.accept(c))
@@ -57,27 +59,39 @@ export class SignInPages {
 
   /**
    * The sign-in page, at any address. After the sign-in the browser returns to this address. `again`: the provider asks
-   * who signs in, because the last account did not work.
+   * who signs in, because the last account did not work. `accounts`: the person must choose one.
    */
-  page(c: Context, form: FormState = NO_FORM, status = 200, to?: string, again = false): Promise<Response> {
+  page(
+    c: Context,
+    form: FormState = NO_FORM,
+    status = 200,
+    to?: string,
+    { again = false, accounts = [] }: { again?: boolean; accounts?: readonly string[] } = {},
+  ): Promise<Response> {
     const url = new URL(c.req.url)
     const here = url.pathname === '/console/sign-in' ? (c.req.query('to') ?? HOME) : `${url.pathname}${url.search}`
     const view = this.#viewOf(c, form)
     const provider = this.#services.identityProvider?.name
-    return this.#show(c, SignInPage({ view, to: ownAddress(to ?? here), provider, again, site: this.#site }), status)
+    const parts = { view, to: ownAddress(to ?? here), provider, again, site: this.#site, accounts }
+    return this.#show(c, SignInPage(parts), status)
   }
 
   async signIn(c: Context): Promise<Response> {
     let form: FormFields | undefined
     try {
       form = await this.#formOf(c)
-      const input = { email: form.text('email') ?? '', password: form.text('password') ?? '' }
+      const account = form.text('account')
+      const credentials = { email: form.text('email') ?? '', password: form.text('password') ?? '' }
+      const input = { ...credentials, ...(account !== undefined && { account }) }
       const to = ownAddress(form.text('to') ?? HOME)
       if ((await this.#start(c, signIn, input)) === 'active') return c.redirect(to, 303)
       return this.#show(c, CodePage({ view: this.#viewOf(c, NO_FORM), to }), 200)
     } catch (error) {
       const [state, status] = this.#rejected(c, form, error)
-      return this.page(c, state, status, form?.text('to'))
+      const accounts = accountsOf(error)
+      const { severalAccounts } = consoleTexts(this.#languageOf(c)).signIn
+      const shown = accounts.length === 0 ? state : { ...state, message: severalAccounts }
+      return this.page(c, shown, status, form?.text('to'), { accounts })
     }
   }
 
@@ -113,14 +127,29 @@ export class SignInPages {
 
   /** The provider sent the browser back. */
   async openIdAnswer(c: Context): Promise<Response> {
+    return this.#finishOpenId(c, () => Promise.resolve({ query: new URL(c.req.url).search.slice(1) }))
+  }
+
+  /** The person chose an account. */
+  async account(c: Context): Promise<Response> {
+    return this.#finishOpenId(c, async () => {
+      const form = await this.#formOf(c)
+      return { query: '', account: form.text('account') ?? '' }
+    })
+  }
+
+  async #finishOpenId(c: Context, read: () => Promise<{ query: string; account?: string }>): Promise<Response> {
     const { flow, to } = takeFlowCookie(c, this.#services.config)
     try {
-      const query = new URL(c.req.url).search.slice(1)
-      if ((await this.#start(c, finishOpenIdSignIn, { flow, query })) === 'active')
+      if ((await this.#start(c, finishOpenIdSignIn, { flow, ...(await read()) })) === 'active')
         return c.redirect(ownAddress(to), 303)
       return this.#show(c, CodePage({ view: this.#viewOf(c, NO_FORM), to: ownAddress(to) }), 200)
     } catch (error) {
-      return this.#openIdFailed(c, error, to)
+      const accounts = accountsOf(error)
+      if (accounts.length === 0) return this.#openIdFailed(c, error, to)
+      const { flow: next = '', usedBefore = [] } = error instanceof Failure ? error.extras : {}
+      setFlowCookie(c, this.#services.config, { flow: next, to })
+      return this.#show(c, AccountPage({ view: this.#viewOf(c, NO_FORM), accounts, usedBefore }), 200)
     }
   }
 
@@ -134,7 +163,7 @@ export class SignInPages {
       503: texts.providerDown(name),
     }
     const message = notInvitedText(texts.notInvited, error) ?? own[status] ?? state.message
-    return this.page(c, { ...state, ...(message !== undefined && { message }) }, status, to, true)
+    return this.page(c, { ...state, ...(message !== undefined && { message }) }, status, to, { again: true })
   }
 
   /** Sign-in with a passkey. The script of the page fills the field `credential`. */
@@ -195,7 +224,8 @@ export class SignInPages {
 
   #rejected(c: Context, form: FormFields | undefined, error: unknown): [FormState, number] {
     const failure = asFailure(error)
-    if (failure.code === 'internal') this.#services.log.error({ err: error, path: c.req.path }, 'a sign-in failed')
+    if (failure.code === 'internal')
+      this.#services.log.error({ err: error, route: routePath(c, -1) }, 'a sign-in failed')
     const texts = consoleTexts(this.#languageOf(c))
     const own: Partial<Record<Failure['code'], string>> = {
       unauthenticated: texts.signIn.wrong,
@@ -240,6 +270,10 @@ function isOwnOrigin(c: Context): boolean {
   const host = /^https?:\/\/([^/]+)$/.exec(origin)?.[1]
   return host !== undefined && host === (c.req.header('host') ?? new URL(c.req.url).host)
 }
+
+/** The accounts of which the person must choose one; empty if the error is another one. */
+const accountsOf = (error: unknown): readonly string[] =>
+  (error instanceof Failure ? error.extras.accounts : undefined) ?? []
 
 type NotInvited = ReturnType<typeof consoleTexts>['signIn']['notInvited']
 

@@ -4,6 +4,8 @@ export const LAYOUT = `
 .ribbon { position: sticky; top: 0; z-index: 40; display: flex; justify-content: center; padding: .3rem var(--gap-4); color: var(--on-test); background:
   repeating-linear-gradient(-45deg, var(--test) 0 16px, #f3b51c 16px 32px); font-size: var(--small); font-weight: 650; text-align: center }
 .ribbon p { padding: 0 .6rem; border-radius: 99px; background: var(--test) }
+.connection:not([hidden]) { position: sticky; top: 0; z-index: 45; display: flex; gap: .7rem; align-items: start; padding: var(--gap-3) var(--gap-4); background: var(--warn-soft); color: var(--warn); border-bottom: 2px solid currentColor } .connection p { color: var(--ink) } .connection strong { color: var(--warn) }
+.is-test .connection { top: 2rem } .is-lost :is(#page, .side, .top, .bottom) { filter: grayscale(1) }
 .frame { display: grid; grid-template-columns: var(--side-width) minmax(0, 1fr); min-height: 100vh; min-height: 100dvh }
 .is-test .frame { min-height: calc(100vh - 2rem); min-height: calc(100dvh - 2rem); border: solid var(--test); border-width: 0 5px 5px }
 .side { background: var(--side); color: var(--side-ink) }

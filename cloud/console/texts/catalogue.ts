@@ -15,9 +15,11 @@ import { helpTexts } from './help.ts'
 import { operatorsTexts } from './operators.ts'
 import { ordersTexts } from './orders.ts'
 import { passkeysTexts } from './passkeys.ts'
+import { recallsTexts } from './recalls.ts'
 import { refundsTexts } from './refunds.ts'
 import { signInTexts } from './sign-in.ts'
 import { stockTexts } from './stock.ts'
+import { tagsTexts } from './tags.ts'
 import { todayTexts } from './today.ts'
 
 /** Texts by part of the console. Each page adds its own file here. */
@@ -35,6 +37,8 @@ const PARTS = {
   exceptionSteps,
   orders: ordersTexts,
   stock: stockTexts,
+  tags: tagsTexts,
+  recalls: recallsTexts,
   refunds: refundsTexts,
   operators: operatorsTexts,
   closings: closingsTexts,

@@ -43,6 +43,7 @@ export const errorTexts = bilingual({
       invalid_type: 'This has the wrong form.',
       invalid_value: 'Choose one of the offered values.',
       invalid_format: 'This has the wrong form.',
+      name_taken: 'This name is in the list already. Add something that tells the two apart.',
     },
   },
   de: {
@@ -89,6 +90,7 @@ export const errorTexts = bilingual({
       invalid_type: 'Das hat die falsche Form.',
       invalid_value: 'Wählen Sie einen der angebotenen Werte.',
       invalid_format: 'Das hat die falsche Form.',
+      name_taken: 'Diesen Namen gibt es in der Liste schon. Ergänzen Sie, was beide unterscheidet.',
     },
   },
 })

@@ -1,5 +1,5 @@
 /** Time zone of the stores. */
-const TIME_ZONE = 'Europe/Berlin'
+export const TIME_ZONE = 'Europe/Berlin'
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR

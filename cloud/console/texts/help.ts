@@ -17,6 +17,9 @@ export const helpTexts = bilingual({
     alarmTextOfSomebody: 'A colleague needs help at an alarm.',
     urgent: 'Urgent',
     toAlarm: 'To the alarms',
+    held: 'Goods on hold',
+    heldText:
+      'Goods on hold are at the exit. Go there and find out why they are on hold. Under Recalls you see whether they are recalled.',
     tagText: 'A security tag could not be released. Go to the customer and look at the tag.',
     messages: 'Messages',
     staff: 'Staff',
@@ -49,6 +52,9 @@ export const helpTexts = bilingual({
     alarmTextOfSomebody: 'Jemand vom Personal braucht Hilfe bei einem Alarm.',
     urgent: 'Dringend',
     toAlarm: 'Zu den Alarmen',
+    held: 'Zurückgehaltene Ware',
+    heldText:
+      'Zurückgehaltene Ware ist am Ausgang. Gehen Sie hin und klären Sie, warum sie zurückgehalten wird. Unter Rückrufe steht, ob sie zurückgerufen ist.',
     tagText: 'Ein Sicherungsetikett ließ sich nicht lösen. Gehen Sie hin und sehen Sie sich das Etikett an.',
     messages: 'Nachrichten',
     staff: 'Personal',

@@ -31,7 +31,16 @@ export const signInTexts = bilingual({
         `The provider has not verified your address ${email}. Ask its administrator.`,
       email_domain_not_listed: (email: string) =>
         `Addresses such as ${email} may not sign in here. Sign in with another account.`,
+      linked_to_other_identity: (email: string) =>
+        `The provider knows ${email} as another person than before. Ask an owner or admin to remove the user and to invite you again.`,
     },
+    account: 'Account',
+    accountHint: 'Its name, only if your address belongs to several accounts.',
+    accountTitle: 'Choose an account',
+    accountLead: 'Your e-mail address belongs to several accounts. Choose the one that you want to work in.',
+    accountUnknown: 'You do not know one of the names? Anybody can invite an address. Do not choose that account.',
+    usedBefore: 'You used this account before.',
+    severalAccounts: 'You are a user of several accounts. Choose one, and enter your password again.',
     codeTitle: 'Enter the code',
     codeLead: 'Open your authenticator app and enter the six digits for untag.',
     code: 'Code',
@@ -70,7 +79,17 @@ export const signInTexts = bilingual({
         `Der Anbieter hat Ihre Adresse ${email} nicht bestätigt. Fragen Sie dort nach.`,
       email_domain_not_listed: (email: string) =>
         `Mit Adressen wie ${email} kann man sich hier nicht anmelden. Nehmen Sie ein anderes Konto.`,
+      linked_to_other_identity: (email: string) =>
+        `Der Anbieter kennt ${email} als eine andere Person als bisher. Bitten Sie einen Inhaber oder Admin, den Zugang zu entfernen und Sie neu einzuladen.`,
     },
+    account: 'Konto',
+    accountHint: 'Sein Name, nur wenn Ihre Adresse zu mehreren Konten gehört.',
+    accountTitle: 'Konto wählen',
+    accountLead: 'Ihre E-Mail-Adresse gehört zu mehreren Konten. Wählen Sie das, in dem Sie arbeiten wollen.',
+    accountUnknown:
+      'Sie kennen einen der Namen nicht? Jeder kann eine Adresse einladen. Wählen Sie dieses Konto dann nicht.',
+    usedBefore: 'Dieses Konto haben Sie schon benutzt.',
+    severalAccounts: 'Sie sind Benutzer mehrerer Konten. Wählen Sie eines, und geben Sie Ihr Passwort noch einmal ein.',
     codeTitle: 'Code eingeben',
     codeLead: 'Öffnen Sie Ihre Authenticator-App und geben Sie die sechs Ziffern für untag ein.',
     code: 'Code',

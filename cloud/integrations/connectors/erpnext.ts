@@ -1,3 +1,4 @@
+import { eansOf } from '../../catalogue/ean.ts'
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
 import { articlesOf, BOOKING_NEEDS, BOOKING_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
@@ -147,7 +148,7 @@ async function readStock(
   return { count: bins.length, records }
 }
 
-const eanOf = (code: string) => (/^(?:\d{8}|\d{13})$/.test(code) ? code : undefined)
+const eanOf = (code: string) => (/^\d{8,14}$/.test(code) && eansOf(code).length > 0 ? code : undefined)
 
 function pushTo(api: Frappe, credentials: ErpnextCredentials): Push {
   const { customer, prices } = credentials

@@ -71,7 +71,7 @@ function orderOf({ id, completedAt, currency, totalCent, lines }: Transaction): 
 /** Finds the order line of a line of the sale by title and sku, because Shopify does not store our line id. */
 function lineIdOf(line: TransactionLine, sale: Transaction, order: Order): string | undefined {
   const isAlike = ({ name, ean }: TransactionLine) => name === line.name && ean === line.ean
-  const nth = sale.lines.slice(0, sale.lines.indexOf(line)).filter(isAlike).length
+  const nth = sale.lines.slice(0, sale.lines.indexOf(line.sold ?? line)).filter(isAlike).length
   return order.lineItems.nodes.filter(({ title, sku }) => isAlike({ ...line, name: title, ean: sku ?? undefined }))[nth]
     ?.id
 }

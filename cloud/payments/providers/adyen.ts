@@ -1,6 +1,14 @@
 import { z } from 'zod'
-import { paymentProvider, ProviderFault, readAnswer, type Notice } from '../provider.ts'
-import { BaseUrl, Credential, parseJson } from './fields.ts'
+import { readUntrustedJson } from '../../../policy/untrusted-json.ts'
+import {
+  paymentProvider,
+  ProviderFault,
+  readAnswer,
+  type Movement,
+  type Notice,
+  type RefundNotice,
+} from '../provider.ts'
+import { BaseUrl, Credential } from './fields.ts'
 import { isAdyenSigned } from './signed-notifications.ts'
 
 /**
@@ -48,14 +56,29 @@ const Body = z.object({
     .max(100),
 })
 
-/** Refunds that failed immediately or later, or that the bank returned. */
-const REFUND_FAILS = new Set(['REFUND_FAILED', 'REFUNDED_REVERSED'])
+/**
+ * State of refunds and disputes by event, and the order of events. All events of a dispute have its reference. A refund
+ * fails immediately or later, or the bank returns it.
+ */
+const MOVEMENTS: Readonly<Record<string, Pick<Movement, 'kind' | 'rank'> & Pick<RefundNotice, 'state'>>> = {
+  REFUND: { kind: 'refund', state: 'done', rank: 1 },
+  CANCEL_OR_REFUND: { kind: 'refund', state: 'done', rank: 1 },
+  REFUND_FAILED: { kind: 'refund', state: 'failed', rank: 2 },
+  REFUNDED_REVERSED: { kind: 'refund', state: 'failed', rank: 2 },
+  REQUEST_FOR_INFORMATION: { kind: 'dispute', state: 'open', rank: 0 },
+  NOTIFICATION_OF_CHARGEBACK: { kind: 'dispute', state: 'open', rank: 0 },
+  CHARGEBACK: { kind: 'dispute', state: 'done', rank: 1 },
+  CHARGEBACK_REVERSED: { kind: 'dispute', state: 'failed', rank: 2 },
+  SECOND_CHARGEBACK: { kind: 'dispute', state: 'done', rank: 3 },
+  PREARBITRATION_LOST: { kind: 'dispute', state: 'done', rank: 3 },
+  PREARBITRATION_WON: { kind: 'dispute', state: 'failed', rank: 4 },
+}
 
 /**
  * Uses only signed fields of an item; the link id is not signed. Ignores declined payments, because the shopper may try
  * again on the same page.
  */
-function noticesOf({ eventCode, success, merchantReference, pspReference, amount }: Item): Notice[] {
+function noticesOf({ eventCode, success, merchantReference, originalReference, pspReference, amount }: Item): Notice[] {
   const paymentId = merchantReference ?? null
   if (eventCode === 'AUTHORISATION' && success === 'true' && paymentId !== null) {
     return [
@@ -69,9 +92,21 @@ function noticesOf({ eventCode, success, merchantReference, pspReference, amount
       },
     ]
   }
-  const refund = { refundRef: pspReference, refundId: paymentId }
-  if (eventCode === 'REFUND') return [{ ...refund, state: success === 'true' ? 'done' : 'failed' }]
-  return REFUND_FAILS.has(eventCode) && success === 'true' ? [{ ...refund, state: 'failed' }] : []
+  const moved = MOVEMENTS[eventCode]
+  // Of events without success, only refused refunds matter.
+  if (!moved || (success !== 'true' && eventCode !== 'REFUND')) return []
+  const { kind, rank } = moved
+  const movement: Movement = {
+    kind,
+    rank,
+    sessionId: null,
+    paymentId,
+    chargeId: originalReference ?? null,
+    amountCent: amount.value,
+    currency: amount.currency,
+  }
+  const state = success === 'true' ? moved.state : 'failed'
+  return [{ refundRef: pspReference, refundId: kind === 'refund' ? paymentId : null, state, movement }]
 }
 
 function addressOf({ baseUrl, liveUrlPrefix }: z.output<typeof Config>): string {
@@ -88,6 +123,8 @@ export const adyen = paymentProvider({
   config: Config,
   addressOf,
   acknowledgement: '[accepted]',
+  // Adyen stores idempotency keys for at least 7 days, and lists no refunds.
+  refundKeyMs: 7 * 24 * 3_600_000,
   connect(config, send) {
     const { apiKey, merchantAccount, hmacKey } = config
     const api = `${addressOf(config)}/v71`
@@ -141,7 +178,7 @@ export const adyen = paymentProvider({
         ).pspReference
       },
       async readNotification({ body }) {
-        const read = Body.safeParse(parseJson(body))
+        const read = Body.safeParse(readUntrustedJson(body))
         if (!read.success) return undefined
         const items = read.data.notificationItems.map((each) => each.NotificationRequestItem)
         if (!items.every((item) => isAdyenSigned(item, hmacKey))) return undefined

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readUntrustedJson } from '../../../policy/untrusted-json.ts'
 import { isStrongSecret, STRONG_SECRET_RULE } from '../../webhooks/secret.ts'
 import {
   paymentProvider,
@@ -8,7 +9,7 @@ import {
   type PaymentNotice,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl, Credential, PageUrl, parseJson } from './fields.ts'
+import { BaseUrl, Credential, PageUrl } from './fields.ts'
 import { isStandardSigned } from './signed-notifications.ts'
 
 /** Any provider that implements our protocol (ADR 0032). `GET /sessions/{id}` is optional. */
@@ -30,12 +31,18 @@ const Outcome = z.object({
   reference: z.string().max(200).nullish(),
   amountCent: z.int().min(0).nullish(),
   currency: z.string().max(3).nullish(),
+  chargeId: ProviderId.nullish(),
 })
 const NotificationBody = Outcome.extend({ sessionId: ProviderId })
 const RefundBody = z.object({
   refundId: ProviderId,
   status: z.string().max(40),
   reference: z.string().max(200).nullish(),
+  kind: z.enum(['refund', 'dispute']).nullish(),
+  sessionId: ProviderId.nullish(),
+  amountCent: z.int().min(0).nullish(),
+  currency: z.string().max(3).nullish(),
+  at: z.int().min(0).nullish(),
 })
 
 const PAID = new Set(['paid', 'succeeded', 'completed'])
@@ -46,9 +53,17 @@ const REFUNDED = new Set(['refunded', ...PAID])
 /**
  * State of an accepted refund. Returns nothing for statuses that are neither success nor failure, such as `pending`.
  */
-function refundNoticeOf({ refundId, status, reference }: z.output<typeof RefundBody>): RefundNotice[] {
-  const state = REFUNDED.has(status) ? 'done' : ENDED.has(status) ? 'failed' : undefined
-  return state ? [{ refundRef: refundId, refundId: reference ?? null, state }] : []
+function refundNoticeOf(body: z.output<typeof RefundBody>): RefundNotice[] {
+  const { refundId: refundRef, status, reference, sessionId, amountCent, currency } = body
+  const kind = body.kind ?? 'refund'
+  const open = status === 'opened' && kind === 'dispute' ? 'open' : undefined
+  const state = REFUNDED.has(status) ? 'done' : ENDED.has(status) ? 'failed' : open
+  if (!state) return []
+  const names = { sessionId: sessionId ?? null, paymentId: null, chargeId: null }
+  const money = { amountCent: amountCent ?? null, currency: currency ?? null }
+  return [
+    { refundRef, refundId: reference ?? null, state, movement: { kind, ...names, ...money, rank: body.at ?? null } },
+  ]
 }
 
 function noticeOf(sessionId: string, outcome: z.output<typeof Outcome>): PaymentNotice | undefined {
@@ -60,7 +75,7 @@ function noticeOf(sessionId: string, outcome: z.output<typeof Outcome>): Payment
       state,
       amountCent: outcome.amountCent ?? null,
       currency: outcome.currency ?? null,
-      chargeId: null,
+      chargeId: outcome.chargeId ?? null,
     }
   )
 }
@@ -69,6 +84,8 @@ export const custom = paymentProvider({
   name: 'custom',
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl,
+  // The protocol requires that keys never expire.
+  refundKeyMs: Infinity,
   connect({ baseUrl, apiKey, webhookSecret }, send) {
     const headers = {
       'content-type': 'application/json',
@@ -106,7 +123,7 @@ export const custom = paymentProvider({
       },
       async readNotification(notification: Notification) {
         if (!isStandardSigned(notification, webhookSecret)) return undefined
-        const body = parseJson(notification.body)
+        const body = readUntrustedJson(notification.body)
         const refund = RefundBody.safeParse(body)
         if (refund.success) return refundNoticeOf(refund.data)
         const read = NotificationBody.safeParse(body)

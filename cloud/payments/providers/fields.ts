@@ -38,15 +38,6 @@ export function centOf(euros: number | string): number {
   return Math.round(Number(euros) * 100)
 }
 
-/** Parses JSON; undefined if the text is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** HTTP Basic credentials. */
 export function basicOf(name: string, secret: string): string {
   return `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}`

@@ -1,18 +1,21 @@
 import { z } from 'zod'
+import { readUntrustedJson } from '../../../policy/untrusted-json.ts'
 import {
   paymentProvider,
   ProviderFault,
   readAnswer,
   type Notice,
   type Notification,
+  type PaidSession,
   type PaymentNotice,
   type ProviderConnection,
+  type RefundNotice,
   type RefundRequest,
   type SendToProvider,
   type Session,
   type SessionRequest,
 } from '../provider.ts'
-import { BaseUrl, basicOf, Credential, PageUrl, parseJson } from './fields.ts'
+import { BaseUrl, basicOf, Credential, PageUrl } from './fields.ts'
 
 /**
  * Klarna Hosted Payment Page (https://docs.klarna.com, Payments v1, HPP v1, Order Management v1) with immediate
@@ -40,6 +43,15 @@ const Order = z.object({
   captured_amount: z.int(),
   purchase_currency: z.string(),
   merchant_reference1: z.string().max(255).nullish(),
+  refunds: z
+    .array(
+      z.object({
+        refund_id: KlarnaId,
+        refunded_amount: z.int().min(0),
+        reference: z.string().max(255).nullish(),
+      }),
+    )
+    .nullish(),
 })
 const Body = z.object({ session: z.object({ session_id: KlarnaId }) })
 
@@ -113,6 +125,18 @@ class Klarna implements ProviderConnection {
       : undefined
   }
 
+  /** Klarna sends no notifications about refunds, and reports no disputes here. The reference is our refund id. */
+  async findRefunds({ sessionId, chargeId, currency }: PaidSession): Promise<RefundNotice[]> {
+    const orderId = chargeId ?? (await this.findSession(sessionId))?.chargeId
+    if (!orderId) return []
+    const { refunds } = readAnswer(await this.#get(`/ordermanagement/v1/orders/${orderId}`), Order)
+    return (refunds ?? []).map(({ refund_id: refundRef, refunded_amount: amountCent, reference }) => {
+      const names = { sessionId, paymentId: null, chargeId: orderId }
+      const movement = { kind: 'refund' as const, ...names, amountCent, currency, rank: null }
+      return { refundRef, refundId: reference ?? null, state: 'done' as const, movement }
+    })
+  }
+
   async refund({ refundId, sessionId, chargeId, amountCent }: RefundRequest): Promise<string> {
     const orderId = chargeId ?? (await this.findSession(sessionId))?.chargeId
     if (!orderId) throw new ProviderFault('the provider reports no order for this page', true)
@@ -126,11 +150,14 @@ class Klarna implements ProviderConnection {
   }
 
   async readNotification({ body, isOurs }: Notification): Promise<readonly Notice[] | undefined> {
-    const read = Body.safeParse(parseJson(body))
+    const read = Body.safeParse(readUntrustedJson(body))
     // Querying only known sessions prevents attackers from causing requests with invented ids.
     if (!read.success || !(await isOurs(read.data.session.session_id))) return undefined
     const notice = await this.findSession(read.data.session.session_id)
-    return notice ? [notice] : []
+    if (notice?.state !== 'paid') return notice ? [notice] : []
+    const { sessionId, chargeId, currency } = notice
+    const paid = { sessionId: sessionId ?? '', chargeId, currency: currency ?? '', doneCents: [], outsideRefs: [] }
+    return [notice, ...(await this.findRefunds(paid))]
   }
 
   #get(path: string) {

@@ -3,7 +3,7 @@ import {
   paymentProvider,
   ProviderFault,
   readAnswer,
-  type Notice,
+  type Movement,
   type PaymentNotice,
   type RefundNotice,
 } from '../provider.ts'
@@ -11,8 +11,7 @@ import { BaseUrl, centOf, decimalOf } from './fields.ts'
 
 /**
  * Mollie Payments (v2). Notifications are not signed and contain only a payment id, so the connector queries the
- * payment and its refunds. Idempotency keys expire after an hour. If the result of a refund is unknown, the connector
- * searches for the refund by our refund id before it repeats the refund.
+ * payment and its refunds. Idempotency keys expire after an hour, so the list of refunds shows earlier attempts.
  */
 
 const Config = z.strictObject({
@@ -22,15 +21,24 @@ const Config = z.strictObject({
 
 const MollieId = z.string().regex(/^[A-Za-z0-9_]{1,100}$/)
 const Amount = z.object({ value: z.string().regex(/^\d{1,9}\.\d{2}$/), currency: z.string() })
-const Refund = z.object({ id: MollieId, status: z.string().nullish(), metadata: z.unknown() })
+const Refund = z.object({ id: MollieId, status: z.string().nullish(), amount: Amount.nullish(), metadata: z.unknown() })
+const Chargeback = z.object({ id: MollieId, amount: Amount.nullish(), reversedAt: z.string().nullish() })
 const Payment = z.object({
   id: MollieId,
   status: z.string(),
   amount: Amount,
   _links: z.object({ checkout: z.object({ href: z.string().max(2_000) }).nullish() }).nullish(),
-  _embedded: z.object({ refunds: z.array(Refund).max(1_000).nullish() }).nullish(),
+  _embedded: z
+    .object({
+      refunds: z.array(Refund).max(1_000).nullish(),
+      chargebacks: z.array(Chargeback).max(1_000).nullish(),
+    })
+    .nullish(),
 })
 const REFUND_STATES: Readonly<Record<string, RefundNotice['state']>> = {
+  queued: 'done',
+  pending: 'done',
+  processing: 'done',
   refunded: 'done',
   failed: 'failed',
   canceled: 'failed',
@@ -61,13 +69,34 @@ function ourIdOf(metadata: unknown): string | null {
   return Ours.safeParse(metadata).data?.reference ?? null
 }
 
-function allNotices(payment: z.output<typeof Payment>): Notice[] {
-  const refunds = (payment._embedded?.refunds ?? []).flatMap(({ id, status, metadata }): RefundNotice[] => {
+/** Refunds in an unknown state are accepted, as in `refund`, but not booked if the cloud did not request them. */
+function refundNotices(payment: z.output<typeof Payment>): RefundNotice[] {
+  const refunds = (payment._embedded?.refunds ?? []).map(({ id, status, amount, metadata }): RefundNotice => {
     const state = REFUND_STATES[status ?? '']
-    return state ? [{ refundRef: id, refundId: ourIdOf(metadata), state }] : []
+    const names = { refundRef: id, refundId: ourIdOf(metadata), state: state ?? 'done' }
+    return { ...names, ...(state && { movement: movementOf('refund', payment.id, amount) }) }
   })
-  const paid = noticeOf(payment)
-  return [...(paid ? [paid] : []), ...refunds]
+  const chargebacks = (payment._embedded?.chargebacks ?? []).map(({ id, amount, reversedAt }): RefundNotice => {
+    const state = typeof reversedAt === 'string' ? 'failed' : 'done'
+    return { refundRef: id, refundId: null, state, movement: movementOf('dispute', payment.id, amount) }
+  })
+  return [...refunds, ...chargebacks]
+}
+
+function movementOf(
+  kind: Movement['kind'],
+  sessionId: string,
+  amount: z.output<typeof Amount> | null | undefined,
+): Movement {
+  return {
+    kind,
+    sessionId,
+    paymentId: null,
+    chargeId: null,
+    amountCent: amount ? centOf(amount.value) : null,
+    currency: amount?.currency ?? null,
+    rank: null,
+  }
 }
 
 export const mollie = paymentProvider({
@@ -85,7 +114,7 @@ export const mollie = paymentProvider({
       })
     const find = async (sessionId: string) =>
       readAnswer(
-        await send({ url: `${baseUrl}/v2/payments/${sessionId}?embed=refunds`, method: 'GET', headers }),
+        await send({ url: `${baseUrl}/v2/payments/${sessionId}?embed=refunds,chargebacks`, method: 'GET', headers }),
         Payment,
       )
     return {
@@ -103,13 +132,10 @@ export const mollie = paymentProvider({
         return { sessionId: payment.id, url }
       },
       findSession: async (sessionId) => noticeOf(await find(sessionId)),
-      async refund({ refundId, sessionId, amountCent, currency, isRepeated }) {
-        const known = isRepeated
-          ? (await find(sessionId))._embedded?.refunds?.find(({ metadata }) => ourIdOf(metadata) === refundId)
-          : undefined
+      findRefunds: async ({ sessionId }) => refundNotices(await find(sessionId)),
+      async refund({ refundId, sessionId, amountCent, currency }) {
         const request = { amount: amountOf(amountCent, currency), metadata: { reference: refundId } }
-        const { id, status } =
-          known ?? readAnswer(await post(`/v2/payments/${sessionId}/refunds`, refundId, request), Refund)
+        const { id, status } = readAnswer(await post(`/v2/payments/${sessionId}/refunds`, refundId, request), Refund)
         if (status === 'failed' || status === 'canceled')
           throw new ProviderFault(`the provider reported that the refund is ${status}`, true)
         return id
@@ -118,7 +144,9 @@ export const mollie = paymentProvider({
         const id = new URLSearchParams(body.slice(0, 500)).get('id')
         // Querying only known sessions prevents attackers from causing requests with invented ids.
         if (id === null || !MollieId.safeParse(id).success || !(await isOurs(id))) return undefined
-        return allNotices(await find(id))
+        const payment = await find(id)
+        const paid = noticeOf(payment)
+        return [...(paid ? [paid] : []), ...refundNotices(payment)]
       },
     }
   },

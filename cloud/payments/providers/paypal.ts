@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readUntrustedJson } from '../../../policy/untrusted-json.ts'
 import {
   paymentProvider,
   ProviderFault,
@@ -7,12 +8,13 @@ import {
   type Notification,
   type PaymentNotice,
   type ProviderConnection,
+  type RefundNotice,
   type RefundRequest,
   type SendToProvider,
   type Session,
   type SessionRequest,
 } from '../provider.ts'
-import { BaseUrl, basicOf, centOf, Credential, Decimal, decimalOf, PageUrl, parseJson } from './fields.ts'
+import { BaseUrl, basicOf, centOf, Credential, Decimal, decimalOf, PageUrl } from './fields.ts'
 
 /**
  * PayPal Orders v2 and Payments v2 (https://developer.paypal.com/api/rest). The shopper approves an order. A
@@ -44,10 +46,26 @@ const Order = z.object({
   links: z.array(z.object({ rel: z.string(), href: PageUrl })).nullish(),
 })
 type Order = z.output<typeof Order>
-const Refund = z.object({ id: PayPalId, status: z.string().nullish(), custom_id: z.string().max(200).nullish() })
+const Refund = z.object({
+  id: PayPalId,
+  status: z.string().nullish(),
+  custom_id: z.string().max(200).nullish(),
+  amount: Money.nullish(),
+  links: z.array(z.object({ rel: z.string(), href: z.string().max(2_000) })).nullish(),
+})
+const Dispute = z.object({
+  dispute_id: PayPalId,
+  dispute_amount: Money.nullish(),
+  disputed_transactions: z.array(z.object({ seller_transaction_id: PayPalId.nullish() })).nullish(),
+})
 const Refusal = z.object({ details: z.array(z.object({ issue: z.string() })).nullish() })
 const Verdict = z.object({ verification_status: z.string() })
-const Event = z.object({ event_type: z.string(), resource: z.unknown() })
+const Event = z.object({
+  event_type: z.string(),
+  create_time: z.string().max(60).nullish(),
+  resource: z.unknown(),
+})
+type Event = z.output<typeof Event>
 const OrderResource = z.object({
   id: PayPalId,
   purchase_units: z.array(z.object({ custom_id: z.string().max(200).nullish() })).nullish(),
@@ -65,6 +83,7 @@ const CAPTURED = new Set(['COMPLETED', 'PARTIALLY_REFUNDED', 'REFUNDED'])
  */
 const STILL_OPEN = new Set(['ORDER_NOT_APPROVED', 'PAYER_ACTION_REQUIRED', 'INSTRUMENT_DECLINED'])
 const REFUND_STATES: Readonly<Record<string, 'done' | 'failed'>> = {
+  PENDING: 'done',
   COMPLETED: 'done',
   FAILED: 'failed',
   CANCELLED: 'failed',
@@ -96,8 +115,38 @@ function orderOf({
   return capture && { id: capture.supplementary_data.related_ids.order_id, paymentId: capture.custom_id ?? null }
 }
 
+/** PayPal reverses a capture itself, for example after a chargeback. */
+const REVERSED = 'PAYMENT.CAPTURE.REVERSED'
+
 function isRefund(type: string): boolean {
-  return type === 'PAYMENT.CAPTURE.REFUNDED' || type.startsWith('PAYMENT.REFUND.')
+  return type === 'PAYMENT.CAPTURE.REFUNDED' || type === REVERSED || type.startsWith('PAYMENT.REFUND.')
+}
+
+/** A refund or dispute of an event. A dispute moves no money: PayPal then reverses or refunds the capture. */
+function movedBy({ event_type: type, create_time: time, resource }: Event): RefundNotice | undefined {
+  const created = Date.parse(time ?? '')
+  const about = { sessionId: null, paymentId: null, rank: Number.isNaN(created) ? null : created }
+  const dispute = type.startsWith('CUSTOMER.DISPUTE.') ? Dispute.safeParse(resource).data : undefined
+  if (dispute) {
+    const chargeId = dispute.disputed_transactions?.[0]?.seller_transaction_id ?? null
+    const movement = { ...about, kind: 'dispute' as const, chargeId, ...moneyOf(dispute.dispute_amount) }
+    const state = type === 'CUSTOMER.DISPUTE.RESOLVED' ? 'failed' : 'open'
+    return { refundRef: dispute.dispute_id, refundId: null, state, movement }
+  }
+  const refund = isRefund(type) ? Refund.safeParse(resource).data : undefined
+  const state = type === REVERSED ? 'done' : REFUND_STATES[refund?.status ?? '']
+  if (!refund || !state) return undefined
+  const above = refund.links?.find(({ rel }) => rel === 'up')?.href.split('/captures/')[1]
+  // Without a link to the capture, the resource is the capture itself, and how much of it was reversed is unknown.
+  const money = above === undefined ? { amountCent: null, currency: null } : moneyOf(refund.amount)
+  const kind = type === REVERSED ? ('dispute' as const) : ('refund' as const)
+  const movement = { ...about, kind, chargeId: above ?? (type === REVERSED ? refund.id : null), ...money }
+  const refundRef = above === undefined && type === REVERSED ? `${refund.id}/reversed` : refund.id
+  return { refundRef, refundId: kind === 'refund' ? (refund.custom_id ?? null) : null, state, movement }
+}
+
+function moneyOf(money: z.output<typeof Money> | null | undefined) {
+  return { amountCent: money ? centOf(money.value) : null, currency: money?.currency_code ?? null }
 }
 
 /** Signature fields of a notification for PayPal's verification; undefined if the fields cannot come from PayPal. */
@@ -118,6 +167,8 @@ export const paypal = paymentProvider({
   name: 'paypal',
   config: Config,
   addressOf: ({ baseUrl }) => baseUrl ?? 'https://api-m.paypal.com',
+  // Payments v2 stores request ids for 45 days.
+  refundKeyMs: 45 * 24 * 3_600_000,
   connect: (config, send) => new PayPal(config, send),
 })
 
@@ -174,16 +225,17 @@ class PayPal implements ProviderConnection {
 
   async readNotification(notification: Notification): Promise<readonly Notice[] | undefined> {
     const transmission = transmissionOf(notification)
-    const event = Event.safeParse(parseJson(notification.body))
+    const event = Event.safeParse(readUntrustedJson(notification.body))
     if (!transmission || !event.success) return undefined
-    const order = isRefund(event.data.event_type) ? undefined : orderOf(event.data)
-    const refund = isRefund(event.data.event_type) ? Refund.safeParse(event.data.resource).data : undefined
+    const moved = movedBy(event.data)
+    const order = moved || isRefund(event.data.event_type) ? undefined : orderOf(event.data)
     // A webhook reports all orders of an application, and only PayPal can verify its signature. The connector asks
     // PayPal only about orders that the cloud stored.
     const isOurs = order
       ? await notification.isOurs(order.id, order.paymentId)
-      : refund
-        ? await notification.isOurRefund(refund.id, refund.custom_id ?? null)
+      : moved
+        ? (await notification.isOurRefund(moved.refundRef, moved.refundId)) ||
+          (await notification.isOurCharge(moved.movement?.chargeId ?? ''))
         : false
     if (!isOurs) return []
     if (!(await this.#isGenuine(transmission, notification.body))) return undefined
@@ -191,16 +243,13 @@ class PayPal implements ProviderConnection {
       const notice = await this.findSession(order.id)
       return notice ? [{ ...notice, paymentId: notice.paymentId ?? order.paymentId }] : []
     }
-    const state = refund && REFUND_STATES[refund.status ?? '']
-    return refund && state ? [{ refundRef: refund.id, refundId: refund.custom_id ?? null, state }] : []
+    return moved ? [moved] : []
   }
 
   async #isGenuine(transmission: Record<string, string>, event: string): Promise<boolean> {
     // The signature covers a checksum of the event, so the event must be sent back unchanged.
-    const question = JSON.stringify({ ...transmission, webhook_id: this.#config.webhookId }).replace(
-      /\}$/,
-      `,"webhook_event":${event}}`,
-    )
+    const about = JSON.stringify({ ...transmission, webhook_id: this.#config.webhookId })
+    const question = `${about.slice(0, -1)},"webhook_event":${event}}`
     const answer = await this.#call('POST', '/v1/notifications/verify-webhook-signature', question)
     return readAnswer(answer, Verdict).verification_status === 'SUCCESS'
   }

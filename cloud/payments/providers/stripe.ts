@@ -1,6 +1,14 @@
 import { z } from 'zod'
-import { paymentProvider, ProviderFault, readAnswer, type PaymentNotice, type RefundNotice } from '../provider.ts'
-import { BaseUrl, parseJson } from './fields.ts'
+import { readUntrustedJson } from '../../../policy/untrusted-json.ts'
+import {
+  paymentProvider,
+  ProviderFault,
+  readAnswer,
+  type Movement,
+  type PaymentNotice,
+  type RefundNotice,
+} from '../provider.ts'
+import { BaseUrl } from './fields.ts'
 import { isStripeSigned } from './signed-notifications.ts'
 
 /** Stripe Checkout: Stripe's page with one line for the whole amount. */
@@ -40,12 +48,21 @@ const CheckoutSession = z.object({
   currency: z.string().nullish(),
 })
 type CheckoutSession = z.output<typeof CheckoutSession>
-const Event = z.object({ type: z.string(), data: z.object({ object: z.unknown() }) })
-const Refund = z.object({
+const Event = z.object({
+  type: z.string(),
+  created: z.int().nullish(),
+  data: z.object({ object: z.unknown() }),
+})
+const Moved = z.object({
   id: StripeId,
   status: z.string().nullish(),
-  metadata: z.record(z.string(), z.string()).nullish(),
+  amount: z.int().min(0).nullish(),
+  currency: z.string().nullish(),
+  payment_intent: StripeId.nullish(),
 })
+const Refund = Moved.extend({ metadata: z.record(z.string(), z.string()).nullish() })
+const RefundList = z.object({ data: z.array(Refund).max(100), has_more: z.boolean().nullish() })
+const Dispute = Moved.extend({ balance_transactions: z.array(z.object({ amount: z.int() })).nullish() })
 
 function noticeOf(session: CheckoutSession, state: PaymentNotice['state']): PaymentNotice {
   return {
@@ -68,17 +85,64 @@ const ENDS = new Set(['checkout.session.expired', 'checkout.session.async_paymen
 const COMPLETES = new Set(['checkout.session.completed', 'checkout.session.async_payment_succeeded'])
 
 /** Banks may reject refunds days later. */
-const REFUND_EVENTS = new Set(['refund.failed', 'refund.updated', 'charge.refund.updated'])
+const REFUND_EVENTS = new Set(['refund.created', 'refund.failed', 'refund.updated', 'charge.refund.updated'])
 const REFUND_STATES: Readonly<Record<string, RefundNotice['state']>> = {
+  pending: 'done',
   succeeded: 'done',
   failed: 'failed',
   canceled: 'failed',
 }
 
-function refundNotices(object: unknown): RefundNotice[] {
-  const refund = Refund.safeParse(object)
+/** An entry of the list of refunds. Refunds in another state, such as `requires_action`, are accepted, as in `refund`. */
+function listedNotice(refund: z.output<typeof Refund>): RefundNotice {
+  const [notice] = refundNotices({ type: 'refund.updated', data: { object: refund } })
+  return notice ?? { refundRef: refund.id, refundId: refund.metadata?.['refundId'] ?? null, state: 'done' }
+}
+
+function refundNotices({ created, data }: z.output<typeof Event>): RefundNotice[] {
+  const refund = Refund.safeParse(data.object)
   const state = refund.success && REFUND_STATES[refund.data.status ?? '']
-  return state ? [{ refundRef: refund.data.id, refundId: refund.data.metadata?.['refundId'] ?? null, state }] : []
+  if (!state) return []
+  const refundId = refund.data.metadata?.['refundId'] ?? null
+  return [{ refundRef: refund.data.id, refundId, state, movement: movementOf('refund', refund.data, created, state) }]
+}
+
+function movementOf(
+  kind: Movement['kind'],
+  { payment_intent: chargeId, amount, currency }: z.output<typeof Moved>,
+  created: number | null | undefined,
+  state: RefundNotice['state'],
+): Movement {
+  return {
+    kind,
+    sessionId: null,
+    paymentId: null,
+    chargeId: chargeId ?? null,
+    amountCent: amount ?? null,
+    currency: currency?.toUpperCase() ?? null,
+    // Events have seconds; of two in the same second, the failure is the later one.
+    rank: created === null || created === undefined ? null : 2 * created + (state === 'failed' ? 1 : 0),
+  }
+}
+
+const DISPUTE_STATES: Readonly<Record<string, RefundNotice['state']>> = {
+  won: 'failed',
+  lost: 'done',
+  prevented: 'failed',
+  warning_closed: 'failed',
+  warning_needs_response: 'open',
+  warning_under_review: 'open',
+}
+
+/** A dispute holds the money from `funds_withdrawn` until `funds_reinstated`. Inquiries (`warning_…`) hold none. */
+function disputeNotices({ type, created, data }: z.output<typeof Event>): RefundNotice[] {
+  const dispute = Dispute.safeParse(data.object)
+  if (!dispute.success) return []
+  const { id, status, balance_transactions: moves } = dispute.data
+  const cent = (moves ?? []).reduce((sum, { amount }) => sum + amount, 0)
+  const held = type === 'charge.dispute.funds_withdrawn' || cent < 0 ? 'done' : 'open'
+  const state = type === 'charge.dispute.funds_reinstated' ? 'failed' : (DISPUTE_STATES[status ?? ''] ?? held)
+  return [{ refundRef: id, refundId: null, state, movement: movementOf('dispute', dispute.data, created, state) }]
 }
 
 export const stripe = paymentProvider({
@@ -121,6 +185,17 @@ export const stripe = paymentProvider({
         return { sessionId: id, url }
       },
       findSession: async (sessionId) => outcomeOf(await readSession(sessionId)),
+      /** A notice about a refund names only the payment intent, so it is lost if it arrives before the payment's. */
+      async findRefunds({ sessionId, chargeId }) {
+        const intent = chargeId ?? (await readSession(sessionId)).payment_intent
+        if (!intent) return []
+        const list = readAnswer(
+          await send({ url: `${baseUrl}/v1/refunds?payment_intent=${intent}&limit=100`, method: 'GET', headers }),
+          RefundList,
+        )
+        if (list.has_more === true) throw new ProviderFault('the payment has over 100 refunds', false)
+        return list.data.map(listedNotice)
+      },
       async refund({ refundId, sessionId, chargeId, amountCent }) {
         const intent = chargeId ?? (await readSession(sessionId)).payment_intent
         if (!intent) throw new ProviderFault('the provider reports no payment for this session', true)
@@ -138,9 +213,10 @@ export const stripe = paymentProvider({
       },
       async readNotification(notification) {
         if (!isStripeSigned(notification, webhookSecret)) return undefined
-        const event = Event.safeParse(parseJson(notification.body))
+        const event = Event.safeParse(readUntrustedJson(notification.body))
         if (!event.success) return []
-        if (REFUND_EVENTS.has(event.data.type)) return refundNotices(event.data.data.object)
+        if (REFUND_EVENTS.has(event.data.type)) return refundNotices(event.data)
+        if (event.data.type.startsWith('charge.dispute.')) return disputeNotices(event.data)
         const session = CheckoutSession.safeParse(event.data.data.object)
         if (!session.success) return []
         if (ENDS.has(event.data.type)) return [noticeOf(session.data, 'ended')]

@@ -1,6 +1,15 @@
 import { z } from 'zod'
-import { paymentProvider, ProviderFault, readAnswer, type PaymentNotice, type ProviderAnswer } from '../provider.ts'
-import { BaseUrl, centOf, Credential, PageUrl, parseJson, PathName } from './fields.ts'
+import { readUntrustedJson } from '../../../policy/untrusted-json.ts'
+import {
+  paymentProvider,
+  ProviderFault,
+  readAnswer,
+  type PaidSession,
+  type PaymentNotice,
+  type ProviderAnswer,
+  type RefundNotice,
+} from '../provider.ts'
+import { BaseUrl, centOf, Credential, PageUrl, PathName } from './fields.ts'
 
 /**
  * SumUp Hosted Checkout (https://developer.sumup.com/api, Checkouts v0.1, Transactions v2.1, refunds v1.0).
@@ -27,18 +36,14 @@ const Checkout = z.object({
   transactions: z.array(z.object({ id: SumUpId, status: z.string() })).nullish(),
 })
 type Checkout = z.output<typeof Checkout>
-const Transaction = z.object({
-  events: z
-    .array(
-      z.object({
-        id: z.union([z.number(), z.string()]).nullish(),
-        type: z.string(),
-        status: z.string(),
-        amount: z.number(),
-      }),
-    )
-    .nullish(),
+const TransactionEvent = z.object({
+  id: z.union([z.number(), z.string()]).nullish(),
+  type: z.string(),
+  status: z.string(),
+  amount: z.number(),
 })
+type TransactionEvent = z.output<typeof TransactionEvent>
+const Transaction = z.object({ events: z.array(TransactionEvent).nullish() })
 const Body = z.object({ id: SumUpId.nullish(), payload: z.object({ checkout_id: SumUpId.nullish() }).nullish() })
 
 /** After FAILED the shopper may try again. */
@@ -54,6 +59,31 @@ function noticeOf({
   if (status === 'PAID')
     return { ...about, state: 'paid', chargeId: transactions?.find((each) => each.status === 'SUCCESSFUL')?.id ?? null }
   return status === 'EXPIRED' ? { ...about, state: 'ended', chargeId: null } : undefined
+}
+
+/** Events that take money back from the merchant. */
+const MOVES = new Set(['REFUND', 'CHARGE_BACK'])
+
+/** The refunds and chargebacks among the events of a transaction that the cloud did not request. */
+function outsideMoves(
+  transactionId: string,
+  events: readonly TransactionEvent[],
+  { sessionId, currency, doneCents, outsideRefs }: PaidSession,
+): RefundNotice[] {
+  const known = [...doneCents]
+  return events.flatMap(({ id, type, status, amount }): RefundNotice[] => {
+    if (!MOVES.has(type) || id === null || id === undefined) return []
+    const [amountCent, refundRef] = [centOf(amount), `${transactionId}/${id}`]
+    const isOutside = outsideRefs.includes(refundRef)
+    // SumUp stores no reference of ours, so one event of the same amount belongs to each refund of the cloud.
+    const at = type === 'REFUND' && status !== 'FAILED' && !isOutside ? known.indexOf(amountCent) : -1
+    if (at >= 0) known.splice(at, 1)
+    if (at >= 0 || (status === 'FAILED' && !isOutside)) return []
+    const names = { sessionId, paymentId: null, chargeId: transactionId }
+    const kind = type === 'REFUND' ? 'refund' : 'dispute'
+    const movement = { kind, ...names, amountCent, currency, rank: null } as const
+    return [{ refundRef, refundId: null, state: status === 'FAILED' ? 'failed' : 'done', movement }]
+  })
 }
 
 /** SumUp responds with 409 if a request can never succeed. */
@@ -77,6 +107,8 @@ export const sumup = paymentProvider({
         body: JSON.stringify(body),
       })
     const find = async (id: string) => noticeOf(readAnswer(await get(`/v0.1/checkouts/${id}`), Checkout))
+    const eventsOf = async (id: string) =>
+      readAnswer(await get(`/v2.1/merchants/${merchantCode}/transactions?id=${id}`), Transaction).events ?? []
 
     /**
      * Finds a refund of this amount that the provider lists and the cloud does not know. `doneCents`: amounts of the
@@ -87,11 +119,7 @@ export const sumup = paymentProvider({
       amountCent: number,
       doneCents: readonly number[],
     ): Promise<string | undefined> {
-      const transaction = readAnswer(
-        await get(`/v2.1/merchants/${merchantCode}/transactions?id=${transactionId}`),
-        Transaction,
-      )
-      const alike = (transaction.events ?? []).filter(
+      const alike = (await eventsOf(transactionId)).filter(
         (event) => event.type === 'REFUND' && event.status !== 'FAILED' && centOf(event.amount) === amountCent,
       )
       const known = doneCents.filter((cent) => cent === amountCent).length
@@ -121,6 +149,10 @@ export const sumup = paymentProvider({
         return { sessionId: checkout.id, url: checkout.hosted_checkout_url }
       },
       findSession: find,
+      async findRefunds(paid) {
+        const transactionId = paid.chargeId ?? (await find(paid.sessionId))?.chargeId
+        return transactionId ? outsideMoves(transactionId, await eventsOf(transactionId), paid) : []
+      },
       async refund({ refundId, sessionId, chargeId, amountCent, isRepeated, doneCents }) {
         const transactionId = chargeId ?? (await find(sessionId))?.chargeId
         if (!transactionId) throw new ProviderFault('the provider reports no transaction for this checkout', true)
@@ -134,7 +166,7 @@ export const sumup = paymentProvider({
         return refundId
       },
       async readNotification({ body, isOurs }) {
-        const read = Body.safeParse(parseJson(body))
+        const read = Body.safeParse(readUntrustedJson(body))
         const id = read.data?.payload?.checkout_id ?? read.data?.id
         // Querying only known sessions prevents attackers from causing requests with invented ids.
         if (!id || !(await isOurs(id))) return undefined

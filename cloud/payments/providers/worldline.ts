@@ -1,7 +1,15 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
-import { paymentProvider, ProviderFault, readAnswer, type Notice } from '../provider.ts'
-import { BaseUrl, Credential, PageUrl, parseJson, PathName } from './fields.ts'
+import { readUntrustedJson } from '../../../policy/untrusted-json.ts'
+import {
+  paymentProvider,
+  ProviderFault,
+  readAnswer,
+  type Notice,
+  type RefundNotice,
+  type SendToProvider,
+} from '../provider.ts'
+import { BaseUrl, Credential, PageUrl, PathName } from './fields.ts'
 import { isWorldlineSigned } from './signed-notifications.ts'
 
 /**
@@ -27,14 +35,21 @@ const Payment = z.object({
 const Refund = z.object({
   id: WorldlineId,
   status: z.string().nullish(),
-  refundOutput: z.object({ references: References.nullish() }).nullish(),
+  refundOutput: z.object({ amountOfMoney: AmountOfMoney.nullish(), references: References.nullish() }).nullish(),
 })
 const CreatedCheckout = z.object({ hostedCheckoutId: WorldlineId, redirectUrl: PageUrl })
 const Checkout = z.object({
   status: z.string(),
   createdPaymentOutput: z.object({ payment: Payment.nullish() }).nullish(),
 })
-const Event = z.object({ merchantId: z.string(), payment: Payment.nullish(), refund: Refund.nullish() })
+const Event = z.object({
+  merchantId: z.string(),
+  created: z.string().max(60).nullish(),
+  payment: Payment.nullish(),
+  refund: Refund.nullish(),
+})
+
+const RefundList = z.object({ refunds: z.array(Refund).max(1_000).nullish() })
 
 const REFUND_FAILS = new Set(['REJECTED', 'CANCELLED', 'REJECTED_CREDIT'])
 
@@ -81,38 +96,80 @@ function paidNotices({ id, status, paymentOutput }: z.output<typeof Payment>, se
   ]
 }
 
-function refundNotices({ id, status, refundOutput }: z.output<typeof Refund>): Notice[] {
-  const state = status === 'REFUNDED' ? 'done' : REFUND_FAILS.has(status ?? '') ? 'failed' : undefined
-  return state ? [{ refundRef: id, refundId: refundOutput?.references?.merchantReference ?? null, state }] : []
+const REFUND_ACCEPTED = new Set(['REFUND_REQUESTED', 'REFUNDED'])
+/** The bank took the money of a captured payment back. */
+const TAKEN_BACK = new Set(['CHARGEBACKED', 'REVERSED'])
+
+/** The id of a refund is that of its payment with another number: `3136405348_1` belongs to `3136405348_0`. */
+function refundNotices({ id, status, refundOutput }: z.output<typeof Refund>, created: number | null): RefundNotice[] {
+  const state = REFUND_ACCEPTED.has(status ?? '') ? 'done' : REFUND_FAILS.has(status ?? '') ? 'failed' : undefined
+  const reference = refundOutput?.references?.merchantReference ?? null
+  const amount = refundOutput?.amountOfMoney
+  const movement = {
+    kind: 'refund' as const,
+    sessionId: null,
+    paymentId: reference,
+    chargeId: id.replace(/_\d+$/, '_0'),
+    amountCent: amount?.amount ?? null,
+    currency: amount?.currencyCode ?? null,
+    rank: created === null ? null : 2 * created + (state === 'failed' ? 1 : 0),
+  }
+  return state ? [{ refundRef: id, refundId: reference, state, movement }] : []
+}
+
+/** An entry of the list of refunds. Refunds in another state, such as `CREATED`, are accepted, as in `refund`. */
+function listedNotice(refund: z.output<typeof Refund>): RefundNotice {
+  const refundId = refund.refundOutput?.references?.merchantReference ?? null
+  return refundNotices(refund, null)[0] ?? { refundRef: refund.id, refundId, state: 'done' }
+}
+
+/** Worldline does not say how much a bank took back. */
+function takenBackNotices({ id, status, paymentOutput }: z.output<typeof Payment>): Notice[] {
+  if (!TAKEN_BACK.has(status)) return []
+  const paymentId = paymentOutput?.references?.merchantReference ?? null
+  const names = { sessionId: null, paymentId, chargeId: id }
+  const movement = { kind: 'dispute' as const, ...names, amountCent: null, currency: null, rank: null }
+  return [{ refundRef: `${id}/${status}`, refundId: null, state: 'done', movement }]
+}
+
+const LIVE_URL = 'https://payment.direct.worldline-solutions.com'
+
+/** Returns a function that sends signed requests. */
+function signedCalls(
+  { merchantId, apiKeyId, secretApiKey, baseUrl = LIVE_URL }: z.output<typeof Config>,
+  send: SendToProvider,
+  nowMs: () => number,
+) {
+  const prefix = new URL(baseUrl).pathname.replace(/\/$/, '')
+  return async function call(method: 'GET' | 'POST', what: string, key?: string, body?: object) {
+    const path = `/v2/${merchantId}/${what}`
+    const date = new Date(nowMs()).toUTCString()
+    const contentType = body === undefined ? '' : 'application/json'
+    const own: Record<string, string> = key === undefined ? {} : { 'x-gcs-idempotence-key': key }
+    const authorization = worldlineAuthorization(
+      { method, path: `${prefix}${path}`, date, contentType, headers: own },
+      { apiKeyId, secretApiKey },
+    )
+    const headers = { ...own, date, authorization, ...(body !== undefined && { 'content-type': contentType }) }
+    return send({
+      url: `${baseUrl}${path}`,
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+  }
 }
 
 export const worldline = paymentProvider({
   name: 'worldline',
   config: Config,
-  addressOf: ({ baseUrl }) => baseUrl ?? 'https://payment.direct.worldline-solutions.com',
-  connect(
-    { merchantId, apiKeyId, secretApiKey, webhookSecret, baseUrl = 'https://payment.direct.worldline-solutions.com' },
-    send,
-    nowMs,
-  ) {
-    const prefix = new URL(baseUrl).pathname.replace(/\/$/, '')
-    async function call(method: 'GET' | 'POST', what: string, key?: string, body?: object) {
-      const path = `/v2/${merchantId}/${what}`
-      const date = new Date(nowMs()).toUTCString()
-      const contentType = body === undefined ? '' : 'application/json'
-      const own: Record<string, string> = key === undefined ? {} : { 'x-gcs-idempotence-key': key }
-      const authorization = worldlineAuthorization(
-        { method, path: `${prefix}${path}`, date, contentType, headers: own },
-        { apiKeyId, secretApiKey },
-      )
-      const headers = { ...own, date, authorization, ...(body !== undefined && { 'content-type': contentType }) }
-      return send({
-        url: `${baseUrl}${path}`,
-        method,
-        headers,
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      })
-    }
+  addressOf: ({ baseUrl }) => baseUrl ?? LIVE_URL,
+  connect(config, send, nowMs) {
+    const { merchantId, webhookSecret } = config
+    const call = signedCalls(config, send, nowMs)
+    const chargeOf = async (sessionId: string, chargeId: string | null) =>
+      chargeId ??
+      readAnswer(await call('GET', `hostedcheckouts/${sessionId}`), Checkout).createdPaymentOutput?.payment?.id
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, untilMs }) {
         const answer = await call('POST', 'hostedcheckouts', paymentId, {
@@ -142,10 +199,14 @@ export const worldline = paymentProvider({
           ? { sessionId, paymentId: null, state: 'ended', amountCent: null, currency: null, chargeId: null }
           : undefined
       },
+      async findRefunds({ sessionId, chargeId }) {
+        const known = await chargeOf(sessionId, chargeId)
+        if (known === undefined) return []
+        const { refunds } = readAnswer(await call('GET', `payments/${known}/refunds`), RefundList)
+        return (refunds ?? []).map(listedNotice)
+      },
       async refund({ refundId, sessionId, chargeId, amountCent, currency }) {
-        const known =
-          chargeId ??
-          readAnswer(await call('GET', `hostedcheckouts/${sessionId}`), Checkout).createdPaymentOutput?.payment?.id
+        const known = await chargeOf(sessionId, chargeId)
         if (known === undefined) throw new ProviderFault('the provider reports no payment for this page', true)
         const request = {
           amountOfMoney: { amount: amountCent, currencyCode: currency },
@@ -158,11 +219,15 @@ export const worldline = paymentProvider({
       },
       async readNotification(notification) {
         if (!isWorldlineSigned(notification, webhookSecret)) return undefined
-        const event = Event.safeParse(parseJson(notification.body))
+        const event = Event.safeParse(readUntrustedJson(notification.body))
         if (!event.success || event.data.merchantId !== merchantId) return []
         const { payment, refund } = event.data
+        const created = Date.parse(event.data.created ?? '')
         // The signature covers the payment id, so the session id is not needed.
-        return [...(payment ? paidNotices(payment, null) : []), ...(refund ? refundNotices(refund) : [])]
+        return [
+          ...(payment ? [...paidNotices(payment, null), ...takenBackNotices(payment)] : []),
+          ...(refund ? refundNotices(refund, Number.isNaN(created) ? null : created) : []),
+        ]
       },
     }
   },

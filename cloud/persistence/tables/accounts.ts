@@ -10,6 +10,13 @@ export interface AccountRow {
   created_ms: number
 }
 
+/** Settings of an account in one mode. An account without a row has the defaults. */
+export interface AccountSettingRow {
+  tenant: string
+  /** 1: the catalogue takes UPC-A, UPC-E and EAN-8 with a leading zero. */
+  accept_upc: number
+}
+
 export interface ApiKeyRow {
   key_id: string
   account_id: string
@@ -37,6 +44,8 @@ export interface RegistrationRow {
   company_name: string
   details: string
   claim_hash: string | null
+  /** Hash of the sender's network or account, until the request was decided and is a day old; null: submitted with a key. */
+  network: string | null
   status: 'pending' | 'approved' | 'rejected'
   reason: string | null
   store_id: string | null

@@ -14,7 +14,7 @@ export interface AssistanceRequestRow {
   store_id: string
   zone_id: string | null
   user_id: string | null
-  reason: 'shopper' | 'manual_assistance_required' | 'alarm'
+  reason: 'shopper' | 'manual_assistance_required' | 'exception_hold' | 'alarm'
   device_id: string | null
   purchase_id: string | null
   subject: string | null
@@ -24,6 +24,8 @@ export interface AssistanceRequestRow {
   message_count: number
   created_ms: number
   updated_ms: number
+  /** Hash of the shopper's network while the request is open; null: sent with a secret key, or not by a shopper. */
+  network: string | null
 }
 
 export interface AssistanceMessageRow {

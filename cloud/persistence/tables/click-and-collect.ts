@@ -17,6 +17,10 @@ export interface PickupOrderRow {
   created_ms: number
   updated_ms: number
   picked_up_ms: number | null
+  /** 1 if the customer has paid. */
+  paid: number
+  /** Device of the locker in which the goods wait; null without a locker. */
+  locker_device_id: string | null
   rev: number
 }
 

@@ -50,16 +50,22 @@ export interface RefundRow {
   kind: 'whole' | 'part' | 'late'
   amount_cent: number
   currency: string
-  /** Ids of the lines with returned items, JSON array. */
-  line_ids: string | null
+  /** The returned pieces as a JSON array (../../purchases/pieces.ts); null if the refund names none. */
+  lines: string | null
   reason: string | null
   /** `held` while authorizations may still be used, then `due` until the provider has accepted the refund. */
   state: 'held' | 'due' | 'done' | 'failed'
   /** 1 if the refund failed but the provider may have executed one of the attempts. Retries must use the same id. */
   in_doubt: number
   attempts: number
+  /** Time of the first attempt. If a backup lacks it, the time of creation. */
+  sent_ms: number | null
   due_ms: number | null
   provider_ref: string | null
+  /** Set if the money moved at the provider without a request of the cloud. */
+  outside: 'refund' | 'dispute' | null
+  /** Order of the newest notice about an outside refund. */
+  notice_rank: number | null
   /** JSON of the amounts that the refund subtracted from the figures of the day; null until the refund is done. */
   counted: string | null
   created_ms: number

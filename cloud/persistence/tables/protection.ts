@@ -7,6 +7,8 @@ export interface ProtectedItemRow {
   epc: string | null
   tag_uid: string | null
   tag_id: string | null
+  /** `tag_id` in the form in which it is compared. */
+  tag_id_folded: string | null
   tag_technology: string | null
   protection_technology: string | null
   serial_number: string | null
@@ -15,6 +17,11 @@ export interface ProtectedItemRow {
   brand: string | null
   category: string | null
   price_cent: number | null
+  lot: string | null
+  /** Last day on which the unit may be sold, `YYYY-MM-DD`. */
+  expiry: string | null
+  /** Serial of GS1 (application identifier 21), which is printed on the goods or part of the EPC. */
+  serial: string | null
   item_status: string
   purchase_id: string | null
   line_id: string | null
@@ -48,6 +55,26 @@ export interface ItemRefreshRow {
   store_id: string
   product_id: string
   after_item: string
+}
+
+/** A recall of goods (protection/items/recalls.ts). */
+export interface ProductRecallRow {
+  recall_id: string
+  tenant: string
+  /** JSON array; null: all stores of the account. */
+  store_ids: string | null
+  product_id: string
+  ean: string
+  lot: string | null
+  expiry: string | null
+  serial: string | null
+  reason: string
+  started_ms: number
+  started_by: string
+  ended_ms: number | null
+  ended_by: string | null
+  /** The items after this one must be published again; null: all are published. */
+  publish_after: string | null
 }
 
 export interface AlarmDispositionRow {
@@ -176,7 +203,7 @@ export interface RedemptionRow {
   at_ms: number
   event_id: string
   outcome: string | null
-  /** Line and unit of the used right; null for a fixture. */
+  /** Line and unit of the used right; null if it used no right. */
   line_id: string | null
   unit_no: number | null
   right_class: string | null

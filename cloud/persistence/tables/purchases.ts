@@ -6,6 +6,8 @@ export interface ShoppingSessionRow {
   store_id: string
   user_id: string | null
   created_ms: number
+  /** The newest purchase of the session; null before the first checkout. */
+  purchase_id: string | null
   /** Number of paid purchases of this session that were not cancelled. */
   completed: number
   /** 1: the session was selected for a spot check, which staff still have to do. */
@@ -24,6 +26,8 @@ export interface PurchaseRow {
   status: string
   currency: string
   total_cent: number
+  /** Sum of the goods at their values (cloud/purchases/line-value.ts), without coupons. */
+  value_cent: number
   security_tag_mode: string
   security_tag_status: string | null
   price_origin: string
@@ -51,7 +55,11 @@ export interface PurchaseLineRow {
   name: string
   ean: string | null
   product_id: string | null
+  /** Negative on a coupon line. */
   price_cent: number
+  /** Price that the store would have charged; null if no till set another price. */
+  list_price_cent: number | null
+  price_reason: string | null
   quantity: number
   vat: number
   category: string | null
@@ -65,6 +73,10 @@ export interface PurchaseLineRow {
   barcode: string | null
   weight_grams: number | null
   kg_price_cent: number | null
+  lot: string | null
+  /** `YYYY-MM-DD` */
+  expiry: string | null
+  serial: string | null
 }
 
 export interface PurchaseUnitRow {

@@ -5,7 +5,7 @@ export interface PushSubscriptionRow {
   tenant: string
   /** `web`: a browser, through its push service. `https`: an endpoint of the merchant. */
   kind: string
-  /** Topic of the subscription's notices: `user:{userId}`, `store:{storeId}`, `session:{sessionId}` or `all`. */
+  /** Topic of the subscription's notices: `user:{userId}`, `store:{storeId}`, `all`, or `session:{sessionId}` for alarms. */
   target: string
   user_id: string | null
   store_id: string | null

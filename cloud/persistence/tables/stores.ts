@@ -87,7 +87,7 @@ export interface StoreProductRow {
   product_id: string
   price_cent: number
   old_price_cent: number | null
-  /** Copy of the product's category, for listings. */
+  /** The product's category, folded, for filters. Null if it is blank. */
   category: string | null
   /** Time of the last price change in this store. */
   updated_ms: number
@@ -109,7 +109,7 @@ export interface ProductWordRow {
   products: string
 }
 
-/** Number of products of a store in a category. The category '' means all categories. */
+/** Number of products of a store in a folded category. The category '' means all categories. */
 export interface ProductCountRow {
   store_id: string
   category: string

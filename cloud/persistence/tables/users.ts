@@ -3,7 +3,7 @@
 export interface UserRow {
   user_id: string
   account_id: string
-  /** In lower case. */
+  /** ASCII, with small letters. */
   email: string
   name: string
   role: string
@@ -25,8 +25,6 @@ export interface UserRow {
   invitation_expires_ms: number | null
   /** Sealed secret of the authenticator app; null: the user has no second factor. */
   totp_secret: string | null
-  /** Sealed secret that a code must confirm first. */
-  totp_next: string | null
   /** Number of the 30 s step of the last code. Codes of this step and of earlier ones are used. */
   totp_step: number
   /** JSON list with the hashes of the unused recovery codes. */
@@ -46,9 +44,15 @@ export interface UserSessionRow {
   created_ms: number
   seen_ms: number
   expires_ms: number
+  /** Sealed secret of a new authenticator app, which a code must confirm in this session; null: none was begun. */
+  totp_next: string | null
+  totp_next_expires_ms: number | null
+  /** Challenge for a new passkey, which this session may register; null: none was begun. */
+  passkey_challenge: string | null
+  passkey_challenge_expires_ms: number | null
 }
 
-/** A person at an OpenID Connect provider who signs in as a user. */
+/** A person at an OpenID Connect provider who signs in as a user. One person may be users of several accounts. */
 export interface UserIdentityRow {
   issuer: string
   subject: string
@@ -75,19 +79,15 @@ export interface UserPasskeyRow {
   last_used_ms: number | null
 }
 
-/** An open challenge for a passkey. Each is valid once. */
-export interface PasskeyChallengeRow {
+/** The challenge of a sign-in with a passkey. Each is valid once. */
+export interface UsedChallengeRow {
   challenge: string
-  /** User who registers a passkey; null: the challenge is for a sign-in. */
-  user_id: string | null
-  /** Id of the user, or hash of the client address. The number of challenges of one source is limited. */
-  source: string
   expires_ms: number
 }
 
-/** Failed sign-ins of one e-mail address or one client address. */
+/** Failed sign-ins of one user, e-mail address or client address. */
 export interface SignInFailureRow {
-  /** Hash of the address. */
+  /** Hash of the user or address. */
   subject: string
   count: number
   /** Time of the first failure of this period. */

@@ -1,11 +1,12 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
+import { foldText } from '../../../policy/fold-text.ts'
 import type { ProtectionAction } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { fieldsOf, prepared } from '../../persistence/prepared.ts'
 import type { OperatorApprovalRow, ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import type { RequestContext } from './request-context.ts'
-import type { LeaseView } from '../leases/leases.ts'
+import type { TargetUnit } from './authorization-target.ts'
 
 /**
  * Counts the grants that need an operator, per operator and hour (`operatorOverridesPerHour`, ADR 0009). The cloud
@@ -41,26 +42,17 @@ export interface Approvals {
 
 /**
  * Reads the recent approvals of the request's operator. Returns undefined if the limit does not apply: without an
- * operator, for a past request, or for a token that was counted at issue. The limit also does not apply to the
- * unlocking of a fixture and to status checks, which are routine work.
+ * operator, for a past request, for a status check, or for a token that was counted at issue.
  */
 export async function approvalsOf(
   { db, nowMs }: Call,
   { store, operatorId, isPast, wasApproved }: RequestContext,
   action: ProtectionAction,
 ): Promise<Approvals | undefined> {
-  if (
-    !store ||
-    operatorId === null ||
-    isPast ||
-    wasApproved ||
-    action === 'unlock_fixture' ||
-    action === 'verify_item_status'
-  )
-    return undefined
+  if (!store || operatorId === null || isPast || wasApproved || action === 'verify_item_status') return undefined
   const [row] = await recentApprovals(db, {
     storeId: store.store_id,
-    operatorId,
+    operatorId: foldText(operatorId),
     fromMs: nowMs - HOUR_MS,
     toMs: nowMs + AHEAD_MS,
   })
@@ -70,14 +62,15 @@ export async function approvalsOf(
 
 /**
  * Facts about approvals for the decision. If the device already holds the lease, leaves out the count, because the
- * approval of the lease is already counted.
+ * approval of the lease is already counted. Staff open fixtures as routine work, so only a second opening is limited.
  */
 export function approvalFacts(
   approvals: Approvals | undefined,
-  { own, overridden }: LeaseView,
+  { facts: { action }, lease: { own, overridden, right } }: Pick<TargetUnit, 'facts' | 'lease'>,
 ): Pick<DecisionFacts, 'approvals' | 'overridesLease'> {
+  const isRoutine = action === 'unlock_fixture' && right !== 'used' && !overridden
   return {
-    ...(approvals && !own && { approvals: approvals.count }),
+    ...(approvals && !own && !isRoutine && { approvals: approvals.count }),
     ...(overridden && { overridesLease: true as const }),
   }
 }
@@ -87,7 +80,7 @@ export async function recordApproval(
   { db, nowMs }: Call,
   { nonce, store_id, operator_id }: ProtectionAuthorizationRow,
 ): Promise<void> {
-  if (operator_id !== null) await insert(db, { nonce, store_id, operator_id, at_ms: nowMs })
+  if (operator_id !== null) await insert(db, { nonce, store_id, operator_id: foldText(operator_id), at_ms: nowMs })
 }
 
 /** Deletes approvals that are older than an hour. */

@@ -9,9 +9,10 @@ import { rightClassOf, type ProtectionAction, type ScanSource } from '../../../p
 import { maySee } from '../../foundation/caller.ts'
 import { invalid, notFound } from '../../foundation/failure.ts'
 import type { Call } from '../../operations/operation.ts'
-import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
+import type { PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
 import { findPurchase } from '../../purchases/queries.ts'
 import { purchaseAsOf } from '../rights/past-state.ts'
+import type { RightView, Tries, UnitKey } from '../rights/rights.ts'
 import { readRequestContext, type RequestContext, type Metadata } from './request-context.ts'
 import { readPresentedToken, readReceipt, type PresentedDocument } from './presented-token.ts'
 
@@ -27,9 +28,21 @@ export interface AuthorizationRequest {
   purchase: PurchaseRow | undefined
   /** Why the presented receipt or token is not valid. */
   token: DecisionFacts['token']
+  /** Presented pick-up code. The request then names neither item nor purchase. */
+  pickupCode?: string | undefined
+  /** Units of the purchase with an open right of release, if the caller has read them. */
+  open?: readonly OpenUnit[]
   scanSource: ScanSource | undefined
   /** Device and location as the caller sent them, for the events. */
   metadata: Metadata
+}
+
+/** A tagged unit whose right is not used. */
+export interface OpenUnit {
+  unit: PurchaseUnitRow
+  key: UnitKey
+  right: Exclude<RightView, { state: 'used' }>
+  tries: Tries
 }
 
 export interface ItemRequest extends Metadata {
@@ -42,6 +55,7 @@ export interface ItemRequest extends Metadata {
   purchaseId?: string | undefined
   receiptToken?: string | undefined
   authorizationToken?: string | undefined
+  pickupCode?: string | undefined
   scanSource?: ScanSource | undefined
   explain?: boolean | undefined
 }
@@ -55,13 +69,17 @@ export async function readItemRequest(call: Call, request: ItemRequest): Promise
   const named = normaliseIdentifiers(request)
   if (!named.ok) throw invalid(named.field, named.message)
   const { purchase, token, item: itemOfToken, operatorId } = await readPresented(call, context, request)
-  const { protectionAction: action, scanSource } = request
+  const { protectionAction: action, scanSource, pickupCode } = request
+  if (pickupCode !== undefined && (action !== 'unlock_fixture' || namesGoods(request)))
+    throw invalid('pickupCode', 'is only for unlock_fixture, without an item, purchase, receipt or token')
   const identifiers =
     firstIdentifier(named.identifiers) || !itemOfToken ? named.identifiers : { [itemOfToken.kind]: itemOfToken.id }
   const item = firstIdentifier(identifiers)
-  // At a gate a receipt covers all its goods, and a token may be purchase-wide. Other requests need an item.
-  const mayBeWhole = rightClassOf(action) === 'exit' || request.authorizationToken !== undefined
-  if (!item && !(mayBeWhole && (purchase || token)))
+  // A purchase covers all its goods at a gate and at a fixture, and a token may be purchase-wide. Other requests need an
+  // item.
+  const rights = rightClassOf(action)
+  const mayBeWhole = rights === 'exit' || rights === 'open' || request.authorizationToken !== undefined
+  if (!item && pickupCode === undefined && !(mayBeWhole && (purchase || token)))
     throw invalid('epc', 'is missing: name the item by at least one of epc, tagUid, tagId, itemLineId', 'missing')
   return {
     context: {
@@ -74,9 +92,16 @@ export async function readItemRequest(call: Call, request: ItemRequest): Promise
     item,
     purchase: purchase && (await purchaseAtRequestTime(call, context, purchase)),
     token,
+    pickupCode,
     scanSource,
     metadata: request,
   }
+}
+
+function namesGoods(request: ItemRequest): boolean {
+  const { epc, tagUid, tagId, itemLineId, purchaseId, receiptToken, authorizationToken } = request
+  const names = [epc, tagUid, tagId, itemLineId, purchaseId, receiptToken, authorizationToken]
+  return names.some((name) => name !== undefined)
 }
 
 /** The purchase at the time of the request. */
@@ -102,23 +127,24 @@ async function readPresented(call: Call, context: RequestContext, request: ItemR
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
   if (request.purchaseId !== undefined && !(byId && maySee(context.caller, byId))) throw notFound('purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
-  // A receipt is accepted only in the store that sold the goods. Agents apply the same rule.
-  const receipt = await readReceipt(call, tenant, request.receiptToken, {
-    storeId: context.device?.row.store_id,
-    pastMs: context.pastMs,
-  })
+  const receipt = await readReceipt(call, tenant, request.receiptToken, context.pastMs)
   if (!receipt.ok) return { token: receipt.reason }
   if (byId && byId.purchase_id !== receipt.purchase.purchase_id)
     throw invalid('receiptToken', 'belongs to another purchase than purchaseId')
   return { purchase: receipt.purchase }
 }
 
-/** Facts that the request itself determines. */
-export function requestFacts({ context: { device, store, operatorId }, action, token }: AuthorizationRequest) {
+/**
+ * Facts that the request itself determines. A purchase or receipt is accepted only in the store that sold the goods, as
+ * at agents.
+ */
+export function requestFacts({ context, action, purchase, token }: AuthorizationRequest) {
+  const { device, store, operatorId } = context
   return {
     action,
     storeId: store?.store_id ?? '',
     device: device?.facts ?? null,
+    isOtherStores: purchase !== undefined && device !== null && purchase.store_id !== device.row.store_id,
     token,
     clockTrusted: true,
     stage: 'fresh',

@@ -10,7 +10,7 @@ export interface TargetUnit {
   facts: DecisionFacts
   /** Lease of the unit's right. */
   lease: LeaseView
-  /** Right that a grant leases; undefined for actions that use no right. */
+  /** Right that a grant leases; undefined if the grant uses no right. */
   right?: GrantedUnit | undefined
 }
 

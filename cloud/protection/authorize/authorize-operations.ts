@@ -7,7 +7,7 @@ import {
   RIGHT_CLASSES,
   SECURITY_TAG_MODES,
 } from '../../../policy/vocabulary.ts'
-import { Id, Success, text } from '../../operations/fields.ts'
+import { Id, Success, scanned } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import { StoreData } from '../../purchases/schema.ts'
 import { traceAndWarnings } from './authorization-answer.ts'
@@ -52,13 +52,16 @@ export const verifyProtectedItem = operation({
   request: z.strictObject({
     deviceId: Id,
     protectionAction: z.enum(PROTECTION_ACTIONS),
-    tagId: text(128).optional(),
-    epc: text(200).optional(),
-    tagUid: text(40).optional(),
+    tagId: scanned(128).optional(),
+    epc: scanned(200).optional(),
+    tagUid: scanned(40).optional(),
     itemLineId: Id.optional(),
     purchaseId: Id.optional(),
-    receiptToken: text(4_096).optional(),
-    authorizationToken: text(4_096)
+    receiptToken: scanned(4_096).optional(),
+    pickupCode: scanned(40)
+      .optional()
+      .describe('With `unlock_fixture`: opens the locker of the order that has this code, and no other cabinet.'),
+    authorizationToken: scanned(4_096)
       .optional()
       .describe(
         'For agents only. A token with `led: cloud` that someone presented at the device. The agent gets a token for its own ledger in exchange.',
@@ -105,7 +108,7 @@ export const verifySecurityTagDeactivation = operation({
   secretResponse: true,
   request: z.strictObject({
     purchaseId: Id.optional(),
-    receiptToken: text(4_096).optional(),
+    receiptToken: scanned(4_096).optional(),
     deviceId: Id.optional(),
     ...DeviceMetadata,
   }),

@@ -14,6 +14,7 @@ import { policyOf } from '../store-documents/parsed-policy.ts'
 import { describeAuthorization, NO_AUTHORIZATION, type AuthorizationAnswer } from './authorization-answer.ts'
 import { approvalFacts, approvalsOf, recordApproval, type Approvals } from './approvals.ts'
 import { loadItemTarget } from './item-target.ts'
+import { loadLockerTarget } from './locker-target.ts'
 import { overrideLease } from './override-lease.ts'
 import { loadPurchaseTarget } from './purchase-target.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
@@ -38,7 +39,7 @@ export interface Authorized {
  *   read request ─▶ load facts ─▶ decide ─┬─ yes ─▶ lease ─▶ sign ─▶ record ─▶ answer
  *                                         └─ no ──────────────────▶ record ─▶ answer
  *
- *   ├ load facts   item-target.ts or purchase-target.ts: the units, their rights and the lease holders
+ *   ├ load facts   item-target.ts, purchase-target.ts or locker-target.ts: the units, their rights and the lease holders
  *   ├ decide       policy/decide-units.ts, by the store's policy
  *   ├ lease        ../leases/authorizations.ts, `issueAuthorization`: reserves the rights for the device
  *   ├ sign         sign-token.ts
@@ -118,13 +119,21 @@ async function loadTarget(
   request: AuthorizationRequest,
   approvals: Approvals | undefined,
 ): Promise<AuthorizationTarget> {
-  const target = await (request.item ? loadItemTarget(call, request) : loadPurchaseTarget(call, request))
-  const withApprovals = (unit: TargetUnit): TargetUnit => ({
-    ...unit,
-    facts: { ...unit.facts, ...approvalFacts(approvals, unit.lease) },
-  })
+  const target = await loadGoods(call, request)
+  const changed = new Map<DecisionFacts, DecisionFacts>()
+  // Units that share their facts have the same lease.
+  const withApprovals = (unit: TargetUnit): TargetUnit => {
+    const facts = changed.get(unit.facts) ?? { ...unit.facts, ...approvalFacts(approvals, unit) }
+    changed.set(unit.facts, facts)
+    return { ...unit, facts }
+  }
   const [first, ...others] = target.units
   return { ...target, units: [withApprovals(first), ...others.map(withApprovals)] }
+}
+
+function loadGoods(call: Call, request: AuthorizationRequest): Promise<AuthorizationTarget> {
+  if (request.pickupCode !== undefined) return loadLockerTarget(call, request, request.pickupCode)
+  return request.item ? loadItemTarget(call, request) : loadPurchaseTarget(call, request)
 }
 
 function factsOf({ units: [first, ...others] }: AuthorizationTarget): [DecisionFacts, ...DecisionFacts[]] {
@@ -154,19 +163,19 @@ async function leaseUnits(
   const isForOne =
     units.length > 1 &&
     context.caller.kind === 'agent' &&
-    rightClassOf(action) === 'release' &&
+    rightClassOf(action) !== 'exit' &&
     (await isLedgerUntrusted(call, device))
   const leasedUnits = isForOne ? units.slice(0, 1) : units
   const authorization = await issueAuthorization(call, context.caller.tenant, {
     store,
     device,
     action,
-    rightClass: rightClassOf(action) ?? 'fixture',
+    rightClass: rightClassOf(action) ?? 'open',
     ...(item && { item }),
     itemId: target.item?.item_id ?? null,
     purchaseId: target.purchase?.purchase_id ?? null,
     units: leasedUnits.flatMap(({ right }) => right ?? []),
-    riskClass: riskClassOf(target.purchase?.total_cent ?? target.units[0].facts.item?.priceCent ?? 0),
+    riskClass: riskClassOf(target.purchase?.value_cent ?? target.units[0].facts.item?.priceCent ?? 0),
     eventId: eventIds.decided,
     operatorId: context.operatorId,
     scanSource,
@@ -186,10 +195,9 @@ async function refuse(
   const isOutstanding = reason === 'authorization_outstanding'
   const recallable = distinct(units, (lease) => lease.recallable)
   if (isOutstanding && !decisionContext.request.context.isPast) requestLeaseRelease(call, recallable)
-  const ends = units.flatMap(({ lease }) => lease.endsAt ?? [])
-  const endsAt = ends.length > 0 ? Math.min(...ends) : undefined
+  const endsAt = units.reduce((least, { lease }) => Math.min(least, lease.endsAt ?? Infinity), Infinity)
   const retryAfter =
-    isOutstanding && endsAt !== undefined ? Math.max(1, endsAt - Math.floor(call.nowMs / 1_000)) : undefined
+    isOutstanding && endsAt !== Infinity ? Math.max(1, endsAt - Math.floor(call.nowMs / 1_000)) : undefined
   const eventId = await recordDenied(call, decisionContext, reason)
   return { authorized: false, reason, ...NO_AUTHORIZATION, eventId, ...(retryAfter !== undefined && { retryAfter }) }
 }

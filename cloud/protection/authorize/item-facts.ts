@@ -1,13 +1,15 @@
 import type { ItemFacts } from '../../../policy/decide.ts'
-import { canRead, type DeviceFacts } from '../../../policy/devices.ts'
+import { canRead, releasesByTag, type DeviceFacts } from '../../../policy/devices.ts'
 import { ITEM_IDENTIFIER_KINDS, type ItemIdentifierKind } from '../../../policy/item-identifiers.ts'
 import type { ItemStatus, ProtectionTechnology } from '../../../policy/vocabulary.ts'
 import { definedFields } from '../../operations/fields.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
-import { isComplete, productOf } from '../items/item-product.ts'
-import { readItem } from '../items/item-queries.ts'
+import { valueOf } from '../../purchases/line-value.ts'
+import { boundItemsOf } from '../../purchases/queries.ts'
+import { isComplete, productsIn, type ProductOfItem } from '../items/item-product.ts'
+import { readItems } from '../items/item-queries.ts'
 import { itemAsOf } from '../rights/past-state.ts'
 
 /** Facts about an item or purchase line for the function `decide`. */
@@ -19,13 +21,37 @@ export function isPaid(purchase: { status: string }): boolean {
 
 /** Facts of a line without a registered item. */
 export function lineFacts(line: PurchaseLineRow): ItemFacts {
-  return { status: null, category: line.category ?? '', brand: line.brand ?? '', priceCent: line.price_cent }
+  return { status: null, category: line.category ?? '', brand: line.brand ?? '', priceCent: valueOf(line) }
 }
 
-/** Facts of an item. The price is the paid price, else the item's own price, else the product's price in the store. */
-export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number | undefined): Promise<ItemFacts> {
-  const price = paidCent ?? item.price_cent
-  const product = isComplete(item, price) ? undefined : await productOf(db, item)
+/**
+ * Facts of an item. The price is the value of its sold line, else the item's own price, else the product's price in the
+ * store.
+ */
+export async function itemFacts(db: Db, item: ProtectedItemRow, soldCent: number | undefined): Promise<ItemFacts> {
+  return factsOfItem(item, soldCent, await productsOfItems(db, [{ item, soldCent }]))
+}
+
+/** Products of the items that need data of their product, by product id. All items are in one store. */
+export async function productsOfItems(
+  db: Db,
+  items: readonly { item: ProtectedItemRow; soldCent: number | undefined }[],
+): Promise<ReadonlyMap<string, ProductOfItem>> {
+  const [first] = items
+  const productIds = items.flatMap(({ item, soldCent }) =>
+    isComplete(item, soldCent ?? item.price_cent) ? [] : (item.product_id ?? []),
+  )
+  return productsIn(db, first?.item.store_id ?? '', productIds)
+}
+
+/** Like `itemFacts`, with the result of `productsOfItems`. */
+export function factsOfItem(
+  item: ProtectedItemRow,
+  soldCent: number | undefined,
+  products: ReadonlyMap<string, ProductOfItem>,
+): ItemFacts {
+  const price = soldCent ?? item.price_cent
+  const product = isComplete(item, price) ? undefined : products.get(item.product_id ?? '')
   return {
     status: item.item_status as ItemStatus,
     category: item.category ?? product?.category ?? '',
@@ -40,17 +66,21 @@ export function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReaso
   return purchase.price_origin === 'shopper' ? { staffReason: 'only the shopper’s app states the price' } : {}
 }
 
-/** The item that a unit is bound to, now or at `pastMs`. */
-export async function itemBoundTo(
+/** The items that the units are bound to, now or at `pastMs`; undefined for a unit that is not bound. */
+export async function itemsBoundTo(
   db: Db,
-  unit: PurchaseUnitRow,
+  units: readonly PurchaseUnitRow[],
   pastMs: number | undefined,
-): Promise<ProtectedItemRow | undefined> {
-  if (unit.bound !== 1 || unit.item_id === null) return undefined
-  const item = await readItem(db, unit.item_id)
-  if (pastMs === undefined) return item
-  const then = await itemAsOf(db, item, pastMs)
-  return then.line_id === unit.line_id && then.unit_no === unit.unit_no ? then : undefined
+): Promise<(ProtectedItemRow | undefined)[]> {
+  const items = await readItems(db, boundItemsOf(units))
+  const bound: (ProtectedItemRow | undefined)[] = []
+  for (const unit of units) {
+    const item = unit.bound === 1 ? items.get(unit.item_id ?? '') : undefined
+    const then = item && pastMs !== undefined ? await itemAsOf(db, item, pastMs) : item
+    const isStill = pastMs === undefined || (then?.line_id === unit.line_id && then.unit_no === unit.unit_no)
+    bound.push(isStill ? then : undefined)
+  }
+  return bound
 }
 
 /** Kinds of identifiers under which an item is registered. */
@@ -62,6 +92,15 @@ export function identifierKindsOf(item: ProtectedItemRow): ItemIdentifierKind[] 
 /** True if the device can read the item. Printed tag numbers are for people only. */
 export function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean {
   return identifierKindsOf(item).some((kind) => (kind === 'epc' || kind === 'tagUid') && canRead(device, kind))
+}
+
+/**
+ * True if the device must read the tag of a unit before it acts. An unattended device with a reader must read every tag
+ * that it may be able to read: a unit without an item may be any item. `item`: the item that the unit is bound to.
+ */
+export function mustBeReadAt(device: DeviceFacts, item: ProtectedItemRow | undefined): boolean {
+  if (!releasesByTag(device)) return item !== undefined && readableBy(device, item)
+  return item === undefined || mightRead(device, item)
 }
 
 /** True if the device may be able to read the item. If the item has no registered EPC or UID, compares technologies. */

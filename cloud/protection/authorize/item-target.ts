@@ -1,6 +1,7 @@
+import { maySee } from '../../foundation/caller.ts'
 import type { Call } from '../../operations/operation.ts'
 import { viewLease, type LeaseView } from '../leases/leases.ts'
-import { resolveUnit, type ResolvedUnit } from './resolve-unit.ts'
+import { purchaseOfLine, resolveUnit, type ResolvedUnit } from './resolve-unit.ts'
 import { applyOverride } from './override-lease.ts'
 import { requestFacts, type AuthorizationRequest } from './authorization-request.ts'
 import type { AuthorizationTarget } from './authorization-target.ts'
@@ -10,15 +11,18 @@ export async function loadItemTarget(call: Call, request: AuthorizationRequest):
   const { context, identifiers } = request
   const found = await findRequested(call, request)
   const lease = applyOverride(call, context, await leaseOf(call, request, found))
+  const known = requestFacts(request)
   const facts = {
-    ...requestFacts(request),
+    ...known,
+    isOtherStores: known.isOtherStores || (!found && (await namesLineOfOtherStore(call, request))),
     item: found?.facts ?? null,
     identifiedBy: (['epc', 'tagUid', 'tagId', 'itemLineId'] as const).filter((kind) => identifiers[kind] !== undefined),
     mustBeRead: found?.mustBeRead ?? false,
-    right: lease.right,
+    right: found?.isUntagged ? ('none' as const) : lease.right,
   }
   return {
-    units: [{ facts, lease, right: found?.unit }],
+    // Staff who open a fixture once more use no right.
+    units: [{ facts, lease, right: lease.right === 'used' ? undefined : found?.unit }],
     isKnown: found !== undefined,
     item: found?.item,
     purchase: found?.purchase,
@@ -44,6 +48,15 @@ async function findRequested(call: Call, request: AuthorizationRequest): Promise
     nowMs: call.nowMs,
     pastMs: context.pastMs,
   })
+}
+
+async function namesLineOfOtherStore(
+  { db }: Call,
+  { context: { caller, device }, identifiers: { itemLineId } }: AuthorizationRequest,
+): Promise<boolean> {
+  if (!device || itemLineId === undefined) return false
+  const purchase = await purchaseOfLine(db, caller.tenant, itemLineId)
+  return purchase !== undefined && maySee(caller, purchase) && purchase.store_id !== device.row.store_id
 }
 
 async function leaseOf(

@@ -76,18 +76,18 @@ export type PresentedReceipt =
   | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: PurchaseRow }
 
 /**
- * Finds the purchase of a presented receipt in any supported format. `storeId`: store that must have issued the
- * receipt. `pastMs`: time at which the shopper presented the receipt; if undefined, the present time.
+ * Finds the purchase of a presented receipt in any supported format. `pastMs`: time at which the shopper presented the
+ * receipt; if undefined, the present time.
  */
 export async function readReceipt(
   call: Pick<Call, 'db' | 'services'>,
   tenant: Tenant,
   text: string,
-  { storeId, pastMs }: { storeId?: string | undefined; pastMs?: number | undefined } = {},
+  pastMs: number | undefined,
 ): Promise<PresentedReceipt> {
   const { db, services } = call
   const keys = services.authority.keysOf(tenant).ring
-  const genuine = openReceipt(text, { keys, ...(storeId !== undefined && { storeId }) })
+  const genuine = openReceipt(text, { keys })
   if (!genuine.ok) return { ok: false, reason: genuine.fault === 'key_revoked' ? 'token_revoked' : 'token_invalid' }
   const purchase = await findPurchaseOfReceipt(db, Buffer.from(genuine.claims.cti).toString('hex'))
   if (purchase?.tenant !== tenant) return { ok: false, reason: 'token_invalid' }

@@ -1,18 +1,20 @@
-import type { ItemFacts } from '../../../policy/decide.ts'
+import { rightUsedFor, type DecisionFacts, type ItemFacts } from '../../../policy/decide.ts'
+import { RECALLED } from '../../../policy/item-status.ts'
 import type { DeviceFacts } from '../../../policy/devices.ts'
 import { rightClassOf, type ItemStatus, type RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
-import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
-import type { PurchaseLineRow, PurchaseRow } from '../../persistence/tables/purchases.ts'
+import type { ProtectedItemRow, ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
+import { valueOf } from '../../purchases/line-value.ts'
 import { readLines, readUnits } from '../../purchases/queries.ts'
-import { readItem } from '../items/item-queries.ts'
-import { viewLease } from '../leases/leases.ts'
-import { rightsOfPurchase, triesOf, type UnitKey } from '../rights/rights.ts'
-import { rightOf, type UnitQuery } from './resolve-unit.ts'
-import { isPaid, itemBoundTo, itemFacts, lineFacts, mightRead, shopperPrice } from './item-facts.ts'
+import { isRecalled, recallsByProduct } from '../items/recalls.ts'
+import { viewLease, type LeaseView } from '../leases/leases.ts'
+import { rightName, rightsOfPurchase, triesOf } from '../rights/rights.ts'
+import { rightsOf, type UnitQuery } from './resolve-unit.ts'
+import { factsOfItem, isPaid, itemsBoundTo, lineFacts, mightRead, productsOfItems, shopperPrice } from './item-facts.ts'
 import { applyOverride } from './override-lease.ts'
-import { requestFacts, type AuthorizationRequest } from './authorization-request.ts'
+import { requestFacts, type AuthorizationRequest, type OpenUnit } from './authorization-request.ts'
 import type { TargetUnit, AuthorizationTarget } from './authorization-target.ts'
 
 /** Loads the open units of a purchase with their rights and leases. */
@@ -21,12 +23,13 @@ export async function loadPurchaseTarget(call: Call, request: AuthorizationReque
   const { device } = context
   const isHere = purchase !== undefined && device !== null && purchase.store_id === device.row.store_id
   const [first, ...others] = isHere
-    ? await loadOpenUnits(call, request, purchase, device.row, rightClassOf(action) as RightClass)
+    ? await loadOpenUnits(call, request, purchase, device, rightClassOf(action) as RightClass)
     : []
   return {
-    units: first ? [first, ...others] : [closedPurchaseUnit(request)],
-    isKnown: purchase !== undefined,
-    purchase,
+    units: first ? [first, ...others] : [await closedPurchaseUnit(call, request)],
+    isKnown: isHere,
+    // Events of this store do not name a purchase of another store.
+    purchase: isHere ? purchase : undefined,
     itemStatus: null,
     lineId: null,
   }
@@ -36,51 +39,100 @@ async function loadOpenUnits(
   call: Call,
   request: AuthorizationRequest,
   purchase: PurchaseRow,
-  device: DeviceRow,
+  { row: device, facts: deviceFacts }: { row: DeviceRow; facts: DeviceFacts },
   rights: RightClass,
 ): Promise<TargetUnit[]> {
   const { context, action } = request
   const query = { db: call.db, nowMs: call.nowMs, pastMs: context.pastMs, agentId: device.agent_id }
-  const open = await openUnits(query, purchase, rights)
-  const lines = new Map((await readLines(call.db, purchase.purchase_id)).map((line) => [line.line_id, line]))
+  const open = (rights === 'release' ? request.open : undefined) ?? (await openUnits(query, purchase, rights))
+  const items = await itemsBoundTo(
+    call.db,
+    open.map(({ unit }) => unit),
+    undefined,
+  )
+  const mustBeRead = rights === 'release' && !mayHoldPurchaseWide(deviceFacts, items)
+  const factsOf = await loadFacts(
+    call,
+    purchase,
+    open,
+    context.pastMs === undefined ? items : undefined,
+    context.pastMs,
+  )
+  // The units of one lease have the same view, and the unbound units of a line the same facts. So a large purchase
+  // needs few decisions (`decideUnits`).
+  const leases = new Map<string, LeaseView>()
+  const alike = new Map<string, DecisionFacts>()
   const units: TargetUnit[] = []
   for (const unit of open) {
-    const lease = applyOverride(call, context, await viewLease(call, unit.right, device, action, isPurchaseWide))
-    const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase, context.pastMs)
-    const facts = { ...requestFacts(request), item, identifiedBy: [], right: lease.right }
-    units.push({ facts, lease, right: { key: unit.key, tries: unit.tries } })
+    const name = unit.right.state === 'leased' ? unit.right.nonce : ''
+    // A device that must read the tags requests each item separately. Only that request needs the lease.
+    const lease: LeaseView =
+      leases.get(name) ??
+      (mustBeRead
+        ? { right: 'free' }
+        : applyOverride(call, context, await viewLease(call, unit.right, device, action, isPurchaseWide)))
+    leases.set(name, lease)
+    const kind =
+      unit.unit.bound === 1 ? rightName(unit.key) : `${unit.key.lineId} ${name} ${unit.right.staffReason ?? ''}`
+    const facts: DecisionFacts = alike.get(kind) ?? {
+      ...requestFacts(request),
+      item: factsOf(unit),
+      identifiedBy: [],
+      mustBeRead,
+      right: lease.right,
+    }
+    alike.set(kind, facts)
+    const usesRight = facts.item !== null && rightUsedFor(action, facts.item) !== null
+    units.push({ facts, lease, right: usesRight ? { key: unit.key, tries: unit.tries } : undefined })
   }
   return units
 }
 
 /** Placeholder unit for a purchase that is unknown in this store or has no open unit. */
-function closedPurchaseUnit(request: AuthorizationRequest): TargetUnit {
+async function closedPurchaseUnit({ db }: Call, request: AuthorizationRequest): Promise<TargetUnit> {
   const { context, purchase } = request
   const paid = purchase !== undefined && isPaid(purchase)
-  const right = paid ? 'used' : 'free'
+  const hasUnits = purchase !== undefined && (await readUnits(db, purchase.purchase_id)).length > 0
+  const right = !hasUnits ? 'none' : paid ? 'used' : 'free'
   const isHere = purchase?.store_id === context.device?.row.store_id
   const item: ItemFacts | null =
     purchase && isHere ? { status: paid ? 'paid' : 'sellable', category: '', brand: '' } : null
   return { facts: { ...requestFacts(request), item, identifiedBy: [], right }, lease: { right } }
 }
 
-async function unitFacts(
-  call: Call,
-  { unit, right }: OpenUnit,
-  line: PurchaseLineRow | undefined,
+/** Reads the lines and items of open units. Returns a function that returns the facts of a unit. */
+async function loadFacts(
+  { db }: Call,
   purchase: PurchaseRow,
+  open: readonly OpenUnit[],
+  known: readonly (ProtectedItemRow | undefined)[] | undefined,
   pastMs: number | undefined,
-): Promise<ItemFacts | null> {
-  if (!line) return null
-  const item = await itemBoundTo(call.db, unit, pastMs)
-  const { technology: _unread, ...known } = item ? await itemFacts(call.db, item, line.price_cent) : lineFacts(line)
+): Promise<(unit: OpenUnit) => ItemFacts | null> {
+  const lines = new Map((await readLines(db, purchase.purchase_id)).map((line) => [line.line_id, line]))
+  const units = open.map(({ unit }) => unit)
+  const items = new Map((known ?? (await itemsBoundTo(db, units, pastMs))).map((item, n) => [open[n], item]))
+  const sold = open.flatMap((unit) => {
+    const [item, line] = [items.get(unit), lines.get(unit.key.lineId)]
+    return item ? [{ item, soldCent: line && valueOf(line) }] : []
+  })
+  const products = await productsOfItems(db, sold)
+  const recallsOf = await recallsByProduct(db, purchase.tenant, pastMs)
+  const storeId = purchase.store_id
   const paid = isPaid(purchase)
-  return {
-    ...known,
-    status: item ? (item.item_status as ItemStatus) : paid ? 'paid' : 'sellable',
-    ...(paid && !item && { paidBy: 'purchase' as const }),
-    ...(right.staffReason !== undefined && { staffReason: right.staffReason }),
-    ...shopperPrice(purchase),
+  return (unit) => {
+    const line = lines.get(unit.key.lineId)
+    if (!line) return null
+    const item = items.get(unit)
+    const { technology: _unread, ...facts } = item ? factsOfItem(item, valueOf(line), products) : lineFacts(line)
+    const { staffReason } = unit.right
+    return {
+      ...facts,
+      status: item ? (item.item_status as ItemStatus) : paid ? 'paid' : 'sellable',
+      ...(paid && !item && { paidBy: 'purchase' as const }),
+      ...(staffReason !== undefined && { staffReason }),
+      ...shopperPrice(purchase),
+      ...(isRecalled(recallsOf(item?.product_id ?? line.product_id), { storeId, item, line }) && RECALLED),
+    }
   }
 }
 
@@ -88,32 +140,26 @@ function isPurchaseWide({ ith_kind }: ProtectionAuthorizationRow): boolean {
   return ith_kind === null
 }
 
-export type OpenUnit = Awaited<ReturnType<typeof openUnits>>[number]
-
 /** Tagged units whose right of this class is not used, in the order of line and number. */
 export async function openUnits(
   query: Pick<UnitQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
-  purchase: PurchaseRow,
-  rights: RightClass,
-) {
+  { purchase_id: purchaseId }: PurchaseRow,
+  rightClass: RightClass,
+): Promise<OpenUnit[]> {
   const { db } = query
-  const [units, rows] = [
-    await readUnits(db, purchase.purchase_id),
-    await rightsOfPurchase(db, purchase.purchase_id, rights),
-  ]
-  const byUnit = new Map(rows.map((row) => [`${row.line_id}/${row.unit_no}`, row]))
-  const open = units.map(async (unit) => {
-    const row = byUnit.get(`${unit.line_id}/${unit.unit_no}`)
-    const key: UnitKey = {
-      lineId: unit.line_id,
-      unitNo: unit.unit_no,
-      rightClass: rights,
-      purchaseId: purchase.purchase_id,
-    }
-    const right = await rightOf(query, key, row)
-    return right.state === 'used' ? [] : [{ unit, key, right, tries: triesOf(row) }]
+  const units = await readUnits(db, purchaseId)
+  const stored = new Map(
+    (await rightsOfPurchase(db, purchaseId, rightClass)).map((row) => [`${row.line_id}/${row.unit_no}`, row]),
+  )
+  const rights = units.map((unit) => ({
+    key: { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId },
+    row: stored.get(`${unit.line_id}/${unit.unit_no}`),
+  }))
+  const views = await rightsOf(query, rights)
+  return units.flatMap((unit, n) => {
+    const [known, right] = [rights[n], views[n]]
+    return known && right && right.state !== 'used' ? [{ unit, key: known.key, right, tries: triesOf(known.row) }] : []
   })
-  return (await Promise.all(open)).flat()
 }
 
 /**
@@ -121,17 +167,8 @@ export async function openUnits(
  * the device can read none of the goods. An unbound unit may be any item. So a device that can read tags gets no token
  * for all units if one unit is unbound.
  */
-export async function mayHoldPurchaseWide(
-  call: Call,
-  device: DeviceFacts,
-  open: readonly OpenUnit[],
-): Promise<boolean> {
+function mayHoldPurchaseWide(device: DeviceFacts, items: readonly (ProtectedItemRow | undefined)[]): boolean {
   if (device.workflowType === 'staff_assisted' || device.workflowType === 'pos_integrated') return true
   if (!device.capabilities.canReadUhfRfid && !device.capabilities.canReadHfNfc) return true
-  for (const { unit } of open) {
-    if (unit.bound !== 1 || unit.item_id === null) return false
-    const item = await readItem(call.db, unit.item_id)
-    if (mightRead(device, item)) return false
-  }
-  return true
+  return items.every((item) => item !== undefined && !mightRead(device, item))
 }

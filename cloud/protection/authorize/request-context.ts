@@ -2,13 +2,14 @@ import { z } from 'zod'
 import type { DeviceFacts } from '../../../policy/devices.ts'
 import { DEVICE_TYPES, SCAN_SOURCES } from '../../../policy/vocabulary.ts'
 import { knownCaller, type KnownCaller } from '../../foundation/caller.ts'
-import { invalid } from '../../foundation/failure.ts'
+import { invalid, notFound } from '../../foundation/failure.ts'
 import { Id, text, Timestamp } from '../../operations/fields.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { findStore } from '../../stores/queries.ts'
+import { mayOperate } from '../operators/store-operator.ts'
 import { deviceFacts, findDevice } from '../store-documents/device-queries.ts'
 
 /** Optional device metadata of a request (specification). */
@@ -77,15 +78,23 @@ export async function readRequestContext(call: Call, metadata: Metadata): Promis
   }
   if (device) await noteFirmware(call, device.row, metadata.firmwareVersion)
   const isPast = occurredMs < call.nowMs - LIVE_MS
+  const store = namedStore ?? deviceStore ?? null
+  const { operatorId } = metadata
+  const mayAct = isPast || operatorId === undefined || !store || (await mayOperate(call, operatorId, store.store_id))
+  // An agent that has not heard of the removal yet gets the decision without the approval.
+  if (!mayAct && caller.kind !== 'agent') throw notFound('operator')
   return {
     caller,
     device,
-    store: namedStore ?? deviceStore ?? null,
+    store,
     occurredMs,
     isPast,
     pastMs: isPast ? occurredMs : undefined,
-    operatorId: metadata.operatorId ?? null,
-    warnings: device ? placeDifferences(device.row, metadata) : [],
+    operatorId: (mayAct && operatorId) || null,
+    warnings: [
+      ...(device ? placeDifferences(device.row, metadata) : []),
+      ...(mayAct ? [] : ['operatorId was ignored: this operator was removed, or belongs to another store']),
+    ],
   }
 }
 

@@ -1,4 +1,6 @@
-import type { ItemFacts } from '../../../policy/decide.ts'
+import { assert } from '../../../policy/assert.ts'
+import { rightUsedFor, type ItemFacts } from '../../../policy/decide.ts'
+import { RECALLED } from '../../../policy/item-status.ts'
 import type { DeviceFacts } from '../../../policy/devices.ts'
 import type { ItemIdentifiers } from '../../../policy/item-identifiers.ts'
 import { rightClassOf, type ItemStatus, type ProtectionAction, type RightClass } from '../../../policy/vocabulary.ts'
@@ -7,20 +9,30 @@ import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import type { ProtectedItemRow, UnitRightRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
+import { valueOf } from '../../purchases/line-value.ts'
 import { findPurchase, readUnits } from '../../purchases/queries.ts'
 import { findItem } from '../items/item-queries.ts'
 import { standaloneUnitOf } from '../items/standalone-unit.ts'
-import { itemAsOf, purchaseAsOf, rightAsOf } from '../rights/past-state.ts'
-import { viewGrantableRight } from '../rights/delegated-rights.ts'
-import { findRight, triesOf, type RightView, type Tries, type UnitKey } from '../rights/rights.ts'
-import { isPaid, itemBoundTo, itemFacts, lineFacts, readableBy, shopperPrice } from './item-facts.ts'
+import { isRecalled, recallFacts, recallsOf, type RecallableGoods } from '../items/recalls.ts'
+import { itemAsOf, purchaseAsOf, rightsAsOf } from '../rights/past-state.ts'
+import { viewGrantableRights, type StoredRight } from '../rights/delegated-rights.ts'
+import {
+  allRightsOf,
+  findRight,
+  rightName,
+  triesOf,
+  type RightView,
+  type Tries,
+  type UnitKey,
+} from '../rights/rights.ts'
+import { isPaid, itemsBoundTo, itemFacts, lineFacts, mustBeReadAt, shopperPrice } from './item-facts.ts'
 import { lowestBy, unitToBind } from './unit-to-bind.ts'
 
 /**
  *   epc, tagUid, tagId ─▶ item ─┬─ bound to a unit of a purchase ──────────▶ that unit
  *                               ├─ sellable, and the request names a paid purchase ─▶ the unit to bind it to
  *                               └─ neither ───────────────────────────────▶ the standalone unit of the item
- *   itemLineId ─▶ line ─▶ its lowest free unit that the device cannot read
+ *   itemLineId ─▶ line ─▶ its lowest free unit whose tag the device need not read
  *
  * The item or purchase unit that a request names, with the right that the action uses. A standalone unit belongs to an
  * item that has no purchase in untag (../items/standalone-unit.ts).
@@ -29,7 +41,7 @@ export interface ResolvedUnit {
   facts: ItemFacts
   /** Status in the response; null without a registered item. */
   itemStatus: ItemStatus | null
-  /** Absent for actions that use no right: `verify_item_status`, `unlock_fixture`. */
+  /** Absent if the action uses no right: `verify_item_status`, and `unlock_fixture` for goods that are not paid. */
   unit?: { key: UnitKey; right: RightView; tries: Tries }
   item?: ProtectedItemRow
   purchase?: PurchaseRow
@@ -38,7 +50,9 @@ export interface ResolvedUnit {
    * purchase.
    */
   named?: PurchaseRow
-  /** True if the device can read the item of the unit. The request must then name the tag. */
+  /** True if the request names a line without tagged units. */
+  isUntagged?: true
+  /** True if the device must read the tag of the unit. The request must then name the tag. */
   mustBeRead: boolean
 }
 
@@ -62,8 +76,11 @@ export interface UnitQuery {
 const lineById = prepared((db, p: { lineId: string }) =>
   db.selectFrom('purchase_line').selectAll().where('line_id', '=', p.lineId),
 )
-const priceOfLine = prepared((db, p: { lineId: string }) =>
-  db.selectFrom('purchase_line').select('price_cent').where('line_id', '=', p.lineId),
+const soldLine = prepared((db, p: { lineId: string }) =>
+  db
+    .selectFrom('purchase_line')
+    .select(['price_cent', 'list_price_cent', 'product_id', 'lot', 'expiry', 'serial'])
+    .where('line_id', '=', p.lineId),
 )
 
 /** Finds the item or unit that the identifiers name. Returns undefined if this store has no such item or unit. */
@@ -99,13 +116,24 @@ async function findPurchaseAsOf(
   return purchase && pastMs !== undefined ? purchaseAsOf(db, purchase, pastMs) : purchase
 }
 
-/** State of a unit's right for this agent: now, or at the time of a past request. */
-export function rightOf(
+/** States of units' rights of one class for this agent: now, or at the time of a past request. */
+export function rightsOf(
   { db, nowMs, pastMs, agentId }: Pick<UnitQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>,
-  key: UnitKey,
-  row: UnitRightRow | undefined,
-): Promise<RightView> {
-  return pastMs === undefined ? viewGrantableRight(db, key, row, nowMs, agentId) : rightAsOf(db, key, pastMs)
+  rights: readonly StoredRight[],
+): Promise<RightView[]> {
+  return pastMs === undefined ? viewGrantableRights(db, rights, nowMs, agentId) : rightsAsOf(db, rights, pastMs)
+}
+
+async function rightOf(query: UnitQuery, right: StoredRight): Promise<RightView> {
+  const [view] = await rightsOf(query, [right])
+  assert(view, 'each right has a state')
+  return view
+}
+
+/** Purchase of a line, in any store of the account. */
+export async function purchaseOfLine(db: Db, tenant: string, lineId: string): Promise<PurchaseRow | undefined> {
+  const [line] = await lineById(db, { lineId })
+  return line && findPurchase(db, tenant, line.purchase_id)
 }
 
 interface Line {
@@ -128,7 +156,7 @@ async function findLine(query: UnitQuery, lineId: string): Promise<Line | undefi
  */
 async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | undefined): Promise<ResolvedUnit> {
   const { db, action, pastMs } = query
-  const rights = rightUsedBy(action)
+  const rights = rightClassOf(action)
   if (item.purchase_id !== null && item.line_id !== null && item.unit_no !== null) {
     if (line && line.line.line_id !== item.line_id)
       throw invalid('itemLineId', 'names another item than the other identifier')
@@ -139,16 +167,17 @@ async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | und
       purchaseId: item.purchase_id,
     }
     // Sends the queries together, so that PostgreSQL needs one round trip.
-    const [purchase, [paid], stored] = await Promise.all([
+    const [purchase, [sold], stored] = await Promise.all([
       findPurchaseAsOf(query, item.purchase_id),
-      priceOfLine(db, { lineId: item.line_id }),
+      soldLine(db, { lineId: item.line_id }),
       key && findRight(db, key),
     ])
     const isBoundSince =
       pastMs !== undefined && item.item_status === 'sellable' && purchase !== undefined && isPaid(purchase)
     const facts: ItemFacts = {
-      ...(await itemFacts(db, item, paid?.price_cent)),
+      ...(await itemFacts(db, item, sold && valueOf(sold))),
       ...(isBoundSince && { paidBy: 'purchase' as const }),
+      ...(await recallOf(query, item, sold)),
     }
     return withRight(query, { item, key, facts, stored: stored ?? null, ...(purchase && { purchase }) })
   }
@@ -159,37 +188,50 @@ async function byItem(query: UnitQuery, item: ProtectedItemRow, line: Line | und
       : undefined
   if (unit && purchase) {
     const facts: ItemFacts = {
-      ...(await itemFacts(db, item, unit.line.price_cent)),
+      ...(await itemFacts(db, item, valueOf(unit.line))),
       paidBy: 'purchase',
       ...shopperPrice(purchase),
+      ...(await recallOf(query, item, unit.line)),
     }
     return withRight(query, { item, key: unit.key, facts, purchase, right: unit.right })
   }
   const key = rights && { ...(await standaloneUnitOf(db, item.item_id)), rightClass: rights }
+  const facts: ItemFacts = { ...(await itemFacts(db, item, undefined)), ...(await recallOf(query, item, line?.line)) }
   return {
-    ...(await withRight(query, { item, key, facts: await itemFacts(db, item, undefined) })),
+    ...(await withRight(query, { item, key, facts })),
     ...(purchase && { named: purchase }),
   }
 }
 
-/** Resolves a purchase line to its best unit (`rankOf`). Prefers units whose item the device cannot read. */
+/** Resolves a purchase line to its best unit (`rankOf`). Prefers units whose tag the device need not read. */
 async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<ResolvedUnit | undefined> {
   const { db, action } = query
   const units = (await readUnits(db, purchase.purchase_id)).filter((u) => u.line_id === line.line_id)
-  if (units.length === 0) return undefined
-  const rights = rightUsedBy(action)
-  const candidates = await Promise.all(units.map((unit) => candidateOf(query, unit, rights, purchase)))
-  const open = candidates.filter((c) => !c.readable)
+  const paid = isPaid(purchase)
+  if (units.length === 0) {
+    const facts: ItemFacts = {
+      ...lineFacts(line),
+      status: paid ? 'paid' : 'sellable',
+      ...(await recallOf(query, undefined, line)),
+    }
+    return { facts, itemStatus: null, purchase, mustBeRead: false, isUntagged: true }
+  }
+  const rights = rightClassOf(action)
+  const recalls = await recallsOf(db, query.tenant, line.product_id, query.pastMs)
+  const candidates = await candidatesOf(query, units, rights, purchase, (item) =>
+    isRecalled(recalls, { storeId: query.storeId, item, line }),
+  )
+  const open = candidates.filter((c) => !c.mustBeRead)
   const chosen = lowestBy(open, (c) => c.rank) ?? candidates[0]
   if (!chosen) return undefined
-  const paid = isPaid(purchase)
   const facts: ItemFacts = {
-    ...(chosen.item ? await itemFacts(db, chosen.item, line.price_cent) : lineFacts(line)),
+    ...(chosen.item ? await itemFacts(db, chosen.item, valueOf(line)) : lineFacts(line)),
     status: chosen.item ? (chosen.item.item_status as ItemStatus) : paid ? 'paid' : 'sellable',
     ...(paid && !chosen.item && { paidBy: 'purchase' as const }),
     ...shopperPrice(purchase),
+    ...(chosen.isStopped && RECALLED),
   }
-  const mustBeRead = chosen.readable && rights !== null
+  const mustBeRead = chosen.mustBeRead && rights !== null
   return {
     ...(await withRight(query, {
       key: chosen.key,
@@ -201,33 +243,53 @@ async function byLine(query: UnitQuery, { line, purchase }: Line): Promise<Resol
   }
 }
 
-async function candidateOf(query: UnitQuery, unit: PurchaseUnitRow, rights: RightClass | null, purchase: PurchaseRow) {
-  const item = await itemBoundTo(query.db, unit, query.pastMs)
-  const key = rights && {
-    lineId: unit.line_id,
-    unitNo: unit.unit_no,
-    rightClass: rights,
-    purchaseId: purchase.purchase_id,
-  }
-  const right = key && (await rightOf(query, key, await findRight(query.db, key)))
-  return { key, item, readable: item !== undefined && readableBy(query.device, item), rank: rankOf(query, right, item) }
+async function candidatesOf(
+  query: UnitQuery,
+  units: readonly PurchaseUnitRow[],
+  rights: RightClass | null,
+  { purchase_id: purchaseId }: PurchaseRow,
+  isStoppedBy: (item: ProtectedItemRow | undefined) => boolean,
+) {
+  const items = await itemsBoundTo(query.db, units, query.pastMs)
+  const stored = rights && (await allRightsOf(query.db, purchaseId))
+  const known = units.flatMap((unit) => {
+    const key = rights && { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId }
+    return key ? [{ key, row: stored?.get(rightName(key)) }] : []
+  })
+  const views = await rightsOf(query, known)
+  return units.map((_, n) => {
+    const [item, key, right] = [items[n], known[n]?.key ?? null, views[n] ?? null]
+    // A fixture hides its goods until it is open.
+    const mustBeRead = rights !== 'open' && mustBeReadAt(query.device, item)
+    const isStopped = isStoppedBy(item)
+    return { key, item, mustBeRead, isStopped, rank: rankOf(query, right, item, isStopped) }
+  })
 }
 
 /**
- * Order of preference: units leased to this device, free units, units leased elsewhere, units on hold or returned,
- * used units.
+ * Order of preference: units leased to this device, free units, units leased elsewhere, units on hold, recalled or
+ * returned, used units.
  */
-function rankOf({ deviceId }: UnitQuery, right: RightView | null, item: ProtectedItemRow | undefined): number {
+function rankOf(
+  { deviceId }: UnitQuery,
+  right: RightView | null,
+  item: ProtectedItemRow | undefined,
+  isStopped: boolean,
+): number {
   if (right === null) return 0
   if (right.state === 'used') return 4
+  if (isStopped) return 3
   if (item && item.item_status !== 'paid' && item.item_status !== 'picked_up') return 3
   if (right.state !== 'leased') return 1
   return right.deviceId === deviceId ? 0 : 2
 }
 
-function rightUsedBy(action: ProtectionAction): RightClass | null {
-  const rights = rightClassOf(action)
-  return rights === 'fixture' ? null : rights
+function recallOf(
+  { db, tenant, storeId, pastMs }: UnitQuery,
+  item: ProtectedItemRow | undefined,
+  line: RecallableGoods['line'],
+) {
+  return recallFacts(db, tenant, { storeId, item, line }, pastMs)
 }
 
 interface Parts {
@@ -248,9 +310,9 @@ async function withRight(query: UnitQuery, { facts, key, item, purchase, ...foun
     ...(item && { item }),
     ...(purchase && { purchase }),
   }
-  if (!key) return { facts, ...common }
+  if (!key || rightUsedFor(query.action, facts) === null) return { facts, ...common }
   const row = found.stored === undefined ? await findRight(query.db, key) : (found.stored ?? undefined)
-  const right = found.right ?? (await rightOf(query, key, row))
+  const right = found.right ?? (await rightOf(query, { key, row }))
   const staffReason = facts.staffReason ?? (right.state === 'used' ? undefined : right.staffReason)
   return {
     facts: { ...facts, ...(staffReason !== undefined && { staffReason }) },

@@ -5,7 +5,7 @@ import { normaliseEnrolmentCode } from '../../../policy/documents/agent-messages
 import { DEVICE_TYPES } from '../../../policy/vocabulary.ts'
 import { notFound, precondition, type Failure } from '../../foundation/failure.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
-import { iso, Success, Id, text } from '../../operations/fields.ts'
+import { iso, Success, Id, scanned, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import { changedRows } from '../../persistence/database.ts'
 import { ownStore } from '../../stores/own-store.ts'
@@ -67,7 +67,7 @@ export const registerDeviceWithCode = operation({
   roles: [],
   refusals: ['policy_too_large', 'setup_code_expired', 'setup_code_used'],
   changes: true,
-  request: z.strictObject({ code: text(60), deviceType: z.enum(DEVICE_TYPES), name: text(120).optional() }),
+  request: z.strictObject({ code: scanned(60), deviceType: z.enum(DEVICE_TYPES), name: text(120).optional() }),
   response: Device.extend(Success),
   example: { code: 'K7QX-2M9T-4WZ1', deviceType: 'exit_gate', name: 'Ausgang Nord' },
   async run(call, { code, deviceType, name }) {

@@ -5,6 +5,7 @@ import { invalid, precondition } from '../../foundation/failure.ts'
 import { Id, Success, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
+import { orderInLocker } from '../../pickup-orders/queries.ts'
 import { moveToAgent } from './move-device.ts'
 import { deviceFacts } from '../store-documents/device-queries.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
@@ -36,7 +37,7 @@ export const updateDevice = operation({
     'Missing fields stay unchanged. `agentId` assigns the device to the agent that drives it. If another agent has the device, the cloud revokes its tokens ' +
     'and issues no more. The device moves when that agent has given up the tokens, or a minute after the last one expired. Until then `movingToAgentId` ' +
     'names the new agent. To cancel the move, send the current agent. The receipt home does not move (see moveReceiptHome).',
-  refusals: ['device_revoked', 'policy_too_large'],
+  refusals: ['device_revoked', 'locker_in_use', 'policy_too_large'],
   changes: true,
   request: z.strictObject({
     deviceId: Id,
@@ -93,6 +94,13 @@ export const updateDevice = operation({
     if (row.revoked_ms !== null)
       throw precondition('device_revoked', 'the device is out of service: register a new one')
     const facts = deviceFacts(row, store)
+    // A cabinet of this workflow opens for any paid receipt.
+    if (
+      workflowType === 'self_service' &&
+      facts.workflowType !== workflowType &&
+      (await orderInLocker(call.db, deviceId))
+    )
+      throw precondition('locker_in_use', 'an order waits in this locker: hand it over first')
     const { capabilities, supportedTechnologies } = changeCapabilities(facts, stated)
     const set: Partial<DeviceRow> = {
       ...(name !== undefined && { name }),

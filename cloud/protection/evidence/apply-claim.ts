@@ -1,10 +1,14 @@
+import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import type { Evidence } from '../../../policy/journal.ts'
-import type { RightClass } from '../../../policy/vocabulary.ts'
+import type { ItemStatus, RightClass } from '../../../policy/vocabulary.ts'
 import { findPurchase } from '../../purchases/queries.ts'
 import { findAuthorization, unitsOfAuthorization } from '../leases/authorizations.ts'
+import { findItem } from '../items/item-queries.ts'
+import { standaloneUnitOf } from '../items/standalone-unit.ts'
+import { hasComeBackSince, itemAsOf } from '../rights/past-state.ts'
 import { bindItem } from './bind-item.ts'
 import { endLease, freeLeases } from './end-lease.ts'
-import type { ReceiptPurchase } from './evidence-facts.ts'
+import { STOPPED_STATUSES, type ReceiptPurchase } from './evidence-facts.ts'
 import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
 import { raiseException } from '../records/exceptions.ts'
 import { raiseForeignEvidence, type ForeignReport } from './foreign-evidence.ts'
@@ -17,10 +21,11 @@ import { publishUsedRights } from './publish-used-rights.ts'
 export type Claim = Extract<Evidence, { kind: 'claim' }>
 
 /**
- * Applies a claim. Returns false if the token or receipt of the claim is unknown. The cloud then stores the row and
- * retries it later.
+ * Applies a claim. Returns false if the token, receipt or item of the claim is unknown. The cloud then stores the row
+ * and retries it later.
  */
 export async function applyClaim(scope: EvidenceScope, source: EvidenceSource, claim: Claim): Promise<boolean> {
+  if (claim.source === 'item') return applyItemClaim(scope, source, claim)
   return claim.source === 'token' ? applyTokenClaim(scope, source, claim) : applyReceiptClaim(scope, source, claim)
 }
 
@@ -34,26 +39,20 @@ async function applyTokenClaim(scope: EvidenceScope, source: EvidenceSource, cla
     await raiseForeignEvidence(scope, source, foreignClaim(claim, `a claim of a token that is not this agent's`))
     return true
   }
-  const units = await unitsOfAuthorization(db, claim.nonce)
   const rightClass = row.right_class as RightClass
-  const added: number[] = []
-  for (const ordinal of claim.ordinals) {
-    const unit = units.find((u) => u.ordinal === ordinal)
-    const key = unit && { lineId: unit.line_id, unitNo: unit.unit_no }
-    if (await addStep(scope, source, claim, ordinal, rightClass, key)) added.push(ordinal)
-  }
+  const covered = new Map((await unitsOfAuthorization(db, claim.nonce)).map((unit) => [unit.ordinal, unit]))
+  const steps = claim.ordinals.map((ordinal) => {
+    const unit = covered.get(ordinal)
+    const key = unit && { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: row.purchase_id ?? '' }
+    return { ordinal, key }
+  })
+  const added = await addSteps(scope, source, claim, steps, rightClass)
+  if (!added) return false
   const raised = await raiseAuthorizationExceptions(scope, row)
   if (added.length === 0) return true
 
-  const used: UnitKey[] = []
-  for (const unit of units.filter((u) => added.includes(u.ordinal))) {
-    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: row.purchase_id ?? '' }
-    // If an operator overrode the lease, another token may lease this unit now. That token must not release the goods
-    // again.
-    await endLease(scope, key, row.nonce)
-    await settleUnit(scope, source.storeId, key, claim)
-    used.push(key)
-  }
+  // If an operator overrode the lease, another token may lease a unit now. That token must not release the goods again.
+  const used = await useUnits(scope, source, claim, added)
   const purchase = row.purchase_id === null ? undefined : await findPurchase(db, row.tenant, row.purchase_id)
   const isCancelled = purchase?.status === 'CANCELLED'
   if (row.item_id !== null)
@@ -117,6 +116,45 @@ async function applyReceiptClaim(scope: EvidenceScope, source: EvidenceSource, c
 }
 
 /**
+ * Applies the release of a tag that an operator approved offline. The agent knows neither purchase nor unit. Uses the
+ * right of the unit that the item was bound to at that time, or its standalone right.
+ */
+async function applyItemClaim(scope: EvidenceScope, source: EvidenceSource, claim: Claim): Promise<boolean> {
+  const { db, tenant } = scope
+  const named = normaliseIdentifiers(claim.item ?? {})
+  const known = named.ok ? await findItem(db, tenant, named.identifiers) : undefined
+  if (!known) return false
+  const item = await itemAsOf(db, known, source.atMs)
+  if (item.store_id !== source.storeId) {
+    await raiseForeignEvidence(scope, source, foreignClaim(claim, 'a claim of an item of another store'))
+    return true
+  }
+  const { item_id: itemId, purchase_id: purchaseId, line_id: lineId, unit_no: unitNo } = item
+  const isBound = purchaseId !== null && lineId !== null && unitNo !== null
+  // The standalone unit of a former sale cannot be found any more.
+  const isOver = !isBound && (!SOLD.has(item.item_status) || (await hasComeBackSince(db, itemId, source.atMs)))
+  const unit = isBound ? { lineId, unitNo, purchaseId } : isOver ? undefined : await standaloneUnitOf(db, itemId)
+  const key = unit && { ...unit, rightClass: claim.rightClass }
+  const steps = claim.ordinals.map((ordinal) => ({ ordinal, key }))
+  const added = await addSteps(scope, source, claim, steps, claim.rightClass)
+  if (!added) return false
+  if (added.length === 0) return true
+  if (!key) {
+    await raise(scope, source, 'released_after_refund', itemId, 'an item was released after it had come back', claim)
+    return true
+  }
+  const used = await useUnits(scope, source, claim, added)
+  const purchase = isBound ? await findPurchase(db, tenant, key.purchaseId) : undefined
+  await holdItemsOfCancelled(scope, purchase, used)
+  if (purchase?.status === 'CANCELLED') await raiseCancelledAfterRelease(scope, purchase, claim.deviceId)
+  await publishUsedRights(scope, source, purchase, used, false)
+  return true
+}
+
+/** Statuses of an item that was sold and has not come back. */
+const SOLD: ReadonlySet<string> = new Set<ItemStatus>(['paid', 'picked_up', ...STOPPED_STATUSES])
+
+/**
  * Marks rights of receipt units used. `entries` contains the `receipt_index` of the unit for each step of the claim.
  */
 async function useReceiptUnits(
@@ -126,49 +164,88 @@ async function useReceiptUnits(
   purchase: ReceiptPurchase,
   entries: readonly number[],
 ): Promise<boolean> {
-  const units = await scope.facts.unitsOf(purchase.purchase_id)
-  const used: UnitKey[] = []
-  for (const [i, ordinal] of claim.ordinals.entries()) {
-    const unit = units.find((u) => u.receipt_index === entries[i])
-    if (!unit) continue
-    const key = {
-      lineId: unit.line_id,
-      unitNo: unit.unit_no,
-      rightClass: claim.rightClass,
-      purchaseId: purchase.purchase_id,
-    }
-    if (!(await addStep(scope, source, claim, ordinal, claim.rightClass, key))) continue
-    await endLease(scope, key, claim.nonce)
-    await settleUnit(scope, source.storeId, key, claim)
-    used.push(key)
-  }
+  const units = new Map(
+    (await scope.facts.unitsOf(purchase.purchase_id)).map((unit) => [unit.receipt_index, unit] as const),
+  )
+  const { rightClass } = claim
+  const steps = claim.ordinals.flatMap((ordinal, i) => {
+    const unit = units.get(entries[i] ?? null)
+    if (!unit || unit.receipt_index === null) return []
+    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id }
+    return [{ ordinal, key }]
+  })
+  const added = await addSteps(scope, source, claim, steps, rightClass)
+  if (!added) return false
+  const used = await useUnits(scope, source, claim, added)
   await holdItemsOfCancelled(scope, purchase, used)
   await publishUsedRights(scope, source, purchase, used, true)
   return true
 }
 
-function addStep(
+/** One right that a claim used, and its unit, if the cloud knows it. */
+interface Step {
+  ordinal: number
+  key: UnitKey | undefined
+}
+
+/**
+ * Maximum number of redemptions of one right. Each redemption of a right reads all earlier ones. A right is redeemed
+ * once, and again after failed attempts.
+ */
+const REDEMPTIONS_LIMIT = 50
+
+/**
+ * Adds the redemptions of a claim. Returns the steps that are new; undefined if a right has too many redemptions. Then
+ * nothing is added, and the row stays unapplied.
+ */
+async function addSteps(
   scope: EvidenceScope,
   source: EvidenceSource,
   claim: Claim,
-  ordinal: number,
+  steps: readonly Step[],
   rightClass: RightClass,
-  unit: { lineId: string; unitNo: number } | undefined,
-): Promise<boolean> {
-  return scope.redemptions.add({
-    nonce: claim.nonce,
-    step: ordinal + 1,
-    redemption_id: claim.redemptionId,
-    tenant: scope.tenant,
-    source: claim.source,
-    agent_id: source.agentId,
-    device_id: claim.deviceId,
-    at_ms: source.atMs,
-    event_id: source.eventId,
-    line_id: unit?.lineId ?? null,
-    unit_no: unit?.unitNo ?? null,
-    right_class: rightClass,
-  })
+): Promise<Step[] | undefined> {
+  const { redemptions } = scope
+  if (steps.length > 1)
+    await redemptions.prepare(
+      [claim.redemptionId],
+      steps.flatMap(({ key }) => key?.lineId ?? []),
+    )
+  for (const { key } of steps) if (key && (await redemptions.ofUnit(key)).length >= REDEMPTIONS_LIMIT) return undefined
+  const added: Step[] = []
+  for (const step of steps) {
+    const isNew = await redemptions.add({
+      nonce: claim.nonce,
+      step: step.ordinal + 1,
+      redemption_id: claim.redemptionId,
+      tenant: scope.tenant,
+      source: claim.source,
+      agent_id: source.agentId,
+      device_id: claim.deviceId,
+      at_ms: source.atMs,
+      event_id: source.eventId,
+      line_id: step.key?.lineId ?? null,
+      unit_no: step.key?.unitNo ?? null,
+      right_class: rightClass,
+    })
+    if (isNew) added.push(step)
+  }
+  return added
+}
+
+/** Ends the leases of the claimed units, and updates their rights. Returns the units. */
+async function useUnits(
+  scope: EvidenceScope,
+  source: EvidenceSource,
+  claim: Claim,
+  added: readonly Step[],
+): Promise<UnitKey[]> {
+  const used = added.flatMap(({ key }) => key ?? [])
+  for (const key of used) {
+    await endLease(scope, key, claim.nonce)
+    await settleUnit(scope, source.storeId, key, { deviceId: claim.deviceId, atMs: source.atMs })
+  }
+  return used
 }
 
 async function returnedOf({ redemptions }: EvidenceScope, key: UnitKey | undefined): Promise<'returned' | undefined> {

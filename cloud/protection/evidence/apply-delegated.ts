@@ -80,8 +80,7 @@ async function isAbout(
   if (!(await facts.isOwn(right.agent_id, { agentId: iss, storeId: source.storeId }))) return false
   const purchase = await facts.purchaseOfReceipt(cti)
   if (purchase?.purchase_id !== right.purchase_id) return false
-  const units = await facts.unitsOf(right.purchase_id)
-  const unit = units.find(({ line_id, unit_no }) => line_id === right.line_id && unit_no === right.unit_no)
+  const unit = await facts.unitOf(right.purchase_id, { lineId: right.line_id, unitNo: right.unit_no })
   return unit !== undefined && unit.receipt_index !== null && candidates.includes(unit.receipt_index)
 }
 

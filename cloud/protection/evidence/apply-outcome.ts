@@ -23,6 +23,7 @@ export async function applyOutcome(
 ): Promise<boolean> {
   const rows = (await scope.redemptions.ofId(redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
   if (rows.length === 0) return false
+  if (rows.length > 1) await scope.redemptions.prepare([redemptionId], [])
   const own: RedemptionRow[] = []
   for (const row of rows) if (await scope.facts.isOwn(row.agent_id, source)) own.push(row)
   const [first] = own

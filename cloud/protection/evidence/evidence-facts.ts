@@ -3,6 +3,9 @@ import { prepared } from '../../persistence/prepared.ts'
 import { preparedForMany } from '../../persistence/prepared-many.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
+import type { ProductRecallRow } from '../../persistence/tables/protection.ts'
+import { allRecalls } from '../items/recalls.ts'
+import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { findDevice } from '../store-documents/device-queries.ts'
 import { findHomeIn } from '../receipt-home/receipt-homes.ts'
@@ -12,7 +15,14 @@ export type ReceiptPurchase = Pick<
   'purchase_id' | 'tenant' | 'store_id' | 'status' | 'cti' | 'receipt_exp'
 >
 type StoreDefaults = Pick<StoreRow, 'workflow_type' | 'protection_technology'>
-type FactUnit = Pick<PurchaseUnitRow, 'purchase_id' | 'line_id' | 'unit_no' | 'receipt_index'>
+type FactUnit = Pick<PurchaseUnitRow, 'purchase_id' | 'line_id' | 'unit_no' | 'receipt_index' | 'item_id'>
+
+/** Statuses in which goods must stay although they were not returned (ADR 0009). */
+export const STOPPED_STATUSES = [
+  'exception_hold',
+  'reserved_bopis',
+  'transfer_in_transit',
+] as const satisfies readonly ItemStatus[]
 
 const authorizationsWith = preparedForMany((db, nonces) =>
   db.selectFrom('protection_authorization').select('nonce').where('nonce', 'in', nonces),
@@ -26,8 +36,16 @@ const purchasesWith = preparedForMany((db, ctis) =>
 const unitsWith = preparedForMany((db, ids) =>
   db
     .selectFrom('purchase_unit')
-    .select(['purchase_id', 'line_id', 'unit_no', 'receipt_index'])
+    .select(['purchase_id', 'line_id', 'unit_no', 'receipt_index', 'item_id'])
     .where('purchase_id', 'in', ids),
+)
+const stoppedWith = preparedForMany((db, itemIds) =>
+  db
+    .selectFrom('item_move')
+    .select('item_id')
+    .distinct()
+    .where('item_id', 'in', itemIds)
+    .where('to_status', 'in', [...STOPPED_STATUSES]),
 )
 const agentsWith = prepared((db, p: { storeId: string }) =>
   db.selectFrom('agent').select(['agent_id', 'replaced_by']).where('store_id', '=', p.storeId),
@@ -53,10 +71,15 @@ export class EvidenceFacts {
   readonly #authorizations = new Map<string, boolean>()
   readonly #purchases = new Map<string, ReceiptPurchase | undefined>()
   readonly #units = new Map<string, FactUnit[]>()
+  /** Units of these purchases by line and number. */
+  readonly #unitsByKey = new Map<string, FactUnit>()
+  /** Whether an item ever had one of `STOPPED_STATUSES`. */
+  readonly #stopped = new Map<string, boolean>()
   readonly #devices = new Map<string, DeviceRow | undefined>()
   readonly #stores = new Map<string, StoreDefaults | undefined>()
   readonly #agents = new Map<string, ReadonlyMap<string, string | null>>()
   readonly #homes = new Map<string, string | undefined>()
+  #recalls: Promise<ProductRecallRow[]> | undefined
 
   constructor(db: Db, tenant: string) {
     this.#db = db
@@ -92,6 +115,27 @@ export class EvidenceFacts {
   async unitsOf(purchaseId: string): Promise<readonly FactUnit[]> {
     await this.#readUnits([purchaseId])
     return this.#units.get(purchaseId) ?? []
+  }
+
+  /** A tagged unit with its item: the one that was sold by its tag, or that a token was bound to. */
+  async unitOf(
+    purchaseId: string,
+    { lineId, unitNo }: { lineId: string; unitNo: number },
+  ): Promise<FactUnit | undefined> {
+    await this.#readUnits([purchaseId])
+    return this.#unitsByKey.get(`${lineId}/${unitNo}`)
+  }
+
+  /** True if the item ever had one of `STOPPED_STATUSES`. */
+  async wasEverStopped(itemId: string): Promise<boolean> {
+    await this.#readStopped([itemId])
+    return this.#stopped.get(itemId) === true
+  }
+
+  /** Recalls of the account that were active at that time. */
+  async recallsAt(atMs: number): Promise<readonly ProductRecallRow[]> {
+    this.#recalls ??= allRecalls(this.#db, this.#tenant)
+    return (await this.#recalls).filter((row) => row.started_ms <= atMs && (row.ended_ms ?? Infinity) > atMs)
   }
 
   async device(deviceId: string): Promise<DeviceRow | undefined> {
@@ -142,7 +186,19 @@ export class EvidenceFacts {
   async #readUnits(purchaseIds: Iterable<string>): Promise<void> {
     const missing = [...purchaseIds].filter((id) => !this.#units.has(id))
     for (const id of missing) this.#units.set(id, [])
-    for (const row of await unitsWith(this.#db, missing)) this.#units.get(row.purchase_id)?.push(row)
+    const rows = await unitsWith(this.#db, missing)
+    for (const row of rows) {
+      this.#units.get(row.purchase_id)?.push(row)
+      this.#unitsByKey.set(`${row.line_id}/${row.unit_no}`, row)
+    }
+    await this.#readStopped(rows.flatMap(({ item_id: itemId }) => itemId ?? []))
+  }
+
+  async #readStopped(itemIds: readonly string[]): Promise<void> {
+    const missing = itemIds.filter((id) => !this.#stopped.has(id))
+    if (missing.length === 0) return
+    for (const id of missing) this.#stopped.set(id, false)
+    for (const { item_id: itemId } of await stoppedWith(this.#db, missing)) this.#stopped.set(itemId, true)
   }
 
   /** Agents of a store with their successors. */

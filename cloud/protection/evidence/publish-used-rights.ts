@@ -19,11 +19,11 @@ export async function publishUsedRights(
   const [first] = used
   if (!first || !purchase?.cti || !purchase.receipt_exp) return
   if ((await facts.agentsOf(source.storeId)).every((agentId) => isKnown && agentId === source.agentId)) return
-  const units = await facts.unitsOf(purchase.purchase_id)
-  const ordinals = used.flatMap(
-    ({ lineId, unitNo }) =>
-      units.find((unit) => unit.line_id === lineId && unit.unit_no === unitNo)?.receipt_index ?? [],
-  )
+  const ordinals: number[] = []
+  for (const key of used) {
+    const ordinal = (await facts.unitOf(purchase.purchase_id, key))?.receipt_index ?? null
+    if (ordinal !== null) ordinals.push(ordinal)
+  }
   if (ordinals.length === 0) return
   const denials = due.denials.get(purchase.store_id) ?? []
   due.denials.set(purchase.store_id, denials)

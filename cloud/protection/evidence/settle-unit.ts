@@ -1,6 +1,6 @@
 import type { EvidenceScope } from './evidence-scope.ts'
 import { acknowledgeOpenException, raiseException, WITHDRAWN } from '../records/exceptions.ts'
-import { holdReturnedItem } from './hold-late-releases.ts'
+import { holdReturnedItem, wasStopped } from './hold-late-releases.ts'
 import type { UnitKey } from '../rights/rights.ts'
 import { settleRight } from '../rights/settle-right.ts'
 
@@ -8,6 +8,7 @@ import { settleRight } from '../rights/settle-right.ts'
 const UNIT_EXCEPTIONS = {
   double_redeem: 'one unit was released twice',
   released_after_refund: 'a unit was released after its refund or return',
+  released_on_hold: 'a unit was released while its item was on hold, recalled, reserved or in transit',
 }
 
 /**
@@ -18,9 +19,9 @@ export async function settleUnit(
   scope: EvidenceScope,
   storeId: string,
   key: UnitKey,
-  claim: { deviceId: string } | undefined,
+  claim: { deviceId: string; atMs: number } | undefined,
 ): Promise<void> {
-  const { isDouble, returned } = await settleRight(scope.redemptions, key)
+  const { isDouble, isUsed, returned } = await settleRight(scope.redemptions, key)
   const subject = `${key.lineId}/${key.unitNo}/${key.rightClass}`
   const raise = (kind: keyof typeof UNIT_EXCEPTIONS) =>
     raiseException(scope, {
@@ -36,6 +37,9 @@ export async function settleUnit(
 
   if (isDouble) await raise('double_redeem')
   else if (!claim) await withdraw('double_redeem')
+  // Goods that were returned have their own exception.
+  if (claim && returned === undefined && (await wasStopped(scope, key, claim.atMs))) await raise('released_on_hold')
+  else if (!claim && !isUsed) await withdraw('released_on_hold')
   // If the unit was released before its return, `returned` is also `used`. Such a release is allowed, so only a new
   // claim raises the exception.
   if (returned === 'used' && claim) {

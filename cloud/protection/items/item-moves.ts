@@ -23,28 +23,43 @@ export async function storeMoves(
 ): Promise<void> {
   for (const item of items) {
     if (item.item_status === from) continue
-    const { item_id, rev, tenant, store_id, item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id } = item
-    // Inserts rows singly, so that the statement is compiled only once. There is seldom more than one row.
-    await insertMoves(db, [
-      {
-        item_id,
-        rev,
-        tenant,
-        store_id,
-        from_status: from,
-        to_status: item_status,
-        epc,
-        tag_uid,
-        tag_id,
-        ean,
-        purchase_id,
-        line_id,
-        at_ms: nowMs,
-        reason: reason ?? null,
-        operator_id: operatorId ?? null,
-      },
-    ])
+    await insertMove(db, item, from, nowMs, { reason, operatorId })
   }
+}
+
+/** Stores that the tag of a sold item was removed for other goods: a move without a change of the status. */
+export function storeTagRemoval(db: Db, item: ProtectedItemRow, nowMs: number, by: MovedBy): Promise<void> {
+  return insertMove(db, item, item.item_status, nowMs, by)
+}
+
+async function insertMove(
+  db: Db,
+  item: ProtectedItemRow,
+  from: string | null,
+  nowMs: number,
+  { reason, operatorId }: MovedBy,
+): Promise<void> {
+  const { item_id, rev, tenant, store_id, item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id } = item
+  // Inserts rows singly, so that the statement is compiled only once. There is seldom more than one row.
+  await insertMoves(db, [
+    {
+      item_id,
+      rev,
+      tenant,
+      store_id,
+      from_status: from,
+      to_status: item_status,
+      epc,
+      tag_uid,
+      tag_id,
+      ean,
+      purchase_id,
+      line_id,
+      at_ms: nowMs,
+      reason: reason ?? null,
+      operator_id: operatorId ?? null,
+    },
+  ])
 }
 
 /** Newest status moves of an item in its store. */

@@ -5,18 +5,21 @@ import { ITEM_STATUSES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { findProduct } from '../../catalogue/queries.ts'
 import { toProduct } from '../../catalogue/render.ts'
 import { Product } from '../../catalogue/schema.ts'
-import { Failure, invalid, notFound, precondition, type ErrorDetail } from '../../foundation/failure.ts'
-import { eurosOf, Id, iso, definedFields, Success, text } from '../../operations/fields.ts'
+import { UnitOutput } from '../../catalogue/unit-data.ts'
+import { invalid, notFound, precondition } from '../../foundation/failure.ts'
+import { eurosOf, Id, iso, definedFields, Success, lines, scanned, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { ownStore } from '../../stores/own-store.ts'
+import { goodsOf, recallFacts } from './recalls.ts'
 import { newestMoves } from './item-moves.ts'
 import { findItem, itemsOfLine } from './item-queries.ts'
 import { moveByStaff } from './move-by-staff.ts'
 import { NewItem, registerItem } from './register-item.ts'
 import { notifyGates } from './item-sequence.ts'
+import { RowError, runRows } from './row-errors.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
 
 const ITEMS_LIMIT = 500
@@ -46,7 +49,7 @@ export const registerProtectedItems = operation({
   response: z.strictObject({
     ...Success,
     registered: z.int(),
-    errors: z.array(z.strictObject({ index: z.int(), field: z.string(), code: z.string(), message: z.string() })),
+    errors: z.array(RowError),
   }),
   example: {
     storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
@@ -55,32 +58,10 @@ export const registerProtectedItems = operation({
   emits: ['securityTag.deactivated'],
   async run(call, { storeId, items }) {
     const store = await ownStore(call, storeId)
-    const errors: (ErrorDetail & { index: number; field: string })[] = []
-    let registered = 0
-    for (const [index, item] of items.entries()) {
-      try {
-        await registerItem(call, store, item)
-        registered++
-      } catch (error) {
-        if (!(error instanceof Failure)) throw error
-        const [detail] = error.extras.details ?? []
-        const field = detail?.path ?? ''
-        errors.push({
-          index,
-          field,
-          path: field,
-          code: error.extras.reason ?? detail?.code ?? error.code,
-          message: error.message,
-        })
-      }
-    }
+    const { done: registered, errors } = await runRows(items, (item) => registerItem(call, store, item))
     call.changed(storeId)
     if (registered > 0) notifyGates(call, storeId)
-    return {
-      success: true as const,
-      registered,
-      errors: errors.map(({ index, field, code, message }) => ({ index, field, code, message })),
-    }
+    return { success: true as const, registered, errors }
   },
 })
 
@@ -98,7 +79,12 @@ const Item = z.strictObject({
   brand: z.string().optional(),
   category: z.string().optional(),
   price: z.number().optional(),
+  ...UnitOutput,
   itemStatus: z.enum(ITEM_STATUSES),
+  recalled: z
+    .literal(true)
+    .optional()
+    .describe('True if a recall stops the item, whatever its status is (fetchRecalls).'),
   product: Product.optional(),
   purchaseId: z.string().optional(),
   itemLineId: z.string().optional(),
@@ -110,7 +96,10 @@ const MOVES_LIMIT = 50
 
 const Move = z.strictObject({
   at: z.string(),
-  from: z.enum(ITEM_STATUSES).optional().describe('Absent for the registration of the item.'),
+  from: z
+    .enum(ITEM_STATUSES)
+    .optional()
+    .describe('Absent for the registration of the item. Equal to `to` if the tag was put on other goods (reuseTags).'),
   to: z.enum(ITEM_STATUSES),
   purchaseId: z.string().optional(),
   reason: z.string().optional().describe('Reason that was sent to updateItemStatus.'),
@@ -118,9 +107,9 @@ const Move = z.strictObject({
 })
 
 const ItemNames = {
-  tagId: text(128).optional(),
-  epc: text(200).optional(),
-  tagUid: text(40).optional(),
+  tagId: scanned(128).optional(),
+  epc: scanned(200).optional(),
+  tagUid: scanned(40).optional(),
   itemLineId: Id.optional().describe('Paid purchase line that is bound to exactly one item.'),
 }
 
@@ -177,13 +166,22 @@ async function describeItem({ db }: Call, store: StoreRow, item: ProtectedItemRo
       brand: item.brand,
       category: item.category,
       price: item.price_cent === null ? null : eurosOf(item.price_cent),
+      lot: item.lot,
+      expiry: item.expiry,
+      serial: item.serial,
       purchaseId: item.purchase_id,
       itemLineId: item.line_id,
     }),
     itemStatus: item.item_status as ItemStatus,
+    ...(await isStopped(db, item)),
     ...(product && { product: toProduct(product) }),
     updatedAt: iso(item.updated_ms),
   }
+}
+
+async function isStopped(db: Db, item: ProtectedItemRow): Promise<{ recalled?: true }> {
+  const { recalled } = await recallFacts(db, item.tenant, await goodsOf(db, item), undefined)
+  return recalled ? { recalled } : {}
 }
 
 function describeMove({
@@ -239,7 +237,7 @@ export const updateItemStatus = operation({
     storeId: Id,
     ...ItemNames,
     itemStatus: z.enum(ITEM_STATUSES),
-    reason: text(300).optional(),
+    reason: lines(300).optional(),
     operatorId: text(128).optional(),
   }),
   response: Item.extend(Success),

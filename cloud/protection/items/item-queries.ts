@@ -1,8 +1,9 @@
-import type { ItemIdentifiers } from '../../../policy/item-identifiers.ts'
+import { comparableIdentifier, normaliseIdentifiers, type ItemIdentifiers } from '../../../policy/item-identifiers.ts'
 import { invalid } from '../../foundation/failure.ts'
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
+import { preparedForMany } from '../../persistence/prepared-many.ts'
 import { storeMoves, type MovedBy } from './item-moves.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import { nextChangeSeq } from './item-sequence.ts'
@@ -14,11 +15,13 @@ const byTagUid = prepared((db, p: { tenant: string; id: string }) =>
   db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('tag_uid', '=', p.id),
 )
 const byTagId = prepared((db, p: { tenant: string; id: string }) =>
-  db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('tag_id', '=', p.id),
+  db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('tag_id_folded', '=', p.id),
 )
 const byItemId = prepared((db, p: { itemId: string }) =>
   db.selectFrom('protected_item').selectAll().where('item_id', '=', p.itemId),
 )
+
+const byItemIds = preparedForMany((db, ids) => db.selectFrom('protected_item').selectAll().where('item_id', 'in', ids))
 
 /** Finds an item by its identifiers. Throws `invalid_request` if the identifiers name two items. */
 export async function findItem(
@@ -34,12 +37,58 @@ export async function findItem(
   ] as const
   for (const [field, id, query] of lookUps) {
     if (id === undefined) continue
-    const [row] = await query(db, { tenant, id })
+    const [row] = await query(db, { tenant, id: comparableIdentifier(field, id) })
     if (row && found && row.item_id !== found.item_id)
       throw invalid(field, 'names another item than the other identifier')
     found = row ?? found
   }
   return found
+}
+
+const withEpcs = preparedForMany((db, ids, p: { tenant: string }) =>
+  db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('epc', 'in', ids),
+)
+const withTagUids = preparedForMany((db, ids, p: { tenant: string }) =>
+  db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('tag_uid', 'in', ids),
+)
+const withTagIds = preparedForMany((db, ids, p: { tenant: string }) =>
+  db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('tag_id_folded', 'in', ids),
+)
+
+/** Tags that name items, each by one identifier. */
+interface NamedTags {
+  epcs?: readonly string[] | undefined
+  tagUids?: readonly string[] | undefined
+  tagIds?: readonly string[] | undefined
+}
+
+/** Reads the items with these tags with few queries. Returns a function that finds an item by one identifier. */
+export async function itemsWith(
+  db: Db,
+  tenant: string,
+  tags: readonly NamedTags[],
+): Promise<(identifiers: ItemIdentifiers) => ProtectedItemRow | undefined> {
+  const found = new Map<string, ProtectedItemRow>()
+  const lookUps = [
+    ['epc', withEpcs, (row: ProtectedItemRow) => row.epc, tags.flatMap(({ epcs = [] }) => epcs)],
+    ['tagUid', withTagUids, (row: ProtectedItemRow) => row.tag_uid, tags.flatMap(({ tagUids = [] }) => tagUids)],
+    ['tagId', withTagIds, (row: ProtectedItemRow) => row.tag_id_folded, tags.flatMap(({ tagIds = [] }) => tagIds)],
+  ] as const
+  for (const [kind, query, nameOf, texts] of lookUps) {
+    const ids = texts.flatMap((text) => {
+      const normal = normaliseIdentifiers({ [kind]: text })
+      const id = normal.ok ? normal.identifiers[kind] : undefined
+      return id === undefined ? [] : [comparableIdentifier(kind, id)]
+    })
+    for (const row of await query(db, ids, { tenant })) found.set(`${kind} ${nameOf(row)}`, row)
+  }
+  return (identifiers) => {
+    for (const [kind] of lookUps) {
+      const id = identifiers[kind]
+      if (id !== undefined) return found.get(`${kind} ${comparableIdentifier(kind, id)}`)
+    }
+    return undefined
+  }
 }
 
 const boundTo = prepared((db, p: { lineId: string }) =>
@@ -65,6 +114,11 @@ export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow
   const [row] = await byItemId(db, { itemId })
   assert(row, `item ${itemId} is gone`)
   return row
+}
+
+/** Reads items that must exist, by id. */
+export async function readItems(db: Db, itemIds: Iterable<string>): Promise<ReadonlyMap<string, ProtectedItemRow>> {
+  return new Map((await byItemIds(db, itemIds)).map((item) => [item.item_id, item]))
 }
 
 /** Updates an item with a new revision and sequence number. Stores a move if the status changed. */

@@ -2,6 +2,7 @@ import { assert } from '../../../policy/assert.ts'
 import type { Call, Services } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
+import { preparedForMany } from '../../persistence/prepared-many.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 
 /**
@@ -100,17 +101,39 @@ async function storeRemovedNames(
 /** Gives items new numbers after a change of data that gates receive. */
 export async function renumberItems(db: Db, storeId: string, itemIds: readonly string[]): Promise<void> {
   if (itemIds.length === 0) return
-  const first = await nextItemSeq(db, storeId, itemIds.length)
-  for (const [i, itemId] of itemIds.entries()) {
-    await db
-      .updateTable('protected_item')
-      .set({ item_seq: first + i })
-      .where('item_id', '=', itemId)
-      // Skips an item that was moved to another store, because the other store numbers the item now.
-      .where('store_id', '=', storeId)
-      .execute()
+  let first = await nextItemSeq(db, storeId, itemIds.length)
+  for (let at = 0; at < itemIds.length; at += AT_ONCE) {
+    const part = itemIds.slice(at, at + AT_ONCE)
+    await renumber(db, part, { first, storeId })
+    first += part.length
   }
 }
+
+/** Items that one statement renumbers; the same number as in `preparedForMany`. */
+const AT_ONCE = 100
+
+const renumber = preparedForMany((db, itemIds, p: { first: number; storeId: string }) =>
+  db
+    .updateTable('protected_item')
+    .from((from) =>
+      from
+        .selectFrom('protected_item as i')
+        .select((eb) => [
+          'i.item_id',
+          eb(
+            eb.fn.agg<number>('row_number').over((over) => over.orderBy('i.item_id')),
+            '-',
+            1,
+          ).as('place'),
+        ])
+        .where('i.item_id', 'in', itemIds)
+        .as('numbered'),
+    )
+    .set((eb) => ({ item_seq: eb('numbered.place', '+', p.first) }))
+    .whereRef('protected_item.item_id', '=', 'numbered.item_id')
+    // Skips an item that was moved to another store, because the other store numbers the item now.
+    .where('protected_item.store_id', '=', p.storeId),
+)
 
 const itemsIn = prepared((db, p: { purchaseId: string }) =>
   db

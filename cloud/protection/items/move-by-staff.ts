@@ -1,21 +1,22 @@
 import { newId } from '../../../policy/ids.ts'
-import type { ItemStatus } from '../../../policy/vocabulary.ts'
+import { RIGHT_CLASSES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { deleteOpenReservations } from '../../pickup-orders/queries.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import { findPurchase } from '../../purchases/queries.ts'
 import type { MovedBy } from './item-moves.ts'
 import { updateItem } from './item-queries.ts'
-import { endStandaloneUnit, revokeStandaloneLeases } from './standalone-unit.ts'
-import { returnUnits } from '../leases/return-units.ts'
+import { endStandaloneUnit } from './standalone-unit.ts'
+import { returnUnits, revokeLease, revokeTokensOf } from '../leases/return-units.ts'
 import { findRight } from '../rights/rights.ts'
 
 /** Statuses of goods that are back in the store. */
 const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
 
 /**
- * Changes the status of an item on behalf of staff. Returned goods lose all rights of their purchase. A `sellable` item
- * also loses its purchase and order.
+ * Changes the status of an item on behalf of staff. The tokens for the item are revoked, and for goods on hold also the
+ * tokens for their whole purchase. Returned goods lose all rights of their purchase. A `sellable` item also loses its
+ * purchase and order.
  */
 export async function moveByStaff(
   call: Call,
@@ -27,7 +28,17 @@ export async function moveByStaff(
   if (itemStatus === 'sellable')
     return updateItem(db, item, { item_status: itemStatus, ...(await clearPurchaseLinks(call, item)) }, nowMs, by)
   if (CAME_BACK.has(itemStatus)) await returnItem(call, item)
+  else if (itemStatus === 'exception_hold') await revokeLeases(call, item, 'its goods are on hold')
+  else await revokeTokensOf(call, item.item_id, `staff made its item ${itemStatus}`)
   return updateItem(db, item, { item_status: itemStatus }, nowMs, by)
+}
+
+/** Revokes the tokens for an item and for its unit. The rights stay as they are. */
+export async function revokeLeases(call: Call, item: ProtectedItemRow, reason: string): Promise<void> {
+  const { purchase_id: purchaseId, line_id: lineId, unit_no: unitNo } = item
+  await revokeTokensOf(call, item.item_id, reason)
+  if (purchaseId === null || lineId === null || unitNo === null) return
+  for (const rightClass of RIGHT_CLASSES) await revokeLease(call, { lineId, unitNo, rightClass, purchaseId }, reason)
 }
 
 const NO_PURCHASE = { purchase_id: null, line_id: null, unit_no: null }
@@ -45,12 +56,12 @@ export async function clearPurchaseLinks(call: Call, item: ProtectedItemRow): Pr
 
 async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {
   const { db, services } = call
-  await revokeStandaloneLeases(call, item.item_id)
+  await revokeTokensOf(call, item.item_id, 'its item was returned')
   const purchase = item.purchase_id === null ? undefined : await findPurchase(db, item.tenant, item.purchase_id)
   if (!purchase || item.line_id === null || item.unit_no === null) return
   const unit = { line_id: item.line_id, unit_no: item.unit_no }
   const rights = await Promise.all(
-    (['release', 'exit'] as const).map((rightClass) =>
+    RIGHT_CLASSES.map((rightClass) =>
       findRight(db, { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id }),
     ),
   )

@@ -1,16 +1,19 @@
 import { z } from 'zod'
-import { parseEpc } from '../../../policy/gs1/epc.ts'
+import { isUnprogrammed, parseEpc } from '../../../policy/gs1/epc.ts'
 import { eanOfGtin14, toGtin14 } from '../../../policy/gs1/gtin.ts'
 import { newId } from '../../../policy/ids.ts'
-import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
+import { comparableIdentifier, normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { FIRST_ITEM_STATUSES } from '../../../policy/item-status.ts'
 import { PROTECTION_TECHNOLOGIES, TAG_TECHNOLOGIES, type ItemStatus } from '../../../policy/vocabulary.ts'
+import { comparableCode, whyUnknown } from '../../catalogue/ean.ts'
 import { findProduct } from '../../catalogue/queries.ts'
+import { unitDataOf, UnitInput } from '../../catalogue/unit-data.ts'
 import { invalid, precondition } from '../../foundation/failure.ts'
-import { centsOf, Euros, Id, definedFields, text } from '../../operations/fields.ts'
+import { centsOf, Euros, Id, definedFields, scanned, text, ProductCodeText } from '../../operations/fields.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { revokeLeases } from './move-by-staff.ts'
 import { receiveTransfer } from './receive-transfer.ts'
 import { storeMoves } from './item-moves.ts'
 import { findItem, updateItem } from './item-queries.ts'
@@ -18,17 +21,18 @@ import { nextItemSeq } from './item-sequence.ts'
 
 /** One row of registerProtectedItems. */
 export const NewItem = z.strictObject({
-  tagId: text(128).optional(),
-  epc: text(200).optional().describe('Hex or URI.'),
-  tagUid: text(40).optional(),
+  tagId: scanned(128).optional(),
+  epc: scanned(200).optional().describe('Hex or URI.'),
+  tagUid: scanned(40).optional(),
   tagTechnology: z.enum(TAG_TECHNOLOGIES).optional(),
   protectionTechnology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
   serialNumber: text(128).optional(),
-  ean: text(128).optional(),
+  ean: ProductCodeText.optional(),
   productId: Id.optional(),
   brand: text(120).optional(),
   category: text(120).optional(),
   price: Euros.optional(),
+  ...UnitInput,
   itemStatus: z
     .enum(FIRST_ITEM_STATUSES)
     .optional()
@@ -49,41 +53,46 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   const { epc, tagUid, tagId } = normal.identifiers
   if (epc === undefined && tagUid === undefined && tagId === undefined)
     throw invalid('epc', 'is missing: an item needs an epc, a tagUid or a tagId', 'missing')
+  if (epc !== undefined && isUnprogrammed(epc))
+    throw invalid(
+      'epc',
+      `${epc} is what unprogrammed tags contain, so many tags share it: write an EPC of its own to the tag`,
+      'tag_unprogrammed',
+    )
   const known = await findItem(call.db, store.tenant, normal.identifiers)
+  assertSameSpelling(known, tagId)
   const isElsewhere = known !== undefined && known.store_id !== store.store_id
   if (isElsewhere && known.item_status !== 'transfer_in_transit')
     throw precondition('item_in_another_store', 'the item is registered in another of your stores')
+  const { ean, lot, expiry, serial } = item
   const product = await productOf(call, store, item, epc)
   // The row changes only the fields that it contains. If the row has no EPC and no product, EPC and product stay as
   // they were, so the check is skipped.
   if (epc !== undefined || product) assertSameProduct(epc ?? known?.epc, product?.ean ?? known?.ean)
-  const stated = definedFields({
+  const stated: Partial<ProtectedItemRow> = definedFields({
     epc: epc ?? null,
     tag_uid: tagUid ?? null,
     tag_id: tagId ?? null,
+    tag_id_folded: tagId === undefined ? null : comparableIdentifier('tagId', tagId),
     tag_technology: item.tagTechnology ?? null,
     protection_technology: item.protectionTechnology ?? null,
     serial_number: item.serialNumber ?? null,
     product_id: product?.product_id ?? null,
-    ean: product?.ean ?? item.ean ?? null,
+    ean: product?.ean ?? null,
     brand: item.brand ?? null,
     category: item.category ?? null,
     price_cent: item.price === undefined ? null : centsOf(item.price),
+    ...unitDataOf({ lot, expiry, serial, ean, epc: epc ?? known?.epc }, call.nowMs),
   })
   if (isElsewhere) {
-    await receiveTransfer(
-      call,
-      known,
-      store.store_id,
-      item.itemStatus ?? 'sellable',
-      stated as Partial<ProtectedItemRow>,
-    )
+    await receiveTransfer(call, known, store.store_id, item.itemStatus ?? 'sellable', changeOf(known, stated))
     return
   }
   if (known) {
     assertStatusStays(known, item.itemStatus)
     if (product) assertProductStays(known, product.product_id, epc)
-    await updateItem(call.db, known, stated as Partial<ProtectedItemRow>, call.nowMs)
+    if (isOnOtherGoods(known, stated)) await revokeLeases(call, known, 'its tag is on other goods')
+    await updateItem(call.db, known, changeOf(known, stated), call.nowMs)
     return
   }
   const registered = await call.db
@@ -102,6 +111,36 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
     .returningAll()
     .executeTakeFirstOrThrow()
   await storeMoves(call.db, [registered], null, call.nowMs)
+}
+
+/** True if the row puts the tag on goods of another product. */
+function isOnOtherGoods(known: ProtectedItemRow, { product_id: productId }: Partial<ProtectedItemRow>): boolean {
+  return known.product_id !== null && (productId ?? known.product_id) !== known.product_id
+}
+
+/** On other goods, the tag loses what the row does not state about them: it was said of the former goods. */
+function changeOf(known: ProtectedItemRow, stated: Partial<ProtectedItemRow>): Partial<ProtectedItemRow> {
+  const none = {
+    brand: null,
+    category: null,
+    price_cent: null,
+    serial_number: null,
+    lot: null,
+    expiry: null,
+    serial: null,
+  }
+  return isOnOtherGoods(known, stated) ? { ...none, ...stated } : stated
+}
+
+/**
+ * Throws if the row spells the tag number of a known item differently. The number may be a typing variant, or belong to
+ * another tag of a system that distinguishes case.
+ */
+function assertSameSpelling(known: ProtectedItemRow | undefined, tagId: string | undefined): void {
+  if (!known || known.tag_id === null || tagId === undefined || known.tag_id === tagId) return
+  if (known.tag_id_folded !== comparableIdentifier('tagId', tagId)) return
+  const message = `"${tagId}" is the same tag number as "${known.tag_id}", which is registered: send "${known.tag_id}"`
+  throw invalid('tagId', message, 'tag_number_taken')
 }
 
 /**
@@ -131,7 +170,7 @@ function assertProductStays(known: ProtectedItemRow, productId: string, epc: str
  * Throws if SGTIN and product of an item differ. Such an item could not be sold, because checkout rejects both products
  * (price-lines.ts).
  */
-function assertSameProduct(epc: string | null | undefined, ean: string | null | undefined): void {
+export function assertSameProduct(epc: string | null | undefined, ean: string | null | undefined): void {
   const gtin14 = epc ? parseEpc(epc)?.gtin14 : undefined
   if (gtin14 === undefined || !ean || gtin14 === toGtin14(ean)) return
   throw invalid(
@@ -145,16 +184,27 @@ function assertSameProduct(epc: string | null | undefined, ean: string | null | 
  * Finds the product that the row names, or that its SGTIN contains. Throws if the row names a product that the store
  * does not sell.
  */
-async function productOf({ db }: Call, store: StoreRow, item: NewItem, epc: string | undefined) {
+export async function productOf(
+  { db }: Call,
+  store: StoreRow,
+  item: Pick<NewItem, 'ean' | 'productId'>,
+  epc: string | undefined,
+) {
   if (item.productId !== undefined) {
     const product = await findProduct(db, store.tenant, { productId: item.productId }, store.store_id)
     if (!product) throw invalid('productId', 'is not in the catalogue of this store', 'product_unknown')
-    if (item.ean !== undefined && item.ean !== product.ean) throw invalid('ean', 'names another product than productId')
+    if (item.ean !== undefined && comparableCode(item.ean) !== product.ean)
+      throw invalid('ean', 'names another product than productId')
     return product
   }
   if (item.ean !== undefined) {
     const product = await findProduct(db, store.tenant, { ean: item.ean }, store.store_id)
-    if (!product) throw invalid('ean', 'is not in the catalogue of this store', 'product_unknown')
+    if (!product)
+      throw invalid(
+        'ean',
+        `is not in the catalogue of this store${await whyUnknown(db, store.tenant, item.ean)}`,
+        'product_unknown',
+      )
     return product
   }
   const gtin14 = epc === undefined ? undefined : parseEpc(epc)?.gtin14

@@ -1,8 +1,8 @@
+import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
-import { revokeLease } from '../leases/return-units.ts'
-import { findRight, storeReturned, useRight, viewRight, type UnitKey } from '../rights/rights.ts'
+import { findRight, storeReturned, type UnitKey } from '../rights/rights.ts'
 
 /**
  * Unit of an item that was paid at another till, without a purchase in untag. The unit numbers count the sales of the
@@ -20,25 +20,16 @@ export async function standaloneUnitOf(db: Db, itemId: string): Promise<Standalo
   return { lineId: itemId, unitNo: Math.max(-1, ...ended.map((row) => row.unit_no)) + 1, purchaseId: '' }
 }
 
-const CLASSES = ['release', 'exit'] as const
-
-/** Revokes the leases on the standalone unit of a returned item. */
-export async function revokeStandaloneLeases(call: Call, itemId: string): Promise<void> {
-  const unit = await standaloneUnitOf(call.db, itemId)
-  for (const rightClass of CLASSES) await revokeLease(call, { ...unit, rightClass }, 'its item was returned')
-}
-
 /**
  * Ends the standalone unit of an item that is back on the shelf. The next sale gets a new unit. `by`: id of the return.
  */
 export async function endStandaloneUnit({ db, nowMs }: Call, itemId: string, by: string): Promise<void> {
   const unit = await standaloneUnitOf(db, itemId)
-  for (const rightClass of CLASSES) {
-    const right = { ...unit, rightClass }
-    const row = await findRight(db, right)
-    if (!row) continue
-    if (viewRight(row, nowMs).state !== 'used')
-      await useRight(db, right, { nonce: by, deviceId: '', redemptionId: by }, row.failures)
-    await storeReturned(db, right, by)
+  const stored = []
+  for (const rightClass of RIGHT_CLASSES) {
+    const key = { ...unit, rightClass }
+    const row = await findRight(db, key)
+    if (row) stored.push({ key, row })
   }
+  await storeReturned(db, stored, by, nowMs)
 }

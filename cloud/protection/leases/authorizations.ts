@@ -1,10 +1,13 @@
-import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
+import { CLOUD_LEDGER, DEVICE_LEDGER } from '../../../policy/documents/authorization.ts'
+import type { DeviceCapabilities } from '../../../policy/devices.ts'
 import type { IdentifierKind } from '../../../policy/item-identifiers.ts'
 import type { ProtectionAction, RightClass, ScanSource } from '../../../policy/vocabulary.ts'
 import type { Tenant } from '../../foundation/caller.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
+import { insertChunks } from '../../persistence/insert-chunks.ts'
 import { fieldsOf, prepared } from '../../persistence/prepared.ts'
+import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import type {
   AuthorizationUnitRow,
   ProtectionAuthorizationRow,
@@ -13,7 +16,7 @@ import type {
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { assertResynced } from './resync.ts'
-import { leaseRight, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights/rights.ts'
+import { leaseRights, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights/rights.ts'
 
 /**
  *   issued ──redeemed, each step once──▶ redeemed
@@ -41,7 +44,7 @@ export interface Grant {
   item?: { kind: IdentifierKind; id: string }
   itemId: string | null
   purchaseId: string | null
-  /** Units to lease, in the order of the token's steps; empty for fixtures. */
+  /** Units to lease, in the order of the token's steps; empty if it uses no right. */
   units: readonly GrantedUnit[]
   riskClass: number
   /** Id of the event `protection.authorization.granted`. */
@@ -99,10 +102,8 @@ const insertAuthorization = prepared((db, p: ProtectionAuthorizationRow) =>
       ]),
     ),
 )
-const insertUnit = prepared((db, p: { nonce: string; ordinal: number; lineId: string; unitNo: number }) =>
-  db
-    .insertInto('authorization_unit')
-    .values({ nonce: p.nonce, ordinal: p.ordinal, line_id: p.lineId, unit_no: p.unitNo }),
+const insertUnits = preparedInsert((db, rows: readonly AuthorizationUnitRow[]) =>
+  db.insertInto('authorization_unit').values(rows),
 )
 
 /** Authorization with this nonce, of any tenant. */
@@ -162,11 +163,23 @@ export async function issueAuthorization(
   }
   await insertAuthorization(db, row)
   const lease = { nonce: row.nonce, deviceId: row.device_id, untilMs: row.exp * 1_000 + LEASE_GUARD_MS }
-  for (const [ordinal, { key, tries }] of grant.units.entries()) {
-    await insertUnit(db, { nonce: row.nonce, ordinal, lineId: key.lineId, unitNo: key.unitNo })
-    await leaseRight(db, key, lease, tries)
-  }
+  const units = grant.units.map(({ key }, ordinal) => ({
+    nonce: row.nonce,
+    ordinal,
+    line_id: key.lineId,
+    unit_no: key.unitNo,
+  }))
+  for (const chunk of insertChunks(units)) await insertUnits(db, chunk)
+  await leaseRights(db, grant.units, lease)
   return row
+}
+
+/**
+ * True if only the cloud can claim the authorization, so that the cloud can end its lease at once. Another
+ * authorization may be used until it has expired, because its ledger may be offline.
+ */
+export function isClaimedByCloud({ ledger }: Pick<ProtectionAuthorizationRow, 'ledger'>): boolean {
+  return ledger === CLOUD_LEDGER
 }
 
 /**
@@ -176,11 +189,16 @@ export async function issueAuthorization(
  */
 async function tokenLedger(call: Call, device: DeviceRow): Promise<{ ledger: string; isUntrusted: boolean }> {
   const [agent] = device.agent_id === null ? [] : await ledgerOfAgent(call.db, { agentId: device.agent_id })
+  if (device.agent_id === null) return { ledger: ledgerWithoutAgent(device), isUntrusted: false }
   if (!agent || agent.revoked_ms !== null) return { ledger: CLOUD_LEDGER, isUntrusted: false }
   const { fork_ms, online_only_until_ms } = agent
   const isUntrusted = fork_ms !== null || (online_only_until_ms !== null && online_only_until_ms > call.nowMs)
   const isOwnRequest = call.caller.kind === 'agent' && call.caller.agentId === device.agent_id
   return { ledger: isUntrusted && !isOwnRequest ? CLOUD_LEDGER : `${agent.ledger_id}.${agent.generation}`, isUntrusted }
+}
+
+function ledgerWithoutAgent({ capabilities }: DeviceRow): string {
+  return (JSON.parse(capabilities) as DeviceCapabilities).supportsOfflineAuth ? DEVICE_LEDGER : CLOUD_LEDGER
 }
 
 /** True if each claim at this device needs the cloud. */

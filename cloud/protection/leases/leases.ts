@@ -5,16 +5,20 @@ import type { DeviceRow } from '../../persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import {
   findAuthorization,
+  isClaimedByCloud,
   mayReissue,
   redemptionsOf,
   unitsOfAuthorization,
   updateAuthorization,
 } from './authorizations.ts'
-import { denyNonce } from '../rights/deny-list.ts'
+import { findPurchase } from '../../purchases/queries.ts'
+import { findStore } from '../../stores/queries.ts'
+import { policyOf } from '../store-documents/parsed-policy.ts'
+import { denyNonce, denyRights, hasAgents } from '../rights/deny-list.ts'
 import { moveEndsAt } from './outstanding-tokens.ts'
 import { settleRight } from '../rights/settle-right.ts'
 import { RedemptionBatch } from '../rights/redemption-batch.ts'
-import { findRight, type RightView, type UnitKey } from '../rights/rights.ts'
+import type { RightView, UnitKey } from '../rights/rights.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 
 /** State of a leasable right for the requesting device. */
@@ -74,12 +78,13 @@ export async function viewLease(
     // The cloud has recalled this lease, so the agent may have voided the token already.
     if (row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt, recallable: row }
     if (await mayReissue(call, row, device)) return { right: 'free', own: row }
-    if (row.agent_id !== null) return { right: 'leased_elsewhere', endsAt }
+    if (!isClaimedByCloud(row)) return { right: 'leased_elsewhere', endsAt }
   }
   // A device with a cloud token must redeem the token at the cloud before the device acts, so the cloud can transfer
-  // the lease. An agent may still act offline if it does not know of the revocation, or if its clock is slow.
-  if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', transferable: row }
-  return { right: 'leased_elsewhere', endsAt, recallable: row }
+  // the lease. An agent or an offline device may still act if it does not know of the revocation, or if its clock is
+  // slow. Only an agent can be recalled.
+  if (isClaimedByCloud(row) || row.voided_ms !== null) return { right: 'free', transferable: row }
+  return { right: 'leased_elsewhere', endsAt, ...(row.agent_id !== null && { recallable: row }) }
 }
 
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
@@ -102,8 +107,9 @@ export async function transferLease(
 }
 
 /**
- * Revokes an authorization. If no agent holds the token, frees the rights of its unused steps. Otherwise denies the
- * nonce, and requests the agent to void the token.
+ * Revokes an authorization. If only the cloud can claim the token, frees the rights of its unused steps. If an agent
+ * holds the token, denies the nonce, and requests the agent to void the token. A device that works offline may use the
+ * token until it has expired.
  */
 export async function revokeAuthorization(
   call: Revoking,
@@ -116,8 +122,8 @@ export async function revokeAuthorization(
     revoked_ms: call.nowMs,
     ...(agentId !== null && { void_asked_ms: row.void_asked_ms ?? call.nowMs }),
   })
-  if (agentId === null) await freeUnusedRights(call, row)
-  else {
+  if (isClaimedByCloud(row)) await freeUnusedRights(call, row)
+  if (agentId !== null) {
     await denyNonce(call, row)
     // The deny list informs all agents. The command makes the lease holder void the token.
     call.afterCommit(() => call.services.agents.sendCommand({ storeId, agentId }, { command: 'void', nonce }))
@@ -129,29 +135,59 @@ export async function revokeAuthorization(
 /**
  * Recalls an authorization after a claim or a delegation used one of its rights. The authorization is not revoked,
  * because the lease holder may use it legitimately before the recall arrives. A token of the cloud's ledger is revoked
- * at once.
+ * at once. A device without an agent cannot be recalled.
  */
 export async function recallLease(call: Revoking, row: ProtectionAuthorizationRow): Promise<void> {
   const { store_id: storeId, agent_id: agentId, nonce } = row
-  if (agentId === null) return void (await revokeAuthorization(call, row, 'one of its units was released without it'))
-  if (row.void_asked_ms !== null) return
+  if (isClaimedByCloud(row))
+    return void (await revokeAuthorization(call, row, 'one of its units was released without it'))
+  if (agentId === null || row.void_asked_ms !== null) return
   await updateAuthorization(call.db, row, { void_asked_ms: call.nowMs })
   call.afterCommit(() => call.services.agents.sendCommand({ storeId, agentId }, { command: 'void', nonce }))
 }
 
-/** Frees the rights of steps without a redemption. */
-export async function freeUnusedRights({ db }: Pick<Call, 'db'>, row: ProtectionAuthorizationRow): Promise<void> {
+/** Frees the rights of steps without a redemption, and informs the agents. */
+export async function freeUnusedRights(call: Revoking, row: ProtectionAuthorizationRow): Promise<void> {
+  const { db } = call
+  const freed: UnitKey[] = []
   const used = new Set((await redemptionsOf(db, row.nonce)).map((r) => r.step))
-  for (const unit of await unitsOfAuthorization(db, row.nonce)) {
-    if (used.has(unit.ordinal + 1)) continue
+  const unused = (await unitsOfAuthorization(db, row.nonce)).filter((unit) => !used.has(unit.ordinal + 1))
+  const redemptions = new RedemptionBatch(db, row.tenant)
+  if (unused.length > 1)
+    await redemptions.prepare(
+      [],
+      unused.map((unit) => unit.line_id),
+    )
+  for (const unit of unused) {
     const key: UnitKey = {
       lineId: unit.line_id,
       unitNo: unit.unit_no,
       rightClass: row.right_class as RightClass,
       purchaseId: row.purchase_id ?? '',
     }
-    const right = await findRight(db, key)
+    const right = await redemptions.right(key)
     if (right?.nonce !== row.nonce || right.state !== 'leased') continue
-    await settleRight(new RedemptionBatch(db, row.tenant), key, true)
+    await settleRight(redemptions, key, true)
+    freed.push(key)
   }
+  await redemptions.flush()
+  await publishLeaseEnd(call, row, freed)
+}
+
+/**
+ * Withdraws the entry of `publishLease` (../receipt-home/receipt-rights.ts) for units that the lease did not use. A token of the receipt home has no entry
+ * for it, and the entry for other agents ends with the token.
+ */
+async function publishLeaseEnd(
+  call: Revoking,
+  row: ProtectionAuthorizationRow,
+  freed: readonly { lineId: string; unitNo: number }[],
+): Promise<void> {
+  const { db, nowMs } = call
+  const { agent_id: agentId, nonce, purchase_id: purchaseId, store_id: storeId } = row
+  const until = row.exp + GUARD_SECONDS
+  if (freed.length === 0 || purchaseId === null || until * 1_000 <= nowMs || !(await hasAgents(db, storeId))) return
+  const [store, purchase] = [await findStore(db, storeId), await findPurchase(db, row.tenant, purchaseId)]
+  if (!store || !purchase || (agentId !== null && agentId === policyOf(store).home)) return
+  await denyRights(call, purchase, row.right_class as RightClass, freed, until, { nonce, ended: true })
 }

@@ -1,10 +1,11 @@
+import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow, PurchaseUnitRow } from '../../persistence/tables/purchases.ts'
-import { findAuthorization } from './authorizations.ts'
+import { findAuthorization, redemptionsOf } from './authorizations.ts'
 import { denyRights } from '../rights/deny-list.ts'
 import { mayBeHonoured, revokeAuthorization } from './leases.ts'
-import { findRight, storeReturned, useRight, viewRight, type UnitKey } from '../rights/rights.ts'
+import { allRightsOf, findRight, rightName, storeReturned, type UnitKey } from '../rights/rights.ts'
 import { settlePurchases } from '../rights/settle-purchase.ts'
 
 const GUARD_SECONDS = 60
@@ -31,19 +32,34 @@ export async function returnUnits(
 ): Promise<void> {
   const { db, nowMs } = call
   const keys = units.map((unit) => ({ lineId: unit.line_id, unitNo: unit.unit_no }))
-  for (const rightClass of ['release', 'exit'] as const) {
-    for (const key of keys) {
-      const right: UnitKey = { ...key, rightClass, purchaseId: purchase.purchase_id }
-      await revokeLease(call, right, 'its goods were returned')
-      const row = await findRight(db, right)
-      if (viewRight(row, nowMs).state !== 'used')
-        await useRight(db, right, { nonce: by, deviceId: '', redemptionId: by }, row?.failures ?? 0)
-      await storeReturned(db, right, by)
-    }
+  const { purchase_id: purchaseId } = purchase
+  const rights = RIGHT_CLASSES.flatMap((rightClass) => keys.map((key): UnitKey => ({ ...key, rightClass, purchaseId })))
+  const before = await allRightsOf(db, purchaseId)
+  const leases = rights.flatMap((key) => {
+    const row = before.get(rightName(key))
+    return row?.state === 'leased' && row.nonce !== null ? [row.nonce] : []
+  })
+  for (const nonce of new Set(leases)) await revokeLeaseOf(call, nonce, 'its goods were returned')
+  const stored = leases.length > 0 ? await allRightsOf(db, purchaseId) : before
+  const known = rights.map((key) => ({ key, row: stored.get(rightName(key)) }))
+  await storeReturned(db, known, by, nowMs)
+  for (const rightClass of RIGHT_CLASSES)
     if (purchase.receipt_exp !== null)
       await denyRights(call, purchase, rightClass, keys, purchase.receipt_exp + GUARD_SECONDS)
-  }
   await settlePurchases(call, [purchase.purchase_id])
+}
+
+/** Revokes the unused tokens for an item. The unit of such a token may be bound to the item only when it is released. */
+export async function revokeTokensOf(call: Call, itemId: string, reason: string): Promise<void> {
+  const rows = await call.db
+    .selectFrom('protection_authorization')
+    .selectAll()
+    .where('item_id', '=', itemId)
+    .where('revoked_ms', 'is', null)
+    .where('exp', '>', Math.floor(call.nowMs / 1_000) - GUARD_SECONDS)
+    .execute()
+  for (const row of rows)
+    if ((await redemptionsOf(call.db, row.nonce)).length < row.count) await revokeAuthorization(call, row, reason)
 }
 
 /**
@@ -52,6 +68,10 @@ export async function returnUnits(
  */
 export async function revokeLease(call: Call, right: UnitKey, reason: string): Promise<void> {
   const row = await findRight(call.db, right)
-  const lease = row?.state === 'leased' && row.nonce !== null ? await findAuthorization(call.db, row.nonce) : undefined
+  if (row?.state === 'leased' && row.nonce !== null) await revokeLeaseOf(call, row.nonce, reason)
+}
+
+async function revokeLeaseOf(call: Call, nonce: string, reason: string): Promise<void> {
+  const lease = await findAuthorization(call.db, nonce)
   if (lease && mayBeHonoured(lease, call.nowMs)) await revokeAuthorization(call, lease, reason)
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { base32 } from '../../../policy/base32.ts'
+import { foldText } from '../../../policy/fold-text.ts'
 import { newId } from '../../../policy/ids.ts'
 import {
   badgeCode,
@@ -20,6 +21,7 @@ import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
+import { holderOf } from '../../foundation/shared-slots.ts'
 
 /**
  * Operators: staff who may sign in at the agents of a store, even offline (ADR 0023). The cloud derives a base verifier
@@ -53,7 +55,7 @@ export const registerOperator = operation({
   secretResponse: true,
   request: z.strictObject({
     storeId: Id,
-    name: text(80),
+    name: text(80).refine((name) => foldText(name) !== '', 'must not be blank'),
     pin: z
       .string()
       .regex(/^\d{6,12}$/, 'must be 6 to 12 digits')
@@ -79,7 +81,7 @@ export const registerOperator = operation({
     const slow =
       pin === undefined && number === undefined
         ? {}
-        : await withDerivationSlot(() => slowVerifiers(call, storeId, pin, number))
+        : await withDerivationSlot(holderOf(call.caller), () => slowVerifiers(call, storeId, pin, number))
     return {
       operatorId,
       badge: badgeCode(operatorId, secret),
@@ -89,6 +91,7 @@ export const registerOperator = operation({
   async run(call, { storeId, name, pin }, { operatorId, badge, base }) {
     const store = await ownStore(call, storeId)
     await assertRoom(call.db, storeId)
+    await assertNameFree(call.db, storeId, name)
     const parts = storeKeyParts(call.services)
     const storeKey = await ensureStoreKey(call.db, storeId, parts)
     await assertFree(call.db, storeId, base, storeKey)
@@ -145,6 +148,20 @@ async function assertRoom(db: Db, storeId: string): Promise<void> {
     )
 }
 
+/** Throws 409 if another operator of the store has this name: staff choose their name at a station before the PIN. */
+async function assertNameFree(db: Db, storeId: string, name: string): Promise<void> {
+  const rows = await db
+    .selectFrom('operator')
+    .select('name')
+    .where('store_id', '=', storeId)
+    .where('removed_ms', 'is', null)
+    .execute()
+  const other = rows.find((row) => foldText(row.name) === foldText(name))
+  if (!other) return
+  const message = `"${name}" is the same name as "${other.name}", an operator of this store: send a name that differs`
+  throw new Failure('already-exists', message, { details: [{ path: 'name', code: 'name_taken', message }] })
+}
+
 /**
  * Throws 409 if another operator of the store has this card. The cards of a store share a salt, so equal cards have
  * equal keys.
@@ -165,7 +182,7 @@ async function assertFree(db: Db, storeId: string, { card }: Pick<Verifiers, 'ca
 export const fetchOperators = operation({
   name: 'fetchOperators',
   area: 'protection',
-  minimumPackage: 'GROW',
+  minimumPackage: 'DISCOVER',
   roles: rolesFrom('manager'),
   summary: 'Lists the operators of a store.',
   changes: false,
@@ -196,7 +213,7 @@ export const fetchOperators = operation({
 export const removeOperator = operation({
   name: 'removeOperator',
   area: 'protection',
-  minimumPackage: 'GROW',
+  minimumPackage: 'DISCOVER',
   roles: rolesFrom('manager'),
   summary: 'Removes an operator, who can no longer approve.',
   changes: true,

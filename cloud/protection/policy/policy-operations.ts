@@ -12,6 +12,7 @@ import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
+import { warningsOfNames } from './unknown-names.ts'
 
 const PolicyAnswer = z.strictObject({
   ...Success,
@@ -21,7 +22,7 @@ const PolicyAnswer = z.strictObject({
     .number()
     .nullable()
     .describe(
-      'Maximum loss in EUR while every agent is isolated. 0 if isolated agents release nothing without staff; null if there is no limit.',
+      'Maximum loss in EUR while every agent is isolated, without what staff approve (`operatorOverridesPerHour` limits that). 0 if isolated agents release nothing without staff; null if there is no limit.',
     ),
 })
 
@@ -69,7 +70,8 @@ export const updateProtectionPolicy = operation({
   roles: rolesFrom('admin'),
   summary: 'Replaces the protection policy of a store.',
   description:
-    'Send the whole policy as fetchProtectionPolicy returns it; missing fields get their defaults. `home` and `homeEpoch` stay unchanged (see moveReceiptHome).',
+    'Send the whole policy as fetchProtectionPolicy returns it; missing fields get their defaults. `home` and `homeEpoch` stay unchanged (see moveReceiptHome). ' +
+    'Two categories or two brands that differ only in case, blanks or Unicode form are refused. `warnings` names categories and brands that no product of the store has.',
   refusals: ['version_moved', 'policy_too_large'],
   changes: true,
   request: z.strictObject({
@@ -77,9 +79,14 @@ export const updateProtectionPolicy = operation({
     policy: ProtectionPolicy.partial({ home: true, homeEpoch: true }),
     expectedVersion: z.int().optional().describe('Returns 409 if the policy has another version.'),
   }),
-  response: PolicyAnswer,
+  response: PolicyAnswer.extend({ warnings: z.array(z.string()).optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', policy: { requiresManualOverrideAboveValue: 150 } },
-  async run(call, { storeId, policy, expectedVersion }) {
+  // Reads the products of the store, which takes too long for a transaction.
+  async prepare(call, { storeId, policy }) {
+    await ownStore(call, storeId)
+    return warningsOfNames(call.db, storeId, policy)
+  },
+  async run(call, { storeId, policy, expectedVersion }, warnings) {
     const store = await ownStore(call, storeId)
     if (expectedVersion !== undefined && expectedVersion !== store.policy_version) {
       throw precondition(
@@ -102,6 +109,6 @@ export const updateProtectionPolicy = operation({
     await storeDocumentChanged(call, storeId)
     call.changed(storeId)
     const changed = await findStore(call.db, storeId)
-    return describePolicy(call, changed ?? store)
+    return { ...(await describePolicy(call, changed ?? store)), ...(warnings.length > 0 && { warnings }) }
   },
 })

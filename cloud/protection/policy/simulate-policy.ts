@@ -4,7 +4,7 @@ import { decideUnits } from '../../../policy/decide-units.ts'
 import { predictIsolatedDecision } from '../../../policy/isolated-agent.ts'
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import { DENY_REASONS, ITEM_FACT_NAMES, PROTECTION_ACTIONS, type DenyReason } from '../../../policy/vocabulary.ts'
-import { Failure } from '../../foundation/failure.ts'
+import { holderOf, sharedSlots } from '../../foundation/shared-slots.ts'
 import { Id, iso, definedFields, Success, Timestamp } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { ProtectionDecisionRow } from '../../persistence/tables/protection.ts'
@@ -17,11 +17,13 @@ const DECISIONS_LIMIT = 5_000
 /** Maximum number of changed decisions in the response. */
 const CHANGED_LIMIT = 500
 /**
- * Maximum number of concurrent simulations. Each simulation may keep a core busy for seconds. More concurrent
- * simulations would delay requests of gates and tills.
+ * Each simulation may keep a core busy for seconds. More concurrent simulations would delay requests of gates and
+ * tills. None waits, because a simulation runs in a transaction.
  */
-const AT_WORK_LIMIT = 2
-let atWork = 0
+const withSlot = sharedSlots(
+  { atWork: 2, atWorkOfOne: 1, waiting: 0, waitingOfOne: 0 },
+  { text: 'too many simulations are running: try again', retryAfter: 5 },
+)
 
 const Verdict = z.strictObject({
   authorized: z.boolean(),
@@ -77,22 +79,11 @@ export const simulateProtectionPolicy = operation({
   async run(call, { storeId, policy, since }) {
     await ownStore(call, storeId)
     const oldest = call.nowMs - KEEP_DECISIONS_MS
-    if (atWork >= AT_WORK_LIMIT)
-      throw new Failure('unavailable', 'too many simulations are running: try again', { retryAfter: 5 })
-    atWork++
-    try {
-      return {
-        success: true as const,
-        ...(await simulate(
-          call,
-          storeId,
-          since === undefined ? oldest : Math.max(oldest, Date.parse(since)),
-          policy as ProtectionPolicy,
-        )),
-      }
-    } finally {
-      atWork--
-    }
+    const sinceMs = since === undefined ? oldest : Math.max(oldest, Date.parse(since))
+    const done = await withSlot(holderOf(call.caller), () =>
+      simulate(call, storeId, sinceMs, policy as ProtectionPolicy),
+    )
+    return { success: true as const, ...done }
   },
 })
 

@@ -27,6 +27,6 @@ export async function areGatesUpToDate(
   if (units.length === 0 || agents.length === 0) return undefined
   // A gate cannot know the tag of a unit that was bought by barcode.
   if (units.some((unit) => unit.bound === 0 || unit.item_seq === null)) return false
-  const needed = Math.max(...units.map((unit) => unit.item_seq ?? 0))
+  const needed = units.reduce((most, unit) => Math.max(most, unit.item_seq ?? 0), 0)
   return agents.every((agent) => agent.item_seq >= needed)
 }

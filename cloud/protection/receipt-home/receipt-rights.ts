@@ -1,30 +1,16 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
-import { prepared } from '../../persistence/prepared.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { unitsOfAuthorization } from '../leases/authorizations.ts'
-import { denyRights, receiptOrdinals } from '../rights/deny-list.ts'
+import { denyRights, hasAgents, receiptOrdinals } from '../rights/deny-list.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 
 /** Informs the receipt home of receipt rights that the cloud leases to other agents and devices (ADR 0012). */
 
 const GUARD_SECONDS = 60
-
-/**
- * This query has no LIMIT, because SQLite would compile it again for each value of the limit. Compiling the query takes
- * five times as long as reading all agents.
- */
-const agentsOfStore = prepared((db, p: { storeId: string }) =>
-  db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId),
-)
-
-/** True if the store ever had an agent. */
-export async function hasAgents(db: Db, storeId: string): Promise<boolean> {
-  return (await agentsOfStore(db, { storeId })).length > 0
-}
 
 /** Receipt rights that an authorization covers. The agent marks these rights used when it claims the token. */
 export async function receiptRights(db: Db, purchase: PurchaseRow, row: ProtectionAuthorizationRow) {
@@ -55,6 +41,6 @@ export async function publishLease(
   if ((isOwnRequest && agentId === policyOf(store).home) || !(await hasAgents(call.db, store.store_id))) return
   call.requireAlone()
   const units = (await unitsOfAuthorization(call.db, nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
-  const leasedTo = isOwnRequest || agentId === null ? undefined : { nonce, agentId }
-  await denyRights(call, purchase, row.right_class as RightClass, units, row.exp + GUARD_SECONDS, leasedTo)
+  const lease = { nonce, ...(!isOwnRequest && agentId !== null && { agentId }) }
+  await denyRights(call, purchase, row.right_class as RightClass, units, row.exp + GUARD_SECONDS, lease)
 }

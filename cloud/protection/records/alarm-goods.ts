@@ -1,5 +1,5 @@
-import { decodeSgtin } from '../../../policy/gs1/sgtin.ts'
-import type { ProtectionEvent } from '../../../policy/protection-events.ts'
+import { parseEpc } from '../../../policy/gs1/epc.ts'
+import { eanOfGtin14 } from '../../../policy/gs1/gtin.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 
@@ -7,27 +7,6 @@ import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 export const RECEIPT_BEFORE_MS = 60 * 60_000
 /** A payment after the alarm covers it for this time, ms: the shopper goes back and pays. */
 export const RECEIPT_AFTER_MS = 10 * 60_000
-
-/** The item of a tag that caused an alarm; undefined if the tag is not registered. */
-export async function itemOfAlarm(
-  db: Db,
-  tenant: string,
-  { epc, tagUid, tagId }: Pick<ProtectionEvent, 'epc' | 'tagUid' | 'tagId'>,
-): Promise<ProtectedItemRow | undefined> {
-  const [column, value] =
-    epc !== undefined
-      ? (['epc', epc] as const)
-      : tagUid !== undefined
-        ? (['tag_uid', tagUid] as const)
-        : (['tag_id', tagId] as const)
-  if (value === undefined) return undefined
-  return db
-    .selectFrom('protected_item')
-    .selectAll()
-    .where('tenant', '=', tenant)
-    .where(column, '=', value)
-    .executeTakeFirst()
-}
 
 /** Product of an alarm as guards see it. */
 export interface AlarmProduct {
@@ -47,8 +26,8 @@ export async function productOfAlarm(
   { item, epc }: { item: ProtectedItemRow | undefined; epc: string | undefined },
 ): Promise<AlarmProduct | undefined> {
   const productId = item?.product_id ?? undefined
-  const eans = item?.ean === null || item?.ean === undefined ? eansOf(epc) : [item.ean]
-  if (productId === undefined && eans.length === 0) return undefined
+  const ean = item?.ean ?? eanOfTag(epc)
+  if (productId === undefined && ean === undefined) return undefined
   const products = db
     .selectFrom('product as p')
     .leftJoin('store_product as s', (join) =>
@@ -58,7 +37,7 @@ export async function productOfAlarm(
     .select((eb) => eb.fn.coalesce('s.price_cent', 'p.price_cent').as('price_cent'))
     .where('p.tenant', '=', tenant)
   const row = await (
-    productId === undefined ? products.where('p.ean', 'in', eans) : products.where('p.product_id', '=', productId)
+    productId === undefined ? products.where('p.ean', '=', ean ?? '') : products.where('p.product_id', '=', productId)
   ).executeTakeFirst()
   return (
     row && {
@@ -72,17 +51,10 @@ export async function productOfAlarm(
   )
 }
 
-/** The forms of the GTIN in an EPC: 14 digits, 13 and 8. */
-function eansOf(epc: string | undefined): string[] {
-  if (epc === undefined) return []
-  const decoded = decodeSgtin(epc)
-  if (!decoded.ok) return []
-  const { gtin14 } = decoded.sgtin
-  return [
-    gtin14,
-    ...(gtin14.startsWith('0') ? [gtin14.slice(1)] : []),
-    ...(/^0{6}/.test(gtin14) ? [gtin14.slice(6)] : []),
-  ]
+/** EAN of the GTIN in an EPC. */
+function eanOfTag(epc: string | undefined): string | undefined {
+  const gtin14 = epc === undefined ? undefined : parseEpc(epc)?.gtin14
+  return gtin14 === undefined ? undefined : eanOfGtin14(gtin14)
 }
 
 /** A paid purchase that may cover the goods of an alarm. */

@@ -10,7 +10,8 @@ import type { AlarmDispositionRow, ProtectionExceptionRow } from '../../persiste
 import { ownStore } from '../../stores/own-store.ts'
 import { shownNames } from '../../stores/shown-names.ts'
 import { Total } from '../../stores/store-scope.ts'
-import { itemOfAlarm, productOfAlarm, receiptOfAlarm, type AlarmProduct, type FittingReceipt } from './alarm-goods.ts'
+import { itemOfEvent } from '../items/technologies.ts'
+import { productOfAlarm, receiptOfAlarm, type AlarmProduct, type FittingReceipt } from './alarm-goods.ts'
 import { dispositionsOf } from './alarm-queries.ts'
 import { Disposition, toDisposition } from './dispose-alarm.ts'
 import { ALARM_STATES, listAlarms, type AlarmPosition } from './list-alarms.ts'
@@ -166,7 +167,7 @@ function tagOf(event: ProtectionEvent) {
 }
 
 async function goodsOf(db: Call['db'], tenant: string, storeId: string, event: ProtectionEvent) {
-  const item = await itemOfAlarm(db, tenant, event)
+  const item = await itemOfEvent(db, tenant, event)
   const product = await productOfAlarm(db, tenant, storeId, { item, epc: event.epc })
   const occurredMs = Date.parse(event.occurredAt)
   const receipt = await receiptOfAlarm(db, storeId, { occurredMs, itemId: item?.item_id, product })

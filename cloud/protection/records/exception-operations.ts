@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { actorOf, knownCaller } from '../../foundation/caller.ts'
 import { notFound } from '../../foundation/failure.ts'
-import { Id, iso, Limit, definedFields, Success, text, Timestamp } from '../../operations/fields.ts'
+import { Id, iso, Limit, definedFields, Success, Timestamp, lines, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import { cursorField } from '../../operations/paging.ts'
 import type { ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
@@ -121,7 +121,7 @@ export const acknowledgeException = operation({
   description:
     'A later call replaces the note. The call changes nothing else: use `resolveRedemption` for an unknown outcome and `disposeAlarm` for an alarm.',
   changes: true,
-  request: z.strictObject({ exceptionId: Id, note: text(300).optional() }),
+  request: z.strictObject({ exceptionId: Id, note: lines(300).optional() }),
   response: Exception.extend(Success),
   example: { exceptionId: 'exc_01KANX6Y7C3V9Q2M8R5T4W6Z1B', note: 'Etikett war schon ab' },
   async run(call, { exceptionId, note }) {

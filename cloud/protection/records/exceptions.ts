@@ -1,4 +1,5 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
+import { foldText } from '../../../policy/fold-text.ts'
 import { newId } from '../../../policy/ids.ts'
 import { changedRows, type Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
@@ -120,7 +121,7 @@ export async function recordReportedException(
     event.replayProtectedNonce ??
     event.epc ??
     event.tagUid ??
-    event.tagId ??
+    (event.tagId && foldText(event.tagId)) ??
     event.itemLineId ??
     event.deviceId ??
     event.eventId

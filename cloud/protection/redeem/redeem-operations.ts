@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AUTHORIZATION_STATES, OUTCOMES } from '../../../policy/vocabulary.ts'
 import { knownCaller } from '../../foundation/caller.ts'
 import { notFound } from '../../foundation/failure.ts'
-import { Id, Success, text, Timestamp } from '../../operations/fields.ts'
+import { Id, Success, Timestamp, lines, scanned, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'
 import { findAuthorization, redemptionsOf } from '../leases/authorizations.ts'
@@ -18,12 +18,13 @@ export const redeemProtectionAuthorization = operation({
   roles: [],
   summary: 'Redeems one step of an authorization. Call it before the device acts, and again with the outcome.',
   description:
-    'For devices without an agent. The same `redemptionId` returns the same response. A used step returns 409 `already_redeemed`.',
+    'For devices without an agent. The same `redemptionId` returns the same response. A used step returns 409 `already_redeemed`. ' +
+    'With `supportsOfflineAuth`, a request with an `outcome` reports a release that has happened. The cloud stores it even if the token has ended since.',
   callers: ['secret', 'agent'],
   refusals: ['already_redeemed', 'token_expired', 'token_revoked', 'token_invalid', 'claimed_by_agent'],
   changes: true,
   request: z.strictObject({
-    authorizationToken: text(1_024).optional(),
+    authorizationToken: scanned(1_024).optional(),
     replayProtectedNonce: text(64).optional(),
     deviceId: Id,
     redemptionId: text(64),
@@ -50,11 +51,11 @@ export const redeemProtectionAuthorization = operation({
 export const revokeProtectionAuthorization = operation({
   name: 'revokeProtectionAuthorization',
   area: 'protection',
-  minimumPackage: 'GROW',
+  minimumPackage: 'DISCOVER',
   roles: rolesFrom('manager'),
   summary: 'Revokes an authorization. Redeemed steps stay redeemed.',
   changes: true,
-  request: z.strictObject({ replayProtectedNonce: text(64), reason: text(300).optional() }),
+  request: z.strictObject({ replayProtectedNonce: text(64), reason: lines(300).optional() }),
   response: z.strictObject({ ...Success, authorizationState: z.enum(AUTHORIZATION_STATES) }),
   example: { replayProtectedNonce: 'kJ3x…', reason: 'customer left' },
   async run(call, { replayProtectedNonce, reason }) {

@@ -1,5 +1,5 @@
 import { newId } from '../../../policy/ids.ts'
-import { openAuthorization, denyReasonOf } from '../../../policy/documents/authorization.ts'
+import { DEVICE_LEDGER, openAuthorization, denyReasonOf } from '../../../policy/documents/authorization.ts'
 import type { ItemStatus, Outcome, ProtectionAction, RightClass, ScanSource } from '../../../policy/vocabulary.ts'
 import { knownCaller, maySee, type KnownCaller } from '../../foundation/caller.ts'
 import { invalid, notFound, precondition } from '../../foundation/failure.ts'
@@ -28,7 +28,7 @@ export interface RedeemRequest {
 
 /**
  * Redeems a step of an authorization for a device without an agent, before the device acts. The device then repeats
- * the call with the outcome. Agents redeem in their own ledgers and report claims and outcomes as evidence
+ * the call with the outcome. A device that works offline may report its release afterwards. Agents redeem in their own ledgers and report claims and outcomes as evidence
  * (../evidence).
  */
 export async function redeem(call: Call, request: RedeemRequest) {
@@ -53,7 +53,7 @@ export async function redeem(call: Call, request: RedeemRequest) {
   // The clock of the device may be fast, but the time of a redemption must not be in the future.
   const atMs = known?.at_ms ?? Math.min(context.occurredMs, call.nowMs)
   const source: EvidenceSource = { agentId, storeId: row.store_id, atMs, eventId }
-  if (!known) await assertUnitIsStillFor(call, row)
+  if (!known && !isReport(row, request)) await assertUnitIsStillFor(call, row)
   if (!known) await claimStep(scope, source, row, redemptions, request, call.nowMs)
   if (request.outcome !== undefined) {
     const isNew = known?.outcome === null || known === undefined
@@ -112,6 +112,14 @@ async function assertUnitIsStillFor(call: Call, row: ProtectionAuthorizationRow)
   if (isAnother) throw precondition('token_revoked', 'the unit of this authorization was bound to another item')
 }
 
+/**
+ * True if a device that works offline reports a release. It has claimed the token in its own memory, so the cloud
+ * stores the release in any case. If the release was wrong, the cloud raises an exception.
+ */
+function isReport({ ledger }: ProtectionAuthorizationRow, { outcome }: RedeemRequest): boolean {
+  return ledger === DEVICE_LEDGER && outcome !== undefined
+}
+
 async function claimStep(
   scope: EvidenceScope,
   source: EvidenceSource,
@@ -120,16 +128,18 @@ async function claimStep(
   request: RedeemRequest,
   nowMs: number,
 ): Promise<void> {
-  if (row.revoked_ms !== null) throw precondition('token_revoked', 'the authorization was revoked')
-  if (source.atMs >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000)
-    throw precondition('token_expired', 'the authorization has expired')
+  if (!isReport(row, request)) {
+    if (row.revoked_ms !== null) throw precondition('token_revoked', 'the authorization was revoked')
+    if (source.atMs >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000)
+      throw precondition('token_expired', 'the authorization has expired')
+  }
   const used = new Set(redemptions.map((r) => r.step))
   const step = request.step ?? Array.from({ length: row.count }, (_, i) => i + 1).find((n) => !used.has(n))
   if (step !== undefined && step > row.count)
     throw invalid('step', `is ${step}, but the authorization covers ${row.count}`)
   if (step === undefined || used.has(step))
     throw precondition('already_redeemed', 'this step of the authorization is already redeemed')
-  await applyClaim(scope, source, {
+  const isApplied = await applyClaim(scope, source, {
     kind: 'claim',
     redemptionId: request.redemptionId,
     nonce: row.nonce,
@@ -138,6 +148,7 @@ async function claimStep(
     ordinals: [step - 1],
     deviceId: row.device_id,
   })
+  if (!isApplied) throw precondition('already_redeemed', 'this unit has been redeemed too often')
 }
 
 /** Line, item and technologies of a redemption; null or absent if unknown. */

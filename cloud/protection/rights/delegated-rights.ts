@@ -1,5 +1,7 @@
 import type { Db } from '../../persistence/database.ts'
+import { groupBy } from '../../persistence/group-by.ts'
 import { prepared } from '../../persistence/prepared.ts'
+import { preparedForMany } from '../../persistence/prepared-many.ts'
 import type { DelegatedRightRow, UnitRightRow } from '../../persistence/tables/protection.ts'
 import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey } from './rights.ts'
 
@@ -74,7 +76,7 @@ const byRedemption = prepared((db, p: { redemptionId: string; storeId: string })
     .where('store_id', '=', p.storeId),
 )
 /** Delegated rights without a redemption and without the outcome `failed`. */
-const unresolved = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
+const unresolved = preparedForMany((db, lineIds, p: { rightClass: string }) =>
   db
     .selectFrom('delegated_right')
     .leftJoin('agent', 'agent.agent_id', 'delegated_right.agent_id')
@@ -84,9 +86,9 @@ const unresolved = prepared((db, p: { lineId: string; unitNo: number; rightClass
         .onRef('redemption.line_id', '=', 'delegated_right.line_id')
         .onRef('redemption.unit_no', '=', 'delegated_right.unit_no'),
     )
-    .select(['delegated_right.agent_id', 'delegated_right.state', 'delegated_right.until_s', 'agent.revoked_ms'])
-    .where('delegated_right.line_id', '=', p.lineId)
-    .where('delegated_right.unit_no', '=', p.unitNo)
+    .select(['delegated_right.line_id', 'delegated_right.unit_no', 'delegated_right.agent_id'])
+    .select(['delegated_right.state', 'delegated_right.until_s', 'agent.revoked_ms'])
+    .where('delegated_right.line_id', 'in', lineIds)
     .where('delegated_right.right_class', '=', p.rightClass)
     .where('delegated_right.state', '<>', 'failed')
     .where('redemption.redemption_id', 'is', null),
@@ -112,28 +114,40 @@ export async function storeDelegationReturned(
   for (const right of rights) await setState(db, { ...right, state })
 }
 
+/** A right with its stored row. */
+export interface StoredRight {
+  key: UnitKey
+  row: UnitRightRow | undefined
+}
+
 /**
- * State of a right for a request of agent `agentId`. A right that was delegated to another agent is `used` until that
+ * States of rights of one class for a request of agent `agentId`. A right that was delegated to another agent is `used` until that
  * agent reports. If that agent was revoked, or the receipt expired, the outcome is unknown and only staff may continue.
  */
-export async function viewGrantableRight(
+export async function viewGrantableRights(
   db: Db,
-  key: UnitKey,
-  row: UnitRightRow | undefined,
+  rights: readonly StoredRight[],
   nowMs: number,
   agentId: string | null,
-): Promise<RightView> {
-  const right = viewRight(row, nowMs)
-  if (!row?.was_given || right.state === 'used') return right
-  const others = (await unresolved(db, key)).filter((delegated) => delegated.agent_id !== agentId)
-  if (
-    others.some(
-      (delegated) =>
-        delegated.state === 'delegated' && delegated.revoked_ms === null && delegated.until_s * 1_000 > nowMs,
-    )
+): Promise<RightView[]> {
+  const given = rights.filter(({ row }) => row?.was_given && viewRight(row, nowMs).state !== 'used')
+  const [first] = given
+  const lineIds = given.map(({ key }) => key.lineId)
+  const delegated = first ? await unresolved(db, lineIds, { rightClass: first.key.rightClass }) : []
+  const toOthers = groupBy(
+    delegated.filter((each) => each.agent_id !== agentId),
+    ({ line_id, unit_no }) => `${line_id}/${unit_no}`,
   )
-    return { state: 'used' }
-  return others.length === 0 ? right : { ...right, staffReason: right.staffReason ?? UNKNOWN_OUTCOME_REASON }
+  return rights.map(({ key, row }) => {
+    const right = viewRight(row, nowMs)
+    if (!row?.was_given || right.state === 'used') return right
+    const others = toOthers.get(`${key.lineId}/${key.unitNo}`) ?? []
+    const isOut = others.some(
+      ({ state, revoked_ms, until_s }) => state === 'delegated' && revoked_ms === null && until_s * 1_000 > nowMs,
+    )
+    if (isOut) return { state: 'used' }
+    return others.length === 0 ? right : { ...right, staffReason: right.staffReason ?? UNKNOWN_OUTCOME_REASON }
+  })
 }
 
 /**

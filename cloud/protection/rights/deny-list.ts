@@ -2,6 +2,7 @@ import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
+import { prepared } from '../../persistence/prepared.ts'
 import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
 
@@ -15,6 +16,19 @@ const GUARD_SECONDS = 60
  * clock was fast, the cloud publishes it again.
  */
 const KEEP_AFTER_END = 14 * 86_400
+
+/**
+ * This query has no LIMIT, because SQLite would compile it again for each value of the limit. Compiling the query takes
+ * five times as long as reading all agents.
+ */
+const agentsOfStore = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId),
+)
+
+/** True if the store ever had an agent. */
+export async function hasAgents(db: Db, storeId: string): Promise<boolean> {
+  return (await agentsOfStore(db, { storeId })).length > 0
+}
 
 /** Adds entries and announces them after the commit. Returns the number of the last entry. */
 export async function deny(
@@ -84,18 +98,34 @@ export async function receiptOrdinals(
   return units.flatMap((unit) => indexes.get(`${unit.lineId}/${unit.unitNo}`) ?? [])
 }
 
-/** Denies receipt rights until `until` (s), because they are used or leased. `leasedTo`: their lease holder, if any. */
+/** Lease of receipt rights. `ended`: the lease has ended, and the rights are free again. */
+export interface PublishedLease {
+  nonce: string
+  agentId?: string
+  ended?: true
+}
+
+/** Denies receipt rights until `until` (s), because they are used or leased. */
 export async function denyRights(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
   purchase: PurchaseRow,
   rightClass: RightClass,
   units: readonly { lineId: string; unitNo: number }[],
   until: number,
-  leasedTo?: { nonce: string; agentId: string },
+  lease?: PublishedLease,
 ): Promise<void> {
   const ordinals = await receiptOrdinals(call.db, purchase.purchase_id, units)
   if (purchase.cti === null || ordinals.length === 0) return
+  const { ended, ...leasedTo } = lease ?? {}
   await deny(call, purchase.store_id, [
-    { kind: 'right', cti: purchase.cti, rightClass, ordinals, until, ...(leasedTo && { leasedTo }) },
+    {
+      kind: 'right',
+      cti: purchase.cti,
+      rightClass,
+      ordinals,
+      until,
+      ...(lease && { leasedTo: { nonce: lease.nonce, ...leasedTo } }),
+      ...(ended && { ended }),
+    },
   ])
 }

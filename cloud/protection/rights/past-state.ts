@@ -1,8 +1,10 @@
 import type { Db } from '../../persistence/database.ts'
+import { groupBy } from '../../persistence/group-by.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
-import { redemptionsOfUnit } from './redemptions.ts'
-import { findRight, UNKNOWN_OUTCOME_REASON, type RightView, type UnitKey } from './rights.ts'
+import type { StoredRight } from './delegated-rights.ts'
+import { redemptionsOfLines, redemptionsOfUnit } from './redemptions.ts'
+import { rightName, UNKNOWN_OUTCOME_REASON, type RightView, type UnitKey } from './rights.ts'
 
 /**
  * State at a past time, by which the cloud decides about past requests (`occurredAt`, ADR 0009). Policy and devices are
@@ -53,6 +55,19 @@ export async function itemAsOf(db: Db, item: ProtectedItemRow, atMs: number): Pr
   }
 }
 
+/** True if the item came back to the store after that time. */
+export async function hasComeBackSince(db: Db, itemId: string, atMs: number): Promise<boolean> {
+  const move = await db
+    .selectFrom('item_move')
+    .select('rev')
+    .where('item_id', '=', itemId)
+    .where('at_ms', '>', atMs)
+    .where('to_status', 'in', ['returned', 'cancelled', 'sellable'])
+    .limit(1)
+    .executeTakeFirst()
+  return move !== undefined
+}
+
 async function unitOf(db: Db, { item_id }: ProtectedItemRow, { purchase_id, line_id }: ItemMoveRow) {
   const named =
     line_id === null
@@ -66,13 +81,26 @@ async function unitOf(db: Db, { item_id }: ProtectedItemRow, { purchase_id, line
   return named ? { purchase_id, line_id, unit_no: named.unit_no } : { purchase_id: null, line_id: null, unit_no: null }
 }
 
-/** State of the right at that time. Ignores leases, because the cloud issues no token for a past request. */
-export async function rightAsOf(db: Db, key: UnitKey, atMs: number): Promise<RightView> {
-  const redemptions = (await redemptionsOfUnit(db, key)).filter((use) => use.at_ms <= atMs && use.outcome !== 'failed')
-  if (redemptions.some((use) => use.outcome !== 'unknown')) return { state: 'used' }
-  const by = (await findRight(db, key))?.returned_by ?? null
-  if (by !== null && (await hadComeBack(db, key, by, atMs))) return { state: 'used' }
-  return { state: 'free', ...(redemptions.length > 0 && { staffReason: UNKNOWN_OUTCOME_REASON }) }
+/** States of the rights at that time. Ignores leases, because the cloud issues no token for a past request. */
+export async function rightsAsOf(db: Db, rights: readonly StoredRight[], atMs: number): Promise<RightView[]> {
+  const [first, ...others] = rights
+  if (!first) return []
+  const lineIds = rights.map(({ key }) => key.lineId)
+  const all = others.length === 0 ? await redemptionsOfUnit(db, first.key) : await redemptionsOfLines(db, lineIds)
+  const uses = groupBy(
+    all.filter((use) => use.at_ms <= atMs && use.outcome !== 'failed'),
+    ({ line_id, unit_no, right_class }) => `${line_id}/${unit_no}/${right_class}`,
+  )
+  const views: RightView[] = []
+  for (const { key, row } of rights) {
+    const own = uses.get(rightName(key)) ?? []
+    const by = row?.returned_by ?? null
+    const isUsed =
+      own.some((use) => use.outcome !== 'unknown') || (by !== null && (await hadComeBack(db, key, by, atMs)))
+    const staffReason = own.length > 0 && { staffReason: UNKNOWN_OUTCOME_REASON }
+    views.push(isUsed ? { state: 'used' } : { state: 'free', ...staffReason })
+  }
+  return views
 }
 
 /** True if the goods were returned by then: with the refund, or when staff removed the item from the unit. */

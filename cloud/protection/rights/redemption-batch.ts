@@ -7,6 +7,7 @@ import {
   addRedemption,
   addRedemptions,
   findRedemptions,
+  redemptionsOfLines,
   redemptionsOfUnit,
   unusedLease,
   updateOutcome,
@@ -26,7 +27,6 @@ import {
 } from './rights.ts'
 
 const withIds = preparedForMany((db, ids) => db.selectFrom('redemption').selectAll().where('redemption_id', 'in', ids))
-const ofLines = preparedForMany((db, ids) => db.selectFrom('redemption').selectAll().where('line_id', 'in', ids))
 const rightsOfLines = preparedForMany((db, ids) => db.selectFrom('unit_right').selectAll().where('line_id', 'in', ids))
 
 /**
@@ -59,7 +59,7 @@ export class RedemptionBatch {
     const newIds = [...redemptionIds].filter((id) => !this.#ids.has(id))
     const known = await withIds(this.#db, newIds)
     const newLines = [...lineIds, ...known.flatMap((row) => row.line_id ?? [])].filter((id) => !this.#lines.has(id))
-    const [ofThese, rightRows] = [await ofLines(this.#db, newLines), await rightsOfLines(this.#db, newLines)]
+    const [ofThese, rightRows] = [await redemptionsOfLines(this.#db, newLines), await rightsOfLines(this.#db, newLines)]
     for (const id of newIds) this.#ids.add(id)
     for (const id of newLines) this.#lines.add(id)
     for (const row of [...known, ...ofThese]) this.#cache(row)

@@ -1,6 +1,8 @@
+import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../persistence/database.ts'
 import { fieldsOf, prepared } from '../../persistence/prepared.ts'
+import { preparedForMany } from '../../persistence/prepared-many.ts'
 import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import type { RedemptionRow } from '../../persistence/tables/protection.ts'
 import type { UnitKey } from './rights.ts'
@@ -39,6 +41,11 @@ const ofUnit = prepared((db, p: { lineId: string; unitNo: number; rightClass: st
     .where('unit_no', '=', p.unitNo)
     .where('right_class', '=', p.rightClass),
 )
+/** All redemptions of the units of these lines. */
+export const redemptionsOfLines = preparedForMany((db, lineIds) =>
+  db.selectFrom('redemption').selectAll().where('line_id', 'in', lineIds),
+)
+
 /** All redemptions of a unit's right. */
 export function redemptionsOfUnit(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<RedemptionRow[]> {
   return ofUnit(db, { lineId, unitNo, rightClass })
@@ -65,9 +72,8 @@ const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: 
     .where('u.line_id', '=', p.lineId)
     .where('u.unit_no', '=', p.unitNo)
     .where('a.voided_ms', 'is', null)
-    // Leaves out revoked authorizations of devices without an agent: these devices redeem at the cloud, which rejects
-    // revoked authorizations.
-    .where((eb) => eb.or([eb('a.revoked_ms', 'is', null), eb('a.agent_id', 'is not', null)]))
+    // Leaves out revoked authorizations of the cloud's ledger, because the cloud rejects them.
+    .where((eb) => eb.or([eb('a.revoked_ms', 'is', null), eb('a.ledger', '!=', CLOUD_LEDGER)]))
     .where((eb) =>
       eb.not(
         eb.exists(

@@ -1,5 +1,6 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../persistence/database.ts'
+import { insertChunks } from '../../persistence/insert-chunks.ts'
 import { fieldsOf, prepared } from '../../persistence/prepared.ts'
 import { preparedInsert } from '../../persistence/prepared-insert.ts'
 import type { UnitRightRow } from '../../persistence/tables/protection.ts'
@@ -49,6 +50,9 @@ const ofPurchase = prepared((db, p: { purchaseId: string; rightClass: string }) 
     .where('purchase_id', '=', p.purchaseId)
     .where('right_class', '=', p.rightClass),
 )
+const ofWholePurchase = prepared((db, p: { purchaseId: string }) =>
+  db.selectFrom('unit_right').selectAll().where('purchase_id', '=', p.purchaseId),
+)
 const upsert = prepared((db, p: Omit<UnitRightRow, 'returned_by' | 'was_given'>) => {
   const changed = fieldsOf(p, [
     'purchase_id',
@@ -65,15 +69,6 @@ const upsert = prepared((db, p: Omit<UnitRightRow, 'returned_by' | 'was_given'>)
     .values({ ...changed, ...fieldsOf(p, ['line_id', 'unit_no', 'right_class']), was_given: 0 })
     .onConflict((c) => c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet(changed))
 })
-
-const writeReturned = prepared((db, p: { lineId: string; unitNo: number; rightClass: string; by: string }) =>
-  db
-    .updateTable('unit_right')
-    .set({ returned_by: p.by })
-    .where('line_id', '=', p.lineId)
-    .where('unit_no', '=', p.unitNo)
-    .where('right_class', '=', p.rightClass),
-)
 
 const writeOutcome = prepared(
   (db, p: { redemptionId: string; lineId: string; unitNo: number; rightClass: string; outcome: string }) =>
@@ -107,6 +102,28 @@ const upsertAll = preparedInsert((db, rows: readonly UnitRightRow[]) =>
     ),
 )
 
+const upsertReturned = preparedInsert((db, rows: readonly UnitRightRow[]) =>
+  db
+    .insertInto('unit_right')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet((eb) => {
+        const excluded = <K extends keyof UnitRightRow>(name: K) => eb.ref(`excluded.${name}`)
+        return {
+          purchase_id: excluded('purchase_id'),
+          state: excluded('state'),
+          nonce: excluded('nonce'),
+          device_id: excluded('device_id'),
+          until_ms: excluded('until_ms'),
+          redemption_id: excluded('redemption_id'),
+          outcome: excluded('outcome'),
+          failures: excluded('failures'),
+          returned_by: excluded('returned_by'),
+        }
+      }),
+    ),
+)
+
 /** Writes complete rows of rights. `rows` may contain each right at most once. */
 export function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
   return upsertAll(db, rows)
@@ -121,6 +138,22 @@ export async function findRight(db: Db, { lineId, unitNo, rightClass }: UnitKey)
 /** Rights of one class of a purchase's units. */
 export function rightsOfPurchase(db: Db, purchaseId: string, rightClass: RightClass): Promise<UnitRightRow[]> {
   return ofPurchase(db, { purchaseId, rightClass })
+}
+
+/** Name of a right in a map. */
+export function rightName({ lineId, unitNo, rightClass }: Omit<UnitKey, 'purchaseId'>): string {
+  return `${lineId}/${unitNo}/${rightClass}`
+}
+
+/** Rights of all classes of a purchase's units, by `rightName`. */
+export async function allRightsOf(db: Db, purchaseId: string): Promise<Map<string, UnitRightRow>> {
+  const rows = await ofWholePurchase(db, { purchaseId })
+  return new Map(
+    rows.map((row) => [
+      rightName({ lineId: row.line_id, unitNo: row.unit_no, rightClass: row.right_class as RightClass }),
+      row,
+    ]),
+  )
 }
 
 /** Reason why only staff may continue after an unknown outcome. */
@@ -143,9 +176,49 @@ async function write(
   })
 }
 
-/** Marks that the goods were returned. A later outcome no longer changes the right. `by`: id of the return. */
-export async function storeReturned(db: Db, { lineId, unitNo, rightClass }: UnitKey, by: string): Promise<void> {
-  await writeReturned(db, { lineId, unitNo, rightClass, by })
+/**
+ * Marks the rights used, and that their goods were returned. A later outcome no longer changes the rights. `by`: id of
+ * the return.
+ */
+export async function storeReturned(
+  db: Db,
+  rights: readonly { key: UnitKey; row: UnitRightRow | undefined }[],
+  by: string,
+  nowMs: number,
+): Promise<void> {
+  const rows = rights.map(({ key, row }) => ({
+    ...rowOf(key, row, {
+      ...(row && viewRight(row, nowMs).state === 'used'
+        ? row
+        : { state: 'used', nonce: by, device_id: '', redemption_id: by, failures: row?.failures ?? 0 }),
+    }),
+    returned_by: by,
+  }))
+  for (const chunk of insertChunks(rows)) await upsertReturned(db, chunk)
+}
+
+/** A complete row: `change` on top of the key. */
+function rowOf(
+  { lineId, unitNo, rightClass, purchaseId }: UnitKey,
+  known: UnitRightRow | undefined,
+  change: Partial<UnitRightRow> & { state: string; failures: number },
+): UnitRightRow {
+  const { state, nonce = null, device_id = null, until_ms = null, redemption_id = null, outcome = null } = change
+  return {
+    line_id: lineId,
+    unit_no: unitNo,
+    right_class: rightClass,
+    purchase_id: purchaseId,
+    state,
+    nonce,
+    device_id,
+    until_ms,
+    redemption_id,
+    outcome,
+    failures: change.failures,
+    returned_by: known?.returned_by ?? null,
+    was_given: known?.was_given ?? 0,
+  }
 }
 
 export interface Lease {
@@ -159,6 +232,16 @@ export interface Tries {
   failures: number
   /** True if the outcome of the last attempt is unknown. A later lease without a claim does not change this value. */
   isUnknown: boolean
+}
+
+/** Leases the rights to an authorization until `lease.untilMs`. */
+export async function leaseRights(
+  db: Db,
+  units: readonly { key: UnitKey; tries: Tries }[],
+  lease: Lease,
+): Promise<void> {
+  const rows = units.map(({ key, tries }) => rowOf(key, undefined, leasedRow(lease, tries)))
+  for (const chunk of insertChunks(rows)) await upsertAll(db, chunk)
 }
 
 /** Leases the right to an authorization until `lease.untilMs`. */

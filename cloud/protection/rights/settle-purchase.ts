@@ -1,6 +1,7 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
+import { groupBy } from '../../persistence/group-by.ts'
 import { preparedForMany } from '../../persistence/prepared-many.ts'
 import type { UnitRightRow } from '../../persistence/tables/protection.ts'
 
@@ -43,8 +44,8 @@ export async function settlePurchases(
 ): Promise<void> {
   const purchases = await purchasesOf(db, purchaseIds)
   if (purchases.length === 0) return
-  const units = byPurchase(await unitsOf(db, purchaseIds))
-  const used = byPurchase(await usedOf(db, purchaseIds))
+  const units = groupBy(await unitsOf(db, purchaseIds), (unit) => unit.purchase_id)
+  const used = groupBy(await usedOf(db, purchaseIds), (right) => right.purchase_id)
   const countOf = (purchaseId: string) => units.get(purchaseId)?.length ?? 0
   const areAllOf = (purchaseId: string, rightClass: RightClass) =>
     areAll(used.get(purchaseId) ?? [], rightClass, countOf(purchaseId))
@@ -79,14 +80,4 @@ function areAll(
   const returned = ofClass.filter((right) => right.returned_by !== null).length
   const confirmed = ofClass.filter((right) => right.returned_by === null && right.outcome === 'confirmed').length
   return confirmed === units - returned && (returned === 0 || returned < units)
-}
-
-function byPurchase<T extends { purchase_id: string }>(rows: readonly T[]): Map<string, T[]> {
-  const lists = new Map<string, T[]>()
-  for (const row of rows) {
-    const list = lists.get(row.purchase_id)
-    if (list) list.push(row)
-    else lists.set(row.purchase_id, [row])
-  }
-  return lists
 }

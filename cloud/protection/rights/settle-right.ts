@@ -4,7 +4,7 @@ import type { RedemptionRow } from '../../persistence/tables/protection.ts'
 import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
 import type { RedemptionBatch } from './redemption-batch.ts'
 
-/** Unit of a redemption; undefined for a fixture. */
+/** Unit of a redemption; undefined if it used no right. */
 export async function unitOf(
   redemptions: Pick<RedemptionBatch, 'right'>,
   { line_id, unit_no, right_class }: RedemptionRow,
@@ -20,18 +20,19 @@ export async function unitOf(
  * leased. If a use by receipt had replaced the lease, and the lease is unused, the right then gets the lease back. With
  * `leaseEnded`, the right has no lease afterwards.
  *
- * `isDouble` is true if the right was used twice. `returned` is set if the goods were returned: `unused` if the right
+ * `isDouble` is true if the right was used twice, `isUsed` if it was used at all. `returned` is set if the goods were returned: `unused` if the right
  * has no use or all uses failed, else `used`.
  */
 export async function settleRight(
   redemptions: RedemptionBatch,
   key: UnitKey,
   leaseEnded = false,
-): Promise<{ isDouble: boolean; returned?: 'used' | 'unused' }> {
-  const { effective, failures, isDouble } = mergeRedemptions((await redemptions.ofUnit(key)).map(useOf))
+): Promise<{ isDouble: boolean; isUsed: boolean; returned?: 'used' | 'unused' }> {
+  const { effective, failures, isDouble } = mergeRedemptions((await redemptions.ofUnit(key)).map(useOf), key.rightClass)
   const right = await redemptions.right(key)
+  const isUsed = effective !== null
   // Returned goods must not be released again, so an outcome does not change their right.
-  if (right && right.returned_by !== null) return { isDouble, returned: effective === null ? 'unused' : 'used' }
+  if (right && right.returned_by !== null) return { isDouble, isUsed, returned: isUsed ? 'used' : 'unused' }
   const isUnknown = effective?.outcome === 'unknown'
   const isOpen = effective === null || isUnknown
   if (right?.state === 'leased' && !leaseEnded && isOpen) {
@@ -39,7 +40,7 @@ export async function settleRight(
     const lease = { nonce: right.nonce ?? '', deviceId: right.device_id ?? '', untilMs: right.until_ms ?? 0 }
     if (known.failures !== failures || known.isUnknown !== isUnknown)
       await redemptions.lease(key, lease, { failures, isUnknown })
-    return { isDouble }
+    return { isDouble, isUsed }
   }
   const lease = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await redemptions.unusedLease(key) : undefined
   if (lease)
@@ -59,7 +60,7 @@ export async function settleRight(
     if (effective.outcome !== null && effective.outcome !== known)
       await redemptions.storeOutcome(effective.redemptionId, key, effective.outcome)
   } else if (right) await redemptions.free(key, failures)
-  return { isDouble }
+  return { isDouble, isUsed }
 }
 
 function useOf(row: RedemptionRow): UnitRedemption {

@@ -4,6 +4,7 @@ import { PushLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
 import { DeviceId } from '../driver.ts'
 import { FEEDS_WITH_MINIMUM_RSSI } from '../feeds-settings.ts'
+import { antennaSettings, boundedInt } from '../reader-settings.ts'
 
 const pathError = { error: 'give a path such as "data.reads[*]", "epc" or "$"' }
 const path = z.string(pathError).regex(PATH, pathError)
@@ -11,17 +12,16 @@ const single = path.refine((value) => !value.includes('*'), { error: 'give a pat
 const secretError = { error: 'give a secret of this device alone, 16 to 128 characters without spaces' }
 const perDbm = { error: 'give how many parts are 1 dBm, 1 to 1000' }
 const silence = { error: 'give seconds, 5 to 86400' }
-const antennaError = { error: 'give a list of antennas, such as [1, 2]' }
-const antennaList = z
-  .array(z.int(antennaError).min(1, antennaError).max(65_535, antennaError), antennaError)
-  .max(64)
-  .default([])
 
 const Mapping = z.strictObject({
   reads: path.meta({ description: 'path of the reads: "reads[*]"; "$" for a body that is one read' }),
   epc: single,
   epcIs: z.enum(['hex', 'base64'], { error: 'use "hex" or "base64"' }).default('hex'),
   antenna: single.optional(),
+  mux1: single.optional().meta({
+    description: 'port of a multiplexer: antenna 10301 is antenna port 1, port 3 of mux1 and port 1 of mux2',
+  }),
+  mux2: single.optional(),
   rssi: single.optional(),
   rssiPerDbm: z.number(perDbm).min(1, perDbm).max(1_000, perDbm).default(1),
   seenAt: single.optional().meta({ description: 'the reader’s time of the read: ISO 8601, or s, ms or µs since 1970' }),
@@ -44,12 +44,7 @@ export const HttpIngestSettings = z.strictObject({
     .union([z.enum(['keonn', 'impinj']), Mapping], { error: 'use "keonn", "impinj", or { "reads": "…", "epc": "…" }' })
     .meta({ description: 'paths of the reads in the body that the reader sends' }),
   ...FEEDS_WITH_MINIMUM_RSSI,
-  antennas: z
-    .strictObject({ inside: antennaList, outside: antennaList }, { error: 'give { "inside": [1], "outside": [2] }' })
-    .optional()
-    .meta({
-      description: 'which antennas face the shop and which face the exit; without it every approach counts as leaving',
-    }),
+  antennas: antennaSettings(boundedInt('the number of an antenna', 1, 65_535), ''),
   clock: z
     .enum(['reader', 'arrival'], {
       error: 'use "reader" (the reader’s timestamps, corrected) or "arrival" (the time of the post)',
@@ -60,6 +55,14 @@ export const HttpIngestSettings = z.strictObject({
   }),
 })
 export type HttpIngestSettings = z.infer<typeof HttpIngestSettings>
+
+/** The setting of the reader with which it reports each read. */
+export function reportingAdvice({ mapping }: HttpIngestSettings): string {
+  if (mapping === 'keonn') return 'set the inventory tag TTL of its HTTP service to 0'
+  if (mapping === 'impinj')
+    return 'start its inventory with "dual-target" or session 0, and without a reporting interval'
+  return 'let it report every read: set the time between two reports of a tag to 0'
+}
 
 /** The reader posts its reads; the agent cannot command it. */
 export function httpIngestCapabilities(settings: HttpIngestSettings): Capabilities {

@@ -1,5 +1,6 @@
 import { deadline } from '../../../policy/platform.ts'
 import type { Platform } from '../../../policy/platform.ts'
+import { readUntrustedJson } from '../../../policy/untrusted-json.ts'
 import { webHost } from '../../transports/link-settings.ts'
 import type { WebChannel } from '../../transports/link-settings.ts'
 import type { LinkProtocol, Membership, SharedLinks } from '../../transports/shared-links.ts'
@@ -12,6 +13,8 @@ export interface RestRequest {
   readonly path: string
   readonly body?: object
   readonly signal?: AbortSignal
+  /** Time limit of the answer, ms; default: the client's. */
+  readonly timeoutMs?: number
   /**
    * True for a request that must not be executed twice. The client repeats other requests if the device closed the idle
    * connection.
@@ -59,7 +62,7 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
 
   async function send(
     current: Membership<HttpConversation>,
-    { method, path, body, signal }: RestRequest,
+    { method, path, body, signal, timeoutMs: limitMs = timeoutMs }: RestRequest,
   ): Promise<HttpAnswer> {
     const json = body === undefined ? {} : { body: JSON.stringify(body) }
     const type = body === undefined ? {} : { 'content-type': 'application/json' }
@@ -68,7 +71,7 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
       path,
       headers: { ...common, ...type },
       ...json,
-      timeoutMs,
+      timeoutMs: limitMs,
       ...(signal && { signal }),
     })
     if (answer.kind === 'answered') current.markResponsive()
@@ -87,7 +90,7 @@ export function restClient({ link, links, platform, timeoutMs, headers }: RestOp
         const isStale =
           answer.kind === 'lost' &&
           !(answer.possiblySent && request.once) &&
-          platform.clock.elapsed() - from < timeoutMs
+          platform.clock.elapsed() - from < (request.timeoutMs ?? timeoutMs)
         if (!isStale || request.signal?.aborted) return answer
       }
       try {
@@ -114,9 +117,5 @@ export function refusalDetail(answer: HttpAnswer): string {
 /** The JSON of a 2xx response, or undefined. */
 export function jsonOf(answer: HttpAnswer): unknown {
   if (answer.kind === 'lost' || answer.status < 200 || answer.status > 299) return undefined
-  try {
-    return JSON.parse(answer.body)
-  } catch {
-    return undefined
-  }
+  return readUntrustedJson(answer.body)
 }

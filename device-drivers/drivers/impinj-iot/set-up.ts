@@ -8,6 +8,7 @@ import {
 import { objectOf } from '../../protocols/tag-sighting.ts'
 import { utcUsOf } from '../../protocols/timestamps.ts'
 import { webHost } from '../../transports/link-settings.ts'
+import { setUpEnded } from '../device.ts'
 import type { DeviceIdentity } from '../device.ts'
 import type { HttpAnswer } from '../http/conversation.ts'
 import { jsonOf, refusalDetail } from '../http/rest-client.ts'
@@ -42,6 +43,11 @@ function setUpError(what: string, answer: HttpAnswer, settings: ImpinjIotSetting
   )
 }
 
+/** Keepalive interval of firmware whose interval cannot be set (OpenAPI document 1.6.0). */
+const FIXED_KEEPALIVE_SECONDS = 30
+
+const START_WITHIN_MS = 10_000
+
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(0, 100) : undefined
 
@@ -55,13 +61,13 @@ export async function setUpReader({
   clock,
   signal,
   desiredOutputs,
-}: SetUpOptions): Promise<DeviceIdentity> {
+}: SetUpOptions): Promise<{ identity: DeviceIdentity; keepaliveSeconds: number }> {
   async function requestOrThrow(
     what: string,
     request: RestRequest,
     alsoGood: readonly number[] = [],
   ): Promise<Record<string, unknown>> {
-    if (signal.aborted) throw signal.reason as Error
+    if (signal.aborted) throw setUpEnded(what, signal)
     const answer = await rest.request({ ...request, signal })
     const isGood =
       answer.kind === 'answered' && ((answer.status >= 200 && answer.status < 300) || alsoGood.includes(answer.status))
@@ -90,34 +96,42 @@ export async function setUpReader({
     { method: 'GET', path: IMPINJ_PATHS.streamSettings },
     [404],
   )
-  if (stream['keepAliveIntervalSeconds'] !== settings.keepaliveSeconds) {
-    await requestOrThrow(
-      'its stream settings',
-      {
-        method: 'PUT',
-        path: IMPINJ_PATHS.streamSettings,
-        body: { ...stream, keepAliveIntervalSeconds: settings.keepaliveSeconds },
-      },
-      [404],
-    )
+  // Firmware without these settings has no such field, and a fixed interval.
+  const hasKeepaliveSetting = 'keepAliveIntervalSeconds' in stream
+  if (hasKeepaliveSetting && stream['keepAliveIntervalSeconds'] !== settings.keepaliveSeconds) {
+    await requestOrThrow('its stream settings', {
+      method: 'PUT',
+      path: IMPINJ_PATHS.streamSettings,
+      body: { ...stream, keepAliveIntervalSeconds: settings.keepaliveSeconds },
+    })
   }
+  // Readers take seconds to stop and start an inventory.
+  const timeoutMs = Math.max(START_WITHIN_MS, settings.requestTimeoutMs)
   // Status 409 means that nothing was running.
-  await requestOrThrow('stopping what it does', { method: 'POST', path: IMPINJ_PATHS.stop }, [409])
+  await requestOrThrow('stopping what it does', { method: 'POST', path: IMPINJ_PATHS.stop, timeoutMs }, [409])
   const { preset } = settings
   if (preset === undefined)
     await requestOrThrow('starting to read', {
       method: 'POST',
       path: IMPINJ_PATHS.start,
+      timeoutMs,
       body: inventoryRequest({ ...settings, antennas: antennasOf(settings), readWhile: settings.readWhile?.gpi }),
     })
-  else await requestOrThrow(`starting the preset ${preset}`, { method: 'POST', path: presetPath(preset), body: {} })
+  else
+    await requestOrThrow(`starting the preset ${preset}`, {
+      method: 'POST',
+      path: presetPath(preset),
+      body: {},
+      timeoutMs,
+    })
 
   const model = textOf(system['productModel']) ?? textOf(system['productDescription']) ?? 'reader'
   const serialNumber = textOf(system['serialNumber']) ?? textOf(status['serialNumber'])
   const firmwareVersion = textOf(image['primaryFirmware'])
-  return {
+  const identity: DeviceIdentity = {
     description: `Impinj ${model} at ${webHost(settings.link)}`,
     ...(serialNumber === undefined ? {} : { serialNumber }),
     ...(firmwareVersion === undefined ? {} : { firmwareVersion }),
   }
+  return { identity, keepaliveSeconds: hasKeepaliveSetting ? settings.keepaliveSeconds : FIXED_KEEPALIVE_SECONDS }
 }

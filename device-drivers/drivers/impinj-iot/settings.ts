@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import { objectOf } from '../../protocols/tag-sighting.ts'
 import { linkKey, WebLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
+import type { Finding } from '../device.ts'
 import { DeviceId, type ExclusiveResource } from '../driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
 import { FEEDS_WITH_MINIMUM_RSSI } from '../feeds-settings.ts'
@@ -11,15 +13,17 @@ import {
   inputSettings,
   configuredAntennas,
   hasAntennas,
+  hasBothSides,
   outputResources,
   outputSettings,
+  sessionWarning,
 } from '../reader-settings.ts'
 
 const gpi = (what: string) => boundedInt(`the number of the input (GPI) of the ${what}`, 1, 64)
 const gpo = (what: string) => boundedInt(`the number of the output (GPO) of the ${what}`, 1, 64)
 const textSetting = (error: string, most = 128) => z.string({ error }).min(1, { error }).max(most, { error })
 
-/** One Impinj reader with the IoT device interface (R700, R720). */
+/** One Impinj reader with the IoT device interface (R700). */
 export const ImpinjIotSettings = z
   .strictObject({
     deviceId: DeviceId,
@@ -39,9 +43,9 @@ export const ImpinjIotSettings = z
       .min(0, { error: 'give dBm, 0 to 36, within what your country allows' })
       .max(36, { error: 'give dBm, 0 to 36, within what your country allows' })
       .default(30),
-    rfMode: boundedInt('a mode of the reader', 0, 65_535)
-      .default(1002)
-      .meta({ description: 'RF mode; the available modes depend on the region' }),
+    rfMode: boundedInt('a mode of the reader', 0, 65_535).default(1003).meta({
+      description: 'RF mode: 1003 for tags that move, 1002 for tags that lie still; others depend on the region',
+    }),
     session: boundedInt('a Gen2 session', 0, 3).default(1),
     searchMode: z
       .enum(
@@ -69,7 +73,8 @@ export const ImpinjIotSettings = z
       .optional()
       .meta({ description: 'the reader transmits only while this input is high; default: always' }),
     keepaliveSeconds: boundedInt('seconds', 1, 60).default(5).meta({
-      description: 'keepalive interval of an idle stream; after three missing keepalives the reader counts as lost',
+      description:
+        'keepalive interval of an idle stream; after three missing keepalives the reader counts as lost. 30 on firmware that cannot set it',
     }),
     requestTimeoutMs: boundedInt('milliseconds', 100, 10_000).default(2_000).meta({ description: 'for one answer' }),
   })
@@ -87,6 +92,32 @@ export type ImpinjIotSettings = z.infer<typeof ImpinjIotSettings>
 export function antennasOf(settings: ImpinjIotSettings): number[] {
   const named = configuredAntennas(settings)
   return named.length === 0 ? [1] : named
+}
+
+/**
+ * Finds a session in which a tag may stay silent outside after a read inside. `preset` is the stored inventory of the
+ * reader, if it has been read. A session of the settings is meant so, and only warned of.
+ */
+export function sessionFindings(settings: ImpinjIotSettings, preset: Record<string, unknown> | null): Finding[] {
+  if (!hasBothSides(settings)) return []
+  const stored = Array.isArray(preset?.['antennaConfigs']) ? preset['antennaConfigs'].map((each) => objectOf(each)) : []
+  const used =
+    settings.preset === undefined
+      ? [{ inventorySession: settings.session, inventorySearchMode: settings.searchMode }]
+      : stored
+  const silent = used.find((each) => {
+    const { inventorySession: session, inventorySearchMode: mode } = each ?? {}
+    return session !== 0 && typeof mode === 'string' && !mode.startsWith('dual-target')
+  })
+  if (!silent) return []
+  if (settings.preset === undefined) return [sessionWarning(settings.session)]
+  return [
+    {
+      code: 'reader_session',
+      detail: `the preset "${settings.preset}" queries ${String(silent.inventorySearchMode)} in session ${String(silent.inventorySession)}, so the gate misses walks; set its "inventorySearchMode" to "dual-target", or leave "preset" out`,
+      isWarning: false,
+    },
+  ]
 }
 
 /** The inputs to enable on the reader. */

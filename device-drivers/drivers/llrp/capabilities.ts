@@ -15,12 +15,13 @@ export interface ReaderCapabilities {
   /** True if the reader buffers events and reports after a reconnect until the client requests them. */
   readonly canHold: boolean
   readonly canWarnOfFullBuffer: boolean
+  readonly hasAccessSpecs: boolean
   /** True if the reader executes Gen2 operations on single tags. */
   readonly canReachTags: boolean
   /** Transmit powers, lowest first. */
   readonly powers: readonly { readonly index: number; readonly dbm: number }[]
+  /** Hop table for readers that do not report their present one; 0 without hopping. */
   readonly hopTableId: number
-  readonly channelIndex: number
 }
 
 // IANA private enterprise numbers, by which readers identify their makers.
@@ -55,6 +56,7 @@ export function capabilitiesIn(answer: Message<'GET_READER_CAPABILITIES_RESPONSE
     gpos: gpio?.NumGPOs ?? 0,
     canHold: protocol?.SupportsEventAndReportHolding === true,
     canWarnOfFullBuffer: protocol?.CanReportBufferFillWarning === true,
+    hasAccessSpecs: (protocol?.MaxNumAccessSpecs ?? 0) > 0,
     canReachTags:
       (protocol?.MaxNumAccessSpecs ?? 0) > 0 &&
       (protocol?.MaxNumOpSpecsPerAccessSpec ?? 0) > 0 &&
@@ -63,7 +65,6 @@ export function capabilitiesIn(answer: Message<'GET_READER_CAPABILITIES_RESPONSE
       .map(({ fields }) => ({ index: fields.Index, dbm: fields.TransmitPowerValue / 100 }))
       .sort((a, b) => a.dbm - b.dbm),
     hopTableId: hops?.fields.HopTableID ?? 0,
-    channelIndex: hops ? 0 : 1,
   }
 }
 

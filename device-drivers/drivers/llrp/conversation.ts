@@ -9,12 +9,15 @@ import { llrpCodec } from '../../protocols/llrp/frames.ts'
 import type { LlrpFrame } from '../../protocols/llrp/frames.ts'
 import { MESSAGES } from '../../protocols/llrp/messages.ts'
 import type { MessageName } from '../../protocols/llrp/messages.ts'
-import { readTagReports } from '../../protocols/llrp/tag-reports.ts'
+import { isTagReport, readTagReports } from '../../protocols/llrp/tag-reports.ts'
 import type { TagSighting } from '../../protocols/llrp/tag-reports.ts'
 import { answerTo } from '../../protocols/llrp/tables.ts'
 import { statusText } from '../../protocols/llrp/status.ts'
 import type { ByteLink } from '../../transports/byte-link.ts'
 import type { ProtocolClient } from '../../transports/shared-links.ts'
+
+const reasonOf = (signal: AbortSignal): string =>
+  signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
 
 /** Result of a request. */
 export type LlrpAnswer<N extends MessageName = MessageName> =
@@ -97,7 +100,7 @@ export class LlrpConversation implements ProtocolClient {
   ): Promise<LlrpAnswer<A>> {
     const unsent = (detail: string): LlrpAnswer<A> => ({ kind: 'lost', possiblySent: false, detail })
     if (this.#over.signal.aborted) return unsent((this.#over.signal.reason as Error).message)
-    if (options.signal?.aborted) return unsent('given up')
+    if (options.signal?.aborted) return unsent(reasonOf(options.signal))
     if (this.#pending.size >= MAX_PENDING) return unsent(`${MAX_PENDING} requests wait for this reader already`)
     const id = this.#newId()
     const sent = make(id)
@@ -106,7 +109,8 @@ export class LlrpConversation implements ProtocolClient {
     const answered = new Promise<LlrpAnswer>((resolve) => {
       this.#pending.set(id, { answer: answerTo(sent.name) ?? answer, settle: resolve })
       const giveUp = () => {
-        const detail = options.signal?.aborted ? 'given up' : `no answer to ${sent.name} within ${options.timeoutMs} ms`
+        const why = options.signal?.aborted ? `: ${reasonOf(options.signal)}` : ` within ${options.timeoutMs} ms`
+        const detail = `no answer to ${sent.name}${why}`
         resolve({ kind: 'lost', possiblySent: true, detail })
       }
       limit.signal.addEventListener('abort', giveUp, { once: true })
@@ -182,18 +186,24 @@ export class LlrpConversation implements ProtocolClient {
   #onFrame(frame: LlrpFrame): void {
     const sent = decodeMessage(frame)
     if (sent.name === 'malformed') {
-      this.#noise({ bytes: frame.body.length, detail: `a message that makes no sense: ${sent.fault}` })
+      const detail = `a message that makes no sense: ${sent.fault}`
+      this.#noise({ bytes: frame.body.length, detail, sample: frame.body })
       this.#pending
         .get(frame.id)
         ?.settle({ kind: 'lost', possiblySent: true, detail: `the answer makes no sense: ${sent.fault}` })
       this.#pending.delete(frame.id)
     } else if (sent.name === 'READER_EVENT_NOTIFICATION') this.#listener.onNotification(sent)
-    else if (sent.name !== 'unknown') this.#onAnswer(sent, frame.id)
+    else if (sent.name === 'unknown')
+      this.#listener.onNoise({ bytes: frame.body.length, detail: `a message of the unknown type ${frame.type}` })
+    else this.#onAnswer(sent, frame.id)
   }
 
   #onReport(frame: LlrpFrame, seen: TagSighting[]): void {
     const tags = readTagReports(frame.body)
-    if (!tags) return this.#noise({ bytes: frame.body.length, detail: 'a tag report that makes no sense' })
+    if (!tags)
+      return this.#noise({ bytes: frame.body.length, detail: 'a tag report that makes no sense', sample: frame.body })
+    if (tags.length === 0 && isTagReport(frame.body))
+      this.#noise({ bytes: frame.body.length, detail: 'a tag report without an EPC', sample: frame.body })
     for (const tag of tags) seen.push(tag)
     if (!this.#listener.onReport) return
     const sent = decodeMessage(frame)

@@ -43,6 +43,14 @@ export function isConnectionClose(notification: Message<'READER_EVENT_NOTIFICATI
   return first(first(notification, 'ReaderEventNotificationData'), 'ConnectionCloseEvent') !== undefined
 }
 
+/** The antenna that was connected or disconnected; null if the notification is about something else. */
+export function antennaChangeOf(
+  notification: Message<'READER_EVENT_NOTIFICATION'>,
+): { antenna: number; isConnected: boolean } | null {
+  const change = first(first(notification, 'ReaderEventNotificationData'), 'AntennaEvent')?.fields
+  return change ? { antenna: change.AntennaID, isConnected: change.EventType === 1 } : null
+}
+
 const fault = (detail: string): DeviceEvent => ({ type: 'fault', detail })
 
 function exceptionText(event: Parameter<'ReaderExceptionEvent'>): string {
@@ -55,16 +63,14 @@ function faultsIn(data: Data | undefined): DeviceEvent[] {
   const exception = first(data, 'ReaderExceptionEvent')
   if (exception) events.push(fault(exceptionText(exception)))
   const antenna = first(data, 'AntennaEvent')?.fields
-  if (antenna) {
-    const connected = antenna.EventType === 1
+  if (antenna)
     events.push(
       fault(
-        connected
+        antenna.EventType === 1
           ? `antenna ${antenna.AntennaID} is connected again`
           : `antenna ${antenna.AntennaID} is not connected; check its cable`,
       ),
     )
-  }
   const level = first(data, 'ReportBufferLevelWarningEvent')?.fields.ReportBufferPercentageFull
   if (level !== undefined) events.push(fault(`the reader’s report buffer is ${level} % full`))
   if (first(data, 'ReportBufferOverflowErrorEvent'))

@@ -10,6 +10,11 @@ export interface ReaderStamp {
 export interface ReaderClock {
   /** Calculates the offset from the timestamp of an event that happens now, such as the accepted connection. */
   set(stamp: ReaderStamp): void
+  /**
+   * Compares the offset with the reader's present time, which an answer contains. If the offset is wrong, calculates it
+   * again, so that the reads of the next person are not taken for old ones.
+   */
+  check(now: ReaderStamp): void
   /** Time of the timestamp, ms on the agent's elapsed clock, never in the future. Without a timestamp: now. */
   seenAt(stamp: ReaderStamp): number
 }
@@ -35,6 +40,8 @@ const RULES: readonly DriftRule[] = [
 ]
 /** Smallest offset that is corrected, ms. */
 const SMALL_MS = 50
+/** Difference from the reader's present time that `check` corrects, ms. Answers are late, and some name whole seconds. */
+const WRONG_MS = 1_500
 /** Minimum reads in a window. */
 const FEWEST_IN_WINDOW = 5
 
@@ -107,6 +114,13 @@ export function readerClock(clock: Clock): ReaderClock {
     set(stamp) {
       const stamped = scaleOf(stamp)
       if (stamped) scales.set(stamped.name, begin(clock.elapsed() - stamped.ms))
+    },
+    check(stamp) {
+      const stamped = scaleOf(stamp)
+      const scale = stamped && scales.get(stamped.name)
+      if (!stamped || !scale) return
+      const offsetMs = clock.elapsed() - stamped.ms
+      if (Math.abs(offsetMs - scale.offsetMs) > WRONG_MS) scales.set(stamped.name, begin(offsetMs))
     },
     seenAt(stamp) {
       const now = clock.elapsed()

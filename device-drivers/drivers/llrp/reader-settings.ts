@@ -2,7 +2,7 @@ import { message, parameter } from '../../protocols/llrp/elements.ts'
 import type { Message } from '../../protocols/llrp/elements.ts'
 import { powerIndex } from './capabilities.ts'
 import type { ReaderCapabilities } from './capabilities.ts'
-import { antennasOf, inputsOf } from './settings.ts'
+import { antennasOf, inputsOf, sessionOf } from './settings.ts'
 import type { LlrpSettings } from './settings.ts'
 
 // Numbers of the standard (LLRP 1.0.1, chapters 10 to 13).
@@ -83,32 +83,55 @@ function boundary({ readOnBeam }: LlrpSettings) {
   )
 }
 
-function inventory(settings: LlrpSettings, reader: ReaderCapabilities) {
-  const { transmitPowerDbm, rfMode, session, tagPopulation } = settings
-  const power =
-    transmitPowerDbm === undefined
-      ? []
-      : [
-          parameter('RFTransmitter', {
-            HopTableID: reader.hopTableId,
-            ChannelIndex: reader.channelIndex,
-            TransmitPower: powerIndex(reader, transmitPowerDbm),
-          }),
-        ]
+/** The channel of an antenna in the present configuration of the reader. */
+export interface Transmitter {
+  readonly antenna: number
+  readonly hopTableId: number
+  readonly channelIndex: number
+}
+
+/** The configuration of each antenna. Without `transmitPowerDbm`, one configuration is for all antennas. */
+function inventories(settings: LlrpSettings, reader: ReaderCapabilities, transmitters: readonly Transmitter[]) {
+  const { transmitPowerDbm, rfMode, tagPopulation } = settings
   const command = parameter(
     'C1G2InventoryCommand',
     { TagInventoryStateAware: false },
     ...(rfMode === undefined ? [] : [parameter('C1G2RFControl', { ModeIndex: rfMode, Tari: 0 })]),
-    parameter('C1G2SingulationControl', { Session: session, TagPopulation: tagPopulation, TagTransitTime: 0 }),
+    parameter('C1G2SingulationControl', {
+      Session: sessionOf(settings),
+      TagPopulation: tagPopulation,
+      TagTransitTime: 0,
+    }),
   )
-  return parameter('AntennaConfiguration', { AntennaID: ALL }, ...power, command)
+  if (transmitPowerDbm === undefined) return [parameter('AntennaConfiguration', { AntennaID: ALL }, command)]
+  const used = antennasOf(settings)
+  const known = transmitters.filter(({ antenna }) => antenna > 0 && (used.length === 0 || used.includes(antenna)))
+  // The standard counts channels from 1.
+  const assumed = [{ antenna: ALL, hopTableId: reader.hopTableId, channelIndex: 1 }]
+  return (known.length > 0 ? known : assumed).map(({ antenna, hopTableId, channelIndex }) =>
+    parameter(
+      'AntennaConfiguration',
+      { AntennaID: antenna },
+      parameter('RFTransmitter', {
+        HopTableID: hopTableId,
+        ChannelIndex: channelIndex,
+        TransmitPower: powerIndex(reader, transmitPowerDbm),
+      }),
+      command,
+    ),
+  )
 }
 
 /**
  * Makes the message that adds the ROSpec. The reader then reads all configured antennas, always or after a beam, and
  * reports each tag at once.
  */
-export function addRoSpec(id: number, settings: LlrpSettings, reader: ReaderCapabilities): Message<'ADD_ROSPEC'> {
+export function addRoSpec(
+  id: number,
+  settings: LlrpSettings,
+  reader: ReaderCapabilities,
+  transmitters: readonly Transmitter[],
+): Message<'ADD_ROSPEC'> {
   const antennas = antennasOf(settings)
   const selector = parameter('TagReportContentSelector', {
     EnableROSpecID: false,
@@ -126,7 +149,11 @@ export function addRoSpec(id: number, settings: LlrpSettings, reader: ReaderCapa
     'AISpec',
     { AntennaIDs: antennas.length > 0 ? antennas : [ALL] },
     parameter('AISpecStopTrigger', { AISpecStopTriggerType: STOP.never, DurationTrigger: 0 }),
-    parameter('InventoryParameterSpec', { InventoryParameterSpecID: 1, ProtocolID: GEN2 }, inventory(settings, reader)),
+    parameter(
+      'InventoryParameterSpec',
+      { InventoryParameterSpecID: 1, ProtocolID: GEN2 },
+      ...inventories(settings, reader, transmitters),
+    ),
   )
   return message(
     'ADD_ROSPEC',

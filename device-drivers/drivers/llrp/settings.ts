@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { linkKey, TcpLink } from '../../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../capabilities.ts'
+import type { Finding } from '../device.ts'
 import { DeviceId, type ExclusiveResource } from '../driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../emergency-input.ts'
 import { FEEDS_WITH_MINIMUM_RSSI } from '../feeds-settings.ts'
@@ -11,8 +12,10 @@ import {
   inputSettings,
   configuredAntennas,
   hasAntennas,
+  hasBothSides,
   outputResources,
   outputSettings,
+  sessionWarning,
 } from '../reader-settings.ts'
 
 const portNumber = (what: string) => {
@@ -68,9 +71,10 @@ export const LlrpSettings = z
       .max(36, { error: 'give dBm, 0 to 36, within what your country allows' })
       .optional()
       .meta({ description: 'maximum at each antenna port; default: the setting of the reader' }),
-    session: boundedInt('a Gen2 session', 0, 3)
-      .default(1)
-      .meta({ description: 'Gen2 session: 1 reports a tag every few seconds, 0 at every read, 2 and 3 once' }),
+    session: boundedInt('a Gen2 session', 0, 3).optional().meta({
+      description:
+        'Gen2 session: 0 reports a tag at every read, 1 every few seconds, 2 and 3 once; default: 0 with antennas inside and outside, otherwise 1',
+    }),
     tagPopulation: boundedInt('a number of tags', 1, 65_535)
       .default(32)
       .meta({ description: 'approximate number of tags in the field at a time' }),
@@ -101,6 +105,17 @@ export function antennasOf(settings: LlrpSettings): number[] {
   return configuredAntennas(settings)
 }
 
+/** The Gen2 session. A reader that sees both sides of a gate must read a tag again within a walk. */
+export function sessionOf(settings: LlrpSettings): number {
+  return settings.session ?? (hasBothSides(settings) ? 0 : 1)
+}
+
+/** Warns of a session in which a tag may stay silent outside after a read inside. */
+export function sessionFindings(settings: LlrpSettings): Finding[] {
+  const session = sessionOf(settings)
+  return session > 0 && hasBothSides(settings) ? [sessionWarning(session)] : []
+}
+
 /** The inputs to watch. */
 export function inputsOf({ passageInput, inputs, emergency, readOnBeam }: LlrpSettings): number[] {
   return sortedUnique([
@@ -128,7 +143,7 @@ export function llrpCapabilities(settings: LlrpSettings): Capabilities {
     releases: settings.release ? 'output' : settings.kill || settings.eas ? 'tag' : 'nothing',
     confirmInput: undefined,
     passage: settings.passageInput !== undefined,
-    departures: { afterMs: ABSENT_IN_SESSION_MS[settings.session] ?? TAG_ABSENT_MS },
+    departures: { afterMs: ABSENT_IN_SESSION_MS[sessionOf(settings)] ?? TAG_ABSENT_MS },
     antennas: settings.antennas,
     siren: settings.siren,
     feeds: settings.feeds,

@@ -11,6 +11,9 @@ import type { DesiredOutputs } from '../desired-outputs.ts'
  */
 const AUDIT_EVERY_MS = 1_000
 
+/** Interval for a board that has not answered yet, although its line repeats requests, ms. */
+const UNPROVEN_EVERY_MS = 5_000
+
 export interface UncertainOptions {
   readonly board: Board
   readonly outputs: DesiredOutputs
@@ -27,7 +30,7 @@ export interface AuditOptions extends UncertainOptions {
   readonly timers: Timers
   /** Ends the audit. */
   readonly signal: AbortSignal
-  /** True if no inputs are polled. In that case only the audit shows that the board is alive. */
+  /** True if no inputs are polled. In that case only audits and repeated writes show that the board is alive. */
   readonly alone: boolean
   onFault(detail: string): void
 }
@@ -41,7 +44,7 @@ async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Pr
   const { version } = outputs
   const wanted = outputs.desired()
   for (const { first, quantity } of readSpans([...wanted.keys()])) {
-    const answer = await board.readCoils(first, quantity)
+    const answer = await board.readCoils(first, quantity, true)
     if (answer.kind === 'exception' && answer.code === ILLEGAL_FUNCTION) return 'unable'
     if (answer.kind !== 'answered') return 'silent'
     for (const [output, on] of wanted) {
@@ -64,30 +67,52 @@ export async function writeUncertain({ board, outputs, release, uncertain }: Unc
     const on = outputs.desired().get(output) === true
     if (output === release && on && !outputs.isHeldOpen) continue
     uncertain.delete(output)
-    const answer = await board.writeCoil(output, on)
-    if (answer.kind !== 'answered') uncertain.add(output)
+    const answer = await board.writeCoil(output, on, { lane: 'poll' })
+    if (answer.kind === 'answered') continue
+    uncertain.add(output)
+    // A board that does not answer must not block its bus for the time of several requests.
+    if (answer.kind === 'lost') return
+  }
+}
+
+/**
+ * Writes the desired state of one output again, as a sign of life of a board that does not report its outputs. Repeats
+ * the write if the desired state changed meanwhile.
+ */
+async function repeatOutput({ board, outputs, release }: AuditOptions): Promise<void> {
+  for (let version = -1; version !== outputs.version;) {
+    version = outputs.version
+    const [output, on] = [...outputs.desired()].at(-1) ?? []
+    if (output === undefined || (output === release && on && !outputs.isHeldOpen)) return
+    await board.writeCoil(output, on === true, { lane: 'poll', isAudit: true })
   }
 }
 
 /**
  * Compares the outputs with their desired states every second, and corrects them. A board that lost power no longer
  * sounds the siren, and after a lost OFF a lock stays open. Each round also repeats lost and refused writes, because
- * some boards cannot report their outputs.
+ * some boards cannot report their outputs. If no inputs are polled, such a board shows that it is alive by repeated
+ * writes.
  */
 export async function auditOutputs(options: AuditOptions): Promise<void> {
-  const { signal, timers, alone } = options
+  const { board, signal, timers, alone } = options
   let isUnable = false
-  let everyNth = alone ? 1 : 0
+  let everyNth = 0
   // Seconds until the next audit of a board that has never reported its outputs. This time doubles after each audit. A
   // board that ignores Read Coils blocks the bus until each request times out.
   let skipped = 1
   for (let left = 1; ;) {
-    await pause(timers, AUDIT_EVERY_MS, signal).catch(() => {})
+    await pause(timers, board.hasAnswered ? AUDIT_EVERY_MS : UNPROVEN_EVERY_MS, signal).catch(() => {})
     if (signal.aborted) return
     await writeUncertain(options)
-    if (isUnable || --left > 0 || signal.aborted) continue
+    if (signal.aborted) return
+    if (isUnable || --left > 0) {
+      if (alone) await repeatOutput(options)
+      continue
+    }
     const audited = await auditOnce(options)
-    if (audited === 'compared') everyNth = 1
+    // An exception is a sign of life, too.
+    if (audited === 'compared' || (audited === 'unable' && alone)) everyNth = 1
     isUnable = audited === 'unable' && !alone
     skipped = Math.min(skipped * 2, MAX_SKIPPED)
     left = everyNth || skipped

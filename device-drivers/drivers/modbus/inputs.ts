@@ -1,8 +1,11 @@
 import type { Board } from './board.ts'
 import type { FailedAnswer } from './bus.ts'
 
-/** Maximum span of inputs in one request. */
-const WIDEST_READ = 16
+/**
+ * Maximum span of bits in one request. Some boards reverse the bytes of longer answers (simonvetter/modbus#47, a board
+ * with 32 relays).
+ */
+const WIDEST_READ = 8
 
 interface Span {
   readonly first: number
@@ -10,8 +13,8 @@ interface Span {
 }
 
 /**
- * Returns spans that cover `inputs`, each at most 16 addresses wide. Wider spans could include addresses that the board
- * does not have.
+ * Returns spans that cover `inputs`, each at most 8 addresses wide. Wider spans could also include addresses that the
+ * board does not have.
  */
 export function readSpans(inputs: readonly number[]): Span[] {
   const spans: Span[] = []

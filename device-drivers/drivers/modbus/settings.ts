@@ -17,7 +17,7 @@ const ms = (from: number, to: number) => {
   const error = `give milliseconds, ${from} to ${to}`
   return z.int({ error }).min(from, { error }).max(to, { error })
 }
-const unitError = 'give the address of the board on its bus, 0 to 255 (RTU: 1 to 247)'
+const unitError = 'give the address of the board on its bus, 0 to 255 (RTU: 1 to 255)'
 const Lamp = z.strictObject({ output: address('output (coil) of the lamp') }, { error: 'give { "output": … }' })
 
 const secondsError = { error: `give seconds, 1 to ${LONGEST_SIGNAL_S}` }
@@ -58,6 +58,10 @@ export const ModbusSettings = z
       .enum(['rtu', 'tcp'], { error: 'use "tcp" (Modbus TCP) or "rtu" (serial line or raw serial device server)' })
       .optional()
       .meta({ description: 'by default tcp on a tcp link and rtu on a serial one' }),
+    echo: z
+      .enum(['none'], { error: 'use "none" if the line never repeats what the agent sends, or leave it out' })
+      .optional()
+      .meta({ description: 'none: a board that answers like an echo counts as a board' }),
     unit: z.int({ error: unitError }).min(0, { error: unitError }).max(255, { error: unitError }).default(1),
     output: address('output (coil) that releases').optional().meta({
       description: 'coil that is pulsed to release; without it the board has no lock, barrier or deactivator',
@@ -84,9 +88,13 @@ export const ModbusSettings = z
     requestTimeoutMs: ms(20, 5_000).default(500),
     pollMs: ms(5, 1_000).default(20),
   })
-  .refine((settings) => framingOf(settings) === 'tcp' || (settings.unit >= 1 && settings.unit <= 247), {
-    error: 'Modbus RTU boards have addresses 1 to 247',
+  .refine((settings) => framingOf(settings) === 'tcp' || settings.unit >= 1, {
+    error: 'Modbus RTU boards have addresses 1 to 255; all boards obey 0, and none answers',
     path: ['unit'],
+  })
+  .refine((settings) => settings.echo === undefined || framingOf(settings) === 'rtu', {
+    error: 'only Modbus RTU lines have an echo: remove it',
+    path: ['echo'],
   })
   .refine(({ hardwarePulse, output = 0, pulseMs }) => !hardwarePulse || (pulseMs % 100 === 0 && output < 256), {
     error: 'the board counts in 100 ms: give 100, 200, … (and an output below 256)',
@@ -127,9 +135,17 @@ export function framingOf(settings: {
   return settings.framing ?? ('tcp' in settings.link ? 'tcp' : 'rtu')
 }
 
+/** Wiring of the link; devices with the same wiring can share it. */
+export function wiringOf(
+  settings: Pick<ModbusSettings, 'framing' | 'link' | 'echo'>,
+): ModbusFraming | 'rtuWithoutEcho' {
+  return settings.echo === 'none' ? 'rtuWithoutEcho' : framingOf(settings)
+}
+
 /** Framing and line settings, which must be the same for all devices on one link. */
 export function linkUseOf(settings: ModbusSettings): string {
-  return `Modbus ${framingOf(settings).toUpperCase()}, ${linkMode(settings.link)}`
+  const echo = settings.echo === 'none' ? ', without echo' : ''
+  return `Modbus ${framingOf(settings).toUpperCase()}${echo}, ${linkMode(settings.link)}`
 }
 
 /** The outputs of the configured signals. */

@@ -40,14 +40,16 @@ export async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random
   if (challenged.kind !== 'reply' || challenged.code !== OSDP_REPLY.deviceCryptogram || challenged.data.length !== 32) {
     return failed(challenged, 'the challenge')
   }
-  if (challenged.security?.[1] === KEY_KIND.default && kind === KEY_KIND.own) {
-    return { kind: 'wrong key', detail: 'the device has the default key only' }
-  }
 
   const keys = sessionKeys(key, panelRandom)
   const deviceRandom = challenged.data.subarray(8, 16)
   if (!secretsEqual(deviceCryptogram(keys, panelRandom, deviceRandom), challenged.data.subarray(16))) {
-    return { kind: 'wrong key', detail: 'the device has another key' }
+    // Only the cryptogram proves the key. Some devices set the flag wrongly (OSDP.Net#193).
+    const isDefault = kind === KEY_KIND.own && challenged.security?.[1] === KEY_KIND.default
+    return {
+      kind: 'wrong key',
+      detail: isDefault ? 'the device has the default key only' : 'the device has another key',
+    }
   }
   const cryptogram = panelCryptogram(keys, panelRandom, deviceRandom)
   const proven = await dialogue.send(osdpCommand(OSDP_COMMAND.panelCryptogram, cryptogram), {

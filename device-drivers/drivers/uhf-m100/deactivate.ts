@@ -1,6 +1,7 @@
 import { pause } from '../../../policy/platform.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import {
+  applySelection,
   changeEas,
   killTag,
   refusalOf,
@@ -32,6 +33,8 @@ export interface DeactivateOptions {
 const KILL_FAILED = 0x12
 /** Code for a tag that did not answer the command to change its EAS bit. */
 const EAS_FAILED = 0x1b
+/** Answer of the reader to a select command that it executed. */
+const ACCEPTED = 0
 /** Time in which a living tag is read again, ms. */
 const REREAD_MS = 500
 
@@ -51,21 +54,26 @@ async function checkStillAlive(o: DeactivateOptions, sinceMs: number): Promise<C
   )
 }
 
-async function command(o: DeactivateOptions): Promise<CommandResult> {
-  const select = await o.request(selectTag(o.epc), { signal: o.signal })
-  if (o.signal.aborted) return result('failed', false, 'cancelled')
-  if (select.kind !== 'answered')
-    return result('failed', false, 'not_ready', select.kind === 'lost' ? select.detail : 'no answer')
-  const refusedSelect = refusalOf(select.frame)
-  if (refusedSelect !== null) {
-    return result(
-      'failed',
-      false,
-      'not_supported',
-      `the reader does not select this tag: ${refusalText(refusedSelect)}`,
-    )
+/** Selects the tag. Returns why that failed, or null. */
+async function select(o: DeactivateOptions): Promise<CommandResult | null> {
+  // The mode comes first: without it the reader may send the command to any tag in the field.
+  for (const frame of [applySelection(), selectTag(o.epc)]) {
+    const answer = await o.request(frame, { signal: o.signal })
+    if (o.signal.aborted) return result('failed', false, 'cancelled')
+    if (answer.kind !== 'answered')
+      return result('failed', false, 'not_ready', answer.kind === 'lost' ? answer.detail : 'no answer')
+    const refusal = refusalOf(answer.frame)
+    if (refusal !== null || answer.frame.parameters[0] !== ACCEPTED) {
+      const why = refusal === null ? 'it reports a failure' : refusalText(refusal)
+      return result('failed', false, 'not_supported', `the reader does not select this tag: ${why}`)
+    }
   }
+  return null
+}
 
+async function command(o: DeactivateOptions): Promise<CommandResult> {
+  const unselected = await select(o)
+  if (unselected) return unselected
   const { method, password } = o.settings
   const frame = method === 'kill' ? killTag(password) : changeEas(password, false)
   const answer = await o.request(frame, { signal: o.signal })

@@ -10,11 +10,12 @@ export type SendM100 = (
 
 /**
  * True if `frame` answers `command`: it has the same code, or is a refusal. A refusal "no tag" answers a running poll
- * instead. A refusal never answers `stop`.
+ * instead. A refusal never answers `stop`. Firmware answers `setSelectMode` with the code of `setSelect`.
  */
 export function isM100Answer(frame: M100Frame, command: number): boolean {
   if (frame.type !== 'answer') return false
   if (frame.command === command) return true
+  if (command === M100.setSelectMode && frame.command === M100.setSelect) return true
   const refusal = refusalOf(frame)
   return refusal !== null && refusal !== NO_TAG && command !== M100.stop
 }

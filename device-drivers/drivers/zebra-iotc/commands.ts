@@ -13,8 +13,8 @@ export type ZebraAnswer =
 export interface ZebraCommands {
   /** Never rejects. */
   request(by: 'management' | 'control', command: ZebraCommand, payload?: object): Promise<ZebraAnswer>
-  /** Handles a message of a response topic. */
-  onResponse(value: unknown): void
+  /** Handles a message of a response topic. False if the message is no response. */
+  onResponse(value: unknown): boolean
   /** Ends all pending commands as lost. */
   end(reason: string): void
 }
@@ -75,6 +75,7 @@ export function zebraCommands(
     onResponse(value) {
       const response = zebraResponse(value)
       if (response) settle(response.id, answerOf(response))
+      return response !== null
     },
     end(reason) {
       over = reason

@@ -43,11 +43,22 @@ export const ZebraIotcSettings = z
     start: z
       .boolean({ error: 'use true (the agent starts reading) or false (the reader starts by itself)' })
       .default(true),
+    setMode: z
+      .boolean({ error: 'use true (the agent sets the operating mode) or false (it only checks the mode)' })
+      .default(false)
+      .meta({
+        description:
+          'the agent sets an operating mode that reports each read, if the reader has another one at connect',
+      }),
     requestTimeoutMs: boundedInt('milliseconds', 100, 10_000).default(2_000).meta({ description: 'for one answer' }),
   })
   .refine((s) => !(s.siren || s.amber || s.green || s.release) || hasCommands(topicsOf(s), s.gpoBy), {
     error: 'outputs need the topics of the commands and of their responses',
     path: ['topics'],
+  })
+  .refine((s) => !s.setMode || (hasCommands(topicsOf(s), 'control') && s.start), {
+    error: 'setMode needs the topics controlCommand and controlResponse, and "start": true',
+    path: ['setMode'],
   })
 export type ZebraIotcSettings = z.infer<typeof ZebraIotcSettings>
 

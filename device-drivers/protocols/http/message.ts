@@ -177,7 +177,10 @@ function head(first: string, headers: Readonly<Record<string, string>>): string 
   return [first, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), '', ''].join('\r\n')
 }
 
-/** Encodes a request with its Content-Length. Header values must not contain line ends. */
+/**
+ * Encodes a request with its Content-Length: 0 for a POST or PUT without body, because strict servers refuse such a
+ * request without one (RFC 9110, 8.6). Header values must not contain line ends.
+ */
 export function encodeRequest(request: {
   method: string
   path: string
@@ -185,7 +188,8 @@ export function encodeRequest(request: {
   body?: string | undefined
 }): Uint8Array {
   const body = text.encode(request.body ?? '')
-  const size = request.body === undefined ? {} : { 'content-length': String(body.length) }
+  const hasLength = request.body !== undefined || request.method !== 'GET'
+  const size = hasLength ? { 'content-length': String(body.length) } : {}
   const bytes = text.encode(head(`${request.method} ${request.path} HTTP/1.1`, { ...request.headers, ...size }))
   return Uint8Array.from([...bytes, ...body])
 }

@@ -8,6 +8,10 @@ export type ImpinjEvent =
   | { readonly kind: 'tag'; readonly sighting: TagSighting }
   /** An input changed at `utcUs` of the reader's clock (schema of firmware 8). */
   | { readonly kind: 'input'; readonly input: number; readonly on: boolean; readonly utcUs: number | undefined }
+  /** An antenna lost its connection or has it again. */
+  | { readonly kind: 'antenna'; readonly antenna: number; readonly isConnected: boolean }
+  /** The inventory runs, or stopped. */
+  | { readonly kind: 'reading'; readonly isReading: boolean }
   /** A fault that a person must look at. */
   | { readonly kind: 'fault'; readonly detail: string }
   /** Another event, which the drivers ignore. */
@@ -21,9 +25,12 @@ export function impinjEvent(value: unknown): ImpinjEvent | null {
   if (tag) return tagEvent(event, tag)
   const transition = objectOf(event['gpiTransitionEvent'])
   if (transition) return inputEvent(event, transition)
-  const antenna = objectOf(event['antennaDisconnectedEvent'])
-  if (antenna)
-    return { kind: 'fault', detail: `antenna ${String(antenna['antennaPort'] ?? '?').slice(0, 8)} is not connected` }
+  const lost = antennaOf(objectOf(event['antennaDisconnectedEvent'])?.['antennaPort']).antenna
+  if (lost !== undefined) return { kind: 'antenna', antenna: lost, isConnected: false }
+  const found = antennaOf(objectOf(event['antennaConnectedEvent'])?.['antennaPort']).antenna
+  if (found !== undefined) return { kind: 'antenna', antenna: found, isConnected: true }
+  const inventory = objectOf(event['inventoryStatusEvent'])?.['inventoryStatus']
+  if (inventory === 'running' || inventory === 'idle') return { kind: 'reading', isReading: inventory === 'running' }
   const overflow = objectOf(event['overflowEvent'])
   if (overflow)
     return {
@@ -39,6 +46,11 @@ function inputEvent(event: Record<string, unknown>, { gpi, transition }: Record<
   const on = typeof transition === 'string' && Object.hasOwn(LEVELS, transition) ? LEVELS[transition] : undefined
   if (on === undefined || !Number.isInteger(gpi)) return null
   return { kind: 'input', input: gpi as number, on, utcUs: utcUsOf(event['timestamp']) ?? undefined }
+}
+
+/** A text for a person about an antenna. */
+export function antennaText({ antenna, isConnected }: { antenna: number; isConnected: boolean }): string {
+  return isConnected ? `antenna ${antenna} is connected again` : `antenna ${antenna} is not connected`
 }
 
 function tagEvent(event: Record<string, unknown>, tag: Record<string, unknown>): ImpinjEvent | null {

@@ -23,9 +23,14 @@ export const IMPINJ_PATHS = {
   stream: `${IMPINJ_API}/data/stream`,
 } as const
 
+/** The path that reads a named preset of the reader. */
+export function presetSettingsPath(preset: string): string {
+  return `${IMPINJ_API}/profiles/inventory/presets/${encodeURIComponent(preset)}`
+}
+
 /** The path that starts a named preset of the reader. */
 export function presetPath(preset: string): string {
-  return `${IMPINJ_API}/profiles/inventory/presets/${encodeURIComponent(preset)}/start`
+  return `${presetSettingsPath(preset)}/start`
 }
 
 export interface InventorySettings {

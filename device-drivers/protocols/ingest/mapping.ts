@@ -1,5 +1,5 @@
 import { impinjEvent } from '../impinj-iot/events.ts'
-import { antennaOf, epcOfBase64, epcOfHex, rssiOf } from '../tag-sighting.ts'
+import { antennaOf, epcOfBase64, epcOfHex, objectOf, rssiOf } from '../tag-sighting.ts'
 import type { TagSighting } from '../tag-sighting.ts'
 import { utcUsOf } from '../timestamps.ts'
 
@@ -11,6 +11,9 @@ export interface ReadMapping {
   readonly epc: string
   readonly epcIs: 'hex' | 'base64'
   readonly antenna?: string | undefined
+  /** Ports of up to two multiplexers in a row between the reader's antenna port and the antenna; 0 for none. */
+  readonly mux1?: string | undefined
+  readonly mux2?: string | undefined
   readonly rssi?: string | undefined
   /** Units of `rssi` per dBm, such as 100 for cdBm. */
   readonly rssiPerDbm: number
@@ -23,11 +26,20 @@ export interface ReadMapping {
 export interface Mapped {
   readonly sightings: readonly TagSighting[]
   readonly faults: readonly string[]
-  /** Number of items in the list of reads that are no valid reads. */
+  /** Antennas that lost their connection or have it again. */
+  readonly antennas: readonly { readonly antenna: number; readonly isConnected: boolean }[]
+  /** Whether the reader reports that its inventory runs; undefined if it reports nothing about it. */
+  readonly isReading?: boolean
+  /** Number of items that are no valid reads; 1 if the body has no list of reads. */
   readonly strange: number
 }
 
+const NOTHING: Mapped = { sightings: [], faults: [], antennas: [], strange: 0 }
+
 export type Mapper = (body: unknown) => Mapped
+
+/** Maximum changes of antennas in one body. */
+const MAX_ANTENNAS = 64
 
 type Step = string | '*'
 
@@ -43,6 +55,8 @@ const KEONN: ReadMapping = {
   epc: 'epc',
   epcIs: 'hex',
   antenna: 'antenna',
+  mux1: 'mux1',
+  mux2: 'mux2',
   rssi: 'rssi',
   rssiPerDbm: 1,
   seenAt: 'ts',
@@ -54,31 +68,52 @@ function stepsOf(path: string): Step[] {
     .filter((step, i) => !(i === 0 && step === '$'))
 }
 
-/** All values that a path matches. */
-function follow(value: unknown, steps: readonly Step[]): unknown[] {
+/** All values that a path matches. Null if the path leads nowhere; an empty list on the path is no fault. */
+function follow(value: unknown, steps: readonly Step[]): unknown[] | null {
   let here = [value]
+  let misses = 0
   for (const step of steps) {
     const next: unknown[] = []
     for (const one of here) {
       if (step === '*' && Array.isArray(one))
         for (const item of one.slice(0, MAX_READS_IN_BODY + 1)) next.push(item as unknown)
+      // Some readers send a single read without its list.
+      else if (step === '*' && objectOf(one)) next.push(one)
       else if (step !== '*' && typeof one === 'object' && one !== null && Object.hasOwn(one, step))
         next.push((one as Record<string, unknown>)[step])
+      else misses++
     }
     here = next.slice(0, MAX_READS_IN_BODY + 1)
   }
-  return here
+  return here.length === 0 && misses > 0 ? null : here
+}
+
+/** Whether a body is a keepalive: null, an empty text, an empty list or an empty object. */
+function isEmpty(body: unknown): boolean {
+  return body === null || body === '' || (typeof body === 'object' && Object.keys(body).length === 0)
+}
+
+const portOf = (value: unknown): number => (value === undefined || value === '' ? 0 : Number(value))
+const isPort = (port: number): boolean => Number.isInteger(port) && port >= 0 && port <= 99
+
+/** Number of an antenna behind multiplexers: 10301 is antenna port 1, port 3 of `mux1` and port 1 of `mux2`. */
+function antennaBehind(antenna: unknown, mux1: unknown, mux2: unknown): unknown {
+  const [first, second] = [portOf(mux1), portOf(mux2)]
+  if (first === 0 && second === 0) return antenna
+  return isPort(first) && isPort(second) ? Number(antenna) * 10_000 + first * 100 + second : undefined
 }
 
 function byMapping(mapping: ReadMapping): Mapper {
   const field = (path: string | undefined) => {
     const steps = path === undefined ? null : stepsOf(path)
-    return (read: unknown) => (steps ? follow(read, steps)[0] : undefined)
+    return (read: unknown) => (steps ? follow(read, steps)?.[0] : undefined)
   }
   const reads = stepsOf(mapping.reads)
-  const [epc, antenna, rssi, seenAt, only] = [
+  const [epc, antenna, mux1, mux2, rssi, seenAt, only] = [
     mapping.epc,
     mapping.antenna,
+    mapping.mux1,
+    mapping.mux2,
     mapping.rssi,
     mapping.seenAt,
     mapping.only?.path,
@@ -86,7 +121,9 @@ function byMapping(mapping: ReadMapping): Mapper {
   const epcOf = mapping.epcIs === 'hex' ? epcOfHex : epcOfBase64
 
   return (body) => {
+    if (isEmpty(body)) return NOTHING
     const found = follow(body, reads)
+    if (found === null) return { ...NOTHING, strange: 1 }
     const sightings: TagSighting[] = []
     let strange = Math.max(0, found.length - MAX_READS_IN_BODY)
     for (const read of found.slice(0, MAX_READS_IN_BODY)) {
@@ -97,28 +134,33 @@ function byMapping(mapping: ReadMapping): Mapper {
       else
         sightings.push({
           epc: code,
-          ...antennaOf(antenna?.(read)),
+          ...antennaOf(antennaBehind(antenna?.(read), mux1?.(read), mux2?.(read))),
           ...rssiOf(rssi?.(read), mapping.rssiPerDbm),
           ...(utcUs === null ? {} : { utcUs }),
         })
     }
-    return { sightings, faults: [], strange }
+    return { ...NOTHING, sightings, strange }
   }
 }
 
 /** A webhook of an Impinj reader: a list of events; an empty list is a keepalive. */
 function byImpinj(body: unknown): Mapped {
+  if (isEmpty(body)) return NOTHING
   const events = Array.isArray(body) ? (body as unknown[]) : [body]
   const sightings: TagSighting[] = []
   const faults: string[] = []
+  const antennas: Mapped['antennas'][number][] = []
+  let isReading: boolean | undefined
   let strange = Math.max(0, events.length - MAX_READS_IN_BODY)
   for (const value of events.slice(0, MAX_READS_IN_BODY)) {
     const event = impinjEvent(value)
     if (event === null) strange++
     else if (event.kind === 'tag') sightings.push(event.sighting)
+    else if (event.kind === 'reading') isReading = event.isReading
+    else if (event.kind === 'antenna' && antennas.length < MAX_ANTENNAS) antennas.push(event)
     else if (event.kind === 'fault' && faults.length < 10) faults.push(event.detail)
   }
-  return { sightings, faults, strange }
+  return { sightings, faults, antennas, strange, ...(isReading !== undefined && { isReading }) }
 }
 
 /** Makes a mapper for the bodies of one kind of reader, or for the bodies that a configured mapping describes. */

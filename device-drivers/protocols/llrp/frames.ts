@@ -63,6 +63,9 @@ function fits(row: Row<string>, bytes: Uint8Array, from: number, end: number, de
   return areParameters(bytes, params, end, depth + 1)
 }
 
+/** Bytes of an unreadable message that are kept for the report. */
+const SAMPLE_BYTES = 32
+
 /** Length of the message at `at`; 0 while more bytes are needed, -1 if no message begins at `at`. */
 function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): number {
   const there = end - at
@@ -101,6 +104,7 @@ class LlrpCodec implements ResyncingCodec<LlrpFrame> {
   #filled = 0
   #isLost = false
   #thrownAway = 0
+  #sample: number[] = []
 
   push(chunk: Uint8Array): LlrpFrame[] {
     if (this.#filled === 0) return this.#scan(chunk, chunk.length, false)
@@ -124,8 +128,11 @@ class LlrpCodec implements ResyncingCodec<LlrpFrame> {
 
   takeNoise(): Noise | null {
     if (this.#thrownAway === 0) return null
-    const noise = { bytes: this.#thrownAway, detail: 'bytes that are no LLRP message' }
+    // TCP loses no bytes, so these are messages that the agent cannot read.
+    const sample = Uint8Array.from(this.#sample)
+    const noise = { bytes: this.#thrownAway, detail: 'bytes that are no LLRP message', sample }
     this.#thrownAway = 0
+    this.#sample = []
     return noise
   }
 
@@ -159,6 +166,7 @@ class LlrpCodec implements ResyncingCodec<LlrpFrame> {
       } else if (length < 0 || (isLast && this.#isLost)) {
         this.#isLost = true
         this.#thrownAway++
+        if (this.#sample.length < SAMPLE_BYTES) this.#sample.push(bytes[at] ?? 0)
         at++
       } else {
         break

@@ -147,3 +147,8 @@ export function readTagReports(body: Uint8Array): TagSighting[] | null {
   }
   return seen
 }
+
+/** Whether a report begins with a tag, not with a survey or a vendor's parameter. */
+export function isTagReport(body: Uint8Array): boolean {
+  return word(body, 0) === REPORT
+}

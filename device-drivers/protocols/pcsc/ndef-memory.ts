@@ -21,19 +21,20 @@ const NULL_TLV = 0x00
 const NDEF_TLV = 0x03
 const TERMINATOR_TLV = 0xfe
 const CC_BYTES = 4
+/** Bytes of a page or block. */
+const UNIT_BYTES = 4
 
 interface Layout {
   /** Address of the capability container. */
   readonly first: number
-  /** One read covers `step` addresses and returns `each` bytes. */
-  readonly step: number
+  /** Bytes of one read. */
   readonly each: number
 }
 
 /** Pages of 4 bytes, read four at a time. */
-const TYPE2: Layout = { first: 3, step: 4, each: 16 }
+const TYPE2: Layout = { first: 3, each: 16 }
 /** Blocks of 4 bytes. */
-const TYPE5: Layout = { first: 0, step: 1, each: 4 }
+const TYPE5: Layout = { first: 0, each: 4 }
 
 /**
  * Finds the NDEF message of an NFC Forum Type 2 (NTAG, Ultralight) or Type 5 (ISO 15693) tag. The memory of such a tag
@@ -41,7 +42,7 @@ const TYPE5: Layout = { first: 0, step: 1, each: 4 }
  * never reads beyond the size in the container. Beyond this size, some tags stop answering, and others continue at the
  * first page.
  */
-function* readMessage({ first, step, each }: Layout): NdefRead {
+function* readMessage({ first, each }: Layout): NdefRead {
   const held: number[] = []
   let next = first
   let size = CC_BYTES
@@ -50,9 +51,11 @@ function* readMessage({ first, step, each }: Layout): NdefRead {
     while (held.length < end) {
       if (end > size || next > 0xff) return false
       const read = yield { address: next, length: each }
-      if (!read || read.length < each) return false
-      held.push(...read.subarray(0, each))
-      next += step
+      // Some readers return one page or block for each read, whatever the requested length.
+      const units = Math.floor(Math.min(read?.length ?? 0, each) / UNIT_BYTES)
+      if (!read || units === 0) return false
+      held.push(...read.subarray(0, units * UNIT_BYTES))
+      next += units
     }
     return true
   }

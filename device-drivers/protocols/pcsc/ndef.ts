@@ -1,4 +1,4 @@
-/** NFC Data Exchange Format, read only: URI and text records of a complete message. */
+/** NFC Data Exchange Format, read only: URIs and texts of a complete message. */
 
 /** Prefixes of the URI record type (NFC Forum RTD URI 1.0, table 3), by number. */
 export const URI_PREFIXES = [
@@ -42,6 +42,7 @@ export const URI_PREFIXES = [
 
 const MAX_RECORDS = 16
 const WELL_KNOWN = 0x01
+const ABSOLUTE_URI = 0x03
 
 interface NdefRecord {
   readonly format: number
@@ -79,6 +80,8 @@ function decode(encoding: 'utf-8' | 'utf-16be', bytes: Uint8Array): string | nul
 }
 
 function textOf({ format, type, payload }: NdefRecord): string | null {
+  // The type of such a record is the URI itself.
+  if (format === ABSOLUTE_URI) return type
   const first = payload[0]
   if (format !== WELL_KNOWN || first === undefined) return null
   if (type === 'U') {
@@ -86,23 +89,29 @@ function textOf({ format, type, payload }: NdefRecord): string | null {
     const rest = decode('utf-8', payload.subarray(1))
     return prefix === undefined || rest === null ? null : prefix + rest
   }
+  // A smart poster contains a message: the link, and titles that are no code.
+  if (type === 'Sp')
+    return recordsIn(payload).flatMap((record) => (record.type === 'U' ? (textOf(record) ?? []) : []))[0] ?? null
   if (type !== 'T') return null
   // Skips the language tag.
   const from = 1 + (first & 0x3f)
   return from > payload.length ? null : decode((first & 0x80) !== 0 ? 'utf-16be' : 'utf-8', payload.subarray(from))
 }
 
-/** The URIs and texts of a message in order. Reads at most 16 records, and skips unreadable records. Never throws. */
-export function ndefTexts(message: Uint8Array): string[] {
-  const texts: string[] = []
+function recordsIn(message: Uint8Array): NdefRecord[] {
+  const records: NdefRecord[] = []
   let at = 0
-  for (let i = 0; i < MAX_RECORDS && at < message.length; i++) {
+  while (records.length < MAX_RECORDS && at < message.length) {
     const record = recordAt(message, at)
     if (!record) break
-    const text = textOf(record)?.replaceAll(/\p{Cc}/gu, '')
-    if (text) texts.push(text)
+    records.push(record)
     if (record.isLast) break
     at = record.end
   }
-  return texts
+  return records
+}
+
+/** The URIs and texts of a message in order. Reads at most 16 records, and skips unreadable records. Never throws. */
+export function ndefTexts(message: Uint8Array): string[] {
+  return recordsIn(message).flatMap((record) => textOf(record)?.replaceAll(/\p{Cc}/gu, '') || [])
 }

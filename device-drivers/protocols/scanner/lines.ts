@@ -17,6 +17,9 @@ export interface LineOptions {
 /** Maximum length of a line, bytes; QR 40-L holds 2,953 bytes. */
 export const MAX_LINE_BYTES = 4_096
 
+/** Bytes of an incomplete line that are kept for the report. */
+const SAMPLE_BYTES = 8
+
 const STX = 0x02
 const ETX = 0x03
 const TAB = 0x09
@@ -68,7 +71,7 @@ class LineCodec implements ResyncingCodec<string> {
   #before = 0
   #inside: boolean
   #tooLong = 0
-  #noise: { bytes: number; detail: string } | null = null
+  #noise: Noise | null = null
 
   constructor(options: LineOptions) {
     this.#options = options
@@ -92,7 +95,10 @@ class LineCodec implements ResyncingCodec<string> {
     }
     const printable = this.#buffer.subarray(0, this.#length).some((byte) => byte >= 0x20)
     if (printable || this.#tooLong > 0)
-      this.#throwAway(this.#length + this.#tooLong, 'a line that stopped half-way; is the suffix set on the scanner?')
+      this.#throwAway(
+        this.#length + this.#tooLong,
+        'a text without an end; set a suffix such as CR on the scanner, or "interByteMs": 50',
+      )
     this.#restart()
     return lines
   }
@@ -113,8 +119,11 @@ class LineCodec implements ResyncingCodec<string> {
     return Uint8Array.from(this.#options.stx ? [STX, ...text, ETX, ...suffix] : [...text, ...suffix])
   }
 
-  #throwAway(bytes: number, detail: string): void {
-    if (bytes > 0) this.#noise = { bytes: (this.#noise?.bytes ?? 0) + bytes, detail }
+  /** Keeps only the end of the text as the sample, because a text may be a secret of a shopper. */
+  #throwAway(bytes: number, detail: string, text: Uint8Array = this.#buffer.subarray(0, this.#length)): void {
+    if (bytes === 0) return
+    const sample = Buffer.concat([this.#noise?.sample ?? new Uint8Array(), text]).subarray(-SAMPLE_BYTES)
+    this.#noise = { bytes: (this.#noise?.bytes ?? 0) + bytes, detail, sample }
   }
 
   #restart(): void {
@@ -129,7 +138,7 @@ class LineCodec implements ResyncingCodec<string> {
     if (this.#tooLong > 0)
       this.#throwAway(
         this.#length + this.#tooLong,
-        `a line over ${MAX_LINE_BYTES} bytes; is the suffix set on the scanner?`,
+        `a line over ${MAX_LINE_BYTES} bytes; set a suffix such as CR on the scanner`,
       )
     else if (text !== '') lines.push(text)
     this.#restart()
@@ -137,14 +146,15 @@ class LineCodec implements ResyncingCodec<string> {
 
   #take(byte: number, lines: string[]): void {
     if (this.#options.stx && byte === STX) {
-      this.#throwAway(this.#inside ? this.#length + this.#tooLong : 0, 'a line that stopped half-way')
+      this.#throwAway(this.#inside ? this.#length + this.#tooLong : 0, 'a text without ETX; set "stx": false')
       this.#restart()
       this.#inside = true
       return
     }
     if (!this.#inside) {
       // Many scanners with STX and ETX also send a suffix.
-      if (byte !== CR && byte !== LF && byte !== TAB) this.#throwAway(1, 'bytes outside STX and ETX')
+      if (byte !== CR && byte !== LF && byte !== TAB)
+        this.#throwAway(1, 'bytes outside STX and ETX; set "stx": false', Uint8Array.of(byte))
       return
     }
     if (this.#ends(byte, this.#before)) return this.#finish(lines)

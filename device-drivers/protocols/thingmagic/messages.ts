@@ -22,6 +22,9 @@ export const STILL_READING = 0x0400
 /** Keepalive status: the module is too hot and reads less. */
 export const TOO_HOT = 0x0504
 
+/** Status of a round whose antenna reflects too much, mostly because none is connected. */
+export const NO_ANTENNA = 0x0505
+
 const STATUSES: Readonly<Record<number, string>> = {
   0x0100: 'wrong length of the data',
   0x0101: 'unknown command',
@@ -152,7 +155,8 @@ const LENGTHS: readonly (readonly [number, number])[] = [
 
 /**
  * Decodes a tag report. Its fields, with their lengths in bytes: option (1), search flags (2), metadata flags (2),
- * count (1), metadata, number of bits (2), PC (2), EPC, CRC (2). Null if the frame is no tag report.
+ * count (1), metadata, number of bits (2), PC (2), XPC words (0 to 4), EPC, CRC (2).
+ * Null if the frame is no tag report.
  */
 export function decodeThingMagicTag({ opcode, status, data }: ThingMagicFrame): ThingMagicTag | null {
   if (opcode !== THINGMAGIC.readMany || status !== 0 || data.length < 12) return null
@@ -168,9 +172,13 @@ export function decodeThingMagicTag({ opcode, status, data }: ThingMagicFrame): 
     at += length + (flag === METADATA.data ? Math.ceil((((data[at] ?? 0) << 8) | (data[at + 1] ?? 0)) / 8) : 0)
   }
   const bytes = (((data[at] ?? 0) << 8) | (data[at + 1] ?? 0)) / 8
-  const epcLength = bytes - 4
+  // The XI bit of the PC announces the word XPC_W1, whose XEB bit announces XPC_W2 (ISO/IEC 18000-63).
+  const hasXpc = ((data[at + 2] ?? 0) & 0x02) !== 0
+  const xpcLength = hasXpc ? (((data[at + 4] ?? 0) & 0x80) !== 0 ? 4 : 2) : 0
+  const epcLength = bytes - 4 - xpcLength
   const isEpc = Number.isInteger(bytes) && epcLength >= 2 && epcLength <= MAX_EPC_BYTES && epcLength % 2 === 0
   if (!isEpc || data.length !== at + 2 + bytes) return null
-  const epc = hexOfBytes(data.subarray(at + 4, at + 4 + epcLength))
+  const epcAt = at + 4 + xpcLength
+  const epc = hexOfBytes(data.subarray(epcAt, epcAt + epcLength))
   return { epc, ...(rssiDbm === undefined ? {} : { rssiDbm }), ...(antenna ? { antenna } : {}) }
 }

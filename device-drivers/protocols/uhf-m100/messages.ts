@@ -6,6 +6,7 @@ export const M100 = {
   information: 0x03,
   setRegion: 0x07,
   setSelect: 0x0c,
+  setSelectMode: 0x12,
   poll: 0x22,
   pollMany: 0x27,
   stop: 0x28,
@@ -74,6 +75,14 @@ export function setPower(dbm: number): M100Frame {
   return m100Command(M100.setPower, [centi >>> 8, centi & 0xff])
 }
 
+/**
+ * Applies the selection to all commands but polls (mode 2). The manual says that Set Select does this, too, but
+ * published firmware starts in mode 1, in which a kill hits any tag in the field.
+ */
+export function applySelection(): M100Frame {
+  return m100Command(M100.setSelectMode, [0x02])
+}
+
 /** Selects the tag for the next kill or EAS command, by its whole EPC in hex. Does not affect polls. */
 export function selectTag(epc: string): M100Frame {
   const mask = bytesOfHex(epc)
@@ -86,7 +95,7 @@ export function killTag(password: string): M100Frame {
   return m100Command(M100.kill, [...bytesOfHex(password)])
 }
 
-/** Sets or clears the EAS bit of the selected NXP tag. */
+/** Sets or clears the EAS bit of the selected tag, an NXP UCODE G2XM or G2XL. Other chips have another command. */
 export function changeEas(password: string, on: boolean): M100Frame {
   return m100Command(M100.changeEas, [...bytesOfHex(password), on ? 1 : 0])
 }

@@ -27,7 +27,7 @@ export interface ZebraTopics {
   readonly controlResponse?: string | undefined
 }
 
-export type ZebraCommand = 'get_version' | 'get_status' | 'set_gpo' | 'start' | 'stop'
+export type ZebraCommand = 'get_version' | 'get_status' | 'get_mode' | 'set_mode' | 'set_gpo' | 'start' | 'stop'
 
 /** Encodes a command. */
 export function zebraCommand(command: ZebraCommand, id: string, payload: object): string {
@@ -71,14 +71,20 @@ export function zebraTags(value: unknown): ZebraTags {
   const sightings: TagSighting[] = []
   let strange = 0
   const events = Array.isArray(value) ? (value as unknown[]) : [value]
+  let others = 0
+  strange += Math.max(0, events.length - MAX_TAGS)
   for (const item of events.slice(0, MAX_TAGS)) {
     const event = objectOf(item)
-    if (!event) strange++
-    const data = event?.['data'] ?? null
-    const tags = tagsIn(data)
+    const tags = event && (isTag(event) ? [event] : tagsIn(event['data']))
+    if (!tags || (tags.length === 0 && !isOtherEvent(event))) strange++
+    if (!tags) continue
+    strange += Math.max(0, tags.length - (MAX_TAGS - sightings.length))
     for (const tag of tags.slice(0, MAX_TAGS - sightings.length)) {
       const record = objectOf(tag)
-      if (record && OTHER_BANKS.has(record['format'])) continue
+      if (record && OTHER_BANKS.has(record['format'])) {
+        others++
+        continue
+      }
       const epc = epcOfHex(record?.['idHex']) ?? epcOfHex(record?.['EPCid']) ?? epcOfHex(record?.['EPC'])
       const utcUs = utcUsOf(record?.['timestamp']) ?? utcUsOf(event?.['timestamp'])
       if (epc === null) strange++
@@ -91,7 +97,8 @@ export function zebraTags(value: unknown): ZebraTags {
         })
     }
   }
-  return { sightings, strange }
+  // A reader may report further banks beside the EPC, but not in its place.
+  return { sightings, strange: sightings.length === 0 ? strange + others : strange }
 }
 
 function tagsIn(data: unknown): unknown[] {
@@ -99,5 +106,21 @@ function tagsIn(data: unknown): unknown[] {
   const record = objectOf(data)
   if (!record) return []
   if (Array.isArray(record['tagData'])) return record['tagData'] as unknown[]
-  return ['idHex', 'EPCid', 'EPC'].some((key) => key in record) ? [record] : []
+  return isTag(record) ? [record] : []
+}
+
+function isTag(record: Record<string, unknown>): boolean {
+  return ['idHex', 'EPCid', 'EPC'].some((key) => key in record)
+}
+
+/** Operating modes, which an event of tag data names as its type. */
+const MODES: ReadonlySet<unknown> = new Set(['SIMPLE', 'INVENTORY', 'PORTAL', 'CONVEYOR', 'CUSTOM'])
+
+/** Whether an object without tags is an event of the reader, such as a heartbeat, or an empty keepalive. */
+function isOtherEvent(event: Record<string, unknown>): boolean {
+  const names = Object.keys(event)
+  if (MODES.has(event['type']) && objectOf(event['data'])) return false
+  return (
+    names.length === 0 || names.some((name) => ['data', 'type', 'eventType', 'timestamp', 'component'].includes(name))
+  )
 }

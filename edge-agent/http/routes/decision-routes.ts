@@ -1,6 +1,7 @@
 import type { Hono } from 'hono'
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { classifyScan } from '../../decisions/classify-scan.ts'
+import { contradicting } from '../../items/find-item.ts'
 import type { Agent } from '../../runtime.ts'
 import type { Access } from '../access.ts'
 import { failField, failUnpaired } from '../fail.ts'
@@ -24,6 +25,9 @@ export function decisionRoutes(app: Hono, agent: Agent, access: Access): void {
     const { epc: scannedEpc, ...presented } = presentedAs(token, receipt, scan)
     const normal = normaliseIdentifiers({ epc: body.epc ?? scannedEpc, tagUid, tagId, itemLineId })
     if (!normal.ok) return failField(c, normal.field, 'invalid', normal.message)
+    const contradiction = contradicting(agent.items, normal.identifiers)
+    if (contradiction !== undefined)
+      return failField(c, contradiction, 'invalid', 'names another item than the other identifier')
     if (Object.keys(normal.identifiers).length === 0 && Object.keys(presented).length === 0) {
       return failField(
         c,

@@ -2,22 +2,29 @@ import type { Context, Hono } from 'hono'
 import { MAX_PUSHED_BYTES } from '../../../device-drivers/drivers/http-ingest.ts'
 import type { WebhookCapability } from '../../../device-drivers/drivers/capabilities.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../../device-drivers/drivers/registry.ts'
+import { readJson, textOfBytes } from '../../../device-drivers/protocols/json-lines.ts'
 import type { PushPort } from '../../../device-drivers/transports/push-port.ts'
 import type { RateLimitedLog } from '../../../policy/rate-limited-log.ts'
 import { deadline, type Platform } from '../../../policy/platform.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
-import { fail, refuseAddress } from '../fail.ts'
+import { addressOf } from '../connection.ts'
+import { fail, refuseAddress, refuseHost } from '../fail.ts'
+import { peerRateLimit } from '../../peers/peer-rate-limit.ts'
+import { REFUSED } from '../refused-callers.ts'
 
 /** Request limit per device: a burst of `BURST`, then `PER_SECOND`. */
 const BURST = 100
 const PER_SECOND = 50
 /** Time limit for a busy driver to accept the body, ms. */
 const PUSH_TIMEOUT_MS = 2_000
+export const INGEST_PATH = '/ingest/'
 
 export interface IngestParts {
   /** The present devices. The answer is a new list after each change. */
   devices(): readonly DeviceEntry[]
   port: PushPort
+  /** Values of the header `Host` that this agent accepts. */
+  hosts(): readonly string[]
   platform: Platform
   /** Log of requests with a wrong secret. */
   refusals: Pick<RateLimitedLog, 'write'>
@@ -40,28 +47,56 @@ function secretIn(c: Context): string | undefined {
 }
 
 /**
- * Returns the body, or null if the body is too long. Counts the bytes, because Content-Length may be missing or wrong.
+ * Returns the body, or only its start if the body is too long. Reads nothing of a body that announces too many bytes.
+ * Counts the bytes, because Content-Length may be missing or wrong.
  */
-async function readBody(c: Context): Promise<Buffer | null> {
+async function readBody(c: Context): Promise<{ body: Buffer; isWhole: boolean }> {
   const stream = c.req.raw.body
-  if (!stream || Number(c.req.header('content-length') ?? 0) > MAX_PUSHED_BYTES) return stream ? null : Buffer.alloc(0)
+  const announced = Number(c.req.header('content-length') ?? 0)
+  if (announced > MAX_PUSHED_BYTES) return { body: Buffer.from(`a body of ${announced} bytes`), isWhole: false }
   const parts: Uint8Array[] = []
   let size = 0
-  for await (const part of stream as unknown as AsyncIterable<Uint8Array>) {
+  for await (const part of (stream ?? []) as unknown as AsyncIterable<Uint8Array>) {
     size += part.length
-    if (size > MAX_PUSHED_BYTES) return null
     parts.push(part)
+    if (size > MAX_PUSHED_BYTES) return { body: Buffer.concat(parts).subarray(0, 1_024), isWhole: false }
   }
-  return Buffer.concat(parts)
+  return { body: Buffer.concat(parts), isWhole: true }
+}
+
+/**
+ * Refuses a body without JSON, or with too much of it. Readers also send JSON with another content type, and the agent
+ * accepts that. Parses only the first value, because the driver reads all.
+ */
+function refuseText(c: Context, text: string): Response | undefined {
+  const { items, excess } = readJson(text, 1)
+  if (excess !== undefined) return fail(c, 413, 'payload-too-large', `the body is ${excess}: send less at a time`)
+  if (text.trim() === '' || items.length > 0) return undefined
+  return /^application\/json *(;|$)/i.test(c.req.header('content-type') ?? '')
+    ? fail(c, 400, 'invalid-argument', 'the body is not valid JSON')
+    : fail(c, 415, 'unsupported-media-type', 'send application/json')
+}
+
+function tooMany(c: Context, seconds: number, text: string): Response {
+  c.header('retry-after', String(seconds))
+  return fail(c, 429, 'rate-limited', text)
+}
+
+/** Passes the reason of a refusal to the driver as a text that is no JSON, so that the state of the device shows it. */
+function reportRefusal({ port, platform }: Pick<IngestParts, 'port' | 'platform'>, name: string, reason: string): void {
+  const limit = deadline(platform.timers, PUSH_TIMEOUT_MS)
+  void port.push(name, Buffer.from(`${reason}\n`), limit.signal).finally(limit.done)
 }
 
 /**
  * Adds `POST` and `PUT /ingest/NAME`, which receive reads from readers. NAME and secret belong to a configured device
  * with the capability `webhook`.
  */
-export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: IngestParts): void {
+export function ingestRoutes(app: Hono, parts: IngestParts): void {
+  const { devices, port, hosts, platform, refusals } = parts
   const now = () => platform.clock.elapsed()
   const pushers = new Map<string, Pusher>()
+  const wrongSecrets = peerRateLimit(platform.clock, REFUSED)
   let known: readonly DeviceEntry[] = []
 
   function addPushers(): void {
@@ -81,12 +116,14 @@ export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: I
     const pusher = pushers.get((c.req.param('name') ?? '').toLowerCase())
     const isRight = secretsEqual(pusher?.secret ?? 'no such device', secretIn(c) ?? '')
     if (pusher && isRight) return pusher
-    if (pusher)
+    if (pusher) {
       refusals.write(
         { deviceId: pusher.deviceId },
         'a request with reads has a wrong secret: compare the reader’s settings with the configuration',
         `secret of ${pusher.deviceId}`,
       )
+      reportRefusal(parts, pusher.name, 'a request with a wrong secret')
+    }
     return null
   }
 
@@ -101,32 +138,34 @@ export function ingestRoutes(app: Hono, { devices, port, platform, refusals }: I
   app.on(['POST', 'PUT'], '/ingest/:name', async (c) => {
     addPushers()
     if (pushers.size === 0) return refuseAddress(c)
+    const address = addressOf(c) ?? ''
+    // Checks the limit before the secret, so that a guess learns nothing.
+    const wait = wrongSecrets.wait(address)
+    if (wait > 0) return tooMany(c, wait, 'too many requests of this address had a wrong secret: wait, then try again')
     const pusher = authenticated(c)
-    if (!pusher) return fail(c, 401, 'unauthenticated', 'the secret of the device is missing or wrong')
+    if (!pusher) {
+      wrongSecrets.take(address)
+      return fail(c, 401, 'unauthenticated', 'the secret of the device is missing or wrong')
+    }
+    if (!hosts().includes(c.req.header('host') ?? '')) {
+      reportRefusal(parts, pusher.name, 'a request to a host name that "hosts" in the configuration lacks')
+      return refuseHost(c)
+    }
     if (!mayPass(pusher)) {
-      c.header('retry-after', '1')
-      return fail(
-        c,
-        429,
-        'rate-limited',
-        `at most ${PER_SECOND} requests a second: let the reader send several reads at a time`,
-      )
+      reportRefusal(parts, pusher.name, `a request over the limit of ${PER_SECOND} a second`)
+      return tooMany(c, 1, `at most ${PER_SECOND} requests a second: let the reader send several reads at a time`)
     }
-    if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? ''))
-      return fail(c, 415, 'unsupported-media-type', 'send application/json')
-    const body = await readBody(c)
-    if (!body) return fail(c, 413, 'payload-too-large', `send at most ${MAX_PUSHED_BYTES} bytes at a time`)
-    const text = body.toString('utf8')
-    try {
-      JSON.parse(text)
-    } catch {
-      return fail(c, 400, 'invalid-argument', 'the body is not valid JSON')
-    }
+    const { body, isWhole } = await readBody(c)
+    const text = textOfBytes(body)
     const limit = deadline(platform.timers, PUSH_TIMEOUT_MS)
-    // Line ends never occur inside JSON strings, so spaces can replace them.
+    // The driver also receives bodies that the agent cannot read, because it reports them. Line ends never occur inside
+    // JSON strings, so spaces can replace them.
     const isAccepted = await port
       .push(pusher.name, Buffer.from(`${text.replaceAll(/[\r\n]/g, ' ')}\n`), limit.signal)
       .finally(limit.done)
+    if (!isWhole) return fail(c, 413, 'payload-too-large', `send at most ${MAX_PUSHED_BYTES} bytes at a time`)
+    const refusal = refuseText(c, text)
+    if (refusal) return refusal
     return isAccepted
       ? c.json({ success: true })
       : fail(c, 503, 'unavailable', 'the device is starting or busy: send the request again')

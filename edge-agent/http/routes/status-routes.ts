@@ -62,7 +62,7 @@ export function statusRoutes(
         online,
         emergency: emergency !== null,
         policyVersion,
-        devices: devices.map(({ deviceId, state, detail }) => ({ deviceId, state, detail })),
+        devices: devices.map(({ deviceId, state, detail, findings }) => ({ deviceId, state, detail, findings })),
       },
       isReady ? 200 : 503,
     )

@@ -30,7 +30,7 @@ export function alarmResult(
       itemCount: 0,
       remaining: 0,
       eventId: null,
-      reason: isLoud ? 'item_not_paid' : 'item_unknown',
+      reason: item?.recalled ? 'recalled' : isLoud ? 'item_not_paid' : 'item_unknown',
       offline,
       outcome: null,
       ...(isLoud && item && { itemStatus: item.status }),

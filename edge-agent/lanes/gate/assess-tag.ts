@@ -11,6 +11,7 @@ import { STALE_SECONDS } from '../../items/replica.ts'
  * - `paid`: the item's status allows it to leave
  * - `receipt`: a receipt that was presented at the gate covers the tag
  * - `released`: an agent of the store released the unit, and the cloud has sent no newer status
+ * - `recalled`: a recall stops the item, also if it is paid
  * - `not_paid`: the item's status does not allow it to leave
  * - `alarm_mask`: by the policy, tags with this EPC mask always alarm
  * - `foreign_tag`: the tag belongs to another shop
@@ -23,6 +24,7 @@ export type GateReason =
   | 'paid'
   | 'receipt'
   | 'released'
+  | 'recalled'
   | 'not_paid'
   | 'alarm_mask'
   | 'foreign_tag'
@@ -50,13 +52,23 @@ export interface LeavingTag {
   coverage(): 'receipt' | 'released' | undefined
 }
 
+/**
+ * True if a receipt or a release may let the tag leave. Every other status is stronger than both, such as a hold (ADR
+ * 0009).
+ */
+export function mayBeCovered(item: KnownItem | undefined): boolean {
+  return item === undefined || item.status === 'sellable' || GATE_BEHAVIOUR[item.status] === 'pass'
+}
+
 /** Assesses one leaving tag, without regard to other tags. */
 export function assessTag(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolicy): TagAssessment {
   const { item } = tag
   if (!item) return assessUnknownTag(tag, policy, gate)
   if (GATE_BEHAVIOUR[item.status] === 'pass') return { reason: 'paid', severity: 'pass', item }
-  const covered = tag.coverage()
+  const covered = mayBeCovered(item) ? tag.coverage() : undefined
   if (covered) return { reason: covered, severity: 'pass', item }
+  // No payment ends a recall, so neither the age of the status nor the value of the goods matters.
+  if (item.recalled) return { reason: 'recalled', severity: 'siren', item }
   const { severity, rule } = severityOf(gate, item)
   // If the status is stale, the shopper may have paid by now. So the gate notifies staff instead of sounding the siren,
   // unless the policy demands the siren even for unregistered tags.

@@ -6,7 +6,7 @@ import type { KnownItem } from '../../items/item-table.ts'
 import { AMBER_SECONDS, GREEN_SECONDS } from '../gate-signals.ts'
 import { bulkDetector, type BulkDetector } from './bulk-detector.ts'
 import { incidents, RESOLVABLE_MS, type Incidents } from './incident.ts'
-import { explain, type TagAssessment } from './assess-tag.ts'
+import { explain, type GateReason, type TagAssessment } from './assess-tag.ts'
 import { tagNameOf } from './tags/gate-tag.ts'
 
 export interface GateAlarmsParts {
@@ -26,6 +26,9 @@ export interface GateAlarmsParts {
   /** Shows an alarm on the gate's display. `eventId`: event of the alarm; undefined if it was not stored. */
   onAlarm(tag: string, assessment: TagAssessment, eventId: string | undefined): void
 }
+
+/** Reasons that a newer status of the item does not change. Only these alarms may be bulk, or goods that staff move. */
+const SURE_REASONS: ReadonlySet<GateReason> = new Set(['recalled', 'not_paid', 'alarm_mask'])
 
 /**
  *   unpaid tag leaves ─┬─ staff move goods ─▶ one amber light and one event for all
@@ -51,7 +54,7 @@ export class GateAlarms {
 
   raise(tag: string, first: TagAssessment): void {
     const atMs = this.#parts.clock.elapsed()
-    const isSure = first.reason === 'not_paid' || first.reason === 'alarm_mask'
+    const isSure = SURE_REASONS.has(first.reason)
     const { isBulk, isReplenishment } = isSure ? this.#bulk.add(tag, atMs) : { isBulk: false, isReplenishment: false }
     if (isReplenishment) return this.#reportReplenishment(atMs)
     const assessment: TagAssessment = isBulk ? { ...first, reason: 'bulk', severity: 'siren' } : first

@@ -7,7 +7,7 @@ import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../policy/store-pol
 import type { Replica } from '../../items/replica.ts'
 import type { DeviceJournal } from '../../devices/device-journal.ts'
 import { GateAlarms } from './gate-alarms.ts'
-import { assessTag, type TagAssessment } from './assess-tag.ts'
+import { assessTag, mayBeCovered, type TagAssessment } from './assess-tag.ts'
 import type { ReleasedUnits } from './released-units.ts'
 import { receiptPasses, tagsOfReceipt, type ReceiptPasses, type TagEntry } from './receipt-pass.ts'
 import { deduplicator, type Deduplicator, type Zone } from './tags/deduplicate.ts'
@@ -164,7 +164,10 @@ export class GateLane {
     const released = this.#parts.released.tagsOfReceipt(claims.cti)
     this.#receipts.add(claims, unused, clock.elapsed(), [...taken, ...released])
     this.#departures.drop((tag) => this.#receipts.covers(tag, clock.elapsed(), true))
-    this.#alarms.resolve((tag) => this.#receipts.covers(tag, clock.elapsed()), 'receipt')
+    this.#alarms.resolve(
+      (tag) => mayBeCovered(itemOf(this.#parts.items, tag)) && this.#receipts.covers(tag, clock.elapsed()),
+      'receipt',
+    )
   }
 
   /** Ends alarms of items that are paid now. */
@@ -174,7 +177,12 @@ export class GateLane {
 
   /** Ends alarms of units that are released now. */
   releasesChanged(): void {
-    this.#alarms.resolve((tag) => this.#parts.released.covers(tag), 'release')
+    this.#alarms.resolve((tag) => this.isReleased(tag), 'release')
+  }
+
+  /** True if an agent of the store has just released this tag, and no status of its item forbids that it leaves. */
+  isReleased(tag: string): boolean {
+    return mayBeCovered(itemOf(this.#parts.items, tag)) && this.#parts.released.covers(tag)
   }
 
   /** Forgets how tags moved, so that the same test tag can leave again and again. Keeps the stationary tags. */

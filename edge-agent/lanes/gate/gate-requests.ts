@@ -174,9 +174,10 @@ export class GateRequests {
   }
 
   async #signalResult({ deviceId, action, identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
-    const { trust, wiring, journal, signal } = this.#parts
+    const { trust, gates, wiring, journal, signal } = this.#parts
     const hasTag = hasItemIdentifier(identifiers)
-    const shown = gateSignal(answer, hasTag, trust.policy?.policy, wiring.sirenSecondsOf(deviceId))
+    const isReleased = !answer.authorized && gates.isReleased(deviceId, identifiers)
+    const shown = gateSignal(answer, hasTag, trust.policy?.policy, wiring.sirenSecondsOf(deviceId), isReleased)
     if (shown) signal(deviceId, { kind: 'signal', signal: shown.signal, seconds: shown.seconds })
     if (!shown?.isAlarm) return
     journal.add({

@@ -1,6 +1,7 @@
 import type { AntennaSides } from '../../../device-drivers/drivers/capabilities.ts'
 import type { TagRead } from '../../../device-drivers/drivers/device.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
+import type { ItemIdentifiers } from '../../../policy/item-identifiers.ts'
 import type { ReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
 import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { ClaimExit } from '../../decisions/claim-exit.ts'
@@ -64,7 +65,7 @@ export class Gates {
   readonly walks: WalkRecorder
   readonly #parts: GatesParts
   readonly #gates = new Map<string, KnownGate>()
-  readonly #zones = new Map<string, Map<number, Zone> | undefined>()
+  readonly #zones = new WeakMap<AntennaSides, ReadonlyMap<number, Zone>>()
   readonly #exits: ExitClaims
   readonly #released: ReleasedUnits
   readonly #stopListening: () => void
@@ -113,6 +114,12 @@ export class Gates {
   /** Nearby tags that match unused entries of a receipt, each with its entry. */
   nearbyTagsOf(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): TagEntry[] {
     return this.#gates.get(deviceId)?.lane.nearbyTagsOf(claims, unused) ?? []
+  }
+
+  /** True if an agent of the store has just released the tag, so that it passes this gate without an alarm. */
+  isReleased(deviceId: string, { epc, tagUid }: ItemIdentifiers): boolean {
+    const tag = epc !== undefined ? gateTagOf({ epc }) : tagUid !== undefined ? gateTagOf({ tagUid }) : undefined
+    return tag !== undefined && this.#laneOf(deviceId).isReleased(tag)
   }
 
   onReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[]): void {
@@ -164,18 +171,16 @@ export class Gates {
     return lane
   }
 
-  #zonesOf(sourceId: string): Map<number, Zone> | undefined {
-    if (this.#zones.has(sourceId)) return this.#zones.get(sourceId)
+  #zonesOf(sourceId: string): ReadonlyMap<number, Zone> | undefined {
     const antennas = this.#parts.antennasOf(sourceId)
-    // Only a reader with antennas on both sides shows a direction.
-    const isBoth = antennas !== undefined && antennas.inside.length > 0 && antennas.outside.length > 0
-    const zones = isBoth
-      ? new Map<number, Zone>([
-          ...antennas.inside.map((n) => [n, 'inside'] as const),
-          ...antennas.outside.map((n) => [n, 'outside'] as const),
-        ])
-      : undefined
-    this.#zones.set(sourceId, zones)
+    if (!antennas) return undefined
+    const known = this.#zones.get(antennas)
+    if (known) return known
+    const zones = new Map<number, Zone>([
+      ...antennas.inside.map((n) => [n, 'inside'] as const),
+      ...antennas.outside.map((n) => [n, 'outside'] as const),
+    ])
+    this.#zones.set(antennas, zones)
     return zones
   }
 

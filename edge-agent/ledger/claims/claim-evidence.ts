@@ -1,10 +1,11 @@
+import type { ItemIdentifiers } from '../../../policy/item-identifiers.ts'
 import type { Evidence } from '../../../policy/journal.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import { OVERRIDE_PREFIX, type ClaimRequest } from './claim-request.ts'
 
 /** Returns the evidence of a claim for its journal row. An override has no evidence, because it uses no right. */
 export function claimEvidence(
-  { redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt }: ClaimRequest,
+  { redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt, tag }: ClaimRequest,
   ordinals: number[],
 ): { evidence?: Evidence } {
   if (source === 'override') return {}
@@ -19,6 +20,7 @@ export function claimEvidence(
       deviceId,
       ...(operatorId !== undefined && { operatorId }),
       ...receiptEvidence(receipt, ordinals),
+      ...(source === 'item' && { item: tagOf(tag) }),
     },
   }
 }
@@ -26,6 +28,11 @@ export function claimEvidence(
 /** Returns the evidence of an outcome. An override has no evidence, because it used no right. */
 export function outcomeEvidence(redemptionId: string, outcome: Outcome): { evidence?: Evidence } {
   return redemptionId.startsWith(`${OVERRIDE_PREFIX}_`) ? {} : { evidence: { kind: 'outcome', redemptionId, outcome } }
+}
+
+/** The identifiers of a tag. An item line is no tag. */
+function tagOf({ itemLineId: _line, ...tag }: ItemIdentifiers = {}): Omit<ItemIdentifiers, 'itemLineId'> {
+  return tag
 }
 
 /**

@@ -2,7 +2,9 @@ import type { Database as Connection } from 'better-sqlite3'
 import type { Metadata } from '../file/metadata.ts'
 
 export interface LimitedRequest {
-  /** Set for isolated claims; `limit` comes from the policy. */
+  /** Identity of the receipt, for an isolated claim. */
+  nonce: string
+  /** Set for isolated claims; `limit`: maximum receipts, from the policy. */
   isolated?: { limit: number } | undefined
   /** Set if an operator approved the grant. `limit`: maximum approvals per hour. */
   approval?: { operatorId: string; limit: number } | undefined
@@ -13,19 +15,22 @@ const HOUR_MS = 3_600_000
 const ISOLATED_COUNT = 'isolated_count'
 /** Metadata key: number of the journal row of the last isolated claim. */
 const LAST_ISOLATED_ROW = 'isolated_seq'
-/** Metadata key: number of isolated claims that the cloud has acknowledged. */
+/** Metadata key: number of isolated receipts whose claims the cloud has acknowledged. */
 const ACKNOWLEDGED_COUNT = 'isolated_told'
 
 /**
- * Limits of isolated claims, and of approvals per operator and hour. Isolated claims count until the cloud has
- * acknowledged the journal row of the last isolated claim. If the cloud may have lost that row, the isolated claims
- * count again.
+ * Limits of receipts that are honoured while isolated, and of approvals per operator and hour. A receipt counts once,
+ * however many of its units are released. Receipts count until the cloud has acknowledged the journal row of the last
+ * isolated claim. If the cloud may have lost that row, they count again.
  */
 export class ClaimLimits {
   readonly #db: Connection
   readonly #metadata: Metadata
   readonly #approvals
   readonly #approve
+  readonly #find
+  readonly #add
+  readonly #clear
 
   constructor(db: Connection, metadata: Metadata) {
     this.#db = db
@@ -34,21 +39,29 @@ export class ClaimLimits {
       'SELECT COUNT(*) AS n FROM approval WHERE operator_id = ? AND at_ms > ?',
     )
     this.#approve = db.prepare('INSERT INTO approval (operator_id, at_ms) VALUES (?, ?)')
+    this.#find = db.prepare<[string], { cti: string }>('SELECT cti FROM isolated_receipt WHERE cti = ?')
+    this.#add = db.prepare('INSERT OR IGNORE INTO isolated_receipt (cti) VALUES (?)')
+    this.#clear = db.prepare('DELETE FROM isolated_receipt')
   }
 
   get isolatedCount(): number {
     return this.#read(ISOLATED_COUNT)
   }
 
-  isReached({ isolated, approval, nowMs }: LimitedRequest): boolean {
-    if (isolated && this.isolatedCount >= isolated.limit) return true
+  /** True if this receipt is counted already, so that its other units need no further count. */
+  isCounted(cti: string): boolean {
+    return this.#find.get(cti) !== undefined
+  }
+
+  isReached({ nonce, isolated, approval, nowMs }: LimitedRequest): boolean {
+    if (isolated && !this.isCounted(nonce) && this.isolatedCount >= isolated.limit) return true
     return (
       approval !== undefined && (this.#approvals.get(approval.operatorId, nowMs - HOUR_MS)?.n ?? 0) >= approval.limit
     )
   }
 
-  count({ isolated, approval, nowMs }: LimitedRequest): void {
-    if (isolated) this.#write(ISOLATED_COUNT, this.isolatedCount + 1)
+  count({ nonce, isolated, approval, nowMs }: LimitedRequest): void {
+    if (isolated && this.#add.run(nonce).changes > 0) this.#write(ISOLATED_COUNT, this.isolatedCount + 1)
     if (approval) this.#approve.run(approval.operatorId, nowMs)
   }
 
@@ -63,11 +76,12 @@ export class ClaimLimits {
     if (count === 0 || seq < this.#read(LAST_ISOLATED_ROW)) return
     this.#write(ACKNOWLEDGED_COUNT, this.#read(ACKNOWLEDGED_COUNT) + count)
     this.#write(ISOLATED_COUNT, 0)
+    this.#clear.run()
   }
 
   /** Call it when the cloud may lack rows after `seq`. */
   resetAcknowledged(seq: number): void {
-    // Counts all acknowledged claims again, because the agent does not know which ones the cloud has.
+    // Counts all acknowledged receipts again, because the agent does not know which ones the cloud has.
     if (this.#read(LAST_ISOLATED_ROW) > seq)
       this.#write(ISOLATED_COUNT, this.isolatedCount + this.#read(ACKNOWLEDGED_COUNT))
     this.#write(ACKNOWLEDGED_COUNT, 0)

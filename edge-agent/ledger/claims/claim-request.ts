@@ -1,13 +1,16 @@
+import type { ItemIdentifiers } from '../../../policy/item-identifiers.ts'
 import type { DenyReason, RightClass } from '../../../policy/vocabulary.ts'
 import type { LimitedRequest } from './claim-limits.ts'
 
 /** The rights that one redemption tries to use up. */
 export interface ClaimRequest extends LimitedRequest {
   redemptionId: string
-  /** `override`: an operator approved the release without token or receipt. */
-  source: 'token' | 'receipt' | 'override'
+  /** `item`: an operator approved a named, paid tag. `override`: an operator opened a fixture without a right. */
+  source: 'token' | 'receipt' | 'item' | 'override'
   /** The token's nonce, the receipt's identity in hex, or a random text. */
   nonce: string
+  /** The tag that the request names. */
+  tag?: ItemIdentifiers | undefined
   rightClass: RightClass
   /** Rights that the claim may use. The claim uses the first free right, or with `all` every free right. */
   candidates: readonly number[]
@@ -29,8 +32,8 @@ export interface ClaimRequest extends LimitedRequest {
 }
 
 /**
- * Prefix of the redemption ids of overrides. The journal rows of overrides have no evidence, because an override uses
- * no authorization (P2).
+ * Prefix of the redemption ids of overrides. The journal rows of overrides have no evidence, because they use up no
+ * right.
  */
 export const OVERRIDE_PREFIX = 'ovr'
 

@@ -1,10 +1,12 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
+import type { ItemIdentifierInput } from '../../../policy/item-identifiers.ts'
 import type { Outcome, RightClass } from '../../../policy/vocabulary.ts'
 import type { Metadata } from '../file/metadata.ts'
 import { ClaimLimits } from './claim-limits.ts'
 import type { ClaimResult, ClaimRequest } from './claim-request.ts'
 import { FreeRights, type FreeRight } from './free-rights.ts'
+import { TagRights } from './tag-rights.ts'
 import { TokenRights } from './token-rights.ts'
 import { openUnresolvedRedemptions, type UnresolvedRedemptions } from './unresolved-redemptions.ts'
 import { RedeemedRights } from './redeemed-rights.ts'
@@ -36,6 +38,14 @@ export interface UnsettledClaim {
   device_id: string
 }
 
+/** Rights of a receipt that the cloud reports. `until`: end of the report, s since 1970. */
+export interface ReportedRights {
+  readonly cti: string
+  readonly rightClass: RightClass
+  readonly ordinals: readonly number[]
+  readonly until: number
+}
+
 /** The claims in this ledger's tables. */
 export class Claims {
   readonly unresolved: UnresolvedRedemptions
@@ -44,6 +54,7 @@ export class Claims {
   readonly #redeemed: RedeemedRights
   readonly #free: FreeRights
   readonly #tokens: TokenRights
+  readonly #tags: TagRights
   readonly #limits: ClaimLimits
   readonly #insert
   readonly #setState
@@ -58,6 +69,7 @@ export class Claims {
     this.#redeemed = new RedeemedRights(db)
     this.#free = new FreeRights(db, this.#redeemed, this.unresolved)
     this.#tokens = new TokenRights(db)
+    this.#tags = new TagRights(db, this.#redeemed, this.unresolved)
     this.#limits = new ClaimLimits(db, metadata)
     this.#insert = db.prepare(
       "INSERT INTO claim (nonce, right_class, ordinal, attempt, redemption_id, device_id, state, exp, at_ms) VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?)",
@@ -74,7 +86,7 @@ export class Claims {
 
   claim(request: ClaimRequest): ClaimResult {
     if (this.#isPruned(request)) return { ok: false, reason: 'token_expired' }
-    const free = this.#free.freeFor(request)
+    const free = this.isTagFree(request) ? this.#free.freeFor(request) : []
     const taken = request.all ? free : free.slice(0, 1)
     // This check comes before the revocation check. After `already_redeemed` the caller voids the token, and a repeated
     // request must get `already_redeemed` again.
@@ -82,6 +94,7 @@ export class Claims {
     if (this.#isRevoked(request)) return { ok: false, reason: 'token_revoked' }
     if (this.#limits.isReached(request)) return { ok: false, reason: 'limit_exceeded' }
     for (const right of taken) this.#insertClaim(request, right)
+    this.#tags.add(request)
     this.#limits.count(request)
     return { ok: true, ordinals: taken.map(({ ordinal }) => ordinal), remaining: free.length - taken.length }
   }
@@ -125,6 +138,24 @@ export class Claims {
     return this.#free.isFreeHere({ cti, rightClass, ordinal }, { operator: true })
   }
 
+  /** True if no earlier release of the named tag at this agent blocks the request. */
+  isTagFree(
+    request: Pick<ClaimRequest, 'tag' | 'source' | 'rightClass' | 'nowMs' | 'operatorId' | 'issuedS' | 'reportedSeq'>,
+  ): boolean {
+    const { operatorId, issuedS, reportedSeq } = request
+    return this.#tags.isFree(request, { operator: operatorId !== undefined, issuedS, reportedSeq })
+  }
+
+  /** Forgets the releases of tags whose goods came back. Call it inside a transaction. */
+  forgetTags(tags: readonly ItemIdentifierInput[]): void {
+    this.#tags.forget(tags)
+  }
+
+  /** True if the ledger knows no release of a named tag. */
+  get hasNoTags(): boolean {
+    return this.#tags.isEmpty
+  }
+
   /** Number of claimed steps of a token. */
   claimedSteps(nonce: string): number {
     return this.#steps.get(nonce)?.n ?? 0
@@ -139,9 +170,17 @@ export class Claims {
     return this.#denialOf.get(subject) !== undefined
   }
 
-  /** Stores the report of the cloud that another agent used these rights of a receipt. */
-  redeemElsewhere(cti: string, rightClass: RightClass, ordinals: readonly number[], until: number): void {
-    for (const ordinal of ordinals) this.#redeemed.addElsewhere({ cti, rightClass, ordinal }, until)
+  /**
+   * Stores the report of the cloud that another agent or device used these rights of a receipt, or leases them with the
+   * token `lease`.
+   */
+  redeemElsewhere({ cti, rightClass, ordinals, until }: ReportedRights, lease?: string): void {
+    for (const ordinal of ordinals) this.#redeemed.addElsewhere({ cti, rightClass, ordinal }, until, lease)
+  }
+
+  /** Stores the report of the cloud that the lease of these rights has ended without a use. */
+  endLease(lease: string, { cti, rightClass, ordinals }: ReportedRights): void {
+    for (const ordinal of ordinals) this.#redeemed.endLease({ cti, rightClass, ordinal }, lease)
   }
 
   /**
@@ -170,8 +209,14 @@ export class Claims {
     return this.#tokens.receiptOf(nonce)
   }
 
+  /** Number of receipts that were honoured while isolated and that the cloud has not acknowledged yet. */
   get isolatedCount(): number {
     return this.#limits.isolatedCount
+  }
+
+  /** True if `isolatedCount` contains this receipt. */
+  isHonoured(cti: string): boolean {
+    return this.#limits.isCounted(cti)
   }
 
   /** The agent honours no receipt that expired at or before this time, s since 1970. */

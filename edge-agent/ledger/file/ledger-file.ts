@@ -1,5 +1,6 @@
 import Sqlite, { type Database as Connection } from 'better-sqlite3'
 import { assert } from '../../../policy/assert.ts'
+import { findHarm } from './find-harm.ts'
 
 /** SQLite database of the agent. The database stores claims, journal rows and accepted documents. */
 
@@ -11,7 +12,7 @@ const BASELINE = `
     PRIMARY KEY (nonce, right_class, ordinal, attempt)) WITHOUT ROWID, STRICT;
   CREATE INDEX claim_by_redemption ON claim (redemption_id);
   -- Used rights of receipts: a token used the right here, this receipt home delegated it, or the cloud reported a use at another agent.
-  -- Uses that the cloud reported have the redemption id ''. A right may have several uses, each in its own row.
+  -- Uses that the cloud reported have the redemption id '', and leases 'lease ' with the nonce of the token. A right may have several uses, each in its own row.
   CREATE TABLE used_right (
     cti TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, redemption_id TEXT NOT NULL,
     PRIMARY KEY (cti, right_class, ordinal, redemption_id)) WITHOUT ROWID, STRICT;
@@ -29,6 +30,8 @@ const BASELINE = `
     kind TEXT PRIMARY KEY, epoch INTEGER NOT NULL, ver INTEGER NOT NULL, hash TEXT NOT NULL, jws TEXT NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE approval (operator_id TEXT NOT NULL, at_ms INTEGER NOT NULL) STRICT;
   CREATE INDEX approval_by_operator ON approval (operator_id, at_ms);
+  -- Receipts that were honoured while isolated, until the cloud has acknowledged their claims.
+  CREATE TABLE isolated_receipt (cti TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
   CREATE TABLE pairing (hash TEXT PRIMARY KEY, name TEXT NOT NULL, created_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   -- Browsers that were paired with a one-time link, and unused links.
   CREATE TABLE browser (hash TEXT PRIMARY KEY, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
@@ -83,7 +86,7 @@ function prepareLedger(db: Connection, file: string): Connection {
   db.pragma('journal_size_limit = 16777216')
   assert(db.pragma('synchronous', { simple: true }) === 2, `${file}: synchronous is not FULL`)
   assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
-  if (db.pragma('quick_check', { simple: true }) !== 'ok') throw damaged(file)
+  if (db.pragma('integrity_check(1)', { simple: true }) !== 'ok') throw damaged(file)
   const version = db.pragma('user_version', { simple: true }) as number
   if (version > MIGRATIONS.length)
     throw new Error(`${file} was written by a newer release of untag: install that release`)
@@ -93,5 +96,7 @@ function prepareLedger(db: Connection, file: string): Connection {
       db.pragma(`user_version = ${MIGRATIONS.length}`)
     }).immediate()
   }
+  const harm = findHarm(db)
+  if (harm !== undefined) throw damaged(file, new Error(harm))
   return db
 }

@@ -2,15 +2,16 @@ import { createHash } from 'node:crypto'
 import type { Log } from '../../log.ts'
 
 /**
- * The position of the ledger, stored outside the data folder until the next boot. If the ledger is behind its watermark
- * at a start, the ledger was restored. Each claim then needs the cloud until the cloud has detected the restore.
+ * The position of the ledger, stored in the data folder, and outside it until the next boot. If the ledger is behind one
+ * of them at a start, it was restored or lost rows: SQLite drops a damaged write-ahead log from its first wrong byte on,
+ * without an error. Each claim then needs the cloud until the cloud has detected the loss.
  *
- * The agent writes the watermark after the commit. Therefore only a restored ledger can be behind its watermark.
+ * The agent writes the watermark after the commit. Therefore no intact ledger can be behind its watermark.
  */
 export interface Watermark {
   /**
-   * True if the ledger lacks rows that it had before: the ledger was restored, and the cloud has not detected the
-   * restore yet.
+   * True if the ledger lacks rows that it had before: the ledger was restored or damaged, and the cloud has not detected
+   * the loss yet.
    */
   readonly isAhead: boolean
   /** Stores a durable position. Does nothing while `isAhead`. */
@@ -26,8 +27,8 @@ export interface Position {
   hash: string
 }
 
-/** Small files that the next boot deletes. Both methods throw file system errors. */
-export interface RuntimeFiles {
+/** A folder with small files. Both methods throw file system errors. */
+export interface SmallFiles {
   /** Returns the text, or undefined if the file does not exist. */
   read(name: string): string | undefined
   /** Overwrites the file in place, without a flush. All texts of one file must have the same length. */
@@ -43,14 +44,38 @@ const REPORT =
  * row.
  */
 export function openWatermark(
-  { files, ledgerId, log }: { files: RuntimeFiles; ledgerId: string; log: Pick<Log, 'warn'> },
+  { folders, ledgerId, log }: { folders: readonly SmallFiles[]; ledgerId: string; log: Pick<Log, 'warn'> },
   at: Position,
   hashAt: (seq: number) => string | undefined,
 ): Watermark {
-  const name = `${ledgerId}.watermark`
-  let isReported = false
+  const marks = folders.map((files) => markIn(files, `${ledgerId}.watermark`, log))
+  let isAhead = marks.some(({ last }) => last && (isLater(last, at) || isOtherBranch(last, at, hashAt)))
+  if (!isAhead) for (const mark of marks) mark.put(at)
+  return {
+    get isAhead() {
+      return isAhead
+    },
+    note(position) {
+      if (isAhead) return
+      for (const mark of marks) if (!mark.last || isLater(position, mark.last)) mark.put(position)
+    },
+    accept(position) {
+      isAhead = false
+      for (const mark of marks) mark.put(position)
+    },
+  }
+}
 
-  /** Returns undefined if `work` throws. Logs only the first of successive failures. */
+/** The watermark in one folder. */
+interface Mark {
+  /** The stored position; undefined if there is none, or if it is unreadable. */
+  readonly last: Position | undefined
+  put(position: Position): void
+}
+
+/** Logs only the first of successive failures. */
+function markIn(files: SmallFiles, name: string, log: Pick<Log, 'warn'>): Mark {
+  let isReported = false
   function attempt<T>(work: () => T): T | undefined {
     try {
       const value = work()
@@ -63,29 +88,16 @@ export function openWatermark(
     }
   }
 
-  const stored = attempt(() => parse(files.read(name)))
-  let last = stored
-  let isAhead = stored !== undefined && (isLater(stored, at) || isOtherBranch(stored, at, hashAt))
-
-  function put(position: Position): void {
-    attempt(() => {
-      files.write(name, textOf(position))
-      last = position
-    })
-  }
-
-  if (!isAhead) put(at)
+  let last = attempt(() => parse(files.read(name)))
   return {
-    get isAhead() {
-      return isAhead
+    get last() {
+      return last
     },
-    note(position) {
-      if (!isAhead && (!last || isLater(position, last))) put(position)
-    },
-    accept(position) {
-      isAhead = false
-      put(position)
-    },
+    put: (position) =>
+      attempt(() => {
+        files.write(name, textOf(position))
+        last = position
+      }),
   }
 }
 

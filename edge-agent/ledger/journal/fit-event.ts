@@ -30,15 +30,20 @@ export function fitEvent(original: ProtectionEvent, atMs: number): FittedEvent {
   const removedFields = faultsOf(event)
   if (removedFields.length === 0) return { event: event as ProtectionEvent }
   for (const field of removedFields) delete event[field]
-  const id = hash('sha256', `${String(original.eventId)}\0${JSON.stringify(removedFields)}`, 'hex').slice(0, 26)
+  const id = hash('sha256', `${textOf(original.eventId)}\0${JSON.stringify(removedFields)}`, 'hex').slice(0, 26)
   const fitting = {
     type: 'protection.exception.raised',
     eventId: `evt_${id}`,
     occurredAt: new Date(Math.min(atMs, END_OF_TIME_MS)).toISOString(),
-    storeId: storable(String(original.storeId)).slice(0, LONGEST_ID).toWellFormed() || 'unknown',
+    storeId: storable(textOf(original.storeId)).slice(0, LONGEST_ID).toWellFormed() || 'unknown',
     ...event,
   } as ProtectionEvent
   return { event: fitting, notice: noticeFor(fitting, original, removedFields, `evt_w${id}`) }
+}
+
+/** A value as text. `String` throws for an object whose `toString` is no function. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
 }
 
 function faultsOf(event: object): string[] {

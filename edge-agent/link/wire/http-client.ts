@@ -1,4 +1,5 @@
 import type { Platform, Timers } from '../../../policy/platform.ts'
+import { parseUntrustedJson } from '../../../policy/untrusted-json.ts'
 
 /** Sends an HTTP request, with the real `fetch` or over a simulated network. */
 export type Fetch = (
@@ -46,7 +47,7 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
       const answer = await fetch(url, { ...init, signal: limit.signal, redirect: 'error' })
       const text = await answer.text(limit.received)
       if (text.length > ANSWER_LIMIT) return { kind: 'unreachable' }
-      const body: unknown = JSON.parse(text)
+      const body = parseUntrustedJson(text)
       if (typeof body !== 'object' || body === null) return { kind: 'unreachable' }
       if (answer.status === 200) return { kind: 'answered', body: body as Record<string, unknown> }
       const { code, error, reason } = body as { code?: unknown; error?: unknown; reason?: unknown }

@@ -1,6 +1,6 @@
-import { goodsText, gateLine, gateLost, gateReady, gateView, replaces } from '../model/gate-view.ts'
+import { goodsText, gateLine, gateLost, gateRest, gateView, replaces } from '../model/gate-view.ts'
 import type { GateTone, GateView } from '../model/gate-view.ts'
-import type { LiveEvent } from '../model/wire.ts'
+import type { LiveEvent, PageStatus } from '../model/wire.ts'
 import { openAlarmDialog } from './alarm-dialog.ts'
 import { keepAwake } from './awake.ts'
 import { openGateLines } from './gate-lines.ts'
@@ -25,6 +25,10 @@ const play = openSound(context)
 const lines = openGateLines(texts, (alarm) => handle(alarm))
 const handle = openAlarmDialog({ context, operator, signIn, onHandled: lines.setState })
 let isLost = false
+/** Devices of the last status. */
+let status: Pick<PageStatus, 'devices'> = { devices: [] }
+/** True while the display shows no result. */
+let isResting = true
 let shown: { tone: GateTone; atMs: number } = { tone: 'ready', atMs: 0 }
 let cancel: () => void = () => undefined
 
@@ -35,6 +39,7 @@ const COUNTED_LIMIT = 50
 
 function show(view: GateView): void {
   cancel()
+  isResting = false
   goods = view.tone === 'alarm' ? [...(shown.tone === 'alarm' ? goods : []), view.item].slice(-COUNTED_LIMIT) : []
   shown = { tone: view.tone, atMs: now() }
   slot('stage').dataset['tone'] = view.tone
@@ -49,11 +54,12 @@ function show(view: GateView): void {
 }
 
 function rest(): void {
-  show(isLost ? gateLost(texts) : gateReady(texts))
+  show(isLost ? gateLost(texts) : gateRest(status, deviceId, texts))
+  isResting = true
 }
 
 function onEvent(event: LiveEvent): void {
-  if (event.type === 'status') return header.setStatus(event.status)
+  if (event.type === 'status') return setStatus(event.status)
   if (event.deviceId !== deviceId || event.type === 'person') return
   if (event.type === 'alarm') return lines.setState(event.alarmId, event)
   if (event.type === 'operator') return setOperator(event.name)
@@ -64,6 +70,12 @@ function onEvent(event: LiveEvent): void {
   }
   const line = gateLine(event, texts)
   if (line) lines.add(line)
+}
+
+function setStatus(next: PageStatus): void {
+  status = next
+  header.setStatus(next)
+  if (isResting) rest()
 }
 
 /** Shows an operator who signed in with a badge or on another page, or who signed out. */

@@ -1,4 +1,5 @@
-import { typedBurst } from '../model/typed-burst.ts'
+import { SILENCE_MS, typedBurst } from '../model/typed-burst.ts'
+import { after } from './platform.ts'
 
 /**
  * Receives the scans of a keyboard-wedge scanner, whichever element has the focus. Hides the key presses of the scanner
@@ -6,6 +7,7 @@ import { typedBurst } from '../model/typed-burst.ts'
  */
 export function listenForScans(onScan: (text: string) => void): void {
   const burst = typedBurst()
+  let cancelSilence = () => {}
   document.addEventListener(
     'keydown',
     (event) => {
@@ -13,6 +15,11 @@ export function listenForScans(onScan: (text: string) => void): void {
       const isChord = (event.ctrlKey || event.altKey || event.metaKey) && !event.getModifierState('AltGraph')
       if (isChord || event.isComposing || event.repeat) return
       const field = event.target instanceof HTMLInputElement ? event.target : undefined
+      cancelSilence()
+      cancelSilence = after(SILENCE_MS, () => {
+        const verdict = burst.onSilence(field !== undefined)
+        if (verdict.do === 'scan') onScan(verdict.text)
+      })
       const verdict = burst.onKey({ key: event.key, atMs: event.timeStamp, inField: field !== undefined })
       if (verdict.do === 'pass') return
       event.preventDefault()

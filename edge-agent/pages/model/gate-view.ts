@@ -1,6 +1,6 @@
 import type { Texts } from '../texts/texts.ts'
 import { withStatus } from './result-view.ts'
-import type { GateLight, LiveEvent, PageAlarmState, PageAnswer } from './wire.ts'
+import type { GateLight, LiveEvent, PageAlarmState, PageAnswer, PageResult, PageStatus } from './wire.ts'
 
 /**
  * ready: no shopper · green: may leave · amber: see staff · alarm: an unpaid tag leaves ·
@@ -57,6 +57,15 @@ export function gateReady(texts: Texts): GateView {
   }
 }
 
+/** View without a result. A gate that may be blind must not look ready: it, and each reader that feeds it, is `ready`. */
+export function gateRest({ devices }: Pick<PageStatus, 'devices'>, deviceId: string, texts: Texts): GateView {
+  const isReady = devices
+    .filter((device) => device.deviceId === deviceId || device.feeds === deviceId)
+    .every(({ state }) => state === 'ready')
+  if (isReady) return gateReady(texts)
+  return { ...gateReady(texts), tone: 'amber', headline: texts.gate.amber, message: texts.gate.outHint }
+}
+
 /** View without a connection to the agent. */
 export function gateLost(texts: Texts): GateView {
   return {
@@ -84,16 +93,23 @@ export function gateView({ result, light }: GateResult, texts: Texts): GateView 
   }
   const tone = toneOf(result.answer, light)
   if (!tone) return undefined
-  const message =
-    tone === 'green' ? texts.gate.greenHint : tone === 'alarm' ? reasonOf(result.answer, texts) : texts.gate.amberHint
+  const hints = { green: texts.gate.greenHint, alarm: reasonOf(result.answer, texts), amber: amberHint(result, texts) }
   return {
     tone,
     headline: texts.gate[tone],
-    message,
+    message: hints[tone],
     item: tone === 'alarm' ? (result.product ?? result.item ?? '') : '',
     picture: tone === 'alarm' ? (result.picture ?? '') : '',
     seconds: SECONDS[tone],
   }
+}
+
+/** Only to a shopper who shows a receipt, the display says why and what to do. It tells the others about no tag. */
+function amberHint({ answer, item, product }: Extract<PageResult, { kind: 'decision' }>, texts: Texts): string {
+  const isOfTag = item !== undefined || product !== undefined
+  if (isOfTag || answer.reason === undefined) return texts.gate.amberHint
+  const { todo } = texts.reasons[answer.reason]
+  return answer.reason === 'recalled' ? reasonOf(answer, texts) : `${reasonOf(answer, texts)} ${todo}`
 }
 
 /** Makes the line for the list of the last decisions, which staff read. */
@@ -123,7 +139,9 @@ function toneOf(answer: PageAnswer, light: GateLight | undefined): 'green' | 'am
 function reasonOf({ authorized, action, outcome, reason, itemStatus }: PageAnswer, texts: Texts): string {
   if (authorized) return outcome === 'failed' || outcome === 'unknown' ? texts.gate.stuck : texts.granted[action]
   if (reason === undefined) return texts.noReason
-  return withStatus(texts.reasons[reason].what, itemStatus, texts)
+  const { what, todo } = texts.reasons[reason]
+  // Staff who come to the alarm must know that these goods may not leave although they are paid.
+  return reason === 'recalled' ? `${what} ${todo}` : withStatus(what, itemStatus, texts)
 }
 
 /** Maximum different goods that the display names. */

@@ -36,18 +36,22 @@ export const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff'> = {
   device_unknown: 'staff',
   device_revoked: 'staff',
   store_mismatch: 'refused',
+  locker_mismatch: 'refused',
   clock_untrusted: 'staff',
   policy_stale: 'staff',
   device_not_capable: 'staff',
   technology_mismatch: 'staff',
   item_unknown: 'staff',
+  recalled: 'staff',
   item_not_paid: 'refused',
+  no_tagged_goods: 'refused',
   already_redeemed: 'refused',
   authorization_outstanding: 'staff',
   action_not_allowed: 'staff',
   workflow_not_allowed: 'staff',
   manual_assistance_required: 'staff',
   limit_exceeded: 'staff',
+  tag_not_read: 'refused',
 }
 
 /** Tone of an item status. */
@@ -73,7 +77,11 @@ const COUNTING_SECONDS = 30
 const GOODS_LIMIT = 3
 
 /** Denials that an operator can approve. */
-const APPROVABLE: ReadonlySet<DenyReason> = new Set(['manual_assistance_required', 'authorization_outstanding'])
+const APPROVABLE: ReadonlySet<DenyReason> = new Set([
+  'manual_assistance_required',
+  'authorization_outstanding',
+  'limit_exceeded',
+])
 
 /** Makes the view of a result. Undefined for a sign-in, which the footer shows. */
 export function resultView(result: PageResult, texts: Texts): ResultView | undefined {
@@ -184,7 +192,7 @@ function refused({ reason, itemStatus }: PageAnswer, texts: Texts): ResultView {
   const tone = REFUSAL_TONES[reason]
   const { what, todo } = texts.reasons[reason]
   return view(tone, tone === 'staff' ? texts.callStaff : texts.refused, {
-    message: withStatus(what, itemStatus, texts),
+    message: withStatus(what, reason === 'recalled' ? undefined : itemStatus, texts),
     advice: todo,
     again: APPROVABLE.has(reason) ? 'approve' : null,
   })

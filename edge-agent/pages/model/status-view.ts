@@ -50,7 +50,10 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
       ...fault(status, texts),
       ...doubt(status, texts),
       ...tooOld(status, texts),
+      ...withoutItems(status, texts),
       ...deviceBanner(device, texts),
+      ...feederBanners(status, deviceId, texts),
+      ...findings(status, deviceId, texts),
       ...doorBanner(device, texts),
     ],
   }
@@ -66,16 +69,24 @@ export function deviceTitle(device: PageDevice, texts: Texts): string {
   return device.name ?? deviceTypeTexts(texts, device.deviceType).name
 }
 
-/** State of a device, with a fix if the agent refuses requests for the device. */
-export function deviceState(device: Pick<PageDevice, 'deviceId' | 'state'>, texts: Texts): string {
-  const fix = registrationFix(device, texts)
+/** State of a device, with a fix if the agent refuses requests for the device, or with its findings. */
+export function deviceState(device: Pick<PageDevice, 'deviceId' | 'state' | 'findings'>, texts: Texts): string {
+  const found = device.findings.map(({ code }) => texts.findings[code]).join(' ')
+  const fix = registrationFix(device, texts) ?? (found === '' ? undefined : found)
   const state = texts.deviceStates[device.state]
   return fix === undefined ? state : `${state}: ${fix}`
 }
 
-/** The driver's message, in English. '' for a device that the agent refuses, because `deviceState` shows the fix. */
-export function deviceDetail(device: Pick<PageDevice, 'deviceId' | 'state' | 'detail'>, texts: Texts): string {
-  return registrationFix(device, texts) === undefined ? device.detail : ''
+/**
+ * The driver's message or its findings, in English. '' for a device that the agent refuses, because `deviceState` shows
+ * the fix.
+ */
+export function deviceDetail(
+  device: Pick<PageDevice, 'deviceId' | 'state' | 'detail' | 'findings'>,
+  texts: Texts,
+): string {
+  if (registrationFix(device, texts) !== undefined) return ''
+  return device.findings.length === 0 ? device.detail : device.findings.map(findingText).join('; ')
 }
 
 /** Fix for a device that the agent refuses. Undefined for other devices. */
@@ -148,8 +159,36 @@ function tooOld({ neededRelease }: PageStatus, texts: Texts): Banner[] {
   return neededRelease === null ? [] : [{ tone: 'warn', text: texts.tooOld(neededRelease) }]
 }
 
+function withoutItems({ items }: PageStatus, texts: Texts): Banner[] {
+  return items.ageSeconds === null ? [{ tone: 'warn', text: texts.withoutItems }] : []
+}
+
+function findingText({ code, detail }: PageDevice['findings'][number]): string {
+  return `${code}: ${detail}`
+}
+
+/** Findings of this device and of the devices that feed it. */
+function findings({ devices }: PageStatus, deviceId: string, texts: Texts): Banner[] {
+  return devices
+    .filter((device) => device.deviceId === deviceId || device.feeds === deviceId)
+    .flatMap((device) =>
+      device.findings.map((finding) => ({
+        tone: finding.isWarning ? 'warn' : 'bad',
+        text: `${texts.findings[finding.code]} (${device.deviceId}, ${findingText(finding)})`,
+      })),
+    )
+}
+
+/** A gate or lane whose reader is away must not look ready. */
+function feederBanners({ devices }: PageStatus, deviceId: string, texts: Texts): Banner[] {
+  return devices
+    .filter(({ feeds, state, findings: found }) => feeds === deviceId && state !== 'ready' && found.length === 0)
+    .map((device) => ({ tone: 'bad', text: texts.feederAway(device.deviceId) }))
+}
+
 function deviceBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
-  if (!device || DEVICE_TONES[device.state] !== 'bad') return []
+  // A device with findings is connected; `findings` shows what is wrong.
+  if (!device || DEVICE_TONES[device.state] !== 'bad' || device.findings.length > 0) return []
   const fix = registrationFix(device, texts)
   if (fix !== undefined) return [{ tone: 'bad', text: `${texts.deviceStates[device.state]}. ${fix}` }]
   return [{ tone: 'warn', text: texts.deviceAway }]

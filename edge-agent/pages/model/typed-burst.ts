@@ -20,7 +20,12 @@ export type BurstVerdict =
 
 export interface TypedBurst {
   onKey(key: TypedKey): BurstVerdict
+  /** Call this function `SILENCE_MS` after the last key. Ends the scan of a scanner that sends no Enter or Tab. */
+  onSilence(inField: boolean): BurstVerdict
 }
+
+/** Time without a key that ends a scan, ms. Longer than `LOOSE_GAP_MS`, because a busy page receives keys late. */
+export const SILENCE_MS = 500
 
 /** Maximum time between characters of slow and wireless scanners, ms. */
 const LOOSE_GAP_MS = 200
@@ -61,7 +66,18 @@ export function typedBurst(): TypedBurst {
     return { do: 'hold' }
   }
 
+  /** Only a scan that is faster than people type ends without Enter. In a field the text stays as it is. */
+  function endBySilence(inField: boolean): BurstVerdict {
+    const isFastEnough = (lastMs - firstMs) / text.length <= FIELD_GAP_MS
+    const scanned = text
+    text = ''
+    if (inField || scanned.length < SHORTEST_IN_FIELD || !isFastEnough) return { do: 'pass' }
+    endedMs = lastMs
+    return { do: 'scan', text: scanned }
+  }
+
   return {
+    onSilence: endBySilence,
     onKey({ key, atMs, inField }) {
       if (key === 'Enter' || key === 'Tab') return end(inField, atMs)
       // Modifier keys such as Shift occur between the characters of a scan.

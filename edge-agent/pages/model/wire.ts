@@ -1,3 +1,4 @@
+import type { Finding } from '../../../device-drivers/drivers/device.ts'
 import type { AlarmStep, DenyReason, ItemStatus, Outcome, ProtectionAction } from '../../../policy/vocabulary.ts'
 
 /**
@@ -18,6 +19,8 @@ export interface PageStatus {
   clock: 'signed' | 'rtc' | 'home' | 'none'
   /** Why the ledger is untrusted: revoked, forked, or restored (`put_back`). Null if the ledger is trusted. */
   ledgerDoubt: 'revoked' | 'forked' | 'put_back' | null
+  /** The agent's copy of the store's items. Its age is null until it was complete once. */
+  items: { ageSeconds: number | null }
   devices: PageDevice[]
   /** Devices that an emergency opens, and unreadable inputs. Null without an emergency. */
   emergency: { opened: string[]; lost: string[] } | null
@@ -34,6 +37,10 @@ export interface PageDevice {
   detail: string
   name: string | null
   deviceType: string | null
+  /** The device that receives the reads or scans of this one. */
+  feeds: string | null
+  /** What a person must change at the connected device. */
+  findings: readonly Finding[]
   /** State of the door behind the lock. Absent for devices without a door. */
   door?: 'shut' | 'open' | 'forced' | 'left_open' | null
 }

@@ -3,10 +3,13 @@ import type { Texts } from './texts.ts'
 /** German texts of the reasons for a denial. */
 export const reasonsDe: Texts['reasons'] = {
   token_invalid: {
-    what: 'Dieser Beleg gilt hier nicht.',
-    todo: 'Er ist gefälscht, unleserlich oder aus einer anderen Filiale. Noch einmal scannen oder an der Servicestation fragen.',
+    what: 'Dieser Beleg lässt sich hier nicht lesen.',
+    todo: 'Bitte noch einmal scannen. Das Personal hilft sonst weiter und sucht den Kauf.',
   },
-  token_expired: { what: 'Dieser Beleg ist abgelaufen.', todo: 'Bitte an der Kasse nach dem Kauf fragen.' },
+  token_expired: {
+    what: 'Dieser Beleg ist abgelaufen.',
+    todo: 'Das Personal sucht den Kauf, meldet sich an und gibt das Etikett frei.',
+  },
   token_revoked: {
     what: 'Dieser Beleg gilt nicht mehr.',
     todo: 'Der Kauf wurde storniert oder zurückgegeben. Bitte an der Kasse fragen.',
@@ -20,13 +23,17 @@ export const reasonsDe: Texts['reasons'] = {
     what: 'Das gehört zu einer anderen Filiale.',
     todo: 'Freigeben geht nur in der Filiale des Kaufs.',
   },
+  locker_mismatch: {
+    what: 'Dieser Code öffnet diese Tür nicht.',
+    todo: 'Die Bestellung liegt in einem anderen Fach oder an der Theke. Bitte zum richtigen Fach gehen oder das Personal fragen.',
+  },
   clock_untrusted: {
     what: 'Die Uhrzeit dieses Geräts ist nicht bestätigt.',
-    todo: 'Warten, bis der Agent online ist, oder das Etikett von Hand lösen.',
+    todo: 'Das Personal kann an einer Station mit Personal freigeben. Bitte das Netzwerk prüfen.',
   },
   policy_stale: {
     what: 'Diese Filiale war zu lange offline.',
-    todo: 'Nur Personal darf jetzt freigeben. Bitte das Netzwerk prüfen.',
+    todo: 'Das Personal kann an einer Station mit Personal freigeben. Bitte das Netzwerk prüfen.',
   },
   device_not_capable: { what: 'Dieses Gerät kann das nicht.', todo: 'An einem anderen Gerät versuchen.' },
   technology_mismatch: {
@@ -34,26 +41,41 @@ export const reasonsDe: Texts['reasons'] = {
     todo: 'An einem anderen Gerät versuchen.',
   },
   item_unknown: { what: 'Diese Ware ist nicht bekannt.', todo: 'Den Beleg scannen und mit der Ware vergleichen.' },
-  item_not_paid: { what: 'Diese Ware ist nicht bezahlt.', todo: 'Bitte zuerst an der Kasse bezahlen.' },
+  recalled: {
+    what: 'Diese Ware wird zurückgerufen.',
+    todo: 'Sie bleibt hier: bitte dem Personal geben. Das Personal legt sie beiseite und liest in der Konsole, was damit zu tun ist.',
+  },
+  item_not_paid: {
+    what: 'Für diese Ware liegt noch keine Zahlung vor.',
+    todo: 'Bitte an der Kasse bezahlen, oder dort den Beleg zeigen. Zurückgehaltene Ware bleibt hier.',
+  },
+  no_tagged_goods: {
+    what: 'Auf diesem Beleg ist keine Ware mit Etikett.',
+    todo: 'Es gibt nichts freizugeben. Hat eine Ware doch ein Etikett: bitte an der Servicestation fragen.',
+  },
   already_redeemed: {
-    what: 'Dieser Beleg oder dieses Etikett wurde schon benutzt.',
-    todo: 'Jedes Etikett wird nur einmal freigegeben. Bitte an der Servicestation fragen.',
+    what: 'Dieses Etikett oder dieser Beleg ist schon freigegeben.',
+    todo: 'Jedes Etikett wird nur einmal freigegeben. Ist es noch dran, löst das Personal es von Hand. Eine Vitrine öffnet das Personal noch einmal.',
   },
   authorization_outstanding: {
     what: 'Ein anderes Gerät gibt das gerade frei.',
     todo: 'Kurz warten und noch einmal scannen.',
   },
-  action_not_allowed: { what: 'Für diese Ware ist das nicht erlaubt.', todo: 'Bitte an der Kasse fragen.' },
+  action_not_allowed: {
+    what: 'Für diese Ware ist das nicht erlaubt.',
+    todo: 'Die Regeln der Filiale verbieten es, auch dem Personal. Bitte die Filialleitung fragen.',
+  },
   workflow_not_allowed: {
     what: 'An diesem Gerät ist das nicht erlaubt.',
     todo: 'Bitte zur Kasse oder zur Servicestation gehen.',
   },
   manual_assistance_required: {
     what: 'Hier muss das Personal freigeben.',
-    todo: 'Ware mit dem Beleg vergleichen, dann anmelden und freigeben.',
+    todo: 'Ware mit dem Beleg vergleichen, dann anmelden und freigeben. Geht auch das nicht, das Etikett von Hand lösen.',
   },
   limit_exceeded: {
     what: 'Die Grenze für Freigaben ist erreicht.',
-    todo: 'Warten, bis der Agent online ist, oder eine andere Person freigeben lassen.',
+    todo: 'Anmelden und freigeben. Jede Person hat eine Grenze je Stunde; danach gibt eine andere Person frei.',
   },
+  tag_not_read: { what: 'Das Etikett wurde nicht gelesen.', todo: 'Bitte die Ware an den Leser halten.' },
 }

@@ -31,8 +31,8 @@ export const de: Texts = {
     },
     cabinet_unlocker: {
       name: 'Vitrine',
-      prompt: 'Ausweis scannen',
-      hint: 'Anmelden und die Ware scannen, um zu öffnen.',
+      prompt: 'Beleg oder Code scannen',
+      hint: 'Beleg oder Abholcode scannen, um zu öffnen. Personal meldet sich an und scannt die Ware.',
     },
   },
   anyDevice: { name: 'Station', prompt: 'Beleg scannen', hint: 'Den QR-Code des Belegs vor den Scanner halten.' },
@@ -106,6 +106,18 @@ export const de: Texts = {
   doors: { shut: 'Tür zu', open: 'Tür offen', forced: 'Tür aufgebrochen', left_open: 'Tür steht offen' },
   deviceAway:
     'Das Gerät ist gestört und gibt nichts frei. Bitte die Technik rufen: Einzelheiten stehen auf der Seite „Einrichtung“.',
+  feederAway: (deviceId) =>
+    `Der Leser ${deviceId} dieses Geräts ist nicht verbunden. Bitte die Technik rufen: Einzelheiten stehen auf der Seite „Einrichten“.`,
+  findings: {
+    reader_filters:
+      'Ein Leser lässt Lesungen weg, die das Gate braucht. Personen können unbemerkt durchgehen. Bitte die Technik rufen.',
+    reader_mode: 'Ein Leser ist in einer Betriebsart, die ein Gate nicht nutzen kann. Bitte die Technik rufen.',
+    reader_session: 'Etiketten schweigen zu lange, das Gate kann einen Durchgang verpassen. Bitte die Technik rufen.',
+    reader_antenna: 'Eine Antenne des Gates liest nicht. Bitte das Kabel prüfen oder die Technik rufen.',
+    unreadable_data: 'Der Agent kann nicht lesen, was ein Gerät sendet. Bitte die Technik rufen.',
+    echo: 'Die Leitung wiederholt jeden Befehl: Nichts beweist, dass das Gerät sich bewegt. Bitte die Technik rufen.',
+    wrong_address: 'Es antwortet eine andere Adresse als die eingestellte. Bitte die Technik rufen.',
+  },
   emergency: {
     opened: 'Notfall: Dieser Ausgang ist offen, bis die Brandmeldezentrale oder der Schalter zurückgesetzt ist.',
     elsewhere: 'Notfall: Die Ausgänge sind offen. Dieses Gerät öffnet nicht.',
@@ -113,12 +125,15 @@ export const de: Texts = {
   },
   tooOld: (release) =>
     `Dieser Agent ist zu alt für die neuen Regeln der Filiale (nötig ist Version ${release}) und nutzt die bisherigen. Bitte die Filialleitung rufen: Der Agent muss aktualisiert werden.`,
+  withoutItems:
+    'Dieser Agent kennt die Waren der Filiale noch nicht. Bis er die Cloud erreicht, alarmieren Ausgänge auch bei bezahlter Ware: Bitte mit dem Bon vergleichen.',
   ledgerDoubts: {
     revoked:
       'Dieser Agent wurde gesperrt und gibt nichts frei. Bitte die Filialleitung rufen: Der Agent muss neu angemeldet werden.',
     forked:
       'Von diesem Agenten gibt es zwei Kopien. Offline gibt er nichts frei. Bitte die Filialleitung rufen: Eine Kopie muss entfernt werden.',
-    put_back: 'Dieser Agent wurde aus einer Kopie wiederhergestellt. Offline gibt er einige Minuten lang nichts frei.',
+    put_back:
+      'Diesem Agenten fehlen Einträge: Er wurde aus einer Kopie wiederhergestellt oder beschädigt. Offline gibt er vorerst nichts frei.',
   },
   lost: {
     what: 'Agent nicht erreichbar',
@@ -259,6 +274,7 @@ export const de: Texts = {
   gate: {
     ready: 'Bereit',
     readyHint: 'Beleg bitte an den Leser halten.',
+    outHint: 'Dieser Ausgang ist gerade gestört.',
     green: 'Danke, auf Wiedersehen',
     greenHint: 'Sie können gehen.',
     amber: 'Bitte zum Personal',

@@ -29,7 +29,11 @@ export const en: Texts = {
       prompt: 'Read the tag',
       hint: 'Read the tag, or scan its number or a pick-up code.',
     },
-    cabinet_unlocker: { name: 'Cabinet', prompt: 'Scan your badge', hint: 'Sign in and scan the item to open.' },
+    cabinet_unlocker: {
+      name: 'Cabinet',
+      prompt: 'Scan receipt or code',
+      hint: 'Scan the receipt or the pick-up code to open. Staff sign in and scan the item.',
+    },
   },
   anyDevice: { name: 'Station', prompt: 'Scan the receipt', hint: 'Hold the QR code of the receipt to the scanner.' },
   chooseDevice: 'Which device?',
@@ -102,6 +106,17 @@ export const en: Texts = {
   doors: { shut: 'Door shut', open: 'Door open', forced: 'Door forced', left_open: 'Door left open' },
   deviceAway:
     'The device has a fault and releases nothing. Please call a technician: the page "Set-up" has the details.',
+  feederAway: (deviceId) =>
+    `The reader ${deviceId} of this device is not connected. Please call a technician: the page "Set-up" has the details.`,
+  findings: {
+    reader_filters: 'A reader drops reads that the gate needs, so people may pass unnoticed. Please call a technician.',
+    reader_mode: 'A reader is in a mode that a gate cannot use. Please call a technician.',
+    reader_session: 'Tags stay silent for too long, so the gate may miss a walk. Please call a technician.',
+    reader_antenna: 'An antenna of the gate does not read. Check its cable, or call a technician.',
+    unreadable_data: 'The agent cannot read what a device sends. Please call a technician.',
+    echo: 'The line repeats every command, so nothing proves that the device moves. Please call a technician.',
+    wrong_address: 'Another address answers than the configured one. Please call a technician.',
+  },
   emergency: {
     opened: 'Emergency: this exit is open until the fire panel or switch is reset.',
     elsewhere: 'Emergency: the exits are open. This device does not open.',
@@ -109,12 +124,15 @@ export const en: Texts = {
   },
   tooOld: (release) =>
     `This agent is too old for the store’s new rules (they need release ${release}) and uses the previous ones. Please call the store manager: the agent must be upgraded.`,
+  withoutItems:
+    'This agent does not know the goods of the store yet. Until it has reached the cloud, gates also alarm for paid goods: compare them with the receipt.',
   ledgerDoubts: {
     revoked:
       'This agent was revoked and releases nothing. Please call the store manager: the agent must be enrolled again.',
     forked:
       'There are two copies of this agent. It releases nothing while offline. Please call the store manager: one copy must be removed.',
-    put_back: 'This agent was restored from a copy. For some minutes it releases nothing while offline.',
+    put_back:
+      'This agent lacks entries: it was restored from a copy or damaged. For now it releases nothing while offline.',
   },
   lost: { what: 'Agent not reachable', todo: 'This page keeps trying to connect. If this lasts, call a technician.' },
 
@@ -243,6 +261,7 @@ export const en: Texts = {
   gate: {
     ready: 'Ready',
     readyHint: 'Please hold your receipt to the reader.',
+    outHint: 'This exit is out of order at the moment.',
     green: 'Thank you, goodbye',
     greenHint: 'You may leave.',
     amber: 'Please see our staff',

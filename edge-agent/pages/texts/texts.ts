@@ -1,3 +1,4 @@
+import type { FindingCode } from '../../../device-drivers/drivers/device.ts'
 import type { AlarmStep, DenyReason, DeviceType, ItemStatus, ProtectionAction } from '../../../policy/vocabulary.ts'
 import type { Language } from '../../../policy/page-language.ts'
 import type { NotUnderstood, PageAlarm, PageDevice, PageRegistrationFault, PageStatus } from '../model/wire.ts'
@@ -50,12 +51,18 @@ export interface Texts {
   registrationFixes: Record<PageRegistrationFault, (deviceId: string) => string>
   doors: Record<NonNullable<PageDevice['door']>, string>
   deviceAway: string
+  /** A reader that serves this device is not connected. */
+  feederAway(deviceId: string): string
+  /** What a finding at a device means for staff. */
+  findings: Record<FindingCode, string>
   /**
    * Texts for an emergency that opens this device (`opened`) or other devices (`elsewhere`). `lost`: unreadable
    * emergency inputs.
    */
   emergency: { opened: string; elsewhere: string; lost(devices: string): string }
   tooOld(release: string): string
+  /** The agent has no complete copy of the items yet. */
+  withoutItems: string
   ledgerDoubts: Record<NonNullable<PageStatus['ledgerDoubt']>, string>
   /** Texts for a page without a connection to the agent. */
   lost: Advice
@@ -129,6 +136,8 @@ export interface Texts {
   gate: {
     ready: string
     readyHint: string
+    /** The gate or a reader of it has a fault. */
+    outHint: string
     green: string
     greenHint: string
     amber: string

@@ -48,8 +48,9 @@ export function openDenials(
   function applyEntry(entry: DenyEntry): void {
     if (entry.kind === 'nonce') claims.deny(entry.nonce, entry.until)
     else if (entry.kind === 'receipt') claims.deny(entry.cti, entry.until)
+    else if (entry.leasedTo && entry.ended) claims.endLease(entry.leasedTo.nonce, entry)
     else if (entry.leasedTo?.agentId === agentId) claims.bindToken(entry.leasedTo.nonce, entry)
-    else claims.redeemElsewhere(entry.cti, entry.rightClass, entry.ordinals, entry.until)
+    else claims.redeemElsewhere(entry, entry.leasedTo?.nonce)
   }
 
   return {

@@ -97,6 +97,21 @@ export function answerOf({ state, can }: ReaderParts, request: Message, [code, t
       .slice(1)
       .map((GPOData, i) => parameter('GPOWriteData', { GPOPortNumber: i + 1, GPOData }))
     const { RequestedData: requested, GPIPortNum: input } = request.fields
+    const [HopTableID, ChannelIndex] = can.channel
+    const antennas = Array.from({ length: can.antennas }, (_, i) =>
+      parameter(
+        'AntennaConfiguration',
+        { AntennaID: i + 1 },
+        parameter('RFTransmitter', { HopTableID, ChannelIndex, TransmitPower: can.powersDbm.length }),
+      ),
+    )
+    const properties = Array.from({ length: can.antennas }, (_, i) =>
+      parameter('AntennaProperties', {
+        AntennaConnected: !state.unplugged.has(i + 1),
+        AntennaID: i + 1,
+        AntennaGain: 0,
+      }),
+    )
     const inputs = state.gpis
       .map((on, i) => parameter('GPIPortCurrentState', { GPIPortNum: i, Config: true, State: on ? 1 : 0 }))
       .slice(1)
@@ -107,6 +122,8 @@ export function answerOf({ state, can }: ReaderParts, request: Message, [code, t
       {},
       status,
       identification,
+      ...(requested === 0 || requested === 2 ? properties : []),
+      ...(requested === 0 || requested === 3 ? antennas : []),
       ...(requested === 0 || requested === 9 ? inputs : []),
       ...(requested === 0 ? outputs : []),
     )
@@ -117,7 +134,10 @@ export function answerOf({ state, can }: ReaderParts, request: Message, [code, t
       request.id,
       {},
       status,
-      ...[...state.roSpecs.values()].map(({ spec }) => spec),
+      ...[...state.roSpecs.values()].map(({ spec, isEnabled, isActive }) => ({
+        ...spec,
+        fields: { ...spec.fields, CurrentState: isActive ? 2 : isEnabled ? 1 : 0 },
+      })),
     )
   const name = answerTo(request.name)
   // All other known answers have only a status.

@@ -65,6 +65,7 @@ export function abilitiesOf(options: Partial<Abilities>): Abilities {
     hasClock: options.hasClock ?? true,
     canHold: options.canHold ?? true,
     accessSpecs: options.accessSpecs ?? 16,
+    channel: options.channel ?? [0, 3],
   }
 }
 

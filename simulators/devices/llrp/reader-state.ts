@@ -9,6 +9,8 @@ export interface ReaderState {
   /** Output 1 is at index 1; index 0 is unused. */
   readonly gpos: boolean[]
   readonly gpis: boolean[]
+  /** Antennas without a cable. */
+  readonly unplugged: Set<number>
   /** Inputs whose changes the reader reports. */
   readonly watched: Set<number>
   /** Types of events that the reader reports, numbered as in the standard. */
@@ -29,6 +31,8 @@ export interface ReaderShape {
   readonly gpos: number
   /** Transmit powers, dBm, lowest first. */
   readonly powersDbm: readonly number[]
+  /** Hop table and channel index of all antennas. The reader refuses others. */
+  readonly channel: readonly [hopTable: number, channel: number]
 }
 
 // Status codes (LLRP 1.0.1, 14.2).
@@ -45,6 +49,7 @@ export function newState(shape: ReaderShape): ReaderState {
     accessSpecs: new Map(),
     gpos: Array.from({ length: shape.gpos + 1 }, () => false),
     gpis: Array.from({ length: shape.gpis + 1 }, () => false),
+    unplugged: new Set(),
     watched: new Set(),
     reportedEvents: new Set([4, 8]),
     keepaliveMs: null,
@@ -93,9 +98,13 @@ export function addRoSpec(state: ReaderState, shape: ReaderShape, spec: Paramete
     if (antenna !== undefined) return [OUT_OF_RANGE, `no antenna ${antenna}`]
     for (const inventory of all(look, 'InventoryParameterSpec')) {
       for (const configuration of all(inventory, 'AntennaConfiguration')) {
-        const power = first(configuration, 'RFTransmitter')?.fields.TransmitPower
+        const transmitter = first(configuration, 'RFTransmitter')?.fields
+        const power = transmitter?.TransmitPower
         if (power !== undefined && !within(power, shape.powersDbm.length))
           return [OUT_OF_RANGE, `no transmit power ${power}`]
+        const [hopTable, channel] = shape.channel
+        if (transmitter && (transmitter.HopTableID !== hopTable || transmitter.ChannelIndex !== channel))
+          return [OUT_OF_RANGE, 'ChannelIndex out of range']
       }
     }
   }
@@ -112,11 +121,19 @@ export function onRoSpecs(state: ReaderState, id: number, change: (spec: RoSpecS
 
 /** The active ROSpec that reads with this antenna. */
 export function looking(state: ReaderState, antenna: number): RoSpecState | undefined {
+  if (state.unplugged.has(antenna)) return undefined
   return [...state.roSpecs.values()].find(
     ({ spec, isActive }) =>
       isActive &&
       all(spec, 'AISpec').some(({ fields }) => fields.AntennaIDs.some((each) => each === 0 || each === antenna)),
   )
+}
+
+/** Gen2 session of a ROSpec; session 1 if it names none, as in most readers. */
+export function sessionOf(spec: Parameter<'ROSpec'>): number {
+  const inventory = first(first(spec, 'AISpec'), 'InventoryParameterSpec')
+  const command = first(first(inventory, 'AntennaConfiguration'), 'C1G2InventoryCommand')
+  return first(command, 'C1G2SingulationControl')?.fields.Session ?? 1
 }
 
 /** Start trigger of a ROSpec: at once, at a value of an input, or none. */

@@ -1,5 +1,5 @@
 import { first, parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
-import type { AnyParameter } from '../../../device-drivers/protocols/llrp/elements.ts'
+import type { AnyParameter, Parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
 import { EAS_WORD, TID_WORDS } from '../../../device-drivers/protocols/llrp/eas-chips.ts'
 import type { ReaderState } from './reader-state.ts'
 
@@ -82,4 +82,22 @@ export function operateOn(
     return { results, isDead }
   }
   return null
+}
+
+/** An enabled AccessSpec that another program has left: reads two words of the TID of each tag. */
+export function foreignAccessSpec(): { spec: Parameter<'AccessSpec'>; isEnabled: boolean } {
+  const nothing = { count: 0, hex: '' }
+  const target = { MB: 1, Match: true, Pointer: 32, TagMask: nothing, TagData: nothing }
+  const spec = parameter(
+    'AccessSpec',
+    { AccessSpecID: 77, AntennaID: 0, ProtocolID: 1, CurrentState: true, ROSpecID: 0 },
+    parameter('AccessSpecStopTrigger', { AccessSpecStopTrigger: 0, OperationCountValue: 0 }),
+    parameter(
+      'AccessCommand',
+      {},
+      parameter('C1G2TagSpec', {}, parameter('C1G2TargetTag', target)),
+      parameter('C1G2Read', { OpSpecID: 1, AccessPassword: 0, MB: 2, WordPointer: 0, WordCount: 2 }),
+    ),
+  )
+  return { spec, isEnabled: true }
 }

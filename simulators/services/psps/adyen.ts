@@ -85,6 +85,7 @@ export const ADYEN: PspDialect = {
     secret: '44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056',
   },
   keyHeader: 'idempotency-key',
+  keyLifeMs: 7 * 24 * 3_600_000,
   configOf: ({ baseUrl, apiKey, secret }) => ({ baseUrl, apiKey, merchantAccount: ACCOUNT, hmacKey: secret }),
   isAllowed: ({ headers }, { apiKey }) => headers['x-api-key'] === apiKey,
   errorOf: (status) => ({
@@ -149,9 +150,19 @@ export const ADYEN: PspDialect = {
       desk,
     )
   },
+  disputeNotificationOf(dispute, session, desk) {
+    const eventCode = dispute.status === 'failed' ? 'CHARGEBACK_REVERSED' : 'CHARGEBACK'
+    const { charge: originalReference, reference: merchantReference, currency } = session
+    const amount = { value: dispute.amountCent, currency }
+    return signed(
+      { eventCode, success: true, pspReference: dispute.id, originalReference, merchantReference, amount },
+      desk,
+    )
+  },
   refundNotificationOf(refund, session, desk) {
     const amount = { value: refund.amountCent, currency: session.currency }
-    const about = { pspReference: refund.id, originalReference: session.charge, merchantReference: refund.key, amount }
+    const merchantReference = refund.key === '' ? session.reference : refund.key
+    const about = { pspReference: refund.id, originalReference: session.charge, merchantReference, amount }
     return signed(
       refund.status === 'failed'
         ? { ...about, eventCode: 'REFUND_FAILED', success: true }

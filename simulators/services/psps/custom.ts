@@ -30,6 +30,23 @@ function shown(session: SimulatedSession, desk: PspDesk) {
   }
 }
 
+function shownMoved(
+  { id, key, status, outside, amountCent }: SimulatedRefund,
+  session: SimulatedSession,
+  desk: PspDesk,
+) {
+  return JSON.stringify({
+    refundId: id,
+    status: status === 'done' ? 'refunded' : 'failed',
+    ...(key !== '' && { reference: key }),
+    kind: outside ?? 'refund',
+    sessionId: session.id,
+    amountCent,
+    currency: session.currency,
+    at: desk.nowMs(),
+  })
+}
+
 function signed(body: string, { secret, nowMs }: PspDesk) {
   const seconds = String(Math.floor(nowMs() / 1_000))
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
@@ -78,5 +95,15 @@ export const CUSTOM: PspDialect = {
       ? { status: 200, body: { id: refund.id, status: 'succeeded' } }
       : { status: 400, body: { error: 'nothing to refund' } }
   },
-  notificationOf: (session, desk) => signed(JSON.stringify({ sessionId: session.id, ...shown(session, desk) }), desk),
+  notificationOf: (session, desk) =>
+    signed(
+      JSON.stringify({
+        sessionId: session.id,
+        ...shown(session, desk),
+        ...(session.status === 'paid' && { chargeId: session.charge || session.id }),
+      }),
+      desk,
+    ),
+  disputeNotificationOf: (dispute, session, desk) => signed(shownMoved(dispute, session, desk), desk),
+  refundNotificationOf: (refund, session, desk) => signed(shownMoved(refund, session, desk), desk),
 }

@@ -58,6 +58,7 @@ function begunAt(desk: PspDesk): Map<string, Partial<Wish>> {
 export const KLARNA: PspDialect = {
   example: { apiKey: 'klarna-password', secret: '' },
   keyHeader: 'klarna-idempotency-key',
+  keyLifeMs: 24 * 3_600_000,
   configOf: ({ baseUrl, apiKey }) => ({ baseUrl, username: USERNAME, password: apiKey }),
   isAllowed: ({ headers }, { apiKey }) =>
     headers.authorization === `Basic ${Buffer.from(`${USERNAME}:${apiKey}`).toString('base64')}`,
@@ -109,6 +110,15 @@ export const KLARNA: PspDialect = {
         order_amount: session.amountCent,
         captured_amount: session.paidCent,
         purchase_currency: session.currency,
+        refunds: desk.refunds
+          .filter(
+            ({ sessionId, outside, status }) => sessionId === session.id && outside !== 'dispute' && status === 'done',
+          )
+          .map(({ id, amountCent, key: reference }) => ({
+            refund_id: id,
+            refunded_amount: amountCent,
+            ...(reference !== '' && { reference }),
+          })),
       }
       return {
         status: 200,

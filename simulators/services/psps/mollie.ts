@@ -33,16 +33,25 @@ function shownRefund(refund: SimulatedRefund, currency: string): object {
 
 function shown(session: SimulatedSession, desk: PspDesk, embedsRefunds = false): object {
   const { id, status, currency } = session
-  const refunds = desk.refunds
-    .filter((refund) => refund.sessionId === id)
-    .map((refund) => shownRefund(refund, currency))
+  const own = desk.refunds.filter((refund) => refund.sessionId === id)
+  const refunds = own.filter(({ outside }) => outside !== 'dispute').map((refund) => shownRefund(refund, currency))
+  const chargebacks = own
+    .filter(({ outside }) => outside === 'dispute')
+    .map(({ id: chargebackId, amountCent, status: state }) => ({
+      resource: 'chargeback',
+      id: chargebackId,
+      amount: amountOf(amountCent, currency),
+      paymentId: id,
+      createdAt: '2026-11-20T09:00:00+00:00',
+      reversedAt: state === 'failed' ? '2026-11-28T09:00:00+00:00' : null,
+    }))
   return {
     resource: 'payment',
     id,
     status: status === 'cancelled' ? 'canceled' : status,
     amount: amountOf(status === 'paid' ? session.paidCent : session.amountCent, currency),
     _links: { checkout: { href: `${desk.baseUrl}/pay/${id}`, type: 'text/html' } },
-    ...(embedsRefunds && { _embedded: { refunds } }),
+    ...(embedsRefunds && { _embedded: { refunds, chargebacks } }),
   }
 }
 
@@ -68,7 +77,7 @@ export const MOLLIE: PspDialect = {
     const session = id === undefined ? undefined : desk.sessions.get(id)
     if (id !== undefined && !session) return error(404, 'Not Found', `No payment exists with token ${id}.`)
     if (session && method === 'GET')
-      return { status: 200, body: shown(session, desk, query.get('embed') === 'refunds') }
+      return { status: 200, body: shown(session, desk, query.get('embed') === 'refunds,chargebacks') }
     const { amount, metadata } = jsonOf<Wish>(body)
     const amountCent = Math.round(Number(amount?.value) * 100)
     if (!session) {
@@ -94,5 +103,6 @@ export const MOLLIE: PspDialect = {
       : error(422, 'Unprocessable Entity', 'The specified amount cannot be refunded')
   },
   notificationOf: (session) => notification(session.id),
+  disputeNotificationOf: (_dispute, session) => notification(session.id),
   refundNotificationOf: (_refund, session) => notification(session.id),
 }

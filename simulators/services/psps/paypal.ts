@@ -71,8 +71,17 @@ function shown(session: SimulatedSession, desk: PspDesk): object {
   }
 }
 
-function shownRefund({ id, amountCent, key, status }: SimulatedRefund, currency: string): object {
-  return { id, status: status === 'done' ? 'COMPLETED' : 'FAILED', amount: money(amountCent, currency), custom_id: key }
+function shownRefund({ id, amountCent, key, status }: SimulatedRefund, { currency, charge }: SimulatedSession): object {
+  return {
+    id,
+    status: status === 'done' ? 'COMPLETED' : 'FAILED',
+    amount: money(amountCent, currency),
+    ...(key !== '' && { custom_id: key }),
+    links: [
+      { href: `https://api.paypal.com/v2/payments/refunds/${id}`, rel: 'self', method: 'GET' },
+      { href: `https://api.paypal.com/v2/payments/captures/${charge}`, rel: 'up', method: 'GET' },
+    ],
+  }
 }
 
 function error(status: number, name: string, issue: string): PspAnswer {
@@ -134,6 +143,7 @@ function isGenuine(body: string, { secret }: PspDesk): boolean {
 export const PAYPAL: PspDialect = {
   example: { apiKey: 'EGnHDxD_qRPdaLdZz8iCr8N7', secret: '1JE4291016473214C' },
   keyHeader: 'paypal-request-id',
+  keyLifeMs: 45 * 24 * 3_600_000,
   capturesLater: true,
   configOf: ({ baseUrl, apiKey, secret }) => ({ baseUrl, clientId: CLIENT, clientSecret: apiKey, webhookId: secret }),
   isAllowed({ path, headers }, { apiKey }) {
@@ -189,7 +199,7 @@ export const PAYPAL: PspDialect = {
     if (!session) return NOT_FOUND
     const refund = desk.refundPayment(session, centsOf(wish.amount?.value), { id: `1JU08902781${desk.next()}`, key })
     return refund
-      ? { status: 201, body: shownRefund(refund, session.currency) }
+      ? { status: 201, body: shownRefund(refund, session) }
       : error(422, 'UNPROCESSABLE_ENTITY', 'REFUND_AMOUNT_EXCEEDED')
   },
   notificationOf(session, desk) {
@@ -197,11 +207,27 @@ export const PAYPAL: PspDialect = {
     if (session.status === 'paid') return signed('PAYMENT.CAPTURE.COMPLETED', 'capture', shownCapture(session), desk)
     return signed('CHECKOUT.ORDER.APPROVED', 'checkout-order', shown(session, desk), desk)
   },
+  // PayPal takes the money back by a reversal of the capture. It gives it back without a notice that names the reversal.
+  disputeNotificationOf: (dispute, session, desk) =>
+    dispute.status === 'failed'
+      ? signed(
+          'CUSTOMER.DISPUTE.RESOLVED',
+          'dispute',
+          {
+            dispute_id: `PP-D-${dispute.id}`,
+            disputed_transactions: [{ seller_transaction_id: session.charge }],
+            dispute_amount: money(dispute.amountCent, session.currency),
+            status: 'RESOLVED',
+            dispute_outcome: { outcome_code: 'RESOLVED_SELLER_FAVOUR' },
+          },
+          desk,
+        )
+      : signed('PAYMENT.CAPTURE.REVERSED', 'refund', shownRefund(dispute, session), desk),
   refundNotificationOf: (refund, session, desk) =>
     signed(
       refund.status === 'failed' ? 'PAYMENT.REFUND.FAILED' : 'PAYMENT.CAPTURE.REFUNDED',
       'refund',
-      shownRefund(refund, session.currency),
+      shownRefund(refund, session),
       desk,
     ),
 }

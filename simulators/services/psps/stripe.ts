@@ -34,7 +34,7 @@ function shownRefund(refund: SimulatedRefund, session: SimulatedSession, refundI
     currency: session.currency.toLowerCase(),
     payment_intent: session.charge,
     status: refund.status === 'done' ? 'succeeded' : 'failed',
-    metadata: { refundId },
+    metadata: refundId === '' ? {} : { refundId },
   }
 }
 
@@ -44,7 +44,13 @@ function error(status: number, code: string, message: string): PspAnswer {
 
 function signed(type: string, object: object, desk: PspDesk) {
   const seconds = String(Math.floor(desk.nowMs() / 1_000))
-  const body = JSON.stringify({ id: `evt_${desk.next()}`, object: 'event', type, data: { object } })
+  const body = JSON.stringify({
+    id: `evt_${desk.next()}`,
+    object: 'event',
+    created: Math.floor(desk.nowMs() / 1_000),
+    type,
+    data: { object },
+  })
   return {
     body,
     headers: {
@@ -57,16 +63,26 @@ function signed(type: string, object: object, desk: PspDesk) {
 export const STRIPE: PspDialect = {
   example: { apiKey: 'sk_test_51abcdefgh', secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=' },
   keyHeader: 'idempotency-key',
+  keyLifeMs: 24 * 3_600_000,
   configOf: ({ baseUrl, apiKey, secret }) => ({ baseUrl, secretKey: apiKey, webhookSecret: secret }),
   isAllowed: ({ headers }, { apiKey }) => headers.authorization === `Bearer ${apiKey}`,
   errorOf: (status) => ({ error: { type: status >= 500 ? 'api_error' : 'invalid_request_error', message: 'refused' } }),
-  answer({ method, path, body }, key, desk) {
+  answer({ method, path, query, body }, key, desk) {
     const sessionId = idIn(path, /^\/v1\/checkout\/sessions\/([^/]+)$/)
     if (method === 'GET' && sessionId !== undefined) {
       const session = desk.sessions.get(sessionId)
       return session
         ? { status: 200, body: shown(session, desk) }
         : error(404, 'resource_missing', `No such checkout.session: ${sessionId}`)
+    }
+    if (method === 'GET' && path === '/v1/refunds') {
+      const paid = [...desk.sessions.values()].find((each) => each.charge === query.get('payment_intent'))
+      const data = desk.refunds.flatMap((refund) =>
+        paid && refund.sessionId === paid.id && refund.outside !== 'dispute'
+          ? [shownRefund(refund, paid, refund.key)]
+          : [],
+      )
+      return { status: 200, body: { object: 'list', has_more: false, data } }
     }
     const form = new URLSearchParams(body)
     if (path === '/v1/checkout/sessions') {
@@ -104,9 +120,25 @@ export const STRIPE: PspDialect = {
       shown(session, desk),
       desk,
     ),
+  outsideId: (_session, number) => `re_out${number}`,
+  disputeNotificationOf({ id, amountCent, status }, { charge, currency }, desk) {
+    const isWon = status === 'failed'
+    const moved = { object: 'balance_transaction', amount: -amountCent, type: 'adjustment' }
+    const dispute = {
+      id: id.replace('re_', 'du_'),
+      object: 'dispute',
+      amount: amountCent,
+      currency: currency.toLowerCase(),
+      payment_intent: charge,
+      reason: 'fraudulent',
+      status: isWon ? 'won' : 'needs_response',
+      balance_transactions: isWon ? [moved, { ...moved, amount: amountCent }] : [moved],
+    }
+    return signed(isWon ? 'charge.dispute.closed' : 'charge.dispute.funds_withdrawn', dispute, desk)
+  },
   refundNotificationOf: (refund, session, desk) =>
     signed(
-      refund.status === 'failed' ? 'refund.failed' : 'refund.updated',
+      refund.status === 'failed' ? 'refund.failed' : refund.outside ? 'refund.created' : 'refund.updated',
       shownRefund(refund, session, refund.key),
       desk,
     ),

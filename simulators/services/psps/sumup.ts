@@ -56,11 +56,11 @@ function problem(status: number, title: string, detail: string): PspAnswer {
 function eventsOf(session: SimulatedSession, desk: PspDesk): object[] {
   return desk.refunds
     .filter((refund) => refund.sessionId === session.id)
-    .map(({ id, amountCent }, n) => ({
+    .map(({ id, amountCent, outside }, n) => ({
       id: n + 1,
       foreign: id,
-      type: 'REFUND',
-      status: 'REFUNDED',
+      type: outside === 'dispute' ? 'CHARGE_BACK' : 'REFUND',
+      status: outside === 'dispute' ? 'SUCCESSFUL' : 'REFUNDED',
       amount: amountCent / 100,
     }))
 }

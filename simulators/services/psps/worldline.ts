@@ -50,9 +50,13 @@ function shown(session: SimulatedSession): object {
 function shownRefund(refund: SimulatedRefund, session: SimulatedSession, status: string): object {
   const refundOutput = {
     amountOfMoney: { amount: refund.amountCent, currencyCode: session.currency },
-    references: { merchantReference: refund.key },
+    references: { merchantReference: refund.key === '' ? session.reference : refund.key },
   }
   return { id: refund.id, status, refundOutput }
+}
+
+function stateOf({ status }: SimulatedRefund): 'REJECTED' | 'REFUNDED' {
+  return status === 'failed' ? 'REJECTED' : 'REFUNDED'
 }
 
 function error(httpStatusCode: number, id: string, message: string): PspAnswer {
@@ -88,6 +92,7 @@ function signed(type: string, content: object, desk: PspDesk) {
 export const WORLDLINE: PspDialect = {
   example: { apiKey: '6Kj5HT0MQKC6D8eb7W3lTg71kVKVDSt1', secret: 'webhook-secret-of-the-shop' },
   keyHeader: 'x-gcs-idempotence-key',
+  keyLifeMs: 24 * 3_600_000,
   configOf: ({ baseUrl, apiKey, secret }) => ({
     baseUrl,
     merchantId: MERCHANT,
@@ -134,9 +139,13 @@ export const WORLDLINE: PspDialect = {
       })
       return { status: 201, body: { RETURNMAC: 'mac', hostedCheckoutId: id, redirectUrl: `${desk.baseUrl}/pay/${id}` } }
     }
-    const charge = idIn(own, /^\/payments\/([^/]+)\/refund$/)
+    const charge = idIn(own, /^\/payments\/([^/]+)\/refunds?$/)
     const session = [...desk.sessions.values()].find((each) => each.charge === charge)
     if (!session) return error(404, 'UNKNOWN_PAYMENT_ID', 'no such payment')
+    if (method === 'GET') {
+      const refunds = desk.refunds.filter(({ sessionId }) => sessionId === session.id)
+      return { status: 200, body: { refunds: refunds.map((each) => shownRefund(each, session, stateOf(each))) } }
+    }
     const refund = desk.refundPayment(session, wish.amountOfMoney?.amount ?? 0, {
       id: `${charge?.replace('_0', '')}_${desk.next()}`,
       key,
@@ -153,8 +162,9 @@ export const WORLDLINE: PspDialect = {
           { payment: shownPayment(session) },
           desk,
         ),
+  outsideId: ({ charge }, number) => `${charge.replace('_0', '')}_${number}`,
   refundNotificationOf(refund, session, desk) {
-    const status = refund.status === 'failed' ? 'REJECTED' : 'REFUNDED'
+    const status = stateOf(refund)
     return signed(`refund.${status.toLowerCase()}`, { refund: shownRefund(refund, session, status) }, desk)
   },
 }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 /** Separation of accounts, stores, test and live mode, and packages. */
-onEveryDatabase('API boundaries', (kind) => {
+inFullSizeOnEveryDatabase('API boundaries', (kind) => {
   let shop: Shop
   let strangerKey: string
   let stranger: Pick<Shop, 'storeId' | 'devices'>

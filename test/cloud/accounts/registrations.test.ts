@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { pruneRegistrations } from '../../../cloud/registrations/registration-queries.ts'
+import type { RegistrationRow } from '../../../cloud/persistence/tables/accounts.ts'
+import { NETWORK_REQUESTS, PENDING_REQUESTS } from '../../../cloud/registrations/registrations.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
+import { movablePlatform } from '../../support/movable-platform.ts'
 
 const ADDRESS = { street: 'Schlachte 8', city: 'Bremen', zip: '28195', country: 'DE' }
 const NO_KEY: string | null = null
@@ -340,6 +344,78 @@ onEveryDatabase('registrations', (kind) => {
       if (!cursor) break
     }
     expect(seen).toEqual(all)
+  })
+
+  it('are limited for each network and day, and expire', async () => {
+    const { platform, forward } = movablePlatform()
+    const open = await startTestCloud(kind, { platform, config: { trustedProxies: ['127.0.0.1'] } })
+    const send = (from: string) =>
+      open.cloud.app.request(
+        '/api/v1/submitStoreRegistrationRequest',
+        {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-forwarded-for': from },
+          body: JSON.stringify({ companyName: 'Flut' }),
+        },
+        { incoming: { socket: { remoteAddress: '127.0.0.1' } } },
+      )
+    for (let i = 0; i < NETWORK_REQUESTS; i++) expect((await send(`2001:db8:1:2::${i + 1}`)).status).toBe(200)
+    const refused = await send('2001:db8:1:2::ff')
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '86400'])
+    expect(await refused.json()).toMatchObject({ reason: 'too_many_registrations' })
+    expect((await send('2001:db8:1:3::1')).status, 'another network').toBe(200)
+    forward(24 * 3_600_000)
+    expect((await send('2001:db8:1:2::ff')).status, 'the next day').toBe(200)
+    const rows = () => open.db.database.reads.selectFrom('registration').selectAll().execute()
+    const prune = () => open.db.database.write((db) => pruneRegistrations(db, platform.clock.wall()))
+    await prune()
+    forward(29 * 24 * 3_600_000)
+    await prune()
+    expect(await rows(), 'those of the first day have expired').toHaveLength(1)
+    await open.stop()
+  })
+
+  it('of the users of one account are limited like those of a network', async () => {
+    const user = await cloud.user('admin', { account: 'Flut' })
+    const statuses = []
+    for (let i = 0; i <= NETWORK_REQUESTS; i++)
+      statuses.push((await cloud.call(user, 'submitStoreRegistrationRequest', { companyName: 'Flut' })).status)
+    expect(statuses).toEqual([...Array.from({ length: NETWORK_REQUESTS }, () => 200), 429])
+  })
+
+  it('of one network make room for those of others', async () => {
+    const open = await startTestCloud(kind, { config: { trustedProxies: ['127.0.0.1'] } })
+    const request = (network: string, n: number): RegistrationRow => ({
+      registration_id: `reg_${String(n).padStart(26, '0')}`,
+      kind: 'account',
+      account_id: null,
+      tenant: null,
+      company_name: 'Flut',
+      details: '{}',
+      claim_hash: `${n}`,
+      network,
+      status: 'pending',
+      reason: null,
+      store_id: null,
+      submitted_ms: n,
+      decided_ms: null,
+      test_claimed_ms: null,
+      live_claimed_ms: null,
+    })
+    const merchant = request('merchant', 0)
+    await open.db.database.write(async (db) => {
+      await db.insertInto('registration').values(merchant).execute()
+      for (let from = 1; from < PENDING_REQUESTS; from += 1_000) {
+        const last = Math.min(from + 1_000, PENDING_REQUESTS)
+        const rows = Array.from({ length: last - from }, (_, i) => request(`flood ${(from + i) % 500}`, from + i))
+        await db.insertInto('registration').values(rows).execute()
+      }
+    })
+    await open.ok(NO_KEY as never, 'submitStoreRegistrationRequest', { companyName: 'Laden' })
+    const left = await open.db.database.reads.selectFrom('registration').select(['registration_id']).execute()
+    const ids = new Set(left.map((row) => row.registration_id))
+    expect([ids.size, ids.has(merchant.registration_id)]).toEqual([PENDING_REQUESTS, true])
+    await open.stop()
   })
 
   it('are rate-limited by address and by account', async () => {

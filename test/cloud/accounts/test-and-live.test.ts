@@ -35,6 +35,7 @@ onEveryDatabase('live data', (kind) => {
     })
     await fill(shop)
     await shop.ok('createSetupCode', { storeId: shop.storeId })
+    await shop.ok('updateAccountSettings', { acceptUpc: true })
     await allDelivered()
     live = await shop.cloud.key('secret', 'live')
     const { database } = shop.cloud.db
@@ -199,6 +200,7 @@ onEveryDatabase('live data', (kind) => {
       zoneId: 'zone_id',
       redemptionId: 'redemption_id',
       subscriptionId: 'subscription_id',
+      recallId: 'recall_id',
     }
     return [0, -1].map((at) =>
       Object.fromEntries(
@@ -281,6 +283,7 @@ async function fill(shop: Shop): Promise<void> {
   })
   const { zoneId } = await shop.ok('createZone', { storeId: shop.storeId, name: 'Herren' })
   await shop.ok('requestAssistance', { zoneId, message: 'Hallo?', userId: 'shopper-1' })
+  await shop.ok('recallProducts', { storeIds: [shop.storeId], ean: shop.products[1].ean, reason: 'Splitter' })
   await shop.ok('closeStoreDay', { storeId: shop.storeId })
   // The cancelled purchase raises an exception, because its goods were released.
   await shop.call('markPurchaseCancelled', { purchaseId: purchase.transactionId })

@@ -257,7 +257,10 @@ onEveryDatabase('agents', (kind) => {
         .where('store_id', '=', shop.storeId)
         .executeTakeFirstOrThrow()
       let count = 0
-      const end = changes.subscribe({ tenant, topics: new Set(['agents']), storeIds: null }, () => count++)
+      const end = changes.subscribe(
+        { tenant, topics: new Set(['agents']), storeIds: null, seesAllStores: true },
+        () => count++,
+      )
       await agent.call('fetchSignedDocuments', {})
       expect(count).toBe(0)
       await shop.ok('createEnrolmentCode', { storeId: shop.storeId, name: 'second lane' })

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { releaseRefunds } from '../../../cloud/payments/release-refunds.ts'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
-onEveryDatabase('moves of devices, leases and receipt homes between agents', (kind) => {
+inFullSizeOnEveryDatabase('moves of devices, leases and receipt homes between agents', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
   let one: TestAgent

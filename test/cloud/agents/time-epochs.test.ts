@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
@@ -9,7 +9,7 @@ const claimsOf = (jws: string) => JSON.parse(Buffer.from(jws.split('.')[1] ?? ''
 const ofKind = (all: string[], typ: string) =>
   all.find((jws) => JSON.parse(Buffer.from(jws.split('.')[0] ?? '', 'base64url').toString()).typ === typ) ?? ''
 
-onEveryDatabase('time epochs', (kind) => {
+inFullSizeOnEveryDatabase('time epochs', (kind) => {
   let platform: VirtualPlatform
   let shop: Shop
   let agent: TestAgent

@@ -329,7 +329,7 @@ onEveryDatabase('analytics', (kind) => {
       items: [{ name: 'Hemd', priceUnit: 1_190, quantity: 1, vat: 19 }],
     })
     await shop.ok('completeTestCheckout', { transactionId })
-    await shop.ok('refundPayment', { transactionId, itemLineIds: [items[0].itemLineId] })
+    await shop.ok('refundPayment', { transactionId, lines: [{ itemLineId: items[0].itemLineId }] })
     await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })
     expect(await shop.ok('fetchPurchase', { transactionId })).toMatchObject({
       status: 'CANCELLED',

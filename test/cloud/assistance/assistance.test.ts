@@ -222,7 +222,7 @@ onEveryDatabase('assistance', (kind) => {
     ])('opens one request: %s', async (_how, happen) => {
       const epc = await held()
       await happen(epc)
-      expect(await ofGate()).toMatchObject([{ reason: 'manual_assistance_required', status: 'open' }])
+      expect(await ofGate()).toMatchObject([{ reason: 'exception_hold', status: 'open' }])
       await closeAll()
     })
 
@@ -277,6 +277,55 @@ onEveryDatabase('assistance', (kind) => {
     ).toMatchObject({ reason: 'manual_assistance_required' })
     expect((await requests({ limit: 100 })).filter((r) => r.purchaseId === transactionId)).toHaveLength(1)
     await database.write((db) => db.deleteFrom('assistance_request').where('ticket_hash', 'like', 'flood %').execute())
+  })
+
+  it('of one network, 500 in number, refuse no other visitor: the oldest of them makes room', async () => {
+    const key = await shop.cloud.key('publishable')
+    const { requestId } = await shop.cloud.ok(key, 'requestAssistance', { zoneId: zone.zoneId })
+    const { database } = shop.cloud.db
+    const rows = () => database.reads.selectFrom('assistance_request').selectAll()
+    const { network, ...row } = await rows().where('request_id', '=', requestId).executeTakeFirstOrThrow()
+    const oldest = `hlp_${'0'.repeat(26)}`
+    const flood = (from: string) =>
+      database.write(async (db) => {
+        await db.deleteFrom('assistance_request').where('ticket_hash', 'like', 'flood %').execute()
+        const ids = Array.from({ length: 500 }, (_, n) => `hlp_${String(n).padStart(26, '0')}`)
+        for (const id of ids)
+          await db
+            .insertInto('assistance_request')
+            .values({ ...row, request_id: id, ticket_hash: `flood ${id}`, network: from })
+            .execute()
+      })
+    const path = new URL(zone.url).pathname
+    // The list is full of requests of this visitor.
+    await flood(String(network))
+    expect((await shop.cloud.call(key, 'requestAssistance', { zoneId: zone.zoneId })).body).toMatchObject({
+      reason: 'too_many_requests_open',
+    })
+    expect((await send(path, { message: 'Hilfe' })).status).toBe(503)
+    // It is full of requests of another network: page and key get in.
+    await flood('another network')
+    expect((await send(path, { message: 'Hilfe' })).status).toBe(303)
+    expect((await shop.cloud.call(key, 'requestAssistance', { zoneId: zone.zoneId })).status).toBe(200)
+    const closed = await rows().where('status', '=', 'closed').where('ticket_hash', 'like', 'flood %').execute()
+    expect(closed.map((each) => [each.request_id, each.network])).toEqual(expect.arrayContaining([[oldest, null]]))
+    await database.write((db) => db.deleteFrom('assistance_request').where('ticket_hash', 'like', 'flood %').execute())
+  })
+
+  it('keep no network after they are closed', async () => {
+    const key = await shop.cloud.key('publishable')
+    const { requestId } = await shop.cloud.ok(key, 'requestAssistance', { zoneId: zone.zoneId })
+    const networkOf = async () =>
+      (
+        await shop.cloud.db.database.reads
+          .selectFrom('assistance_request')
+          .select('network')
+          .where('request_id', '=', requestId)
+          .executeTakeFirstOrThrow()
+      ).network
+    expect(await networkOf()).toMatch(/^[\w-]{43}$/)
+    await shop.ok('answerAssistanceRequest', { requestId, status: 'closed' })
+    expect(await networkOf()).toBeNull()
   })
 
   it('deletes a request 30 days after its last message', async () => {

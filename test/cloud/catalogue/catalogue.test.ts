@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { foldText } from '../../../policy/fold-text.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { newEan, openShop, type Shop } from '../../support/shop.ts'
@@ -175,6 +176,29 @@ onEveryDatabase('the catalogue', (kind) => {
     expect(await shop.ok('fetchProduct', { productId })).toMatchObject({ price: 2, oldPrice: 3 })
   })
 
+  it('refuses an old price below the price, and removes one that a new price reaches', async () => {
+    const refused = { status: 400, body: { details: [{ path: 'oldPrice' }] } }
+    expect(await insert({ price: 2, oldPrice: 1.99 })).toMatchObject(refused)
+    const { productId } = await inserted({ price: 2, oldPrice: 2.5 })
+    const change = (fields: Json) => shop.call('updateProduct', { productId, storeId: here, ...fields })
+    const register = (fields: Json, storeId = here) =>
+      shop.call('registerProductToStore', { productId, storeId, ...fields })
+    expect(await change({ oldPrice: 1.99 })).toMatchObject(refused)
+    expect(await register({ oldPrice: 1.99 })).toMatchObject(refused)
+    expect(await register({ price: 3, oldPrice: 2 })).toMatchObject(refused)
+    expect(await register({ oldPrice: 1.99 }, there)).toMatchObject(refused)
+    expect((await register({ price: 2.2, oldPrice: 2.6 }, there)).body).toMatchObject({ price: 2.2, oldPrice: 2.6 })
+    expect((await register({ oldPrice: 2.8 })).body).toMatchObject({ price: 2, oldPrice: 2.8 })
+    expect((await change({ price: 2.4 })).body).toMatchObject({ price: 2.4, oldPrice: 2.8 })
+    expect((await change({ price: 2.8 })).body).not.toHaveProperty('oldPrice')
+    expect((await register({ oldPrice: null }, there)).body).not.toHaveProperty('oldPrice')
+    const { errors } = await shop.ok('bulkImportProducts', {
+      storeId: here,
+      products: [{ ean: newEan(), name: 'x', price: 2, oldPrice: 1, vat: 7 }],
+    })
+    expect(errors).toEqual([expect.objectContaining({ field: 'oldPrice' })])
+  })
+
   it('accepts its own response, with changes only in fields that may change', async () => {
     const product = await inserted(WHOLE)
     const again = await shop.ok('updateProduct', product)
@@ -254,7 +278,7 @@ onEveryDatabase('the catalogue', (kind) => {
     ] as const) {
       const byId = await inStore(productId, storeId)
       expect(byId.price).toBe(price)
-      for (const names of [{ ean }, { barcode: ean }, { ean, barcode: ean }, { id: productId, ean }])
+      for (const names of [{ ean }, { barcode: ean }, { ean, barcode: ean }, { id: productId }])
         expect(await shop.ok('fetchProduct', { ...names, storeId })).toEqual(byId)
       for (const names of [
         { ean, barcode: other },
@@ -264,6 +288,10 @@ onEveryDatabase('the catalogue', (kind) => {
           status: 400,
           body: { details: [{ path: 'ean' }] },
         })
+      expect(await shop.call('fetchProduct', { id: productId, barcode: ean, storeId })).toMatchObject({
+        status: 400,
+        body: { details: [{ path: 'barcode' }] },
+      })
       expect((await shop.call('fetchProduct', { ean: other, storeId })).status).toBe(404)
       // Scanners also send codes of other kinds (Code 128, QR). No product has such a code.
       for (const scanned of ['123456789012345', 'A'.repeat(128), 'A'.repeat(129), '(01)0400', 'Ä', '']) {
@@ -295,7 +323,7 @@ onEveryDatabase('the catalogue', (kind) => {
       const product = products.get(listing.product_id)
       if (!product) throw new Error('a listing without its product')
       expect(listing.doc).toBe(JSON.stringify(toProduct(pricedAt(product, listing))))
-      expect(listing.category).toBe(product.category)
+      expect(listing.category).toBe(product.category?.trim() ? foldText(product.category) : null)
       expectedTerms.push(...searchTermsOf(product).map((word) => `${listing.store_id} ${word} ${listing.listing_no}`))
     }
     const rows = await reads.selectFrom('product_word').selectAll().execute()
@@ -311,6 +339,23 @@ onEveryDatabase('the catalogue', (kind) => {
         listings.filter((l) => l.store_id === store_id && (category === '' || l.category === category)),
       ).toHaveLength(count)
     }
+  })
+
+  it('lists and counts a category in every spelling, and returns it as it was sent, in NFC', async () => {
+    const typed = ['Süße Säfte', 'SÜSSE SÄFTE', ' süße  säfte', 'Su\u0308ße Sa\u0308fte', '  ']
+    for (const category of typed) await inserted({ ean: newEan(), category })
+    for (const category of typed.slice(0, 4)) expect(await totals(here, category)).toEqual([4, 4])
+    const { products } = await shop.ok('fetchProducts', { storeId: here, category: 'süße säfte' })
+    expect(products.map((product: Json) => product.category)).toEqual(
+      typed.slice(0, 4).map((category) => category.normalize()),
+    )
+    expect(await totals(here, '  ')).toEqual(await totals(here))
+    const [first, second] = products
+    await shop.ok('updateProduct', { productId: first.productId, storeId: here, category: 'SÜẞE SÄFTE' })
+    expect(await totals(here, 'süße säfte')).toEqual([4, 4])
+    await shop.ok('updateProduct', { productId: first.productId, storeId: here, category: 'Säfte' })
+    await shop.ok('removeProductFromStore', { productId: second.productId, storeId: here })
+    expect(await totals(here, 'SÜSSE SÄFTE')).toEqual([2, 2])
   })
 
   it('rebuilds all documents that an older version wrote', async () => {

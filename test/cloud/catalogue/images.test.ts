@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Answer, Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { formBody } from '../../support/form-body.ts'
 
@@ -15,7 +15,7 @@ function pngOf(width: number, height: number): Buffer {
   return head
 }
 
-onEveryDatabase('pictures of products', (kind) => {
+inFullSizeOnEveryDatabase('pictures of products', (kind) => {
   let shop: Shop
   let key: string
   let productId: string
@@ -100,6 +100,7 @@ onEveryDatabase('pictures of products', (kind) => {
     ['GIF', () => picture().gif().toBuffer(), 400, 'must be a JPEG'],
     ['half a JPEG', async () => (await picture(400, 400).jpeg().toBuffer()).subarray(0, 500), 400, 'damaged'],
     ['a PNG of 65,000 × 65,000', () => pngOf(65_000, 65_000), 400, 'snapshot'],
+    ['a picture of 20,000 × 10', () => picture(20_000, 10).png().toBuffer(), 400, '16384 pixels'],
     ['41 megapixels', () => picture(6_500, 6_400).png().toBuffer(), 400, 'megapixels'],
     [
       'over 8 MiB',
@@ -135,15 +136,15 @@ onEveryDatabase('pictures of products', (kind) => {
       })
     for (const [type, body] of [
       ['multipart/form-data', 'x'],
-      ['multipart/form-data; boundary=a', 'x'],
-      ['multipart/form-data; boundary=a', '--a\r\n\r\n'],
+      ['multipart/form-data; boundary=abcd', 'x'],
+      ['multipart/form-data; boundary=abcd', '--abcd\r\n\r\n'],
       [
-        'multipart/form-data; boundary=a',
-        '--a\r\nContent-Disposition: form-data; name="snapshot"\r\n\r\nx\r\n--a--\r\n',
+        'multipart/form-data; boundary=abcd',
+        '--abcd\r\nContent-Disposition: form-data; name="snapshot"\r\n\r\nx\r\n--abcd--\r\n',
       ],
       [
-        'multipart/form-data; boundary=a',
-        `${'--a\r\nContent-Disposition: form-data; name="x"\r\n\r\nx\r\n'.repeat(60)}--a--\r\n`,
+        'multipart/form-data; boundary=abcd',
+        `${'--abcd\r\nContent-Disposition: form-data; name="x"\r\n\r\nx\r\n'.repeat(60)}--abcd--\r\n`,
       ],
     ] as const) {
       expect((await send(type, body)).status, body.slice(0, 80)).toBe(400)

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { writeXlsxSheet } from '../../../cloud/catalogue/import/xlsx-sheet.ts'
 import { COLUMNS } from '../../../cloud/catalogue/import/columns.ts'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { newEan, openShop, type Shop } from '../../support/shop.ts'
 import { formBody } from '../../support/form-body.ts'
 
-onEveryDatabase('importProducts', (kind) => {
+inFullSizeOnEveryDatabase('importProducts', (kind) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(kind)

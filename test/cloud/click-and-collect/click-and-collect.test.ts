@@ -6,7 +6,7 @@ import { checkDigit } from '../../../policy/gs1/gtin.ts'
 import { priceCheckDigit } from '../../../policy/gs1/price-check-digit.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { liveStores } from '../../support/live-store.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
@@ -23,7 +23,7 @@ const NEXT: Record<string, string[]> = {
   cancelled: [],
 }
 
-onEveryDatabase('click and collect', (kind) => {
+inFullSizeOnEveryDatabase('click and collect', (kind) => {
   let shop: Shop
   let product: Json
   const { platform, forward } = movablePlatform()

@@ -76,7 +76,7 @@ describe('the frame of the console', () => {
       expect(text.includes(consoleTexts('en').errors.forbidden.title)).toBe(!isAllowed)
       const response = await app.request(path, {
         method: 'POST',
-        body: new URLSearchParams({ _csrf: CSRF, _action: 'create' }),
+        body: new URLSearchParams({ _csrf: CSRF, _action: 'create', _mode: 'test', _store: shop.storeId }),
         headers: { [ROLE_HEADER]: role, 'content-type': 'application/x-www-form-urlencoded' },
       })
       if (!isAllowed) expect(response.status).toBe(403)
@@ -105,7 +105,7 @@ describe('the frame of the console', () => {
   it('serves its files for ever at an address with their hash', async () => {
     const { text } = await get('/console')
     const files = [...text.matchAll(/(?:href|src)="(\/console\/assets\/[^"]+)"/g)].map(([, path]) => path!)
-    expect(files).toHaveLength(8)
+    expect(files).toHaveLength(9)
     for (const file of files) {
       const response = await app.request(file)
       expect([file, response.status, response.headers.get('cache-control')]).toEqual([
@@ -164,6 +164,17 @@ describe('the frame of the console', () => {
     )
     expect(status).toBe(303)
     expect((await shop.ok('fetchZones', { storeId: shop.otherStoreId })).zones).toMatchObject([{ name: 'Tür' }])
+  })
+
+  it('answers 404 for a store that the user may not see, and does nothing in another store', async () => {
+    const other = await openShop('sqlite')
+    const zones = await shop.ok('fetchZones', { storeId: shop.storeId })
+    for (const _store of [other.storeId, 'st_x', 'all', ''])
+      expect([_store, (await post({ name: 'Fremd', _store })).status]).toEqual([_store, 404])
+    expect((await get(`/console?store=${other.storeId}`)).status).toBe(404)
+    expect((await get('/console', { cookie: `untag_console=test/${other.storeId}` })).status).toBe(200)
+    expect(await shop.ok('fetchZones', { storeId: shop.storeId })).toEqual(zones)
+    await other.stop()
   })
 
   it('remembers store and mode of the switches, and forgets the store with the mode', async () => {

@@ -1,12 +1,13 @@
+// @module-tag extended
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listen } from '../../../bin/http-server.ts'
 import { pages } from '../../../cloud/console/pages/registry.ts'
 import { violations } from '../../support/axe.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { consoleOf, fillConsole } from '../../support/console.ts'
+import { IS_FULL_SIZE } from '../../support/full-size.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
-const IS_FULL = process.env['UNTAG_TEST_FULL'] === 'true'
 const COMBINATIONS = [
   ['light', 'de', 1280, 'test'],
   ['dark', 'en', 390, 'live'],
@@ -17,8 +18,10 @@ const COMBINATIONS = [
   ['dark', 'de', 1280, 'live'],
   ['light', 'de', 390, 'live'],
 ] as const
-/** In CI each page is tested in both schemes, languages and sizes. In full size, every combination is. */
-const TESTED = IS_FULL ? COMBINATIONS : COMBINATIONS.slice(0, 2)
+/** In CI each page is tested in one of two combinations, which together have all values. In full size it is in all. */
+const TESTED = IS_FULL_SIZE ? COMBINATIONS : COMBINATIONS.slice(0, 2)
+const PAGES = pages.map(({ path }) => path).filter((path) => !path.includes(':'))
+const pagesOf = (nth: number) => (IS_FULL_SIZE ? PAGES : PAGES.filter((_, i) => i % TESTED.length === nth))
 
 /** The rules of WCAG 2.2 AA that a program can test, and what only a browser shows. */
 describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
@@ -42,7 +45,12 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await shop?.stop()
   })
 
-  async function open(scheme: 'light' | 'dark', lang: string, width: number, javaScriptEnabled = true) {
+  async function open(
+    scheme: 'light' | 'dark',
+    lang: string,
+    width: number,
+    { path = '/console', javaScriptEnabled = true } = {},
+  ) {
     const context = await chromium.browser.newContext({
       colorScheme: scheme,
       viewport: { width, height: width < 600 ? 844 : 800 },
@@ -55,21 +63,21 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     page.on('console', (message) => message.type() === 'error' && problems.push(message.text()))
     page.on('pageerror', (error) => problems.push(error.message))
     page.on('request', (request) => request.url().startsWith(base) || problems.push(request.url()))
-    await page.goto(`${base}/console/components?mode=test&store=${shop.storeId}&lang=${lang}`)
+    await page.goto(`${base}${path}?mode=test&store=${shop.storeId}&lang=${lang}`)
     return { page, problems, close: () => context.close() }
   }
 
-  it.each(TESTED)(
-    '%s, %s, %i px, %s: every page is accessible and fits',
-    async (scheme, lang, width, mode) => {
+  it.each(TESTED.map((combination, nth) => [...combination, pagesOf(nth)] as const))(
+    '%s, %s, %i px, %s: pages are accessible and fit',
+    async (scheme, lang, width, mode, paths) => {
       const { page, problems, close } = await open(scheme, lang, width)
-      for (const { path } of pages.filter((each) => !each.path.includes(':'))) {
+      for (const path of paths) {
         await page.goto(`${base}${path}?mode=${mode}`)
         for (const menu of ['', 'stores', 'account']) {
           if (menu !== '') await page.locator(`[popovertarget=${menu}]`).click()
           problems.push(...(await violations(page)).map((found) => `${path} ${menu}: ${found}`))
           if (menu !== '') await page.keyboard.press('Escape')
-          if (!IS_FULL && path !== '/console') break
+          if (!IS_FULL_SIZE && path !== '/console') break
         }
         const small = await page.evaluate(`[...document.querySelectorAll('a, button, input, select')]
         .filter((each) => each.checkVisibility() && each.type !== 'hidden' && !each.closest('p, label') && !each.matches('.skip, .spoken'))
@@ -86,7 +94,6 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
 
   it('works with the keyboard alone: skip link, menu, switch of the store', async () => {
     const { page, close } = await open('light', 'en', 1280)
-    await page.goto(`${base}/console`)
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     expect(await page.evaluate('location.hash')).toBe('#content')
@@ -114,12 +121,89 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await close()
   }, 20_000)
 
+  describe('whose cloud does not answer', () => {
+    const badGateway = {
+      status: 502,
+      contentType: 'text/html',
+      body: '<html><body><h1>502 Bad Gateway</h1></body></html>',
+    }
+    const gone = { status: 200, contentType: 'text/html', body: '<html><body>Welcome to our guest Wi-Fi</body></html>' }
+
+    it.each([
+      ['502 of a proxy', badGateway],
+      ['the page of a guest network', gone],
+    ])(
+      'keeps open alarms and what was typed at %s, says so, and recovers',
+      async (_, answer) => {
+        const { page, close } = await open('light', 'en', 390, { path: '/console/operators' })
+        await page.getByLabel('Name').first().fill('Jana Petersen')
+        await page.route(/\/console/, (route) => route.fulfill(answer))
+        await page
+          .getByRole('button', { name: /add|register/i })
+          .first()
+          .click()
+        const banner = page.getByRole('alert').filter({ hasText: 'No connection to the cloud' })
+        await banner.waitFor()
+        await expect.poll(() => banner.innerText()).toMatch(/known at \d.*not confirmed/s)
+        expect(await page.getByLabel('Name').first().inputValue()).toBe('Jana Petersen')
+        expect(await violations(page)).toEqual([])
+        // A link does not lead away to the page of the proxy.
+        const before = page.url()
+        await page.locator('nav.bottom a').first().click()
+        await banner.waitFor()
+        expect(page.url()).toBe(before)
+        await page.unroute(/\/console/)
+        await banner.waitFor({ state: 'hidden', timeout: 15_000 })
+        await page
+          .getByRole('button', { name: /add|register/i })
+          .first()
+          .click()
+        await page.getByText('Jana Petersen').first().waitFor()
+        await close()
+      },
+      40_000,
+    )
+
+    it('says so within two seconds without network, and refreshes its alarms afterwards', async () => {
+      const { page, close } = await open('dark', 'de', 1280, { path: '/console/alarms' })
+      const shown = await page.locator('#page').innerText()
+      await page.context().setOffline(true)
+      const banner = page.getByRole('alert').filter({ hasText: 'Keine Verbindung zur Cloud' })
+      await banner.waitFor({ timeout: 2_000 })
+      expect(await page.locator('#page').innerText()).toBe(shown)
+      expect(await violations(page)).toEqual([])
+      await page.context().setOffline(false)
+      await banner.waitFor({ state: 'hidden' })
+      await close()
+    }, 20_000)
+
+    it('says after two seconds that nothing has answered', async () => {
+      const { page, close } = await open('light', 'en', 1280, { path: '/console/operators' })
+      let release = () => {}
+      const held = new Promise<void>((resolve) => (release = resolve))
+      await page.route(/\/console\/operators/, async (route) => {
+        await held
+        await route.continue()
+      })
+      await page.getByLabel('Name').first().fill('Herr Asmussen')
+      await page
+        .getByRole('button', { name: /add|register/i })
+        .first()
+        .click()
+      const banner = page.getByRole('alert').filter({ hasText: 'No connection to the cloud' })
+      await banner.waitFor()
+      release()
+      await page.getByText('Herr Asmussen').first().waitFor()
+      await banner.waitFor({ state: 'hidden' })
+      await close()
+    }, 20_000)
+  })
+
   it.each([
     ['with', true],
     ['without', false],
   ])('asks before it revokes an agent, %s scripts', async (_, hasScripts) => {
-    const { page, close } = await open('dark', 'en', 390, hasScripts)
-    await page.goto(`${base}/console/agents?store=${shop.storeId}`)
+    const { page, close } = await open('dark', 'en', 390, { path: '/console/agents', javaScriptEnabled: hasScripts })
     const rows = page.getByRole('row').filter({ has: page.getByRole('button', { name: 'Revoke', exact: true }) })
     const before = await rows.count()
     await rows.first().getByRole('button', { name: 'Revoke', exact: true }).click()
@@ -134,7 +218,7 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
   })
 
   it('shows a rejected form with the cursor in the wrong field', async () => {
-    const { page, close } = await open('light', 'de', 390)
+    const { page, close } = await open('light', 'de', 390, { path: '/console/components' })
     await page.getByLabel('Menge').fill('keine Zahl')
     await page.getByRole('button', { name: 'Speichern' }).click()
     await page.getByText('Prüfen Sie die markierten Felder.').waitFor()

@@ -1,11 +1,13 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { dayOf } from '../../../cloud/analytics/days.ts'
 import { COUNTED_PAGES } from '../../../cloud/console/components/live.tsx'
 import { pages } from '../../../cloud/console/pages/registry.ts'
 import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
 import { EXCEPTION_TEXTS } from '../../../cloud/description/codes.ts'
 import { consoleOf, CSRF, fillConsole, ROLE_HEADER } from '../../support/console.ts'
-import { openShop, type Shop } from '../../support/shop.ts'
+import type { Json } from '../../support/cloud.ts'
+import { newEan, openShop, type Shop } from '../../support/shop.ts'
 
 /** What staff do in the pages of the store manager, through the forms of the console. */
 describe('pages of the store manager', () => {
@@ -133,6 +135,64 @@ describe('pages of the store manager', () => {
     expect(await get('/console/alarms')).toContain('hx-select-oob="#waiting-side-console-alarms,')
   })
 
+  it('hard tags: puts released tags on other goods, and names the refused ones', async () => {
+    const { storeId } = shop
+    const { products } = await shop.ok('fetchProducts', { storeId, limit: 500, category: 'bekleidung' })
+    const [first, second] = products
+    const [released, sellable] = ['HT-4711', 'HT-4712']
+    const items = [released, sellable].map((tagId) => ({ tagId, ean: first.ean }))
+    await shop.ok('registerProtectedItems', { storeId, items })
+    await shop.ok('updateItemStatus', { storeId, tagId: released, itemStatus: 'paid' })
+    const { deviceId } = await shop.ok('registerDevice', { storeId, deviceType: 'self_checkout_detacher' })
+    const { replayProtectedNonce } = await shop.ok('verifyProtectedItem', {
+      deviceId,
+      protectionAction: 'detach_hard_tag',
+      tagId: released,
+    })
+    await shop.ok('redeemProtectionAuthorization', {
+      replayProtectedNonce,
+      deviceId,
+      redemptionId: 'tags-page',
+      outcome: 'confirmed',
+    })
+    expect(await get('/console/tags', 'associate')).toContain('name="tags"')
+    const fields = { ean: second.ean, tags: `${released}\r\n\r\n${sellable}\r\nHT-nobody` }
+    const { status, text } = await post('/console/tags', 'reuse', fields, 'associate')
+    expect(status).toBe(200)
+    expect(text).toContain('1 tag is on the new goods')
+    expect(text).toMatch(/HT-4712[^]*Not released[^]*HT-nobody[^]*does not know the tag/)
+    expect(await shop.ok('fetchProtectedItem', { storeId, tagId: released })).toMatchObject({
+      itemStatus: 'sellable',
+      ean: second.ean,
+    })
+  })
+
+  it('recalls: a manager starts and ends one, and staff read what to do with the goods', async () => {
+    const path = '/console/recalls'
+    const { storeId } = shop
+    const ean = newEan()
+    await shop.ok('insertProduct', { storeId, ean, name: 'Marmelade', price: 3, vat: 7, tagged: true })
+    const { epc } = await shop.newItem({ ean }, { lot: 'M-1' })
+    const fields = { ean: `(01)0${ean}(10)M-1`, reason: 'Splitter <im> Glas', where: 'store' }
+    expect((await post(path, 'recall', fields, 'associate')).status).toBe(403)
+    expect((await post(path, 'recall', { ...fields, reason: '' })).status).toBe(400)
+    expect((await post(path, 'recall', fields)).status).toBe(303)
+    for (const role of ['manager', 'associate'] as const) {
+      const text = await get(path, role)
+      for (const part of ['Marmelade', 'M-1', 'Splitter &lt;im&gt; Glas', '1, of which sold: 0', 'What to do'])
+        expect(text).toContain(part)
+      expect(text.includes('Recall now')).toBe(role === 'manager')
+    }
+    expect(await shop.ok('fetchProtectedItem', { storeId, epc })).toMatchObject({ recalled: true })
+    const { recalls } = await shop.ok('fetchRecalls', { storeId, state: 'active' })
+    const { recallId, storeIds } = recalls[0]
+    expect(storeIds).toEqual([storeId])
+    expect((await post(path, 'end', { recallId }, 'associate')).status).toBe(403)
+    expect((await post(path, 'end', { recallId })).status).toBe(303)
+    expect(await get(path)).toMatch(/Ended recalls[^]*Marmelade, Lot M-1[^]*Ended:/)
+    expect(await shop.ok('fetchProtectedItem', { storeId, epc })).not.toHaveProperty('recalled')
+  })
+
   it('exceptions: explains every kind in both languages', () => {
     for (const language of ['en', 'de'] as const) {
       const { exceptionTitles, exceptionSteps } = consoleTexts(language)
@@ -170,6 +230,41 @@ describe('pages of the store manager', () => {
     expect((await post(path, 'find', { pickupCode: 'WRONG' })).status).toBe(404)
   })
 
+  it('orders: says where the goods wait, and whether they are paid', async () => {
+    const { storeId, products } = shop
+    const path = '/console/orders'
+    const submit = () =>
+      shop.ok('submitClickCollectOrder', {
+        storeId,
+        userId: 'u',
+        items: [{ productId: products[5].productId, quantity: 1 }],
+      })
+    const { orderId } = await submit()
+    for (const status of ['confirmed', 'preparing']) await post(path, 'move', { orderId, status })
+    const cabinet = (name: string, workflowType: string) =>
+      shop.ok('registerDevice', { storeId, deviceType: 'cabinet_unlocker', name, workflowType })
+    const [{ deviceId }] = [await cabinet('Fach 7', 'staff_assisted'), await cabinet('Selbstbedienung', 'self_service')]
+    const asked = await get(path)
+    expect(asked).toContain(`<option value="${deviceId}">Fach 7</option>`)
+    expect(asked).not.toContain('Selbstbedienung')
+    const move = { orderId, status: 'ready', lockerDeviceId: deviceId, paid: 'yes' }
+    expect((await post(path, 'move', { ...move, lockerDeviceId: 'dev_none' })).status).toBe(404)
+    expect((await post(path, 'move', move)).status).toBe(303)
+    const ready = await get(path)
+    for (const text of ['Locker: Fach 7', 'Paid']) expect(ready).toContain(text)
+    expect(await shop.call('updateDevice', { deviceId, workflowType: 'self_service' })).toMatchObject({
+      status: 409,
+      body: { reason: 'locker_in_use' },
+    })
+    const second = await submit()
+    for (const status of ['confirmed', 'preparing']) await post(path, 'move', { orderId: second.orderId, status })
+    const taken = await post(path, 'move', { ...move, orderId: second.orderId })
+    expect(taken.status).toBe(409)
+    for (const each of [orderId, second.orderId])
+      expect((await post(path, 'cancel', { orderId: each })).status).toBe(303)
+    expect((await shop.call('updateDevice', { deviceId, workflowType: 'self_service' })).status).toBe(200)
+  })
+
   it('stock: finds a product and stores what was counted', async () => {
     const { storeId, products } = shop
     const { productId, name, ean } = products[6]
@@ -205,7 +300,40 @@ describe('pages of the store manager', () => {
     expect((await post(path, 'refund', { purchaseId })).status).toBe(303)
     expect((await shop.ok('fetchPurchase', { purchaseId })).status).toBe('CANCELLED')
     expect(await get('/console/refunds?purchase=pur_00000000000000000000000000')).toContain('No purchase of this store')
+    const { total, receipt } = await shop.ok('fetchPurchase', { transactionId: purchaseId })
+    const day = dayOf(receipt.completedAt)
+    const eans = receipt.items.map((item: Json) => item.ean)
+    expect(await get(`/console/refunds?purchase=${eans[0]}`)).toContain(purchaseId)
+    expect(await get(`/console/refunds?day=${day}&amount=${String(total).replace('.', ',')}`)).toContain(purchaseId)
+    expect(await get(`/console/refunds?day=${day}&amount=0,01`)).not.toContain(purchaseId)
+    expect(await get('/console/refunds?purchase=HT-nobody')).toContain('No purchase of this store')
     expect((await post(path, 'refund', { purchaseId }, 'associate')).status).toBe(403)
+  })
+
+  it('refunds: asks for the number of pieces and for their tags, and names goods of an earlier refund', async () => {
+    const [product] = shop.products
+    const items = await Promise.all([1, 2, 3].map(() => shop.newItem(product)))
+    const epcs = items.map(({ epc }) => epc)
+    const bought = await shop.buy([{ ean: product.ean, quantity: 3, epcs }])
+    const purchaseId = bought.transactionId
+    const lineId = bought.items[0].itemLineId
+    const path = `/console/refunds?purchase=${purchaseId}`
+    expect(await get(path)).toContain(`name="quantity-${lineId}"`)
+    const question = await get(`${path}&line=${lineId}&quantity-${lineId}=1&confirm=lines`)
+    expect(question).toContain(`Refund €${product.price} now`)
+    expect(question).toContain(`name="tags-${lineId}"`)
+    const lines = `${lineId}:1`
+    expect((await post(path, 'refund', { purchaseId, lines })).status).toBe(400)
+    expect((await post(path, 'refund', { purchaseId, lines, [`tags-${lineId}`]: epcs[0] ?? '' })).status).toBe(303)
+    expect(await get(path)).toContain('1 refunded already')
+    const { refund } = await shop.ok('refundPayment', { purchaseId, amount: 5 })
+    expect(await get(`${path}&line=${lineId}&quantity-${lineId}=1&confirm=lines`)).toContain('Already paid back: €5.00')
+    const named = { purchaseId, lines, refundId: refund.refundId, [`tags-${lineId}`]: epcs[1] ?? '' }
+    expect((await post(path, 'refund', named)).status).toBe(303)
+    const { refunded } = await shop.ok('fetchPurchase', { purchaseId })
+    expect(refunded).toBe(Math.round((product.price + 5) * 100) / 100)
+    const { epc = '' } = items[2] ?? {}
+    expect(await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).toMatchObject({ itemStatus: 'paid' })
   })
 
   it('operators: shows the badge once, with its QR code, and removes a person', async () => {
@@ -218,6 +346,8 @@ describe('pages of the store manager', () => {
     expect(await get(path)).not.toContain('class="qr"')
     const rejected = await post(path, 'register', { name: 'A', pin: '12', _form: 'register' })
     expect([rejected.status, rejected.text.includes('value="12"')]).toEqual([400, false])
+    const taken = await post(path, 'register', { name: ' ilse  BRANDT', _form: 'register' })
+    expect([taken.status, taken.text.includes('This name is in the list already.')]).toEqual([409, true])
     expect((await post(path, 'remove', { operatorId })).status).toBe(303)
     expect(await get(path)).not.toContain('Ilse Brandt')
   })

@@ -1,13 +1,14 @@
+// @module-tag extended
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listen } from '../../../bin/http-server.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
-import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
+import { NO_WHOLE_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { newBrowser } from '../../support/push-service.ts'
 
 const PASSWORD = 'vier Wörter, die niemand rät'
 const EMAIL = 'jana@shop.example'
 
-describe.skipIf(NO_CHROMIUM)('notices about alarms in Chromium', () => {
+describe.skipIf(NO_WHOLE_CHROMIUM)('notices about alarms in Chromium', () => {
   let cloud: TestCloud
   let browser: TestBrowser
   let server: Awaited<ReturnType<typeof listen>>
@@ -17,7 +18,7 @@ describe.skipIf(NO_CHROMIUM)('notices about alarms in Chromium', () => {
     server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
     server.serve(cloud.cloud.app)
     base = `http://localhost:${server.port}`
-    browser = await startChromium()
+    browser = await startChromium('whole')
     const owner = await cloud.user('owner')
     const { url } = await cloud.ok(owner, 'inviteUser', { email: EMAIL, role: 'associate' })
     const token = new URL(url).pathname.split('/').pop()

@@ -1,18 +1,19 @@
+// @module-tag extended
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listen } from '../../../bin/http-server.ts'
 import { outgoingHttp } from '../../../bin/outgoing-http.ts'
 import { violations } from '../../support/axe.ts'
-import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
+import { NO_WHOLE_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { CLIENT, startIdentityProvider, type TestIdentityProvider } from '../../support/identity-provider.ts'
 
 const EMAIL = 'jana@shop.example'
 
 /** The real `oidc-provider` on an own origin, so that the browser follows its redirects and keeps the cookies apart. */
-describe.skipIf(NO_CHROMIUM)(`OpenID Connect (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
-  onEveryDatabase('sign-in', (kind) => {
+describe.skipIf(NO_WHOLE_CHROMIUM)(`OpenID Connect (${NO_WHOLE_CHROMIUM ?? 'in Chromium'})`, () => {
+  inFullSizeOnEveryDatabase('sign-in', (kind) => {
     let idp: TestIdentityProvider
     let cloud: TestCloud
     let chromium: TestBrowser
@@ -34,7 +35,7 @@ describe.skipIf(NO_CHROMIUM)(`OpenID Connect (${NO_CHROMIUM ?? 'in Chromium'})`,
       cloud = await startTestCloud(kind, { outgoing: outgoingHttp(), config: { baseUrl: `${base}/api/v1`, openId } })
       server.serve(cloud.cloud.app)
       stop = () => server.close()
-      chromium = await startChromium()
+      chromium = await startChromium('whole')
       page = await (await chromium.browser.newContext({ locale: 'en-GB' })).newPage()
       page.setDefaultTimeout(10_000)
     }, 30_000)

@@ -1,12 +1,20 @@
 import { TOTP } from 'otpauth'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ensureAccount } from '../../../cloud/registrations/accounts.ts'
+import { endSession, endSessionsOf } from '../../../cloud/users/sessions.ts'
+import { insertUser, NAMESAKES_LIMIT, updateUserRow } from '../../../cloud/users/user-queries.ts'
+import { hashOfUserToken } from '../../../cloud/users/user-tokens.ts'
+import { lateBody } from '../../support/form-body.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
+import { movablePlatform } from '../../support/movable-platform.ts'
+import { newId } from '../../../policy/ids.ts'
 
 const PASSWORD = 'vier Wörter, die niemand rät'
 const EMAIL = 'jana@shop.example'
 
 onEveryDatabase('the sign-in pages', (kind) => {
+  const { platform } = movablePlatform()
   let cloud: TestCloud
   let link: string
   beforeAll(async () => {
@@ -71,6 +79,108 @@ onEveryDatabase('the sign-in pages', (kind) => {
     const done = await send('/console/sign-in/code', { code: code(1), to: '/console/agents' }, { cookie: pending })
     expect([done.status, done.headers.get('location')]).toEqual([303, '/console/agents'])
     expect((await open('/console/profile', cookieOf(done))).text).not.toContain('name="email"')
+  })
+
+  it('ask which account, if the password fits several', async () => {
+    const email = 'both@shop.example'
+    for (const account of ['Hafenkante', 'Fremd']) {
+      const { url } = await cloud.ok(await cloud.user('owner', { account }), 'inviteUser', { email, role: 'viewer' })
+      await send(new URL(url).pathname, { name: 'Jana', password: PASSWORD })
+    }
+    const asked = await send('/console/sign-in', { email, password: PASSWORD, to: '/console/agents' })
+    const text = await asked.text()
+    expect(asked.status).toBe(409)
+    expect(asked.headers.get('set-cookie') ?? '').not.toContain('session=untag')
+    for (const part of ['name="account" value="Hafenkante"', 'name="account" value="Fremd"', `value="${email}"`])
+      expect(text).toContain(part)
+    expect(text).not.toContain(PASSWORD)
+    const done = await send('/console/sign-in', { email, password: PASSWORD, account: 'Fremd', to: '/console/agents' })
+    expect([done.status, done.headers.get('location')]).toEqual([303, '/console/agents'])
+    const token = cookieOf(done).split('=')[1] ?? ''
+    expect(await cloud.ok(token, 'fetchProfile')).toMatchObject({ account: 'Fremd' })
+  })
+
+  it('take the name of the account after a failed sign-in, also if many accounts have the address', async () => {
+    const email = 'crowd@shop.example'
+    const own = await cloud.ok(await cloud.user('owner'), 'inviteUser', { email, role: 'viewer' })
+    await send(new URL(own.url).pathname, { name: 'Jana', password: PASSWORD })
+    await cloud.db.database.write(async (db) => {
+      const users = db.selectFrom('console_user').selectAll()
+      const row = await users.where('user_id', '=', own.userId).executeTakeFirstOrThrow()
+      for (let i = 0; i < NAMESAKES_LIMIT; i++) {
+        const { accountId } = await ensureAccount(db, `A${i}`, 'GROW', platform)
+        await insertUser(db, { ...row, user_id: newId('usr', platform), account_id: accountId, password_hash: null })
+      }
+    })
+    expect((await cloud.get('/console/sign-in')).text).not.toContain('name="account"')
+    const failed = await send('/console/sign-in', { email, password: PASSWORD })
+    expect([failed.status, await failed.text()]).toEqual([401, expect.stringContaining('name="account"')])
+    const done = await send('/console/sign-in', { email, password: PASSWORD, account: 'Hafenkante' })
+    expect(done.status).toBe(303)
+  })
+
+  it.each(['ends', 'is lowered to viewer'])('perform no form whose session %s while it is on its way', async (how) => {
+    const owner = await cloud.user('owner')
+    const cookie = `__Host-untag_session=${owner}`
+    const { text } = await open('/console/users', cookie)
+    const field = (name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1] ?? ''
+    const email = `late-${how.length}@shop.example`
+    const form = new URLSearchParams({
+      ...Object.fromEntries(['_csrf', '_mode', '_store', '_key'].map((name) => [name, field(name)])),
+      _action: 'invite',
+      email,
+      role: 'admin',
+    })
+    const { db } = cloud
+    const meanwhile = () =>
+      db.database.write(async (tx) => {
+        const session = await tx
+          .selectFrom('user_session')
+          .selectAll()
+          .where('token_hash', '=', hashOfUserToken(owner))
+          .executeTakeFirstOrThrow()
+        if (how === 'ends') await endSession(tx, session.session_id)
+        else await updateUserRow(tx, session.user_id, { role: 'viewer' })
+      })
+    const answer = await cloud.cloud.app.request('https://shop.example/console/users', {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        host: 'shop.example',
+        cookie,
+        origin: 'https://shop.example',
+      },
+      body: lateBody(form.toString(), meanwhile),
+      duplex: 'half',
+    } as RequestInit)
+    expect([200, 401, 403]).toContain(answer.status)
+    const users = await db.database.reads
+      .selectFrom('console_user')
+      .select('email')
+      .where('email', '=', email)
+      .execute()
+    expect(users).toEqual([])
+  })
+
+  it('end the stream of changes with the session, and tell it nothing more', async () => {
+    const owner = await cloud.user('owner')
+    const answer = await cloud.cloud.app.request('https://shop.example/console/live?mode=test&topics=assistance', {
+      headers: { host: 'shop.example', cookie: `__Host-untag_session=${owner}` },
+    })
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader()
+    const next = async () => Buffer.from((await reader.read()).value ?? []).toString()
+    expect(await next()).toBe(': open\n\n')
+    const { reads } = cloud.db.database
+    const { user_id } = await reads
+      .selectFrom('user_session')
+      .select('user_id')
+      .where('token_hash', '=', hashOfUserToken(owner))
+      .executeTakeFirstOrThrow()
+    await cloud.db.database.write((tx) => endSessionsOf(tx, user_id))
+    const other = await cloud.user('owner')
+    const { stores } = await cloud.ok(other, 'fetchStores')
+    await cloud.ok(other, 'createZone', { storeId: stores[0].storeId, name: 'Herren' })
+    expect(await next()).toBe('')
   })
 
   it('invite a person on the page of users, and show the link once', async () => {

@@ -11,7 +11,7 @@ import { openShop, type Shop } from '../../support/shop.ts'
 const USER = 'grüße"%_\\shopper'
 const OTHER = 'GRÜSSE"%_\\SHOPPER'
 
-const USER_TABLES = new Set(['console_user', 'user_session', 'user_passkey', 'passkey_challenge', 'user_identity'])
+const USER_TABLES = new Set(['console_user', 'user_session', 'user_passkey', 'used_challenge', 'user_identity'])
 
 onEveryDatabase('customers’ rights', (kind) => {
   let shop: Shop

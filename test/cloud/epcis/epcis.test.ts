@@ -40,6 +40,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     bought = await shop.buy([
       { ean: shirt.ean, quantity: 2, epcs: [item.epc] },
       { ean: water.ean, quantity: 6 },
+      { ean: water.ean, quantity: 2, lot: 'L/1' },
       { ean: '2957776004085', quantity: 1 },
     ])
     await platform.advance(60_000)
@@ -145,6 +146,8 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     expect(quantities).toEqual([
       [`0${shop.products[0].ean}`, 1, undefined],
       [expect.any(String), 6, undefined],
+      // The lot L/1 of the water, as canonical Digital Link.
+      [expect.stringMatching(/\/10\/L%2F1$/), 2, undefined],
       ['02957770000007', 0.408, 'KGM'],
     ])
     expect(sold.bizTransactionList).toEqual([
@@ -200,7 +203,7 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     // Requests and grants have no EPCIS event.
     expect(await eventsOf({ type: 'protection.authorization.granted' })).toEqual([])
     const passed = (await eventsOf({ type: 'protection.action.completed' })).find(
-      (event) => event.epcList?.[0] === 'urn:untag:tag:AM%207%2F3',
+      (event) => event.epcList?.[0] === 'urn:untag:tag:am%207%2F3',
     )
     expect(passed).toMatchObject({
       bizStep: 'entering_exiting',
@@ -250,7 +253,26 @@ onEveryDatabase('exportEpcisEvents', (kind) => {
     expect((await eventsOf({ purchaseId: 'pur_nobody' })).length).toBe(0)
     expect((await eventsOf({ since: '2027-01-01T00:00:00Z' })).length).toBe(0)
     expect((await shop.call('exportEpcisEvents', { storeId: 'st_nobody' })).status).toBe(404)
-    expect((await shop.call('exportEpcisEvents', { storeId: shop.storeId, cursor: 'x' })).status).toBe(400)
+  })
+
+  it('rejects a cursor that it did not write', async () => {
+    const texts = [
+      'x',
+      '1/item/abc.zz',
+      '1/item/abc',
+      '1/item/abc.',
+      `1/item/abc.${'9'.repeat(30)}`,
+      '1/other/a',
+      '1/item/',
+    ]
+    for (const text of texts)
+      expect([
+        text,
+        await shop.call('exportEpcisEvents', {
+          storeId: shop.storeId,
+          cursor: Buffer.from(text).toString('base64url'),
+        }),
+      ]).toMatchObject([text, { status: 400, body: { error: expect.stringContaining('cursor') } }])
   })
 
   it('names a store and its places by its GLN', async () => {

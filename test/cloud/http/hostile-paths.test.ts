@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 
 const NAMES = [
   '%00',
@@ -23,7 +23,7 @@ const NAMES = [
 ]
 
 /** Path parameters that a client without a key may send. */
-onEveryDatabase('URLs', (kind) => {
+inFullSizeOnEveryDatabase('URLs', (kind) => {
   let cloud: TestCloud
   beforeAll(async () => {
     cloud = await startTestCloud(kind)

@@ -62,7 +62,7 @@ describe('the pages of the cloud', () => {
     pages['receipt with a refund'] = expected(
       200,
       await receipt(({ transactionId, lines }) =>
-        shop.ok('refundPayment', { transactionId, itemLineIds: [lines[0].itemLineId] }),
+        shop.ok('refundPayment', { transactionId, lines: [{ itemLineId: lines[0].itemLineId }] }),
       ),
     )
     pages['cancelled receipt'] = expected(
@@ -160,8 +160,10 @@ describe('the pages of the cloud', () => {
     const purchase = body as TransactionData
     for (const status of ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'CANCELLED'] as const)
       for (const way of ['leave', 'show_receipt', undefined] as const) {
-        const page = PaymentPage({ purchase: { ...purchase, status }, isAwaited: status === 'CREATED', way, reader })
-        expectPage(`payment ${status} ${way}`, `<!doctype html>${String(page)}`, language)
+        for (const isSold of [false, true]) {
+          const shown = { purchase: { ...purchase, status }, isAwaited: status === 'CREATED', isSold, way, reader }
+          expectPage(`payment ${status} ${way}`, `<!doctype html>${String(PaymentPage(shown))}`, language)
+        }
       }
     for (const securityTagMode of ['manual', 'station', 'rfid'] as const) {
       const tagged: TransactionData = { ...purchase, securityTagMode, securityTagStatus: 'pending' }

@@ -100,7 +100,7 @@ describe('receipts and the test checkout', () => {
 
   it('show QR codes of any length and size', () => {
     for (const [text, size] of [
-      ['A', 64],
+      ['A', 96],
       ['HTTPS://SHOP.EXAMPLE/R/'.padEnd(600, 'A'), 512],
       ['grüße', 300],
       ['untag://checkin/st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', 512],
@@ -109,7 +109,8 @@ describe('receipts and the test checkout', () => {
       expect(readQr(png)).toBe(text)
       expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([size, size])
     }
-    // A module has at least one pixel.
+    // A module has at least 3 pixels.
+    expect(qrPng('A'.repeat(600), 64).readUInt32BE(16)).toBe((77 + 8) * 3)
     expect(readQr(qrPng('HTTPS://SHOP.EXAMPLE/R/'.padEnd(600, 'A'), 64))).toBe(
       'HTTPS://SHOP.EXAMPLE/R/'.padEnd(600, 'A'),
     )
@@ -156,7 +157,7 @@ describe('receipts and the test checkout', () => {
       expect(sold).toContain(`<html lang="${language}">`)
       for (const word of [returned, refunded, cancelled, '<s>']) expect(sold).not.toContain(word)
       expect(sold).toContain(qr)
-      await shop.ok('refundPayment', { transactionId, itemLineIds: [items[1].itemLineId] })
+      await shop.ok('refundPayment', { transactionId, lines: [{ itemLineId: items[1].itemLineId }] })
       const partly = await page()
       expect(partly).toMatch(
         new RegExp(`<s>&lt;b&gt;Tüte&lt;/b&gt;</s>.*${returned}.*${refunded}.*-.?0[.,]25.*${remains}`, 's'),
@@ -190,14 +191,21 @@ describe('receipts and the test checkout', () => {
     }))
     const refund = (
       status: 'pending' | 'done' | 'failed',
-      itemLineIds?: string[],
+      lineIds?: string[],
       kind: 'part' | 'whole' | 'late' = 'part',
-    ) => ({ refundId: 'r', kind, status, amountCent: 500, createdAt: 1, ...(itemLineIds && { itemLineIds }) })
+    ) => ({
+      refundId: 'r',
+      kind,
+      status,
+      amountCent: 500,
+      createdAt: 1,
+      ...(lineIds && { lines: lineIds.map((itemLineId) => ({ itemLineId, quantity: 1 })) }),
+    })
     const back = (refunds: TransactionData['refunds'], state: Partial<TransactionData> = {}) => {
       const refundedCent = refunds
         .filter((each) => each.status === 'done' && each.kind !== 'late')
         .reduce((sum, each) => sum + each.amountCent, 0)
-      const { isReturned, ...rest } = refundSummaryOf({
+      const { returnedOf, ...rest } = refundSummaryOf({
         status: 'SUCCESS',
         items,
         totalCent: 1_000,
@@ -205,7 +213,10 @@ describe('receipts and the test checkout', () => {
         refunds,
         ...state,
       } as TransactionData)
-      return { ...rest, returned: items.filter((item) => isReturned(item.itemLineId)).length }
+      return {
+        ...rest,
+        returned: items.filter((item) => returnedOf(item as TransactionData['items'][number]) === item.quantity).length,
+      }
     }
     const nothing = {
       isCancelled: false,
@@ -312,7 +323,7 @@ describe('bodies of requests', () => {
           : undefined
       const type =
         operation?.multipart?.alsoJson === false
-          ? 'multipart/form-data; boundary=x'
+          ? 'multipart/form-data; boundary=xxxx'
           : path.startsWith('/api/')
             ? 'application/json'
             : 'application/x-www-form-urlencoded'
@@ -354,5 +365,38 @@ describe('bodies of requests', () => {
     // The shop's agents request the time from the same address.
     expect((await limited.cloud.get(`/api/v1/time?nonce=${'n'.repeat(22)}`)).status).toBe(200)
     await limited.stop()
+  })
+
+  it('that fail log their route, not the address, which may be secret', async () => {
+    const other = await openShop('sqlite')
+    const { services, app } = other.cloud.cloud
+    const lines: object[] = []
+    services.log.error = (fields: object) => void lines.push(fields)
+    Object.assign(services.images, { get: () => Promise.reject(new Error('no disk')) })
+    const name = `${'s'.repeat(43)}.webp`
+    expect((await app.request(`/images/${name}`)).status).toBe(500)
+    expect(lines).toEqual([{ err: expect.any(Error), route: '/images/:name' }])
+    await other.stop()
+  })
+
+  it('name a contact for security reports only if there is one', async () => {
+    const path = '/.well-known/security.txt'
+    expect((await shop.cloud.get(path)).status).toBe(404)
+    const other = await openShop('sqlite', { config: { securityContact: 'mailto:security@shop.example' } })
+    const { status, text, headers } = await other.cloud.get(path)
+    // RFC 9116 §2.5: Contact and Expires are required, Expires should be less than a year ahead.
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=UTF-8'])
+    const fields = new Map(
+      text
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split(/: (.*)/) as [string, string]),
+    )
+    expect(fields.get('Contact')).toBe('mailto:security@shop.example')
+    expect(fields.get('Canonical')).toMatch(/\/\.well-known\/security\.txt$/)
+    const days =
+      (Date.parse(fields.get('Expires') ?? '') - other.cloud.cloud.services.platform.clock.wall()) / 86_400_000
+    expect(Math.round(days)).toBe(180)
+    await other.stop()
   })
 })

@@ -160,7 +160,7 @@ const BACK = { status: 'done', kind: 'part', createdAt: '2026-11-21T08:00:00Z', 
 const GOODS_BACK = {
   ...SOLD,
   refundedCent: 209,
-  refunds: [{ ...BACK, refundId: 'ref_1', amountCent: 209, itemLineIds: ['lin_2'] }],
+  refunds: [{ ...BACK, refundId: 'ref_1', amountCent: 209, lines: [{ itemLineId: 'lin_2' }] }],
 }
 const AMOUNT_BACK = {
   ...SOLD,

@@ -120,7 +120,7 @@ describe('any response of a system', () => {
   function takes(type: string, record: unknown, index: number): void {
     const read =
       type === 'articles'
-        ? productOfArticle(record, index)
+        ? productOfArticle(record, index, true)
         : type === 'stock'
           ? readStock(record, index)
           : readErpDocument(type as 'orders', record, index)

@@ -218,6 +218,18 @@ onEveryDatabase('integrations', (kind) => {
     expect([synced.stock, errors, errorCount]).toEqual([1_203, [], 0])
   })
 
+  it('frees the system for others if the key of the reader is revoked meanwhile', async () => {
+    await serve()
+    const storeId = await store.newStore()
+    const call = { storeId, system: 'generic', credentials: system.credentials }
+    const { key, keyId } = await store.cloud.ok(store.key, 'createApiKey', { kind: 'secret', name: 'till' })
+    const reading = store.cloud.call(key, 'syncPOS', call)
+    await untilRequests(1)
+    await store.cloud.ok(store.key, 'revokeApiKey', { keyId })
+    expect(await reading).toMatchObject({ status: 401, body: { code: 'unauthenticated' } })
+    expect((await store.ok('syncPOS', call)).synced.products).toBe(10)
+  })
+
   it('stops at its time limit, and the next call continues', async () => {
     await serve()
     const storeId = await store.newStore()

@@ -77,6 +77,33 @@ describe('a sale for another system', () => {
     })
   })
 
+  it('contains coupons as lower prices of the goods with their VAT rate', async () => {
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId })
+    const items = [
+      { ean: water.ean, quantity: 6 },
+      { name: 'Hemd', priceUnit: 5_000, quantity: 1, vat: 19 },
+      { name: 'Gutschein', priceUnit: -100, quantity: 1, vat: 7, priceReason: 'coupon' },
+    ]
+    const { transactionId } = await shop.ok('startCheckout', { sessionId, items })
+    const bought = await shop.ok('completeTestCheckout', { transactionId })
+    await shop.ok('refundPayment', { transactionId, lines: [{ itemLineId: bought.items[0].itemLineId }] })
+    // 5.94 + 0.90 EUR less 1.00 EUR are 5.07 + 0.77 EUR: three bottles at 0.85 and three at 0.84 EUR.
+    const water7 = [
+      { quantity: 3, unitCent: 85, ean: water.ean },
+      { quantity: 3, unitCent: 84, ean: water.ean },
+      { quantity: 5, unitCent: 13, kind: 'deposit' },
+      { quantity: 1, unitCent: 12, kind: 'deposit' },
+    ]
+    for (const form of await formsOf(bought)) {
+      const { lines, refunds, totalCent } = read(form).transaction
+      expect([totalCent, lines]).toMatchObject([5_584, [...water7, { quantity: 1, unitCent: 5_000, vat: 19 }]])
+      expect(refunds).toMatchObject([{ amountCent: 584, lines: water7 }])
+    }
+    const [{ items: _items, ...sale }, line] = [(await formsOf(bought))[0] as Json, { vat: 19, quantity: 1 }]
+    const over = { ...sale, refunds: [], refundedCent: 0, items: [{ ...line, name: 'x', priceUnit: -1 }] }
+    expect(read(over).fault).toMatchObject({ field: 'items', code: 'invalid' })
+  })
+
   it('must be paid', async () => {
     const { receipt, ...open } = await start()
     for (const form of [open, receipt]) expect(read(form).fault).toMatchObject({ field: 'status', code: 'not_paid' })
@@ -91,9 +118,25 @@ describe('a sale for another system', () => {
       { name: 'Pfand', ean: undefined, quantity: 6, unitCent: 15, vat: 7, kind: 'deposit' },
     ]
     await shop.ok('markPurchaseCancelled', { purchaseId: whole.transactionId })
-    await shop.ok('refundPayment', { transactionId: byLine.transactionId, itemLineIds: [byLine.items[1].itemLineId] })
+    await shop.ok('refundPayment', {
+      transactionId: byLine.transactionId,
+      lines: [{ itemLineId: byLine.items[1].itemLineId }],
+    })
     await shop.ok('refundPayment', { transactionId: byAmount.transactionId, amount: 1 })
+    const byPieces = await buy()
+    await shop.ok('refundPayment', {
+      transactionId: byPieces.transactionId,
+      lines: [{ itemLineId: byPieces.items[0].itemLineId, quantity: 2 }],
+    })
     const expected = [
+      {
+        purchase: byPieces,
+        amountCent: 228,
+        lines: [
+          { ...goods, quantity: 2 },
+          { ...deposit, quantity: 2 },
+        ],
+      },
       { purchase: whole, amountCent: 684, lines: [goods, deposit] },
       { purchase: byLine, amountCent: 90, lines: [deposit] },
       { purchase: byAmount, amountCent: 100, lines: [{ unitCent: 100, quantity: 1, vat: 7, kind: 'amount' }] },
@@ -163,7 +206,7 @@ describe('a sale for another system', () => {
     // The first refund names a line; the second refunds all remaining lines.
     expect(
       of(
-        refund('r1', 107, { kind: 'part', itemLineIds: ['lin_2'] }),
+        refund('r1', 107, { kind: 'part', lines: [{ itemLineId: 'lin_2' }] }),
         refund('r2', 119, { kind: 'whole' }),
       ).transaction.refunds.map((r: Json) => r.lines.map((line: Json) => [line.name, line.kind])),
     ).toEqual([[['B', 'goods']], [['A', 'goods']]])
@@ -278,7 +321,7 @@ describe.each(ERPS)('$system', ({ system, start, lines, days, when, back, head, 
       expect(await push({}, sale('pur_1', 19))).toMatchObject({ pushed: 1, errors: [] })
       const goods = sale('pur_1', 19, {
         refundedCent: 99,
-        refunds: [{ ...back1, kind: 'part', amountCent: 99, itemLineIds: ['lin_1'] }],
+        refunds: [{ ...back1, kind: 'part', amountCent: 99, lines: [{ itemLineId: 'lin_1' }] }],
       })
       // The response to the credit note is lost. A repeated call must find the credit note.
       vendor.gate = () => (vendor.written.length === 1 ? 'lost_write' : undefined)

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { cloverSystem } from '../../../simulators/services/pos-clover.ts'
 import { lightspeedSystem } from '../../../simulators/services/pos-lightspeed.ts'
 import { sumupSystem } from '../../../simulators/services/pos-sumup.ts'
+import { shopifySystem } from '../../../simulators/services/pos-shopify.ts'
 import { vendorGoods } from '../../../simulators/services/vendor-goods.ts'
 import type { SimulatedVendor, VendorRequest } from '../../../simulators/services/vendor-server.ts'
 import type { Json } from '../../support/cloud.ts'
@@ -44,6 +45,19 @@ const push = (system: string, record: Json, credentials: Json = {}) =>
     credentials: { ...vendor.credentials, ...credentials },
   })
 
+describe('Shopify', () => {
+  it('receives the number of pieces that came back, with their order line', async () => {
+    vendor = await shopifySystem({ goods: vendorGoods(2) })
+    const back = { refundId: 'ref_1', kind: 'part', status: 'done', completedAt: '2026-11-20T08:30:00Z' }
+    const refunds = [{ ...back, amountCent: 398, lines: [{ itemLineId: 'lin_1', quantity: 2 }] }]
+    expect((await push('shopify', { ...SALE, refunds })).body).toMatchObject({ pushed: 1, errors: [] })
+    expect(vendor.written[1]?.record).toMatchObject({
+      refundLineItems: [{ lineItemId: expect.stringMatching(/line\/0$/), quantity: 2 }],
+      transactions: [{ amount: '3.98' }],
+    })
+  })
+})
+
 describe('Lightspeed', () => {
   const DEPOSIT = { depositArticle: 'S-1003' }
 
@@ -71,7 +85,7 @@ describe('Lightspeed', () => {
   it('receives returned goods once, as a return of their sale', async () => {
     vendor = await lightspeedSystem({ goods: vendorGoods(5) })
     await push('lightspeed', SALE, DEPOSIT)
-    const back = { refundId: 'ref_1', kind: 'part', amountCent: 118, itemLineIds: ['lin_2'] }
+    const back = { refundId: 'ref_1', kind: 'part', amountCent: 118, lines: [{ itemLineId: 'lin_2' }] }
     const record = { ...SALE, refunds: [{ ...back, status: 'done', completedAt: '2026-11-20T08:30:00Z' }] }
     for (let i = 0; i < 2; i++)
       expect((await push('lightspeed', record, DEPOSIT)).body).toMatchObject({ pushed: 1, errors: [] })

@@ -1,3 +1,4 @@
+// @module-tag extended
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { violations } from '../../support/axe.ts'
 import { NO_CHROMIUM } from '../../support/chromium.ts'

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { readQr } from '../../support/qr.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
-onEveryDatabase('a loyalty card', (kind) => {
+inFullSizeOnEveryDatabase('a loyalty card', (kind) => {
   let shop: Shop
   let programId: string
   let users = 0

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { liveStores } from '../../support/live-store.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
 
-onEveryDatabase('loyalty programs of one store', (kind) => {
+inFullSizeOnEveryDatabase('loyalty programs of one store', (kind) => {
   let cloud: TestCloud
   let key: string
   let storeId: string

@@ -7,6 +7,7 @@ import { adjustEarnings } from '../../../cloud/loyalty/earn-automatically.ts'
 import type { Json } from '../../support/cloud.ts'
 import { assertLoyaltyMonths } from '../../support/loyalty-months.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
+import { liveStores } from '../../support/live-store.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 import { readQr } from '../../support/qr.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
@@ -149,6 +150,21 @@ onEveryDatabase('loyalty', (kind) => {
       status: 403,
       body: { requiredUpgrade: 'GO', currentPackage: 'ASSIST' },
     })
+  })
+
+  it('requires GROW for programs that earn at the checkout', async () => {
+    const { cloud } = shop
+    const key = await cloud.key('secret', 'live', { account: 'Kiosk', package: 'GO' })
+    const [storeId] = await liveStores(cloud, key, { package: 'GO' })
+    const program = { storeId, name: 'Stempel', type: 'stamps' }
+    const refused = { status: 403, body: { reason: 'package_too_low', requiredUpgrade: 'GROW' } }
+    const earning = { earningMethods: ['qr_checkin', 'scan_and_go'] }
+    expect(await cloud.call(key, 'createLoyaltyProgram', { ...program, ...earning })).toMatchObject(refused)
+    const made = await cloud.ok(key, 'createLoyaltyProgram', program)
+    expect(made.earningMethods).toEqual(['qr_checkin'])
+    const { programId } = made
+    expect(await cloud.call(key, 'updateLoyaltyProgram', { programId, ...earning })).toMatchObject(refused)
+    expect(await cloud.ok(key, 'updateLoyaltyProgram', { programId, name: 'Karte' })).toMatchObject({ name: 'Karte' })
   })
 
   it('credits once per transaction, emits members, rewards and tiers, and redeems', async () => {

@@ -5,7 +5,7 @@ import { createCloud, type Cloud } from '../../../cloud/cloud.ts'
 import type { Database } from '../../../cloud/persistence/database.ts'
 import { letPromisesSettle, virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { startTestCloud, TEST_CONFIG, type Json } from '../../support/cloud.ts'
-import { onEveryDatabase, type DatabaseKind } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase, type DatabaseKind } from '../../support/databases.ts'
 import { liveStores } from '../../support/live-store.ts'
 
 const HOUR_MS = 3_600_000
@@ -105,7 +105,7 @@ async function openWorld(kind: DatabaseKind) {
   }
 }
 
-onEveryDatabase('offers in time', (kind) => {
+inFullSizeOnEveryDatabase('offers in time', (kind) => {
   it('start, end and are archived in time, with one event per document', async () => {
     const w = await openWorld(kind)
     const made = await w.create(10_000, DAY_MS)

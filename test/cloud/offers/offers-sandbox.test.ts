@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import type { Json } from '../../support/cloud.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
-onEveryDatabase('offers in the sandbox', (kind) => {
+inFullSizeOnEveryDatabase('offers in the sandbox', (kind) => {
   let shop: Shop
   let good: (fields?: Json) => Json
   beforeAll(async () => {

@@ -21,6 +21,7 @@ type Names = Record<
   | 'lineId'
   | 'boundLineId'
   | 'receipt'
+  | 'refundId'
   | 'nonce'
   | 'redemptionId'
   | 'epc'
@@ -42,7 +43,8 @@ type Names = Record<
   | 'keyId'
   | 'offerId'
   | 'groupId'
-  | 'subscriptionId',
+  | 'subscriptionId'
+  | 'recallId',
   string
 >
 
@@ -64,285 +66,304 @@ const AGAIN = 'again'
  * Requests with an id. `of` has ids of the hidden store or unknown ids; `own` has ids of the key's store. Requests that
  * end or delete data come last.
  */
-const REQUESTS: readonly (readonly [operation: string, body: (of: Names, own: Names) => Json, again?: typeof AGAIN])[] =
+type Row = readonly [operation: string, body: (of: Names, own: Names) => Json, again?: typeof AGAIN]
+const REQUESTS: readonly Row[] = [
+  ['fetchProduct', (of) => ({ productId: of.productId })],
+  ['fetchProduct', (of) => ({ id: of.productId })],
+  ['fetchProduct', (of) => ({ barcode: of.ean })],
+  ['fetchProduct', (of) => ({ ean: of.ean })],
+  ['fetchProduct', (of, own) => ({ storeId: own.storeId, barcode: of.ean })],
+  ['updateProduct', (of, own) => ({ storeId: own.storeId, productId: of.productId, unit: 'Stück' })],
+  ['updateProduct', (of, own) => ({ storeId: own.storeId, id: of.productId, unit: 'Stück' })],
+  ['updateProduct', (of, own) => ({ storeId: own.storeId, ean: of.ean, unit: 'Stück' })],
+  ['updateProduct', (of, own) => ({ storeId: own.storeId, barcode: of.ean, unit: 'Stück' })],
+  ['registerProductToStore', (of, own) => ({ storeId: own.storeId, productId: of.productId })],
+  ['registerProductToStore', (of, own) => ({ storeId: own.storeId, id: of.productId })],
+  ['registerProductToStore', (of, own) => ({ storeId: own.storeId, barcode: of.ean })],
+  ['registerProductToStore', (of, own) => ({ storeId: own.storeId, ean: of.ean })],
+  ['uploadImageToProduct', (of) => ({ productId: of.productId, imageBase64: PIXEL })],
+  ['setStock', (of, own) => ({ storeId: own.storeId, productId: of.productId, quantity: 1 })],
+  ['fetchStock', (of, own) => ({ storeId: own.storeId, productId: of.productId })],
   [
-    ['fetchProduct', (of) => ({ productId: of.productId })],
-    ['fetchProduct', (of) => ({ id: of.productId })],
-    ['fetchProduct', (of) => ({ barcode: of.ean })],
-    ['fetchProduct', (of) => ({ ean: of.ean })],
-    ['fetchProduct', (of, own) => ({ productId: own.productId, ean: of.ean })],
-    ['fetchProduct', (of, own) => ({ productId: of.productId, ean: own.ean })],
-    ['fetchProduct', (of, own) => ({ storeId: own.storeId, barcode: of.ean })],
-    ['updateProduct', (of, own) => ({ storeId: own.storeId, productId: of.productId, unit: 'Stück' })],
-    ['updateProduct', (of, own) => ({ storeId: own.storeId, id: of.productId, unit: 'Stück' })],
-    ['updateProduct', (of, own) => ({ storeId: own.storeId, ean: of.ean, unit: 'Stück' })],
-    ['updateProduct', (of, own) => ({ storeId: own.storeId, barcode: of.ean, unit: 'Stück' })],
-    ['registerProductToStore', (of, own) => ({ storeId: own.storeId, productId: of.productId })],
-    ['registerProductToStore', (of, own) => ({ storeId: own.storeId, id: of.productId })],
-    ['registerProductToStore', (of, own) => ({ storeId: own.storeId, barcode: of.ean })],
-    ['registerProductToStore', (of, own) => ({ storeId: own.storeId, ean: of.ean })],
-    ['uploadImageToProduct', (of) => ({ productId: of.productId, imageBase64: PIXEL })],
-    ['setStock', (of, own) => ({ storeId: own.storeId, productId: of.productId, quantity: 1 })],
-    ['fetchStock', (of, own) => ({ storeId: own.storeId, productId: of.productId })],
-    [
-      'createOffer',
-      (of, own) => ({
-        storeIds: [own.storeId],
-        title: 'Herbst',
-        validFrom: '2026-11-20T08:00:00Z',
-        validTo: '2099-12-04T08:00:00Z',
-        products: [{ ean: of.ean, name: 'Schirm', price: 1 }],
-      }),
-    ],
-    [
-      'createOffer',
-      (of) => ({
-        storeIds: [of.storeId],
-        title: 'Herbst',
-        validFrom: '2026-11-20T08:00:00Z',
-        validTo: '2099-12-04T08:00:00Z',
-        products: [{ name: 'Schirm', price: 1 }],
-      }),
-    ],
-    ['updateOffer', (of) => ({ offerId: of.offerId, title: 'Winterwochen' })],
-    ['updateOffer', (of) => ({ id: of.offerId, title: 'Winterwochen' })],
-    ['updateOffer', (of) => ({ offerId: of.groupId, title: 'Winterwochen' })],
-    ['fetchOffer', (of) => ({ offerId: of.offerId })],
-    ['fetchOffer', (of) => ({ offerId: of.groupId })],
-    ['updateOffer', (of, own) => ({ offerId: own.offerId, storeIds: [of.storeId] })],
-    ['updateOffer', (of, own) => ({ offerId: own.offerId, products: [{ ean: of.ean, name: 'Schirm', price: 1 }] })],
-    ['cloneOffer', (of, own) => ({ offerId: of.offerId, targetStoreIds: [own.storeId] })],
-    ['cloneOffer', (of, own) => ({ id: of.offerId, targetStoreIds: [own.storeId] })],
-    ['cloneOffer', (of, own) => ({ offerId: own.offerId, targetStoreIds: [of.storeId] })],
-    ['recordEngagement', (of, own) => ({ type: 'offer_click', storeId: own.storeId, offerId: of.offerId })],
-    [
-      'submitClickCollectOrder',
-      (of, own) => ({ storeId: own.storeId, userId: 'u', items: [{ productId: of.productId, quantity: 1 }] }),
-    ],
-    [
-      'submitClickCollectOrder',
-      (of, own) => ({ storeId: own.storeId, userId: 'u', items: [{ ean: of.ean, quantity: 1 }] }),
-    ],
-    ['updateClickCollectStatus', (of, own) => ({ orderId: own.orderId, status: 'confirmed', epcs: [of.epc] })],
-    [
-      'updateClickCollectStatus',
-      (of, own) => ({ orderId: own.orderId, status: 'confirmed', tagUids: [of.tagUid] }),
-      AGAIN,
-    ],
-    [
-      'updateClickCollectStatus',
-      (of, own) => ({ orderId: own.orderId, status: 'confirmed', tagIds: [of.tagId] }),
-      AGAIN,
-    ],
-    [
-      'updateClickCollectStatus',
-      (of, own) => ({ orderId: own.orderId, status: 'confirmed', pickupCode: of.pickupCode }),
-      AGAIN,
-    ],
-    ['verifyPickupCode', (of, own) => ({ storeId: own.storeId, pickupCode: of.pickupCode })],
-    ['registerPushSubscription', (of) => ({ kind: 'web', ...BROWSER, sessionId: of.sessionId })],
-    ['getLoyaltyProgram', (of) => ({ programId: of.programId })],
-    ['getLoyaltyProgram', (of) => ({ programId: of.programId, userId: 'u' })],
-    ['getLoyaltyAnalytics', (of) => ({ programId: of.programId })],
-    ['updateLoyaltyProgram', (of) => ({ programId: of.programId, name: 'Neu' })],
-    ['addLoyaltyPoints', (of) => ({ programId: of.programId, userId: 'u', amount: 1 })],
-    ['addLoyaltyPoints', (of, own) => ({ programId: own.programId, userId: 'u', purchaseId: of.purchaseId })],
-    [
-      'addLoyaltyPoints',
-      (of, own) => ({ programId: own.programId, userId: 'u', purchaseId: of.purchaseId, transactionId: of.purchaseId }),
-    ],
-    ['addLoyaltyPoints', (of, own) => ({ programId: own.programId, cardCode: of.cardCode, amount: 1 })],
-    ['redeemLoyaltyPoints', (of) => ({ programId: of.programId, userId: 'u', amount: 1 })],
-    ['redeemLoyaltyPoints', (of, own) => ({ programId: own.programId, cardCode: of.cardCode, amount: 1 })],
-    ['redeemLoyaltyPoints', (of, own) => ({ programId: own.programId, userId: 'u', rewardId: of.rewardId })],
-    ['issueLoyaltyCard', (of) => ({ programId: of.programId, userId: 'u' })],
-    ['loyaltyCheckIn', (of) => ({ programId: of.programId, userId: 'u', method: 'qr_checkin', code: 'x' })],
-    [
-      'loyaltyCheckIn',
-      (of, own) => ({ programId: own.programId, userId: 'u', method: 'qr_checkin', code: of.checkInCode }),
-    ],
-    ['startCheckout', (of, own) => ({ sessionId: of.sessionId, items: [{ ean: own.ean, quantity: 1 }] })],
-    ['startCheckout', (of, own) => ({ sessionId: own.sessionId, items: [{ ean: of.ean, quantity: 1 }] })],
-    ['startCheckout', (of, own) => ({ sessionId: own.sessionId, items: [{ productId: of.productId, quantity: 1 }] })],
-    [
-      'startCheckout',
-      (of, own) => ({ sessionId: own.sessionId, items: [{ ean: own.ean, quantity: 1, epcs: [of.epc] }] }),
-    ],
-    [
-      'startCheckout',
-      (of, own) => ({ sessionId: own.sessionId, items: [{ ean: own.ean, quantity: 1, tagUids: [of.tagUid] }] }),
-    ],
-    [
-      'startCheckout',
-      (of, own) => ({ sessionId: own.sessionId, items: [{ ean: own.ean, quantity: 1, tagIds: [of.tagId] }] }),
-    ],
-    ['fetchPurchase', (of) => ({ transactionId: of.purchaseId })],
-    ['fetchPurchase', (of) => ({ purchaseId: of.purchaseId })],
-    ['fetchPurchase', (of) => ({ id: of.purchaseId, sessionId: of.sessionId })],
-    ['fetchPurchase', (of, own) => ({ id: own.purchaseId, sessionId: of.sessionId })],
-    ['approveCheckout', (of) => ({ transactionId: of.purchaseId, operatorId: of.operatorId })],
-    ['approveCheckout', (of, own) => ({ purchaseId: of.purchaseId, operatorId: own.operatorId })],
-    ['approveCheckout', (of, own) => ({ id: of.purchaseId, operatorId: own.operatorId })],
-    ['completeTestCheckout', (of) => ({ transactionId: of.purchaseId })],
-    ['completeTestCheckout', (of) => ({ purchaseId: of.purchaseId })],
-    ['completeTestCheckout', (of) => ({ id: of.purchaseId })],
-    ['processPayment', (of) => ({ purchaseId: of.purchaseId })],
-    ['processPayment', (of) => ({ transactionId: of.purchaseId })],
-    ['processPayment', (of) => ({ id: of.purchaseId })],
-    ['generateReceiptQR', (of) => ({ purchaseId: of.purchaseId })],
-    ['generateReceiptQR', (of) => ({ transactionId: of.purchaseId })],
-    ['generateReceiptQR', (of) => ({ id: of.purchaseId })],
-    ['generateReceiptWithQR', (of) => ({ purchaseId: of.purchaseId })],
-    ['generateReceiptWithQR', (of) => ({ transactionId: of.purchaseId })],
-    ['generateReceiptWithQR', (of) => ({ id: of.purchaseId })],
-    ['verifySecurityTagDeactivation', (of) => ({ purchaseId: of.purchaseId })],
-    ['verifySecurityTagDeactivation', (of) => ({ receiptToken: of.receipt })],
-    ['verifySecurityTagDeactivation', (of) => ({ purchaseId: of.purchaseId, deviceId: of.deviceId })],
-    ['verifySecurityTagDeactivation', (of, own) => ({ purchaseId: of.purchaseId, deviceId: own.deviceId })],
-    ['verifySecurityTagDeactivation', (of, own) => ({ purchaseId: own.purchaseId, deviceId: of.deviceId })],
-    ['verifySecurityTagDeactivation', (of, own) => ({ purchaseId: of.purchaseId, receiptToken: own.receipt })],
-    ['verifyProtectedItem', (of) => ({ deviceId: of.deviceId, protectionAction: 'detach_hard_tag', epc: of.epc })],
-    [
-      'verifyProtectedItem',
-      (of, own) => ({ deviceId: of.deviceId, protectionAction: 'detach_hard_tag', epc: own.epc }),
-    ],
-    [
-      'verifyProtectedItem',
-      (of, own) => ({ deviceId: own.deviceId, protectionAction: 'verify_item_status', epc: of.epc }),
-    ],
-    [
-      'verifyProtectedItem',
-      (of, own) => ({ deviceId: own.deviceId, protectionAction: 'verify_item_status', tagUid: of.tagUid }),
-    ],
-    [
-      'verifyProtectedItem',
-      (of, own) => ({ deviceId: own.deviceId, protectionAction: 'verify_item_status', tagId: of.tagId }),
-    ],
-    [
-      'verifyProtectedItem',
-      (of, own) => ({ deviceId: own.deviceId, protectionAction: 'deactivate_label', itemLineId: of.lineId }),
-    ],
-    [
-      'verifyProtectedItem',
-      (of, own) => ({
-        deviceId: own.deviceId,
-        protectionAction: 'deactivate_label',
-        itemLineId: of.lineId,
-        purchaseId: own.purchaseId,
-      }),
-    ],
-    [
-      'verifyProtectedItem',
-      (of, own) => ({
-        deviceId: own.deviceId,
-        protectionAction: 'deactivate_label',
-        epc: own.epc,
-        purchaseId: of.purchaseId,
-      }),
-    ],
-    [
-      'verifyProtectedItem',
-      (of, own) => ({ deviceId: own.deviceId, protectionAction: 'authorize_exit', purchaseId: of.purchaseId }),
-    ],
-    [
-      'verifyProtectedItem',
-      (of, own) => ({
-        deviceId: own.deviceId,
-        protectionAction: 'authorize_exit',
-        purchaseId: of.purchaseId,
-        receiptToken: own.receipt,
-      }),
-    ],
-    [
-      'redeemProtectionAuthorization',
-      (of) => ({ replayProtectedNonce: of.nonce, deviceId: of.deviceId, redemptionId: 'r-1' }),
-    ],
-    [
-      'redeemProtectionAuthorization',
-      (of, own) => ({ replayProtectedNonce: of.nonce, deviceId: own.deviceId, redemptionId: 'r-1' }),
-    ],
-    [
-      'redeemProtectionAuthorization',
-      (of, own) => ({ replayProtectedNonce: own.nonce, deviceId: of.deviceId, redemptionId: 'r-1' }),
-    ],
-    [
-      'resolveRedemption',
-      (of, own) => ({ redemptionId: of.redemptionId, outcome: 'failed', operatorId: own.operatorId }),
-    ],
-    [
-      'resolveRedemption',
-      (of, own) => ({
-        redemptionId: of.redemptionId,
-        outcome: 'failed',
-        operatorId: own.operatorId,
-        replayProtectedNonce: of.nonce,
-      }),
-    ],
-    ['registerDevice', (of, own) => ({ storeId: own.storeId, deviceType: 'exit_gate', agentId: of.agentId })],
-    ['updateDevice', (of) => ({ deviceId: of.deviceId, name: 'Neu' })],
-    ['updateDevice', (of, own) => ({ deviceId: own.deviceId, agentId: of.agentId })],
-    ['updateDevice', (of, own) => ({ deviceId: own.deviceId, storeId: of.storeId })],
-    ['reportDeviceHeartbeat', (of) => ({ deviceId: of.deviceId, firmwareVersion: '9' })],
-    ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, epc: of.epc })],
-    ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, tagUid: of.tagUid })],
-    ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, tagId: of.tagId })],
-    ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, itemLineId: of.boundLineId })],
-    [
-      'updateItemStatus',
-      (of, own) => ({ storeId: own.storeId, itemLineId: of.boundLineId, itemStatus: 'exception_hold' }),
-    ],
-    ['updateItemStatus', (of, own) => ({ storeId: own.storeId, epc: of.epc, itemStatus: 'exception_hold' })],
-    ['updateItemStatus', (of, own) => ({ storeId: own.storeId, tagUid: of.tagUid, itemStatus: 'exception_hold' })],
-    ['updateItemStatus', (of, own) => ({ storeId: own.storeId, tagId: of.tagId, itemStatus: 'exception_hold' })],
-    [
-      'registerProtectedItems',
-      (of, own) => ({ storeId: own.storeId, items: [{ epc: newEpc(), productId: of.productId }] }),
-    ],
-    ['registerProtectedItems', (of, own) => ({ storeId: own.storeId, items: [{ epc: newEpc(), ean: of.ean }] })],
-    ['moveReceiptHome', (of, own) => ({ storeId: own.storeId, home: of.agentId })],
-    ['fetchProtectionEvents', (of, own) => ({ storeId: own.storeId, deviceId: of.deviceId })],
-    ['fetchProtectionEvents', (of, own) => ({ storeId: own.storeId, purchaseId: of.purchaseId })],
-    ['exportEpcisEvents', (of, own) => ({ storeId: own.storeId, deviceId: of.deviceId, format: 'ndjson' })],
-    ['exportEpcisEvents', (of, own) => ({ storeId: own.storeId, purchaseId: of.purchaseId, format: 'ndjson' })],
-    ['acknowledgeException', (of) => ({ exceptionId: of.exceptionId })],
-    ['disposeAlarm', (of, own) => ({ eventId: of.eventId, disposition: 'phantom', operatorId: own.operatorId })],
-    ['callHelpToAlarm', (of) => ({ eventId: of.eventId })],
-    ['requestAssistance', (of) => ({ zoneId: of.zoneId, message: 'Hallo?' })],
-    ['answerAssistanceRequest', (of) => ({ requestId: of.requestId, message: 'Ja' })],
-    ['fetchWebhookDeliveries', (of) => ({ webhookId: of.webhookId })],
-    ['fetchWebhookDeliveries', (of) => ({ eventId: of.outboxId })],
-    ['fetchWebhookEvents', (of) => ({ cursor: of.outboxId, limit: 1 })],
-    ['sendTestWebhook', (of) => ({ webhookId: of.webhookId })],
-    ['updateWebhook', (of) => ({ webhookId: of.webhookId, enabled: true })],
-    ['rollWebhookSecret', (of) => ({ webhookId: of.webhookId })],
-    ['redeliverWebhook', (of) => ({ deliveryId: of.deliveryId })],
-    ['fetchAuditLog', (of) => ({ entityId: of.purchaseId })],
-    ['createApiKey', (of) => ({ kind: 'secret', name: 'x', storeIds: [of.storeId] })],
-    ['rollApiKey', (of) => ({ keyId: of.keyId })],
-    ['refundPayment', (of) => ({ purchaseId: of.purchaseId, amount: 1 })],
-    ['refundPayment', (of) => ({ transactionId: of.purchaseId, itemLineIds: [of.lineId] })],
-    ['refundPayment', (of, own) => ({ purchaseId: own.purchaseId, itemLineIds: [of.lineId] })],
-    ['refundPayment', (of) => ({ id: of.purchaseId })],
-    ['markPurchaseCancelled', (of) => ({ purchaseId: of.purchaseId })],
-    ['markPurchaseCancelled', (of) => ({ transactionId: of.purchaseId })],
-    ['markPurchaseCancelled', (of) => ({ id: of.purchaseId })],
-    ['updateClickCollectStatus', (of) => ({ orderId: of.orderId, status: 'cancelled' })],
-    ['removeProductFromStore', (of, own) => ({ storeId: own.storeId, productId: of.productId })],
-    ['removeProductFromStore', (of, own) => ({ storeId: own.storeId, id: of.productId }), AGAIN],
-    ['removeProductFromStore', (of, own) => ({ storeId: own.storeId, ean: of.ean }), AGAIN],
-    ['removeProductFromStore', (of, own) => ({ storeId: own.storeId, barcode: of.ean }), AGAIN],
-    ['deleteOffer', (of) => ({ offerId: of.offerId })],
-    ['deleteOffer', (of) => ({ id: of.offerId })],
-    ['revokeProtectionAuthorization', (of) => ({ replayProtectedNonce: of.nonce })],
-    ['decommissionDevice', (of) => ({ deviceId: of.deviceId })],
-    ['removeOperator', (of) => ({ operatorId: of.operatorId })],
-    ['resolveAgentFork', (of) => ({ agentId: of.agentId, decision: 'revoke' })],
-    ['revokeAgent', (of) => ({ agentId: of.agentId })],
-    ['removePushSubscription', (of) => ({ subscriptionId: of.subscriptionId })],
-    ['removePushSubscription', (of, own) => ({ subscriptionId: own.subscriptionId, sessionId: of.sessionId })],
-    ['deleteWebhook', (of) => ({ webhookId: of.webhookId })],
-    ['revokeApiKey', (of) => ({ keyId: of.keyId })],
-  ]
+    'createOffer',
+    (of, own) => ({
+      storeIds: [own.storeId],
+      title: 'Herbst',
+      validFrom: '2026-11-20T08:00:00Z',
+      validTo: '2099-12-04T08:00:00Z',
+      products: [{ ean: of.ean, name: 'Schirm', price: 1 }],
+    }),
+  ],
+  [
+    'createOffer',
+    (of) => ({
+      storeIds: [of.storeId],
+      title: 'Herbst',
+      validFrom: '2026-11-20T08:00:00Z',
+      validTo: '2099-12-04T08:00:00Z',
+      products: [{ name: 'Schirm', price: 1 }],
+    }),
+  ],
+  ['updateOffer', (of) => ({ offerId: of.offerId, title: 'Winterwochen' })],
+  ['updateOffer', (of) => ({ id: of.offerId, title: 'Winterwochen' })],
+  ['updateOffer', (of) => ({ offerId: of.groupId, title: 'Winterwochen' })],
+  ['fetchOffer', (of) => ({ offerId: of.offerId })],
+  ['fetchOffer', (of) => ({ offerId: of.groupId })],
+  ['updateOffer', (of, own) => ({ offerId: own.offerId, storeIds: [of.storeId] })],
+  ['updateOffer', (of, own) => ({ offerId: own.offerId, products: [{ ean: of.ean, name: 'Schirm', price: 1 }] })],
+  ['cloneOffer', (of, own) => ({ offerId: of.offerId, targetStoreIds: [own.storeId] })],
+  ['cloneOffer', (of, own) => ({ id: of.offerId, targetStoreIds: [own.storeId] })],
+  ['cloneOffer', (of, own) => ({ offerId: own.offerId, targetStoreIds: [of.storeId] })],
+  ['recordEngagement', (of, own) => ({ type: 'offer_click', storeId: own.storeId, offerId: of.offerId })],
+  [
+    'submitClickCollectOrder',
+    (of, own) => ({ storeId: own.storeId, userId: 'u', items: [{ productId: of.productId, quantity: 1 }] }),
+  ],
+  [
+    'submitClickCollectOrder',
+    (of, own) => ({ storeId: own.storeId, userId: 'u', items: [{ ean: of.ean, quantity: 1 }] }),
+  ],
+  ['updateClickCollectStatus', (of, own) => ({ orderId: own.orderId, status: 'confirmed', epcs: [of.epc] })],
+  [
+    'updateClickCollectStatus',
+    (of, own) => ({ orderId: own.orderId, status: 'confirmed', tagUids: [of.tagUid] }),
+    AGAIN,
+  ],
+  ['updateClickCollectStatus', (of, own) => ({ orderId: own.orderId, status: 'confirmed', tagIds: [of.tagId] }), AGAIN],
+  [
+    'updateClickCollectStatus',
+    (of, own) => ({ orderId: own.orderId, status: 'confirmed', pickupCode: of.pickupCode }),
+    AGAIN,
+  ],
+  [
+    'updateClickCollectStatus',
+    (of, own) => ({ orderId: own.orderId, status: 'ready', lockerDeviceId: of.deviceId }),
+    AGAIN,
+  ],
+  ['verifyPickupCode', (of, own) => ({ storeId: own.storeId, pickupCode: of.pickupCode })],
+  ['registerPushSubscription', (of) => ({ kind: 'web', ...BROWSER, sessionId: of.sessionId })],
+  ['getLoyaltyProgram', (of) => ({ programId: of.programId })],
+  ['getLoyaltyProgram', (of) => ({ programId: of.programId, userId: 'u' })],
+  ['getLoyaltyAnalytics', (of) => ({ programId: of.programId })],
+  ['updateLoyaltyProgram', (of) => ({ programId: of.programId, name: 'Neu' })],
+  ['addLoyaltyPoints', (of) => ({ programId: of.programId, userId: 'u', amount: 1 })],
+  ['addLoyaltyPoints', (of, own) => ({ programId: own.programId, userId: 'u', purchaseId: of.purchaseId })],
+  [
+    'addLoyaltyPoints',
+    (of, own) => ({ programId: own.programId, userId: 'u', purchaseId: of.purchaseId, transactionId: of.purchaseId }),
+  ],
+  ['addLoyaltyPoints', (of, own) => ({ programId: own.programId, cardCode: of.cardCode, amount: 1 })],
+  ['redeemLoyaltyPoints', (of) => ({ programId: of.programId, userId: 'u', amount: 1 })],
+  ['redeemLoyaltyPoints', (of, own) => ({ programId: own.programId, cardCode: of.cardCode, amount: 1 })],
+  ['redeemLoyaltyPoints', (of, own) => ({ programId: own.programId, userId: 'u', rewardId: of.rewardId })],
+  ['issueLoyaltyCard', (of) => ({ programId: of.programId, userId: 'u' })],
+  ['loyaltyCheckIn', (of) => ({ programId: of.programId, userId: 'u', method: 'qr_checkin', code: 'x' })],
+  [
+    'loyaltyCheckIn',
+    (of, own) => ({ programId: own.programId, userId: 'u', method: 'qr_checkin', code: of.checkInCode }),
+  ],
+  ['startCheckout', (of, own) => ({ sessionId: of.sessionId, items: [{ ean: own.ean, quantity: 1 }] })],
+  ['startCheckout', (of, own) => ({ sessionId: own.sessionId, items: [{ ean: of.ean, quantity: 1 }] })],
+  ['startCheckout', (of, own) => ({ sessionId: own.sessionId, items: [{ productId: of.productId, quantity: 1 }] })],
+  [
+    'startCheckout',
+    (of, own) => ({ sessionId: own.sessionId, items: [{ ean: own.ean, quantity: 1, epcs: [of.epc] }] }),
+  ],
+  [
+    'startCheckout',
+    (of, own) => ({ sessionId: own.sessionId, items: [{ ean: own.ean, quantity: 1, tagUids: [of.tagUid] }] }),
+  ],
+  [
+    'startCheckout',
+    (of, own) => ({ sessionId: own.sessionId, items: [{ ean: own.ean, quantity: 1, tagIds: [of.tagId] }] }),
+  ],
+  ['fetchPurchase', (of) => ({ transactionId: of.purchaseId })],
+  ['fetchPurchase', (of) => ({ purchaseId: of.purchaseId })],
+  ['fetchPurchase', (of) => ({ id: of.purchaseId, sessionId: of.sessionId })],
+  ['fetchPurchase', (of, own) => ({ id: own.purchaseId, sessionId: of.sessionId })],
+  ['approveCheckout', (of) => ({ transactionId: of.purchaseId, operatorId: of.operatorId })],
+  ['approveCheckout', (of, own) => ({ purchaseId: of.purchaseId, operatorId: own.operatorId })],
+  ['approveCheckout', (of, own) => ({ id: of.purchaseId, operatorId: own.operatorId })],
+  ['completeTestCheckout', (of) => ({ transactionId: of.purchaseId })],
+  ['completeTestCheckout', (of) => ({ purchaseId: of.purchaseId })],
+  ['completeTestCheckout', (of) => ({ id: of.purchaseId })],
+  ['processPayment', (of) => ({ purchaseId: of.purchaseId })],
+  ['processPayment', (of) => ({ transactionId: of.purchaseId })],
+  ['processPayment', (of) => ({ id: of.purchaseId })],
+  ['generateReceiptQR', (of) => ({ purchaseId: of.purchaseId })],
+  ['generateReceiptQR', (of) => ({ transactionId: of.purchaseId })],
+  ['generateReceiptQR', (of) => ({ id: of.purchaseId })],
+  ['generateReceiptWithQR', (of) => ({ purchaseId: of.purchaseId })],
+  ['generateReceiptWithQR', (of) => ({ transactionId: of.purchaseId })],
+  ['generateReceiptWithQR', (of) => ({ id: of.purchaseId })],
+  ['verifySecurityTagDeactivation', (of) => ({ purchaseId: of.purchaseId })],
+  ['verifySecurityTagDeactivation', (of) => ({ receiptToken: of.receipt })],
+  ['verifySecurityTagDeactivation', (of) => ({ purchaseId: of.purchaseId, deviceId: of.deviceId })],
+  ['verifySecurityTagDeactivation', (of, own) => ({ purchaseId: of.purchaseId, deviceId: own.deviceId })],
+  ['verifySecurityTagDeactivation', (of, own) => ({ purchaseId: own.purchaseId, deviceId: of.deviceId })],
+  ['verifySecurityTagDeactivation', (of, own) => ({ purchaseId: of.purchaseId, receiptToken: own.receipt })],
+  ['verifyProtectedItem', (of) => ({ deviceId: of.deviceId, protectionAction: 'detach_hard_tag', epc: of.epc })],
+  ['verifyProtectedItem', (of, own) => ({ deviceId: of.deviceId, protectionAction: 'detach_hard_tag', epc: own.epc })],
+  [
+    'verifyProtectedItem',
+    (of, own) => ({ deviceId: own.deviceId, protectionAction: 'verify_item_status', epc: of.epc }),
+  ],
+  [
+    'verifyProtectedItem',
+    (of, own) => ({ deviceId: own.deviceId, protectionAction: 'unlock_fixture', pickupCode: of.pickupCode }),
+  ],
+  [
+    'verifyProtectedItem',
+    (of, own) => ({ deviceId: own.deviceId, protectionAction: 'verify_item_status', tagUid: of.tagUid }),
+  ],
+  [
+    'verifyProtectedItem',
+    (of, own) => ({ deviceId: own.deviceId, protectionAction: 'verify_item_status', tagId: of.tagId }),
+  ],
+  [
+    'verifyProtectedItem',
+    (of, own) => ({ deviceId: own.deviceId, protectionAction: 'deactivate_label', itemLineId: of.lineId }),
+  ],
+  [
+    'verifyProtectedItem',
+    (of, own) => ({
+      deviceId: own.deviceId,
+      protectionAction: 'deactivate_label',
+      itemLineId: of.lineId,
+      purchaseId: own.purchaseId,
+    }),
+  ],
+  [
+    'verifyProtectedItem',
+    (of, own) => ({
+      deviceId: own.deviceId,
+      protectionAction: 'deactivate_label',
+      epc: own.epc,
+      purchaseId: of.purchaseId,
+    }),
+  ],
+  [
+    'verifyProtectedItem',
+    (of, own) => ({ deviceId: own.deviceId, protectionAction: 'authorize_exit', purchaseId: of.purchaseId }),
+  ],
+  [
+    'verifyProtectedItem',
+    (of, own) => ({
+      deviceId: own.deviceId,
+      protectionAction: 'authorize_exit',
+      purchaseId: of.purchaseId,
+      receiptToken: own.receipt,
+    }),
+  ],
+  [
+    'redeemProtectionAuthorization',
+    (of) => ({ replayProtectedNonce: of.nonce, deviceId: of.deviceId, redemptionId: 'r-1' }),
+  ],
+  [
+    'redeemProtectionAuthorization',
+    (of, own) => ({ replayProtectedNonce: of.nonce, deviceId: own.deviceId, redemptionId: 'r-1' }),
+  ],
+  [
+    'redeemProtectionAuthorization',
+    (of, own) => ({ replayProtectedNonce: own.nonce, deviceId: of.deviceId, redemptionId: 'r-1' }),
+  ],
+  [
+    'resolveRedemption',
+    (of, own) => ({ redemptionId: of.redemptionId, outcome: 'failed', operatorId: own.operatorId }),
+  ],
+  [
+    'resolveRedemption',
+    (of, own) => ({
+      redemptionId: of.redemptionId,
+      outcome: 'failed',
+      operatorId: own.operatorId,
+      replayProtectedNonce: of.nonce,
+    }),
+  ],
+  ['registerDevice', (of, own) => ({ storeId: own.storeId, deviceType: 'exit_gate', agentId: of.agentId })],
+  ['updateDevice', (of) => ({ deviceId: of.deviceId, name: 'Neu' })],
+  ['updateDevice', (of, own) => ({ deviceId: own.deviceId, agentId: of.agentId })],
+  ['updateDevice', (of, own) => ({ deviceId: own.deviceId, storeId: of.storeId })],
+  ['reportDeviceHeartbeat', (of) => ({ deviceId: of.deviceId, firmwareVersion: '9' })],
+  ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, epc: of.epc })],
+  ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, tagUid: of.tagUid })],
+  ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, tagId: of.tagId })],
+  ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, itemLineId: of.boundLineId })],
+  [
+    'updateItemStatus',
+    (of, own) => ({ storeId: own.storeId, itemLineId: of.boundLineId, itemStatus: 'exception_hold' }),
+  ],
+  ['updateItemStatus', (of, own) => ({ storeId: own.storeId, epc: of.epc, itemStatus: 'exception_hold' })],
+  ['updateItemStatus', (of, own) => ({ storeId: own.storeId, tagUid: of.tagUid, itemStatus: 'exception_hold' })],
+  ['updateItemStatus', (of, own) => ({ storeId: own.storeId, tagId: of.tagId, itemStatus: 'exception_hold' })],
+  [
+    'registerProtectedItems',
+    (of, own) => ({ storeId: own.storeId, items: [{ epc: newEpc(), productId: of.productId }] }),
+  ],
+  ['registerProtectedItems', (of, own) => ({ storeId: own.storeId, items: [{ epc: newEpc(), ean: of.ean }] })],
+  ['reuseTags', (of, own) => ({ storeId: own.storeId, tags: [{ epc: of.epc, ean: of.ean }] })],
+  ['reuseTags', (of, own) => ({ storeId: own.storeId, tags: [{ tagUid: of.tagUid, ean: of.ean }] })],
+  ['reuseTags', (of, own) => ({ storeId: own.storeId, tags: [{ tagId: of.tagId, ean: of.ean }] })],
+  ['moveReceiptHome', (of, own) => ({ storeId: own.storeId, home: of.agentId })],
+  ['fetchProtectionEvents', (of, own) => ({ storeId: own.storeId, deviceId: of.deviceId })],
+  ['fetchProtectionEvents', (of, own) => ({ storeId: own.storeId, purchaseId: of.purchaseId })],
+  ['exportEpcisEvents', (of, own) => ({ storeId: own.storeId, deviceId: of.deviceId, format: 'ndjson' })],
+  ['exportEpcisEvents', (of, own) => ({ storeId: own.storeId, purchaseId: of.purchaseId, format: 'ndjson' })],
+  ['acknowledgeException', (of) => ({ exceptionId: of.exceptionId })],
+  ['disposeAlarm', (of, own) => ({ eventId: of.eventId, disposition: 'phantom', operatorId: own.operatorId })],
+  ['callHelpToAlarm', (of) => ({ eventId: of.eventId })],
+  ['requestAssistance', (of) => ({ zoneId: of.zoneId, message: 'Hallo?' })],
+  ['answerAssistanceRequest', (of) => ({ requestId: of.requestId, message: 'Ja' })],
+  ['fetchWebhookDeliveries', (of) => ({ webhookId: of.webhookId })],
+  ['fetchWebhookDeliveries', (of) => ({ eventId: of.outboxId })],
+  ['fetchWebhookEvents', (of) => ({ cursor: of.outboxId, limit: 1 })],
+  ['sendTestWebhook', (of) => ({ webhookId: of.webhookId })],
+  ['updateWebhook', (of) => ({ webhookId: of.webhookId, enabled: true })],
+  ['rollWebhookSecret', (of) => ({ webhookId: of.webhookId })],
+  ['redeliverWebhook', (of) => ({ deliveryId: of.deliveryId })],
+  ['fetchAuditLog', (of) => ({ entityId: of.purchaseId })],
+  ['createApiKey', (of) => ({ kind: 'secret', name: 'x', storeIds: [of.storeId] })],
+  ['rollApiKey', (of) => ({ keyId: of.keyId })],
+  ['refundPayment', (of) => ({ purchaseId: of.purchaseId, amount: 1 })],
+  ['refundPayment', (of) => ({ transactionId: of.purchaseId, lines: [{ itemLineId: of.lineId }] })],
+  ['refundPayment', (of, own) => ({ purchaseId: own.purchaseId, lines: [{ itemLineId: of.lineId }] })],
+  [
+    'refundPayment',
+    (of, own) => ({
+      purchaseId: own.purchaseId,
+      lines: [{ itemLineId: own.lineId, quantity: 1 }],
+      refundId: of.refundId,
+    }),
+  ],
+  ...(['epc', 'tagUid', 'tagId'] as const).map((tag): Row => [
+    'refundPayment',
+    (of, own) => ({ purchaseId: own.purchaseId, lines: [{ itemLineId: own.lineId, [`${tag}s`]: [of[tag]] }] }),
+  ]),
+  ['refundPayment', (of, own) => ({ purchaseId: own.purchaseId, refundId: of.refundId, notPaid: true })],
+  ['refundPayment', (of) => ({ id: of.purchaseId })],
+  ['markPurchaseCancelled', (of) => ({ purchaseId: of.purchaseId })],
+  ['markPurchaseCancelled', (of) => ({ transactionId: of.purchaseId })],
+  ['markPurchaseCancelled', (of) => ({ id: of.purchaseId })],
+  ['updateClickCollectStatus', (of) => ({ orderId: of.orderId, status: 'cancelled' })],
+  ['removeProductFromStore', (of, own) => ({ storeId: own.storeId, productId: of.productId })],
+  ['removeProductFromStore', (of, own) => ({ storeId: own.storeId, id: of.productId }), AGAIN],
+  ['removeProductFromStore', (of, own) => ({ storeId: own.storeId, ean: of.ean }), AGAIN],
+  ['removeProductFromStore', (of, own) => ({ storeId: own.storeId, barcode: of.ean }), AGAIN],
+  ['deleteOffer', (of) => ({ offerId: of.offerId })],
+  ['deleteOffer', (of) => ({ id: of.offerId })],
+  ['revokeProtectionAuthorization', (of) => ({ replayProtectedNonce: of.nonce })],
+  ['decommissionDevice', (of) => ({ deviceId: of.deviceId })],
+  ['removeOperator', (of) => ({ operatorId: of.operatorId })],
+  ['resolveAgentFork', (of) => ({ agentId: of.agentId, decision: 'revoke' })],
+  ['revokeAgent', (of) => ({ agentId: of.agentId })],
+  ['recallProducts', (of) => ({ storeIds: [of.storeId], ean: of.ean, reason: 'Splitter' })],
+  ['recallProducts', (of) => ({ ean: of.ean, reason: 'Splitter' })],
+  ['endRecall', (of) => ({ recallId: of.recallId })],
+  ['removePushSubscription', (of) => ({ subscriptionId: of.subscriptionId })],
+  ['removePushSubscription', (of, own) => ({ subscriptionId: own.subscriptionId, sessionId: of.sessionId })],
+  ['deleteWebhook', (of) => ({ webhookId: of.webhookId })],
+  ['revokeApiKey', (of) => ({ keyId: of.keyId })],
+]
 
 /** Fields that look like ids but name no data of a store. */
 const NO_NAMES: ReadonlySet<string> = new Set([
@@ -358,9 +379,11 @@ const NO_NAMES: ReadonlySet<string> = new Set([
   'countryCode',
   'cursor',
   'canReadUhfRfid',
+  'paid',
 ])
 /** Fields of single operations that need no request here, each with its reason. */
 const NOT_HERE: Record<string, string> = {
+  'fetchPurchaseHistory.ean': 'a filter of purchases that the caller may see',
   'insertProduct.ean': 'a product belongs to the whole account: a known EAN keeps its productId (ADR 0006)',
   'insertProduct.barcode': 'as ean',
   'bulkImportProducts.ean': 'as insertProduct',
@@ -369,6 +392,7 @@ const NOT_HERE: Record<string, string> = {
     'a tag is one of the whole account, and its other store is named by item_in_another_store',
   'registerProtectedItems.tagUid': 'as epc',
   'registerProtectedItems.tagId': 'as epc',
+  'reuseTags.operatorId': 'recorded as asserted',
   'verifyProtectedItem.receiptToken': 'a caller with a receipt may use it, and the receipt itself names its store',
   'verifyProtectedItem.authorizationToken': 'for agents',
   'verifyProtectedItem.operatorId': 'recorded as asserted',
@@ -421,7 +445,9 @@ onEveryDatabase('a key that is bound to another store', (kind) => {
     let masked = text
       .replaceAll(/"(requestId|eventId|creationDate)":"[^"]*"/g, '"$1":""')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'T')
-    for (const [name, id] of Object.entries(names)) masked = masked.replaceAll(id, `<${name}>`)
+    // Longer ids first: a tag number contains an EAN.
+    for (const [name, id] of Object.entries(names).toSorted(([, a], [, b]) => b.length - a.length))
+      masked = masked.replaceAll(id, `<${name}>`)
     return `${status} ${masked.replaceAll(/\b[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}\b/g, '_')}`
   }
 
@@ -600,6 +626,7 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
   })
   const { items: boundItems } = await ok('completeTestCheckout', { transactionId: boundId })
   const { token: receipt } = await ok('generateReceiptQR', { purchaseId })
+  const { refund } = await ok('refundPayment', { purchaseId, amount: 0.01 })
   const used = await ok('verifySecurityTagDeactivation', { purchaseId, deviceId })
   const redemptionId = `redemption-${serial}`
   await ok('redeemProtectionAuthorization', {
@@ -637,6 +664,8 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
   const { zoneId } = await ok('createZone', { storeId, name: 'Herren' })
   const { requestId } = await ok('requestAssistance', { zoneId, message: 'Hallo?' })
   const { keyId } = await ok('createApiKey', { kind: 'secret', name: 'Kasse', storeIds: [storeId] })
+  // Of a lot that no other goods of this test have.
+  const { recallId } = await ok('recallProducts', { storeIds: [storeId], ean, lot: 'L-1', reason: 'Splitter' })
   const { subscriptionId } = await ok('registerPushSubscription', {
     storeId,
     kind: 'https',
@@ -670,6 +699,7 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
     lineId: items[0].itemLineId,
     boundLineId: boundItems[0].itemLineId,
     receipt,
+    refundId: refund.refundId,
     nonce: used.replayProtectedNonce,
     redemptionId,
     epc,
@@ -692,5 +722,6 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
     offerId,
     groupId,
     subscriptionId,
+    recallId,
   }
 }

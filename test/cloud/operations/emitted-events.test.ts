@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
+import { EVENT_TYPES, TEST_EVENT } from '../../../cloud/webhooks/event-types.ts'
 import type { Json } from '../../support/cloud.ts'
-import { CONNECTOR_EVENTS, coverage } from '../../docs/coverage-page.ts'
+import { CONNECTOR_EVENTS } from '../../docs/coverage.ts'
 import { liveStores } from '../../support/live-store.ts'
 import { until } from '../../support/receiver.ts'
 import { newEan, openShop, type Shop } from '../../support/shop.ts'
@@ -16,9 +17,7 @@ describe('events', () => {
   let shop: Shop
   let published: Record<string, Json>
   const posted = new Map<string, Json[]>()
-  const events = coverage()
-    .events.filter(({ sources }) => sources.length > 0)
-    .map(({ name }) => name)
+  const events = [...EVENT_TYPES.keys()].filter((name) => name !== TEST_EVENT)
 
   beforeAll(async () => {
     shop = await openShop('sqlite', {

@@ -1,3 +1,4 @@
+// @module-tag extended
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../../cloud/cloud.ts'

@@ -147,7 +147,7 @@ onEveryDatabase('a request that is repeated under its key after its process died
       'a line',
       async (transactionId: string) => ({
         purchaseId: transactionId,
-        itemLineIds: [(await store.ok('fetchPurchase', { transactionId })).items[0].itemLineId],
+        lines: [{ itemLineId: (await store.ok('fetchPurchase', { transactionId })).items[0].itemLineId }],
       }),
       3 * PRODUCT.priceCent,
     ],

@@ -5,12 +5,12 @@ import { Failure, precondition } from '../../../cloud/foundation/failure.ts'
 import { operation, type Operation, type StepContext } from '../../../cloud/operations/operation.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 
 /** Work that the test controls. */
 type Course = (work: StepContext) => Promise<void>
 
-onEveryDatabase('operations in steps', (kind) => {
+inFullSizeOnEveryDatabase('operations in steps', (kind) => {
   let cloud: TestCloud
   let platform: VirtualPlatform
   let key: string

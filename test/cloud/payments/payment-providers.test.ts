@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { PSP_NAMES } from '../../../simulators/services/psp-books.ts'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase, type DatabaseKind } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase, type DatabaseKind } from '../../support/databases.ts'
+import { EXTENDED } from '../../support/extended.ts'
 import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store.ts'
 
 /** Common tests of all providers, each against a simulator that follows its public documentation. */
@@ -10,11 +11,23 @@ import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store
 const UNSIGNED = new Set(['mollie', 'klarna', 'sumup'])
 /** Providers that send no notification when a page ends without payment. The cloud queries the session. */
 const SILENT_END = new Set(['adyen', 'paypal', 'worldline'])
+/** Providers whose page stays open after a cancellation, so that the shopper may pay there until it expires. */
+const STAYS_OPEN = new Set(['adyen', 'sumup'])
 /**
  * Providers whose notifications do not contain our payment id. The cloud cannot find a session whose id it never
  * received.
  */
 const NAMES_NO_PAYMENT = UNSIGNED
+
+/** Providers that send no notification about refunds in their dashboard. */
+const SILENT_REFUNDS = new Set(['klarna', 'sumup'])
+/** Providers that report disputes with their amount. */
+const DISPUTES = new Set(['custom', 'stripe', 'adyen', 'mollie', 'paypal'])
+/** Providers on whose page a shopper may pay twice. */
+const SECOND_CHARGES = new Set(['custom', 'adyen', 'worldline'])
+
+/** Providers that do not list refunds, and whose idempotency keys expire. */
+const FORGETS_REFUNDS = new Set(['adyen', 'paypal'])
 
 /**
  * One provider of each kind: signed notifications, unsigned ones, and none when a page ends. The other providers run on
@@ -73,6 +86,215 @@ for (const provider of PSP_NAMES) {
       return call
     }
 
+    const isSilent = SILENT_REFUNDS.has(provider)
+    const raised = async (kind: string, transactionId: string) =>
+      (await store.exceptions(kind)).filter((each) => each.purchase_id === transactionId)
+    const purchaseOf = (transactionId: string) => store.ok('fetchPurchase', { transactionId })
+
+    it('refunded at the provider are not refunded again', async () => {
+      const { transactionId, session } = await paid(2)
+      store.psp.switches.copies = 2
+      const { id, statuses } = await store.psp.moveBack('refund', session, 4_990)
+      expect(statuses).toEqual(isSilent ? [] : [200, 200])
+      if (!isSilent) {
+        expect(await purchaseOf(transactionId)).toMatchObject({
+          status: 'SUCCESS',
+          refunded: 49.9,
+          refunds: [{ kind: 'part', outside: 'refund', amount: 49.9, status: 'done' }],
+        })
+        const [exception] = await raised('refunded_outside', transactionId)
+        expect(exception?.detail).toContain('49.90 EUR')
+        expect(exception?.detail).toContain(id)
+        expect(await events('payment.refunded', transactionId)).toBe(1)
+      }
+      // Klarna and SumUp report nothing, so the cloud asks before its own refund.
+      expect(await refund(transactionId)).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refunded: 99.8 })
+      expect(givenBack(session)).toBe(9_980)
+      expect(await raised('refunded_outside', transactionId)).toHaveLength(1)
+      expect(await events('payment.refunded', transactionId)).toBe(2)
+    })
+
+    it('refunded at the provider as a whole end their rights, and nothing is left to refund', async () => {
+      const { transactionId, session } = await paid()
+      await store.psp.moveBack('refund', session, 4_990)
+      if (isSilent) await refund(transactionId)
+      expect(await purchaseOf(transactionId)).toMatchObject({
+        status: 'CANCELLED',
+        refundStatus: 'done',
+        refunded: 49.9,
+      })
+      expect(await store.call('refundPayment', { purchaseId: transactionId })).toMatchObject({
+        status: 409,
+        body: { reason: 'already_refunded' },
+      })
+      expect([givenBack(session), refundsOf(session)]).toMatchObject([4_990, [{ outside: 'refund' }]])
+    })
+
+    if (!isSilent)
+      it('refunded at the provider before the payment is reported count once both are known', async () => {
+        const { transactionId, session } = await opened(2)
+        store.psp.switches.keep = true
+        await store.psp.end(session, 'paid')
+        if (provider === 'paypal') await store.call('fetchPurchase', { transactionId })
+        await store.psp.moveBack('refund', session, 4_990)
+        store.psp.switches.keep = false
+        // The newest notice first. PayPal names no capture that the cloud does not know yet, and sends the notice again.
+        expect(await store.psp.sendKept()).toEqual([200, 200])
+        // Stripe's notice names no payment that the cloud knows yet, so the cloud learns of it before its own refund.
+        if (provider === 'paypal') return
+        expect(await purchaseOf(transactionId)).toMatchObject({
+          status: 'SUCCESS',
+          refunded: provider === 'stripe' ? 0 : 49.9,
+        })
+        expect(await refund(transactionId)).toMatchObject({ refunded: 99.8 })
+        expect(givenBack(session)).toBe(9_980)
+      })
+
+    if (DISPUTES.has(provider))
+      it('taken back by a bank are booked, and a dispute that is won gives them back', async () => {
+        const { transactionId, session } = await paid()
+        const { id } = await store.psp.moveBack('dispute', session, 4_990)
+        expect(await purchaseOf(transactionId)).toMatchObject({
+          status: 'CANCELLED',
+          refunded: 49.9,
+          refunds: [
+            { outside: 'dispute', amount: 49.9 },
+            { kind: 'whole', amount: 0 },
+          ],
+        })
+        expect(await raised('payment_disputed', transactionId)).toHaveLength(1)
+        // The bank took the money, so nothing is left to refund.
+        expect((await store.call('refundPayment', { purchaseId: transactionId })).status).toBe(409)
+        if (provider === 'paypal') return
+        store.platform.sleep(2_000)
+        store.psp.switches.copies = 2
+        expect(await store.psp.giveBack(id)).toEqual([200, 200])
+        const won = await purchaseOf(transactionId)
+        expect(won).toMatchObject({ status: 'SUCCESS', refunded: 0 })
+        expect([won.refundStatus, won.refunds.filter((each: Json) => each.status === 'done')]).toEqual([undefined, []])
+        const [exception] = await raised('payment_disputed', transactionId)
+        expect(exception?.acknowledged_by).toBe('later evidence')
+        expect(await refund(transactionId)).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refunded: 49.9 })
+      })
+
+    if (DISPUTES.has(provider) && provider !== 'paypal' && provider !== 'mollie')
+      it('of a dispute whose end is reported before its begin stay paid', async () => {
+        const { transactionId, session } = await paid()
+        store.psp.switches.keep = true
+        const { id } = await store.psp.moveBack('dispute', session, 4_990)
+        store.platform.sleep(2_000)
+        await store.psp.giveBack(id)
+        store.psp.switches.keep = false
+        expect(await store.psp.sendKept()).toEqual([200, 200])
+        expect(await purchaseOf(transactionId)).toMatchObject({ status: 'SUCCESS', refunded: 0, refunds: [] })
+      })
+
+    if (SECOND_CHARGES.has(provider))
+      it('made twice raise an exception that ends with the refund at the provider', async () => {
+        const { transactionId, session } = await paid()
+        store.psp.switches.copies = 2
+        expect(await store.psp.payAgain(session)).toEqual([200, 200])
+        const [exception, ...more] = await raised('second_charge', transactionId)
+        expect([exception?.detail.includes('49.90 EUR'), more]).toEqual([true, []])
+        expect(await purchaseOf(transactionId)).toMatchObject({ status: 'SUCCESS', refunded: 0 })
+        // Only Adyen names the charge of a refund.
+        if (provider !== 'adyen') return
+        await store.psp.refundSecond(session)
+        expect((await raised('second_charge', transactionId))[0]?.acknowledged_by).toBe('later evidence')
+        expect(await purchaseOf(transactionId)).toMatchObject({ status: 'SUCCESS', refunded: 0 })
+      })
+
+    if (DISPUTES.has(provider))
+      it('taken back after their refund are not booked, and staff are told', async () => {
+        const { transactionId, session } = await paid()
+        expect(await refund(transactionId)).toMatchObject({ refundStatus: 'done', refunded: 49.9 })
+        await store.psp.moveBack('dispute', session, 4_990)
+        expect(await purchaseOf(transactionId)).toMatchObject({ status: 'CANCELLED', refunded: 49.9 })
+        expect(await raised('refund_unclear', transactionId)).toHaveLength(1)
+      })
+
+    if (!isSilent)
+      it('refunded at the provider after they arrived late are not refunded automatically', async () => {
+        const { transactionId, session } = await opened()
+        await store.ok('markPurchaseCancelled', { transactionId })
+        store.psp.switches.status = 500
+        await store.psp.end(session, 'paid')
+        const isLate = (await raised('late_payment', transactionId)).length > 0
+        store.psp.switches.status = undefined
+        if (isLate && refundsOf(session).length === 0) await store.psp.moveBack('refund', session, 4_990)
+        await store.wait('the result', async () => givenBack(session) > 0, 10_000)
+        await store.pass(120_000)
+        expect(givenBack(session)).toBe(4_990)
+      })
+
+    if (provider === 'custom')
+      it('refunded at the provider while the cloud sends a refund are booked when its result is known', async () => {
+        const { transactionId, session } = await paid(2)
+        store.psp.switches.status = 500
+        expect(await refund(transactionId, { amount: 10 })).toMatchObject({ refund: { status: 'pending' } })
+        expect((await store.psp.moveBack('refund', session, 4_990)).statuses).toEqual([503])
+        store.psp.switches.status = undefined
+        await store.wait('the refund', async () => givenBack(session) === 5_990, 10_000)
+        await store.wait('its result', async () => (await purchaseOf(transactionId)).refunded === 10)
+        expect(await store.psp.sendAgain()).toEqual([200])
+        expect(await purchaseOf(transactionId)).toMatchObject({ status: 'SUCCESS', refunded: 59.9 })
+      })
+
+    /** Adds an agent that has acknowledged nothing, so that whole refunds wait. Returns how to remove it. */
+    async function addAgent() {
+      const { database } = store.cloud.db
+      const { tenant } = await database.reads
+        .selectFrom('store')
+        .select('tenant')
+        .where('store_id', '=', store.storeId)
+        .executeTakeFirstOrThrow()
+      const nowMs = store.platform.clock.wall()
+      const agent = {
+        agent_id: 'agt_1',
+        tenant,
+        store_id: store.storeId,
+        name: 'Kasse',
+        x: 'x',
+        ledger_id: 'l',
+        generation: 1,
+        last_seq: 0,
+        head_hash: '',
+        deny_seq: 0,
+        item_seq: 0,
+        enrolled_ms: nowMs,
+        last_seen_ms: nowMs,
+        revoked_ms: null,
+      }
+      await database.write((db) => db.insertInto('agent').values(agent).execute())
+      return () => database.write((db) => db.deleteFrom('agent').execute())
+    }
+
+    it('refunded at the provider reduce a refund that waits', async () => {
+      const { transactionId, session } = await paid(2)
+      const removeAgent = await addAgent()
+      expect(await refund(transactionId)).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending' })
+      await store.psp.moveBack('refund', session, 9_980)
+      await removeAgent()
+      await store.wait('the refund', async () => (await purchaseOf(transactionId)).refundStatus === 'done', 10_000)
+      expect([givenBack(session), (await purchaseOf(transactionId)).refunded]).toEqual([9_980, 99.8])
+    })
+
+    it('whose refund waited for agents for months are refunded, and repeated if the first attempt has no response', async () => {
+      const { transactionId, session } = await paid(2)
+      const removeAgent = await addAgent()
+      expect(await refund(transactionId)).toMatchObject({ refundStatus: 'pending' })
+      store.platform.sleep(46 * 86_400_000)
+      store.psp.switches.hang = true
+      await removeAgent()
+      const requestsBefore = store.psp.requests.length
+      await store.wait('an attempt', () => store.psp.requests.length > requestsBefore, 10_000)
+      await store.pass(30_000, 5_000)
+      store.psp.release()
+      store.psp.switches.hang = false
+      await store.wait('the refund', async () => (await purchaseOf(transactionId)).refundStatus === 'done', 10_000)
+      expect([givenBack(session), await raised('refund_failed', transactionId)]).toEqual([9_980, []])
+    })
+
     it('open the provider’s page, are notified, and are refunded in part and then as a whole', async () => {
       const started = await store.start(2)
       expect(started).toMatchObject({
@@ -117,6 +339,15 @@ for (const provider of PSP_NAMES) {
       expect(await store.psp.end(session, 'expired')).toEqual(SILENT_END.has(provider) ? [] : [200])
       await store.wait('the end', async () => (await store.statusOf(transactionId)) === 'CANCELLED', 10_000)
       expect(givenBack(session)).toBe(0)
+    })
+
+    it('end as soon as the shopper comes back, although some providers report no cancellation', async () => {
+      const { transactionId, session } = await opened()
+      await store.psp.end(session, 'cancelled')
+      const { checkoutSessionId } = (await store.ok('fetchPurchase', { transactionId })).receipt
+      expect((await store.cloud.get(`/checkout/${checkoutSessionId}?returned=1`)).status).toBe(200)
+      await store.pass(20_000, 2_000)
+      expect(await store.statusOf(transactionId)).toBe(STAYS_OPEN.has(provider) ? 'PENDING_PAYMENT' : 'CANCELLED')
     })
 
     it('reject forged notifications', async () => {
@@ -260,36 +491,40 @@ for (const provider of PSP_NAMES) {
       expect(refundsOf(session)).toHaveLength(1)
     })
 
-    it('are refunded once if the response is lost, the cloud gives up, and a repeated refund is rejected', async () => {
-      const { transactionId, session } = await paid(2)
-      const refundStatus = async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus
-      store.psp.switches.hangAfterwards = true
-      await withoutResponse(refund(transactionId, { amount: 10 }))
-      await withoutResponse(refund(transactionId))
-      store.psp.release()
-      Object.assign(store.psp.switches, { hangAfterwards: false, status: 500 })
-      await store.wait('the end of the tries', async () => (await refundStatus()) === 'failed', 20 * 60_000)
-      store.psp.switches.status = 403
-      expect(await refund(transactionId)).toMatchObject({ status: 'SUCCESS', refundStatus: 'failed' })
-      await store.wait(
-        'the refusals',
-        async () =>
-          (
-            await store.cloud.db.database.reads
-              .selectFrom('refund')
-              .select('state')
-              .where('purchase_id', '=', transactionId)
-              .execute()
-          ).every(({ state }) => state === 'failed'),
-        10_000,
-      )
-      store.psp.switches.status = undefined
-      for (let n = 0; (await refundStatus()) !== 'done' && n < 5; n++) {
-        await withoutResponse(store.call('refundPayment', { purchaseId: transactionId }))
-        await store.pass(5 * 60_000)
-      }
-      expect([await refundStatus(), givenBack(session), refundsOf(session).length]).toEqual(['done', 9_980, 2])
-    })
+    it(
+      'are refunded once if the response is lost, the cloud gives up, and a repeated refund is rejected',
+      EXTENDED,
+      async () => {
+        const { transactionId, session } = await paid(2)
+        const refundStatus = async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus
+        store.psp.switches.hangAfterwards = true
+        await withoutResponse(refund(transactionId, { amount: 10 }))
+        await withoutResponse(refund(transactionId))
+        store.psp.release()
+        Object.assign(store.psp.switches, { hangAfterwards: false, status: 500 })
+        await store.wait('the end of the tries', async () => (await refundStatus()) === 'failed', 20 * 60_000)
+        store.psp.switches.status = 403
+        expect(await refund(transactionId)).toMatchObject({ status: 'SUCCESS', refundStatus: 'failed' })
+        await store.wait(
+          'the refusals',
+          async () =>
+            (
+              await store.cloud.db.database.reads
+                .selectFrom('refund')
+                .select('state')
+                .where('purchase_id', '=', transactionId)
+                .execute()
+            ).every(({ state }) => state === 'failed' || state === 'done'),
+          10_000,
+        )
+        store.psp.switches.status = undefined
+        for (let n = 0; (await refundStatus()) !== 'done' && n < 5; n++) {
+          await withoutResponse(store.call('refundPayment', { purchaseId: transactionId }))
+          await store.pass(5 * 60_000)
+        }
+        expect([await refundStatus(), givenBack(session), refundsOf(session).length]).toEqual(['done', 9_980, 2])
+      },
+    )
 
     /** Makes a refund that the provider carries out without sending a response. */
     async function refundWithoutResponse() {
@@ -309,13 +544,89 @@ for (const provider of PSP_NAMES) {
       }
     }
 
-    it('are refunded once if the response is lost and idempotency keys expire', async () => {
+    it('are refunded once if the response is lost and idempotency keys expire', EXTENDED, async () => {
       const { session, refundStatus } = await refundWithoutResponse()
       store.psp.switches.status = 503
       await store.pass(2 * 3_600_000, 5 * 60_000)
       store.psp.switches.status = undefined
       await store.wait('the refund', async () => (await refundStatus()) === 'done', 10 * 60_000)
       expect([refundsOf(session).length, givenBack(session)]).toEqual([1, PRODUCT.priceCent])
+    })
+
+    /** Makes a refund of a part that the provider carries out without sending a response. */
+    async function partWithoutResponse() {
+      const about = await paid(2)
+      store.psp.switches.hangAfterwards = true
+      expect(await withoutResponse(refund(about.transactionId, { amount: 10 }))).toMatchObject({
+        refund: { status: 'pending' },
+      })
+      store.psp.release()
+      store.psp.switches.hangAfterwards = false
+      expect(givenBack(about.session)).toBe(1_000)
+      return { ...about, entry: async () => (await purchaseOf(about.transactionId)).refunds[0] }
+    }
+
+    it('are refunded once if the response is lost and the cloud is off until each idempotency key has expired', async () => {
+      const { transactionId, session, entry } = await partWithoutResponse()
+      // Virtual time passes, and no job runs.
+      store.platform.sleep(46 * 86_400_000)
+      await store.wait('the result', async () => (await entry()).status !== 'pending', 10_000)
+      const [made] = refundsOf(session)
+      const [exception] = await raised('refund_failed', transactionId)
+      if (FORGETS_REFUNDS.has(provider)) {
+        expect(await entry()).toMatchObject({ status: 'failed', inDoubt: true })
+        expect(exception?.detail).toContain(made?.key)
+        // A repeat by staff is refused too, until the provider reports the refund.
+        expect(await refund(transactionId, { amount: 10 })).toMatchObject({ refund: { status: 'failed' } })
+        expect(givenBack(session)).toBe(1_000)
+        await store.psp.sendRefund(made?.id ?? '')
+      } else expect(exception).toBeUndefined()
+      expect(await entry()).toMatchObject({ status: 'done', amount: 10 })
+      expect([givenBack(session), await purchaseOf(transactionId)]).toMatchObject([1_000, { refunded: 10 }])
+    })
+
+    it(
+      'are refunded once if the response is lost, the cloud gives up, and staff repeat the refund weeks later',
+      EXTENDED,
+      async () => {
+        const { transactionId, session, entry } = await partWithoutResponse()
+        store.psp.switches.status = 503
+        await store.wait('the end of the tries', async () => (await entry()).status === 'failed', 20 * 60_000)
+        store.psp.switches.status = undefined
+        store.platform.sleep(46 * 86_400_000)
+        const status = FORGETS_REFUNDS.has(provider) ? 'failed' : 'done'
+        expect(await refund(transactionId, { amount: 10 })).toMatchObject({ refund: { status } })
+        expect(givenBack(session)).toBe(1_000)
+      },
+    )
+
+    it('are refunded by a repeat weeks later if the first attempt did not reach the provider', async () => {
+      const { transactionId, session } = await paid(2)
+      store.psp.switches.hang = true
+      await withoutResponse(refund(transactionId, { amount: 10 }))
+      store.psp.release()
+      store.psp.switches.hang = false
+      store.platform.sleep(46 * 86_400_000)
+      const entry = async () => (await purchaseOf(transactionId)).refunds[0]
+      await store.wait('the result', async () => (await entry()).status !== 'pending', 10_000)
+      if (FORGETS_REFUNDS.has(provider)) {
+        const { refundId } = await entry()
+        expect([(await entry()).inDoubt, givenBack(session)]).toEqual([true, 0])
+        // Staff searched at the provider, and found nothing.
+        const settled = await refund(transactionId, { refundId, notPaid: true })
+        expect([settled.refund, givenBack(session)]).toMatchObject([{ refundId, status: 'failed' }, 0])
+        expect(await refund(transactionId, { amount: 10 })).toMatchObject({ refund: { status: 'done' } })
+      }
+      expect([givenBack(session), (await purchaseOf(transactionId)).refunded]).toEqual([1_000, 10])
+      const { refundId } = await entry()
+      expect(await store.call('refundPayment', { purchaseId: transactionId, refundId, notPaid: true })).toMatchObject({
+        status: 409,
+        body: { reason: 'refund_not_in_doubt' },
+      })
+      for (const body of [{}, { refundId, amount: 10 }])
+        expect((await store.call('refundPayment', { purchaseId: transactionId, ...body, notPaid: true })).status).toBe(
+          400,
+        )
     })
 
     it('are restored if the bank returns a refund whose response was lost', async () => {
@@ -350,6 +661,6 @@ for (const provider of PSP_NAMES) {
     })
   }
   const title = `payments through ${provider}`
-  if (ON_EVERY_DATABASE.has(provider)) onEveryDatabase(title, suite)
+  if (ON_EVERY_DATABASE.has(provider)) inFullSizeOnEveryDatabase(title, suite)
   else describe(`${title} on SQLite`, () => suite('sqlite'))
 }

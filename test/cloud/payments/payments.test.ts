@@ -2,6 +2,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
+import { newEpc } from '../../support/shop.ts'
 import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store.ts'
 
 onEveryDatabase('payments', (kind) => {
@@ -60,6 +61,49 @@ onEveryDatabase('payments', (kind) => {
       status: 409,
       body: { reason: 'already_paid' },
     })
+  })
+
+  it('refunds a payment of a checkout that a new checkout of the session replaced', async () => {
+    const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
+    const start = () => store.ok('startCheckout', { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] })
+    const [former, present] = [await start(), await start()]
+    const [late, paid] = [await store.sessionOf(former.transactionId), await store.sessionOf(present.transactionId)]
+    await store.psp.end(paid, 'paid')
+    await store.psp.end(late, 'paid')
+    expect([await store.statusOf(former.transactionId), await store.statusOf(present.transactionId)]).toEqual([
+      'CANCELLED',
+      'SUCCESS',
+    ])
+    await store.wait('the refund', () => refundsOf(late).length === 1)
+    expect(refundsOf(paid)).toEqual([])
+    expect(await store.exceptions('late_payment')).toContainEqual(
+      expect.objectContaining({ purchase_id: former.transactionId }),
+    )
+  })
+
+  it('refuses to start a payment for a sold item, and raises an exception if the payment had started', async () => {
+    const { storeId } = store
+    const epc = newEpc()
+    await store.ok('updateStore', { storeId, securityTagMode: 'rfid' })
+    await store.ok('registerProtectedItems', { storeId, items: [{ epc, ean: PRODUCT.ean }] })
+    const start = async () => {
+      const { sessionId } = await store.ok('checkIn', { storeId })
+      return store.ok('startCheckout', { sessionId, items: [{ epcs: [epc], quantity: 1 }] })
+    }
+    const [first, second] = [await start(), await start()]
+    await store.psp.end(await store.sessionOf(first.transactionId), 'paid')
+    expect(await store.call('processPayment', { purchaseId: second.transactionId })).toMatchObject({
+      status: 409,
+      body: { reason: 'item_already_paid' },
+    })
+    const page = await store.cloud.get(`/checkout/${second.receipt.checkoutSessionId}?lang=en`)
+    expect([page.headers.get('location'), page.text]).toEqual([null, expect.stringContaining('sold meanwhile')])
+    await store.psp.end(await store.sessionOf(second.transactionId), 'paid')
+    expect(await store.statusOf(second.transactionId)).toBe('SUCCESS')
+    expect(await store.exceptions('item_already_paid')).toContainEqual(
+      expect.objectContaining({ purchase_id: second.transactionId }),
+    )
+    await store.ok('updateStore', { storeId, securityTagMode: 'none' })
   })
 
   it('never returns credentials', async () => {
@@ -524,7 +568,7 @@ onEveryDatabase('payments', (kind) => {
     await database.write((db) => db.insertInto('agent').values(agent).execute())
     const { operatorId: confirmedBy } = await store.ok('registerOperator', {
       storeId: store.storeId,
-      name: 'Frau Petersen',
+      name: 'Frau Brandt',
     })
     await store.ok('refundPayment', { purchaseId: gone.transactionId, amount: 49.9 })
     const cancelled = await store.ok('refundPayment', { purchaseId: gone.transactionId })
@@ -575,19 +619,31 @@ onEveryDatabase('payments', (kind) => {
       status: 'SUCCESS',
       refund: { amount: 10.5, status: 'done' },
     })
+    const ofLine = (fields: Json) =>
+      store.call('refundPayment', { purchaseId: transactionId, lines: [{ itemLineId: line.itemLineId, ...fields }] })
+    expect(await store.call('refundPayment', { purchaseId: transactionId, amount: 140 })).toMatchObject({
+      status: 409,
+      body: { reason: 'refund_too_high' },
+    })
     expect(
-      await store.call('refundPayment', { purchaseId: transactionId, itemLineIds: [line.itemLineId] }),
-    ).toMatchObject({ status: 409, body: { reason: 'refund_too_high' } })
-    expect((await store.call('refundPayment', { purchaseId: transactionId, itemLineIds: ['lin_x'] })).status).toBe(404)
+      (await store.call('refundPayment', { purchaseId: transactionId, lines: [{ itemLineId: 'lin_x' }] })).status,
+    ).toBe(404)
     expect(
-      await store.ok('refundPayment', { purchaseId: transactionId, itemLineIds: [line.itemLineId], amount: 100 }),
-    ).toMatchObject({ status: 'SUCCESS', refund: { amount: 100, itemLineIds: [line.itemLineId] } })
-    expect(
-      await store.call('refundPayment', { purchaseId: transactionId, itemLineIds: [line.itemLineId], amount: 1 }),
-    ).toMatchObject({ status: 409, body: { reason: 'already_refunded' } })
+      await store.call('refundPayment', {
+        purchaseId: transactionId,
+        lines: [{ itemLineId: line.itemLineId, quantity: 2 }],
+        amount: 99,
+      }),
+    ).toMatchObject({ status: 400, body: { details: [{ path: 'amount' }] } })
+    expect((await ofLine({ quantity: 2 })).body).toMatchObject({
+      status: 'SUCCESS',
+      refund: { amount: 99.8, lines: [{ itemLineId: line.itemLineId, quantity: 2 }] },
+    })
+    expect(await ofLine({ quantity: 2 })).toMatchObject({ status: 409, body: { reason: 'already_refunded' } })
+    // The last shirt cost 49.90, but 10.50 were refunded before.
     expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({
       status: 'CANCELLED',
-      refund: { amount: 39.2, status: 'done' },
+      refund: { amount: 39.4, status: 'done' },
     })
     const sum = refundsOf(await store.sessionOf(transactionId)).reduce((cent, refund) => cent + refund.amountCent, 0)
     expect(sum).toBe(14_970)
@@ -689,7 +745,7 @@ onEveryDatabase('payments', (kind) => {
       status: 409,
       body: { reason: 'awaiting_approval' },
     })
-    const { operatorId } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Frau Petersen' })
+    const { operatorId } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Herr Asmussen' })
     expect(await store.ok('approveCheckout', { transactionId, operatorId })).toMatchObject({
       status: 'PENDING_PAYMENT',
     })

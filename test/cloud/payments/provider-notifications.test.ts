@@ -5,6 +5,41 @@ import { ProviderFault } from '../../../cloud/payments/provider.ts'
 import { simulatedPsp } from '../../../simulators/services/psp.ts'
 import { PSP_NAMES } from '../../../simulators/services/psp-books.ts'
 
+const PAYPAL_HEADERS: Readonly<Record<string, string>> = {
+  'paypal-transmission-id': '1',
+  'paypal-transmission-time': '2',
+  'paypal-transmission-sig': '3',
+  'paypal-auth-algo': 'SHA256withRSA',
+  'paypal-cert-url': 'https://api.paypal.com/v1/notifications/certs/CERT-1',
+}
+
+it('of PayPal are sent back to it unchanged, so that it checks the event that counts', async () => {
+  const event = `{"event_type":"PAYMENT.CAPTURE.REFUNDED", "summary":"$& $' $\` $$", "resource":{"id":"1JU","status":"COMPLETED"}}`
+  const sent: string[] = []
+  const { paypal } = PROVIDERS
+  const config = paypal.config.parse({ clientId: 'client-id', clientSecret: 'client-secret', webhookId: '1JE' })
+  const connection = paypal.connect(
+    config,
+    async ({ body = '' }) => {
+      sent.push(body)
+      return { status: 200, headers: {}, json: { access_token: 'token', verification_status: 'SUCCESS' } }
+    },
+    () => 0,
+  )
+  const header = (name: string) => PAYPAL_HEADERS[name]
+  const known = async () => true
+  await connection.readNotification({
+    header,
+    body: event,
+    nowMs: 0,
+    isOurs: known,
+    isOurCharge: known,
+    isOurRefund: known,
+  })
+  expect(sent.at(-1)).toMatch(/^\{"auth_algo"/)
+  expect(sent.at(-1)?.endsWith(`,"webhook_event":${event}}`)).toBe(true)
+})
+
 /** Random notifications must have no effect if the provider is not queried or does not know the payment. */
 describe.each(PSP_NAMES)('forged notifications in the name of %s', (name) => {
   const headers = fc.dictionary(
@@ -108,6 +143,7 @@ describe.each(PSP_NAMES)('forged notifications in the name of %s', (name) => {
             nowMs: NOW_MS,
             isOurs: async () => isOurs,
             isOurRefund: async () => isOurs,
+            isOurCharge: async () => isOurs,
           })
           .catch((error: unknown) => {
             if (!(error instanceof ProviderFault)) throw error
@@ -122,13 +158,6 @@ describe.each(PSP_NAMES)('forged notifications in the name of %s', (name) => {
 
   it('cause no query about unknown payments', async () => {
     const { queried, connection } = await connected()
-    const paypal = {
-      'paypal-transmission-id': '1',
-      'paypal-transmission-time': '2',
-      'paypal-transmission-sig': '3',
-      'paypal-auth-algo': 'SHA256withRSA',
-      'paypal-cert-url': 'https://api.paypal.com/v1/notifications/certs/CERT-1',
-    }
     const order = { id: '5O190127TN364715T', purchase_units: [{ custom_id: 'pay_made_up' }] }
     const events = [
       { event_type: 'CHECKOUT.ORDER.APPROVED', resource: order },
@@ -151,11 +180,12 @@ describe.each(PSP_NAMES)('forged notifications in the name of %s', (name) => {
     ]
     for (const body of bodies) {
       const notification = {
-        header: (header: string) => (paypal as Record<string, string>)[header],
+        header: (header: string) => PAYPAL_HEADERS[header],
         body,
         nowMs: NOW_MS,
         isOurs: async () => false,
         isOurRefund: async () => false,
+        isOurCharge: async () => false,
       }
       expect((await connection.readNotification(notification)) ?? []).toEqual([])
     }

@@ -68,12 +68,13 @@ it('by line: the sums of each rate equal the closings, and no line refunds more 
         const at = line === null ? null : line % bought.length
         const shares = shareRefund(left, at === null ? [] : sharesOf([bought[at] ?? { cent: 0, rate: 7 }]), amount)
         gone.push(...shares)
+        const pieces = at === null ? [] : [{ itemLineId: `l${at}`, quantity: 1, unitNos: [] }]
         return {
           kind: 'part',
           state: 'done',
           amount_cent: amount,
-          line_ids: at === null ? null : JSON.stringify([`l${at}`]),
-          counted: isCounted ? JSON.stringify({ shares, units: 0, lineIds: [], isWhole: false }) : null,
+          lines: at === null ? null : JSON.stringify(pieces),
+          counted: isCounted ? JSON.stringify({ shares, units: 0, pieces, isWhole: false }) : null,
         } as RefundRow
       })
       const byLine = refundedByLine(rows, [

@@ -4,7 +4,14 @@ import { sql } from 'kysely'
 import { expect, it, describe } from 'vitest'
 import type { Db } from '../../../cloud/persistence/database.ts'
 import { groupCommit } from '../../../cloud/persistence/group-commit.ts'
+import { ensureAccount } from '../../../cloud/registrations/accounts.ts'
+import { commitPosition } from '../../../cloud/persistence/positions.ts'
+import { checkDigit } from '../../../policy/gs1/gtin.ts'
+import { startTestCloud } from '../../support/cloud.ts'
 import { newDatabase, onEveryDatabase } from '../../support/databases.ts'
+
+const positionOf = async (tx: Db): Promise<number> =>
+  Number((await tx.selectNoFrom(commitPosition(tx).as('n')).executeTakeFirstOrThrow()).n)
 
 onEveryDatabase('a database', (kind) => {
   const row = (name: string, value: string) => ({ name, value })
@@ -22,6 +29,34 @@ onEveryDatabase('a database', (kind) => {
     expect(names).toHaveLength(33)
     await db.database.close()
     await db.remove()
+  })
+
+  it('counts on from what another process has written: listings and positions', async () => {
+    const cloud = await startTestCloud(kind)
+    const insert = async (key: string, n: number) => {
+      const { stores } = await cloud.ok(key, 'fetchStores')
+      const ean = `40063813${String(3_000 + n)}`
+      const product = {
+        storeId: stores[0].storeId,
+        ean: `${ean}${checkDigit(ean)}`,
+        name: 'Marker',
+        price: 1.99,
+        vat: 19,
+      }
+      return cloud.ok(key, 'insertProduct', product)
+    }
+    await insert(await cloud.key('secret', 'test', { account: 'First' }), 1)
+    // As `untag keys create` does beside a running cloud.
+    const other = await cloud.db.again()
+    const added = await other.write(async (tx) => {
+      await ensureAccount(tx, 'Second', 'GROW', cloud.platform)
+      return positionOf(tx)
+    })
+    await insert(await cloud.key('secret', 'test', { account: 'Second' }), 2)
+    expect(await cloud.db.database.write(positionOf)).toBeGreaterThan(added)
+    await other.close()
+    await cloud.stop()
+    expect(cloud.errors).toEqual([])
   })
 
   it('shows no uncommitted data to readers', async () => {
@@ -208,6 +243,50 @@ describe('SQLite', () => {
     await Promise.all(Array.from({ length: 100 }, (_, n) => groups.run(async () => void insert.run(n))))
     expect(commits).toBe(2)
     expect(prepare('SELECT COUNT(*) AS n FROM t').get()).toEqual({ n: 100 })
+  })
+
+  it('lets accounts take turns, and commits after 10 ms of expensive transactions', async () => {
+    const db = new Sqlite(':memory:')
+    let nowMs = 0
+    const ran: string[] = []
+    const confirmed: string[] = []
+    const groups = groupCommit(db, () => undefined, { clock: { elapsed: () => nowMs } })
+    const run = async (name: string, holder: string, costMs: number) => {
+      await groups.run(async () => {
+        ran.push(name)
+        nowMs += costMs
+      }, holder)
+      confirmed.push(`${name} at ${nowMs}`)
+    }
+    const flood = Array.from({ length: 5 }, (_, n) => run(`flood ${n}`, 'a', 100))
+    const others = [run('till 0', 'b', 1), run('till 1', 'b', 1), run('till 2', 'c', 1)]
+    await Promise.all([...flood, ...others])
+    expect(ran.slice(0, 5)).toEqual(['flood 0', 'till 0', 'till 2', 'flood 1', 'till 1'])
+    expect(confirmed.slice(0, 2)).toEqual(['flood 0 at 100', 'till 0 at 202'])
+    db.close()
+  })
+
+  it('takes requests between two commits', async () => {
+    const db = new Sqlite(':memory:')
+    const groups = groupCommit(db, () => undefined)
+    let arrived = 0
+    setImmediate(() => setImmediate(() => arrived++))
+    let seen = -1
+    await Promise.all(
+      Array.from({ length: 130 }, (_, n) => groups.run(async () => void (n === 129 && (seen = arrived)))),
+    )
+    expect(seen).toBe(1)
+    db.close()
+  })
+
+  it('refuses further transactions of an account that has 4,000 waiting, not those of others', async () => {
+    const db = new Sqlite(':memory:')
+    const groups = groupCommit(db, () => undefined)
+    const waiting = Array.from({ length: 4_000 }, () => groups.run(() => Promise.resolve(), 'a'))
+    await expect(groups.run(() => Promise.resolve(), 'a')).rejects.toThrow('too many transactions wait')
+    await groups.run(() => Promise.resolve(), 'b')
+    await Promise.all(waiting)
+    db.close()
   })
 
   it.each([

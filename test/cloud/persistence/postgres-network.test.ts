@@ -1,3 +1,4 @@
+// @module-tag extended
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { realPlatform } from '../../../bin/platform.ts'

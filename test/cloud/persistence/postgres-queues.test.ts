@@ -6,6 +6,7 @@ import { POOL_SIZES, WAITING_LIMIT } from '../../../cloud/persistence/postgres-p
 import { RETRY_LIMIT, retryQueue } from '../../../cloud/persistence/retry-queue.ts'
 import { letPromisesSettle } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { newDatabase, type TestDatabase } from '../../support/databases.ts'
+import { suiteWith } from '../../support/extended.ts'
 
 /** A promise that the test resolves itself. */
 function gate(): { opened: Promise<void>; open(): void } {
@@ -49,9 +50,9 @@ describe('the retry queue of transactions', () => {
   })
 })
 
-const has = inject('postgresUrl') !== ''
+const missing = inject('postgresUrl') === '' ? 'install the package postgresql' : undefined
 
-describe.skipIf(!has)(`A busy PostgreSQL database${has ? '' : ' (skipped: install the package postgresql)'}`, () => {
+suiteWith(missing, 'A busy PostgreSQL database', () => {
   let server: TestDatabase
   let database: Database
   beforeEach(async () => {

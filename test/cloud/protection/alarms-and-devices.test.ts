@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
-onEveryDatabase('alarms and devices', (kind) => {
+inFullSizeOnEveryDatabase('alarms and devices', (kind) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(kind)

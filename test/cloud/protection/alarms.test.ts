@@ -161,7 +161,7 @@ onEveryDatabase('alarms of a store', (kind) => {
         requestId: 'req_1',
       },
       shop.cloud.db.database,
-      shop.cloud.cloud.services,
+      { ...shop.cloud.cloud.services, findCaller: async () => caller },
     )
     expect(JSON.parse(body)).toMatchObject({ disposition: 'staff_error', operatorId: 'usr_1' })
   })

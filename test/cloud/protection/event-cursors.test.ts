@@ -9,6 +9,7 @@ import { virtualPlatform } from '../../../verification/simulation/virtual/virtua
 import type { Json } from '../../support/cloud.ts'
 import { newDatabase, onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
+import { EXTENDED } from '../../support/extended.ts'
 
 /** The two operations that return every event once, and how to read their pages. */
 const LISTS = {
@@ -177,6 +178,7 @@ onEveryDatabase('a client that follows the events', (kind) => {
 const hasPostgres = inject('postgresUrl') !== ''
 describe.skipIf(!hasPostgres)(
   `open transactions${hasPostgres ? '' : ' (skipped: install the package postgresql)'}`,
+  EXTENDED,
   () => {
     beforeEach(() => setUp('postgres'))
     afterEach(() => shop.stop())

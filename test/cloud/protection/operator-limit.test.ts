@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
 /** Overrides are limited per operator and hour, in the transaction that grants (ADR 0009). */
-onEveryDatabase('the override limit of an operator', (kind) => {
+inFullSizeOnEveryDatabase('the override limit of an operator', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
   let policy: Json
@@ -50,6 +50,7 @@ onEveryDatabase('the override limit of an operator', (kind) => {
       check: 'limit_exceeded',
       detail: 'the operator has approved 2 overrides in the last hour; another operator must approve this one',
     })
+    expect(await verifyItem(three, anna.toUpperCase())).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
     expect(await verifyItem(three, ben)).toMatchObject({ authorized: true })
     forward(3_600_000)
     expect(await verifyItem(await paid(), anna)).toMatchObject({ authorized: true })

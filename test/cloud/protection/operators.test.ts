@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
+import { enrolTestAgent } from '../../support/test-agent.ts'
 
-onEveryDatabase('operators', (kind) => {
+inFullSizeOnEveryDatabase('operators', (kind) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(kind)
@@ -23,6 +24,51 @@ onEveryDatabase('operators', (kind) => {
     await shop.ok('removeOperator', { operatorId })
     expect(await namesIn(storeId)).toEqual(['Herr Asmussen'])
     expect((await shop.call('removeOperator', { operatorId: 'op_nobody' })).status).toBe(404)
+  })
+
+  it('approve nothing after their removal or in another store, also if an agent has not heard of it', async () => {
+    const { storeId, otherStoreId } = shop
+    const [product] = shop.products
+    const deviceId = shop.devices.self_checkout_detacher
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
+    await shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, requiresManualOverrideAboveValue: 0 } })
+    const agent = await enrolTestAgent(shop)
+    await agent.call('reportDeviceHeartbeat', { deviceId })
+    const release = async (by: 'key' | 'agent', operatorId: string) => {
+      const { epc } = await shop.newItem(product)
+      const { transactionId: purchaseId } = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+      const fields = { deviceId, protectionAction: 'detach_hard_tag', epc, purchaseId, operatorId }
+      const { status, body } = await (by === 'key' ? shop : agent).call('verifyProtectedItem', fields)
+      return [status, body.reason ?? body.authorized]
+    }
+    const { operatorId } = await shop.ok('registerOperator', { storeId, name: 'Frau Jansen' })
+    expect(await release('agent', operatorId)).toEqual([200, true])
+    const { operatorId: elsewhere } = await shop.ok('registerOperator', { storeId: otherStoreId, name: 'Herr Jansen' })
+    await shop.ok('removeOperator', { operatorId })
+    for (const id of [operatorId, elsewhere]) {
+      expect(await release('agent', id)).toEqual([200, 'manual_assistance_required'])
+      expect((await release('key', id))[0]).toBe(404)
+    }
+    // The merchant's own staff numbers are not registered.
+    expect(await release('key', 'cashier-7')).toEqual([200, true])
+    await shop.ok('updateProtectionPolicy', { storeId, policy })
+  })
+
+  it('have unique names in any spelling, and a refusal names both', async () => {
+    const { storeId, otherStoreId } = shop
+    const { operatorId } = await shop.ok('registerOperator', { storeId, name: 'Jörg Weiß' })
+    for (const name of ['Jörg Weiß', 'jörg weiß', ' JÖRG  WEISS', 'Jo\u0308rg Weiß']) {
+      const message = `"${name.normalize()}" is the same name as "Jörg Weiß", an operator of this store: send a name that differs`
+      expect(await shop.call('registerOperator', { storeId, name })).toMatchObject({
+        status: 409,
+        body: { code: 'already-exists', error: message, details: [{ path: 'name', code: 'name_taken', message }] },
+      })
+    }
+    expect((await shop.call('registerOperator', { storeId, name: '  ' })).status).toBe(400)
+    await shop.ok('registerOperator', { storeId, name: 'Jörg Weiß (Kasse)' })
+    await shop.ok('registerOperator', { storeId: otherStoreId, name: 'Jörg Weiß' })
+    await shop.ok('removeOperator', { operatorId })
+    expect(await shop.ok('registerOperator', { storeId, name: 'jörg weiss' })).toMatchObject({ name: 'jörg weiss' })
   })
 
   it('have unique cards in any spelling, and no response contains a card number', async () => {

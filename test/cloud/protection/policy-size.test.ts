@@ -4,12 +4,12 @@ import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { PolicyClaims } from '../../../policy/documents/store-documents.ts'
 import { DEVICE_TYPES, PROTECTION_ACTIONS, WORKFLOW_TYPES } from '../../../policy/vocabulary.ts'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
 
 /** An agent rejects a policy beyond the size of a bundle, and every later one. */
-onEveryDatabase('the policy of a store', (kind) => {
+inFullSizeOnEveryDatabase('the policy of a store', (kind) => {
   let shop: Shop
   let agent: TestAgent
   beforeAll(async () => {

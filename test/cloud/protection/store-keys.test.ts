@@ -30,8 +30,9 @@ onEveryDatabase('the store key', (kind) => {
     )
     return PolicyClaims.parse(claims.find((each: Json) => 'operators' in each))
   }
+  let registered = 0
   const register = (fields: Json): Promise<Json> =>
-    shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen', ...fields })
+    shop.ok('registerOperator', { storeId: shop.storeId, name: `Frau Petersen ${++registered}`, ...fields })
   const recordOf = (policy: PolicyClaims, operatorId: string) => {
     const record = policy.operators.find((each) => each.operatorId === operatorId)
     if (!record) throw new Error('the policy does not contain the operator')

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { outgoingHttp } from '../../../bin/outgoing-http.ts'
+import type { Platform } from '../../../policy/platform.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
-import { movablePlatform } from '../../support/movable-platform.ts'
+import { passingTime } from '../../support/passing-time.ts'
 import { newBrowser, startPushService } from '../../support/push-service.ts'
 import { until } from '../../support/receiver.ts'
 
@@ -14,9 +15,12 @@ onEveryDatabase('push notices about alarms', (kind) => {
   let key: string
   let storeIds: string[]
   let events = 0
-  const { platform } = movablePlatform()
+  let time: ReturnType<typeof passingTime>
+  let platform: Platform
 
   beforeEach(async () => {
+    time = passingTime()
+    ;({ platform } = time)
     service = await startPushService()
     const real = outgoingHttp()
     cloud = await startTestCloud(kind, {
@@ -38,6 +42,7 @@ onEveryDatabase('push notices about alarms', (kind) => {
   })
   afterEach(async () => {
     await cloud.stop()
+    time.stop()
     await service.close()
   })
 

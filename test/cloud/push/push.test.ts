@@ -1,9 +1,10 @@
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { outgoingHttp } from '../../../bin/outgoing-http.ts'
+import { IDLE_MS } from '../../../cloud/users/sessions.ts'
 import { startPushSender } from '../../../cloud/push/sender.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { liveStores } from '../../support/live-store.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 import { newBrowser, startPushService, verifyVapid } from '../../support/push-service.ts'
@@ -12,7 +13,7 @@ import { until } from '../../support/receiver.ts'
 const PUSH = 'https://push.example'
 const EAN = '4012345678901'
 
-onEveryDatabase('push notifications', (kind) => {
+inFullSizeOnEveryDatabase('push notifications', (kind) => {
   let cloud: TestCloud
   let service: Awaited<ReturnType<typeof startPushService>>
   let key: string
@@ -106,6 +107,72 @@ onEveryDatabase('push notifications', (kind) => {
     ).not.toMatchObject({
       sealed: expect.stringContaining('push.example'),
     })
+  })
+
+  it('of users belong to their sessions, and only admins and keys name endpoints of servers', async () => {
+    const live = { mode: 'live' } as const
+    const [guard, colleague] = [await cloud.user('associate', live), await cloud.user('associate', live)]
+    const [manager, admin] = [await cloud.user('manager', live), await cloud.user('admin', live)]
+    const own = { kind: 'https', endpoint: `${PUSH}/own` }
+    for (const by of [guard, manager])
+      expect(await subscribe(own, by)).toMatchObject({ status: 403, body: { reason: 'role_too_low' } })
+    const all = (await subscribe(own, admin)).body
+    const [till, other] = [newBrowser(`${PUSH}/till`), newBrowser(`${PUSH}/other`)]
+    const mine = (await subscribe({ storeId, endpoint: till.endpoint, keys: till.keys }, guard)).body
+    expect((await subscribe({ storeId, endpoint: other.endpoint, keys: other.keys }, colleague)).status).toBe(200)
+
+    const { userId } = await cloud.ok(guard, 'fetchProfile')
+    const list = async (by: string, fields: Json = {}) => cloud.ok(by, 'fetchPushSubscriptions', fields)
+    const { subscriptions } = await list(admin)
+    expect(subscriptions).toHaveLength(3)
+    const find = (id: string) => subscriptions.find((each: Json) => each.subscriptionId === id)
+    expect(find(all.subscriptionId)).toMatchObject({ kind: 'https', notices: 'orders', endpoint: `${PUSH}/own` })
+    expect(find(mine.subscriptionId)).toMatchObject({ kind: 'web', storeId, consoleUserId: userId })
+    // Endpoint and keys of a browser are enough to send to it.
+    expect(JSON.stringify(find(mine.subscriptionId))).not.toContain('/till')
+    expect(await list(key)).toMatchObject({ subscriptions })
+    const first = await list(admin, { limit: 2 })
+    expect(first.subscriptions).toHaveLength(2)
+    expect((await list(admin, { limit: 2, cursor: first.nextCursor })).subscriptions).toHaveLength(1)
+    expect((await cloud.call(manager, 'fetchPushSubscriptions')).status).toBe(403)
+
+    const remove = (by: string, { subscriptionId }: Json) =>
+      cloud.call(by, 'removePushSubscription', { subscriptionId })
+    expect((await remove(colleague, mine)).status).toBe(404)
+    expect((await remove(guard, all)).status).toBe(404)
+    await order()
+    await arrived(3)
+    await drained()
+    await cloud.ok(guard, 'signOut')
+    forward(IDLE_MS)
+    await order()
+    await arrived(4)
+    await drained()
+    expect(service.pushed.filter(({ path }) => path === '/till')).toHaveLength(1)
+    expect(
+      service.pushed.filter(({ path }) => path === '/other'),
+      'a session that was idle',
+    ).toHaveLength(1)
+    expect(service.pushed.filter(({ path }) => path === '/own')).toHaveLength(2)
+    const last = await cloud.user('admin', live)
+    expect((await list(last)).subscriptions.map((each: Json) => each.subscriptionId)).not.toContain(mine.subscriptionId)
+    expect((await remove(last, all)).status).toBe(200)
+  })
+
+  it('about alarms and about orders are switched on and off apart', async () => {
+    const guard = await cloud.user('associate', { mode: 'live' })
+    const [alarms, orders] = [newBrowser(`${PUSH}/alarms`), newBrowser(`${PUSH}/orders`)]
+    await cloud.ok(guard, 'registerAlarmNotices', { endpoint: alarms.endpoint, keys: alarms.keys })
+    const made = (await subscribe({ storeId, endpoint: orders.endpoint, keys: orders.keys }, guard)).body
+    await cloud.ok(guard, 'removeAlarmNotices')
+    await order()
+    await arrived(1)
+    expect(service.pushed.map(({ path }) => path)).toEqual(['/orders'])
+    await cloud.ok(guard, 'registerAlarmNotices', { endpoint: alarms.endpoint, keys: alarms.keys })
+    await cloud.ok(guard, 'removePushSubscription', { subscriptionId: made.subscriptionId })
+    expect(await cloud.ok(guard, 'fetchAlarmNotices')).toMatchObject({ isOn: true })
+    const { subscriptions } = await cloud.ok(key, 'fetchPushSubscriptions')
+    expect(subscriptions).toMatchObject([{ kind: 'web', notices: 'alarms' }])
   })
 
   it('of a new order reach the store, and a merchant’s endpoint gets all, signed', async () => {

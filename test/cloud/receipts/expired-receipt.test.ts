@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 const DAY_MS = 86_400_000
 
-onEveryDatabase('a receipt older than 24 hours', (kind) => {
+inFullSizeOnEveryDatabase('a receipt older than 24 hours', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
   let purchaseId: string

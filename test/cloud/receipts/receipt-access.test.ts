@@ -1,3 +1,4 @@
+// @module-tag extended
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { violations } from '../../support/axe.ts'
 import { NO_CHROMIUM } from '../../support/chromium.ts'
@@ -22,7 +23,7 @@ describe.skipIf(NO_CHROMIUM)(`the pages of checkout and receipt (${NO_CHROMIUM ?
     }
     const { transactionId } = await begin()
     const paid = await shop.ok('completeTestCheckout', { transactionId })
-    await shop.ok('refundPayment', { purchaseId: transactionId, itemLineIds: [paid.items[0].itemLineId] })
+    await shop.ok('refundPayment', { purchaseId: transactionId, lines: [{ itemLineId: paid.items[0].itemLineId }] })
     receipt = new URL(paid.receipt.receiptUrl).pathname
     checkout = new URL((await begin()).checkoutUrl).pathname
   })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { receiptText } from '../../../cloud/receipts/receipt-text.ts'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { newEan, openShop, type Shop } from '../../support/shop.ts'
 
-onEveryDatabase('deposits and weighed goods', (kind) => {
+inFullSizeOnEveryDatabase('deposits and weighed goods', (kind) => {
   let shop: Shop
   let water: Json
   let beer: Json
@@ -94,17 +94,20 @@ onEveryDatabase('deposits and weighed goods', (kind) => {
         { ean: beer.ean, quantity: 1 },
       ])
       const [goods, deposit, crate, crateDeposit] = bought.items
-      const refund = (itemLineIds: string[]) =>
-        shop.call('refundPayment', { transactionId: bought.transactionId, itemLineIds })
+      const refund = (lineIds: string[]) =>
+        shop.call('refundPayment', {
+          transactionId: bought.transactionId,
+          lines: lineIds.map((itemLineId) => ({ itemLineId })),
+        })
       expect((await refund([goods.itemLineId])).body.refund).toMatchObject({
         amount: 2.28,
-        itemLineIds: [goods.itemLineId, deposit.itemLineId].sort(),
+        lines: [goods.itemLineId, deposit.itemLineId].sort().map((itemLineId) => ({ itemLineId, quantity: 2 })),
       })
       expect(await refund([deposit.itemLineId])).toMatchObject({ status: 409, body: { reason: 'already_refunded' } })
       expect((await refund([crateDeposit.itemLineId])).body.refund).toMatchObject({ amount: 3.1 })
       expect((await refund([crate.itemLineId])).body.refund).toMatchObject({
         amount: 14.99,
-        itemLineIds: [crate.itemLineId],
+        lines: [{ itemLineId: crate.itemLineId, quantity: 1 }],
       })
     })
   })

@@ -145,6 +145,37 @@ onEveryDatabase('stock', (kind) => {
     await set(product, null)
   })
 
+  it('lets unpaid baskets of shoppers give way to the till and to orders, the oldest first, and never to other shoppers', async () => {
+    const [product] = shop.products
+    await set(product, 10)
+    const publishable = await shop.cloud.key('publishable')
+    const asShopper = async (quantity: number) => {
+      const { sessionId } = await shop.cloud.ok(publishable, 'checkIn', { storeId: shop.storeId })
+      return shop.cloud.call(publishable, 'startCheckout', { sessionId, items: [{ ean: product.ean, quantity }] })
+    }
+    const [first, second] = [await asShopper(4), (forward(MINUTE), await asShopper(6))]
+    expect([first.status, second.status, (await asShopper(1)).status]).toEqual([200, 200, 409])
+    const till = await checkout([{ ean: product.ean, quantity: 3 }])
+    expect(till.status).toBe(200)
+    expect(await levelOf(product)).toEqual({ on_hand: 10, reserved: 9 })
+    expect((await checkout([{ ean: product.ean, quantity: 8 }])).status, 'more than there is').toBe(409)
+    expect(await levelOf(product)).toEqual({ on_hand: 10, reserved: 9 })
+    const ordered = await order(one(product, 7))
+    expect(ordered.status).toBe(200)
+    expect(await levelOf(product)).toEqual({ on_hand: 10, reserved: 10 })
+    // A basket that gave way can still be paid. Staff learn that pieces lack.
+    await shop.ok('completeTestCheckout', { transactionId: second.body.transactionId })
+    const raised = await shop.cloud.db.database.reads
+      .selectFrom('protection_exception')
+      .select('purchase_id')
+      .where('kind', '=', 'stock_oversold')
+      .execute()
+    expect(raised.map((e) => e.purchase_id)).toEqual([second.body.transactionId])
+    await shop.cloud.db.database.write(async (db) => void (await db.deleteFrom('protection_exception').execute()))
+    await move(ordered.body.orderId, 'cancelled')
+    await set(product, null)
+  })
+
   it('reserves stock during staff approval; a late payment stays valid and raises an exception if the pieces were reserved meanwhile', async () => {
     const { products } = await shop.ok('fetchProducts', { storeId: shop.storeId, limit: 500 })
     const wine = products.find((p: Json) => p.flags.requiresHumanVerification)

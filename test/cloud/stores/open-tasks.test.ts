@@ -43,7 +43,7 @@ onEveryDatabase('open tasks of a store', (kind) => {
       exception: 1,
     })
 
-    const { operatorId } = await shop.ok('registerOperator', { storeId, name: 'Frau Petersen' })
+    const { operatorId } = await shop.ok('registerOperator', { storeId, name: 'Frau Jensen' })
     const { purchases } = await shop.ok('fetchPurchaseHistory', { storeId, awaitingApproval: true })
     for (const { transactionId } of purchases) await shop.ok('approveCheckout', { transactionId, operatorId })
     const { requests } = await shop.ok('fetchAssistanceRequests', { storeId })

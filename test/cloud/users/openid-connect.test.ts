@@ -1,8 +1,8 @@
 import { TOTP } from 'otpauth'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { outgoingHttp } from '../../../bin/outgoing-http.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { CLIENT, startIdentityProvider, type TestIdentityProvider } from '../../support/identity-provider.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 
@@ -10,7 +10,7 @@ const CALLBACK = 'https://shop.example/console/sign-in/openid-connect/callback'
 const NOBODY = null
 const START = '/console/sign-in/openid-connect'
 
-onEveryDatabase('sign-in with OpenID Connect', (kind) => {
+inFullSizeOnEveryDatabase('sign-in with OpenID Connect', (kind) => {
   let idp: TestIdentityProvider
   let cloud: TestCloud
   let owner: string
@@ -83,8 +83,42 @@ onEveryDatabase('sign-in with OpenID Connect', (kind) => {
     expect(await cloud.call(NOBODY, 'signIn', guess)).toMatchObject({ status: 401 })
   })
 
+  it('refuses a second person of the provider with the same address, until the user is removed and invited again', async () => {
+    const { userId } = await invite()
+    expect((await signInWith()).status).toBe(303)
+    idp.state.person = { ...idp.state.person, sub: 'successor', name: 'Jan Petersen' }
+    const refused = await signInWith()
+    expect([refused.status, refused.headers.get('set-cookie')]).toEqual([403, expect.not.stringContaining('session')])
+    expect(refused.text).toContain('as another person than before')
+    await cloud.ok(owner, 'removeUser', { userId })
+    await invite()
+    expect((await signInWith()).status).toBe(303)
+  })
+
+  it('ends the access of an inviter who accepted in the place of the person', async () => {
+    const { url } = await invite('admin')
+    const token = String(url).split('/').at(-1)
+    const password = 'vier Wörter, die niemand rät'
+    const accepted = await cloud.call(NOBODY, 'acceptInvitation', { token, name: 'Chef', password })
+    const { sessionToken } = accepted.body
+    expect((await cloud.call(sessionToken, 'fetchProfile')).status).toBe(200)
+    const signedIn = await signInWith()
+    expect(signedIn.status).toBe(303)
+    expect((await cloud.call(sessionToken, 'fetchProfile')).status).toBe(401)
+    expect(await cloud.call(NOBODY, 'signIn', { email: idp.state.person.email, password })).toMatchObject({
+      status: 401,
+    })
+    // Later sign-ins end nothing.
+    const first = cookiesOf(signedIn)
+    await signInWith()
+    expect((await profile(first)).status).toBe(200)
+  })
+
   it('refuses persons without an invitation, without a verified address, and removed users', async () => {
     const uninvited = await signInWith()
+    const audited = cloud.db.database.reads.selectFrom('audit_entry').selectAll()
+    // Every visitor may begin a sign-in.
+    expect(await audited.where('operation', '=', 'beginOpenIdSignIn').execute()).toEqual([])
     expect([uninvited.status, uninvited.text]).toEqual([403, expect.stringContaining(`${idp.state.person.email}`)])
     // The provider would otherwise sign in the same account at once.
     expect(uninvited.text).toContain('again=yes')
@@ -108,6 +142,99 @@ onEveryDatabase('sign-in with OpenID Connect', (kind) => {
     forward(8 * 24 * 3_600_000)
     expect((await signInWith()).status).toBe(403)
     owner = await cloud.user('owner')
+  })
+
+  describe('if several accounts have the address', () => {
+    let stranger: string
+    const chosen = (cookie: string, account: string, on = cloud) =>
+      on.cloud.app.request('https://shop.example/console/sign-in/account', {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded', host: 'shop.example', cookie },
+        body: new URLSearchParams({ account }).toString(),
+      })
+    const sessionOf = async (answer: { headers: Headers }) => {
+      const [, token = ''] = /__Host-untag_session=([^;]+)/.exec(answer.headers.getSetCookie().join('; ')) ?? []
+      return cloud.ok(token, 'fetchProfile')
+    }
+    const strangerInvites = async (email = idp.state.person.email) =>
+      cloud.ok(stranger, 'inviteUser', { email, role: 'viewer' })
+    const accountsOn = (text: string) => [...text.matchAll(/name="account" value="([^"]*)"/g)].map(([, name]) => name)
+    const links = () => cloud.db.database.reads.selectFrom('user_identity').selectAll().execute()
+    beforeAll(async () => {
+      owner = await cloud.user('owner')
+      stranger = await cloud.user('owner', { account: 'Fremd' })
+    })
+
+    it.each(['accepted', 'invited'])('asks the person, although the stranger was %s first', async (how) => {
+      const { url } = await strangerInvites()
+      const token = String(url).split('/').at(-1)
+      const fields = { token, name: 'Evil', password: 'vier Wörter, die niemand rät' }
+      if (how === 'accepted') await cloud.call(NOBODY, 'acceptInvitation', fields)
+      const before = (await links()).length
+      const { userId } = await invite('admin')
+      const asked = await signInWith()
+      expect([asked.status, accountsOn(asked.text).toSorted()]).toEqual([200, ['Fremd', 'Hafenkante']])
+      expect((await links()).length, 'nothing is linked yet').toBe(before)
+      const cookie = cookiesOf(asked)
+      expect(cookie).not.toContain('session=')
+      const done = await chosen(cookie, 'Hafenkante')
+      expect([done.status, done.headers.get('location')]).toEqual([303, '/console/alarms'])
+      expect(await sessionOf(done)).toMatchObject({ userId, account: 'Hafenkante', role: 'admin' })
+      // The link stays, and the page still offers the other account.
+      const again = await signInWith()
+      expect(accountsOn(again.text)).toEqual(['Hafenkante', 'Fremd'])
+      expect(again.text).toMatch(/used this account before|schon benutzt/)
+      expect(await sessionOf(await chosen(cookiesOf(again), 'Fremd'))).toMatchObject({ account: 'Fremd' })
+      expect((await links()).length).toBe(before + 2)
+    })
+
+    it('refuses another account, another browser, and a choice that is late', async () => {
+      await strangerInvites()
+      await invite()
+      const asked = await signInWith()
+      expect((await chosen(cookiesOf(asked), 'Elsewhere')).status).toBe(400)
+      expect((await chosen('', 'Hafenkante')).status).toBe(401)
+      const late = await signInWith()
+      forward(10 * 60_000 + 1)
+      expect((await chosen(cookiesOf(late), 'Hafenkante')).status).toBe(401)
+    })
+
+    it('offers no invitation of a user who may no longer invite', async () => {
+      const { email } = idp.state.person
+      const helper = await cloud.user('manager', { account: 'Fremd' })
+      await cloud.ok(helper, 'inviteUser', { email, role: 'viewer' })
+      const { userId } = await cloud.ok(helper, 'fetchProfile')
+      await cloud.ok(stranger, 'removeUser', { userId })
+      await invite()
+      expect((await signInWith()).status).toBe(303)
+    })
+
+    it('answers with the names and a new flow', async () => {
+      await strangerInvites()
+      const { userId } = await invite()
+      const begun = await cloud.ok(NOBODY as never, 'beginOpenIdSignIn')
+      const query = (await idp.visit(begun.url)).search.slice(1)
+      const { status, body } = await cloud.call(NOBODY, 'finishOpenIdSignIn', { flow: begun.flow, query })
+      expect([status, body.reason, body.accounts]).toEqual([409, 'several_accounts', ['Fremd', 'Hafenkante']])
+      const answer = await cloud.call(NOBODY, 'finishOpenIdSignIn', {
+        flow: body.flow,
+        query: '',
+        account: 'Hafenkante',
+      })
+      expect(answer).toMatchObject({ status: 200, body: { userId } })
+      const again = { flow: body.flow, query: '', account: 'Hafenkante' }
+      expect(await cloud.call(NOBODY, 'finishOpenIdSignIn', again), 'a choice is used once').toMatchObject({
+        status: 401,
+      })
+    })
+  })
+
+  it('refuses an address that is not ASCII', async () => {
+    await cloud.ok(owner, 'inviteUser', { email: 'mark@shop.example', role: 'admin' })
+    idp.state.person = { sub: 'kelvin', email: 'mar\u212a@shop.example', email_verified: true }
+    expect((await signInWith()).status).toBe(403)
+    idp.state.person = { sub: 'capital', email: 'MARK@Shop.Example', email_verified: true }
+    expect((await signInWith()).status).toBe(303)
   })
 
   it('counts a second factor of the provider, else asks for the code of the app', async () => {
@@ -146,6 +273,18 @@ onEveryDatabase('sign-in with OpenID Connect', (kind) => {
     const text = (await finish(good)).text
     expect(text).toMatch(/cancelled or took too long|abgebrochen/)
     expect(text).toContain('name="password"')
+  })
+
+  it('keeps a sign-in in a cookie that no other host can set', async () => {
+    const started = await cloud.get(START)
+    const [cookie = ''] = started.headers.getSetCookie()
+    expect(cookie).toMatch(/^__Host-untag_openid=[^;]+;/)
+    for (const part of ['Path=/', 'HttpOnly', 'Secure', 'SameSite=Lax']) expect(cookie.split('; ')).toContain(part)
+    await invite()
+    const good = await visit()
+    const planted = good.cookie.replace('__Host-', '')
+    expect((await finish({ ...good, cookie: planted })).status).toBe(401)
+    expect((await finish(good)).status).toBe(303)
   })
 
   it('returns only to addresses of the console', async () => {

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROLES, type Role } from '../../../cloud/foundation/roles.ts'
 import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 
 const operations = [...OPERATION_TABLE.values()]
 const REFUSED = new Set(['role_too_low', 'user_not_allowed'])
 
-onEveryDatabase('roles', (kind) => {
+inFullSizeOnEveryDatabase('roles', (kind) => {
   let cloud: TestCloud
   const sessions = new Map<Role, string>()
   beforeAll(async () => {

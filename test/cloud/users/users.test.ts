@@ -1,14 +1,15 @@
 import { TOTP } from 'otpauth'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { invite } from '../../../cloud/users/invitations.ts'
 import { FAILURE_LIMITS, FAILURE_PERIOD_MS } from '../../../cloud/users/sign-in-failures.ts'
-import { IDLE_MS, SESSION_MS } from '../../../cloud/users/sessions.ts'
+import { SESSIONS_LIMIT, IDLE_MS, SESSION_MS } from '../../../cloud/users/sessions.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 
 const PASSWORD = 'vier Wörter, die niemand rät'
 
-onEveryDatabase('users', (kind) => {
+inFullSizeOnEveryDatabase('users', (kind) => {
   const { platform, forward } = movablePlatform()
   let cloud: TestCloud
   let owner: string
@@ -68,17 +69,21 @@ onEveryDatabase('users', (kind) => {
     const code = () => app.generate({ timestamp: platform.clock.wall() })
     const wrong = () => String((Number(code()) + 1) % 1_000_000).padStart(6, '0')
     expect((await call(session, 'confirmSecondFactor', { code: wrong() })).status).toBe(401)
-    const { recoveryCodes } = await cloud.ok(session, 'confirmSecondFactor', { code: code() })
+    const ofSetUp = code()
+    const { recoveryCodes } = await cloud.ok(session, 'confirmSecondFactor', { code: ofSetUp })
     expect(recoveryCodes).toHaveLength(10)
     expect(await cloud.ok(session, 'switchMode', { mode: 'live' })).toMatchObject({ mode: 'live' })
     expect(await call(session, 'beginSecondFactor')).toMatchObject({ body: { reason: 'second_factor_exists' } })
 
+    // Who knows only the password ends no session with both factors.
+    for (let n = 0; n < SESSIONS_LIMIT + 1; n++) expect((await signIn('totp@shop.example')).body.state).toBe('pending')
+    expect((await call(session, 'fetchProfile')).status).toBe(200)
     const first = (await signIn('totp@shop.example')).body
     expect(first.state).toBe('pending')
     expect((await call(first.sessionToken, 'fetchProfile')).status).toBe(401)
     const confirm = (given: string, sessionToken = first.sessionToken) =>
       call(null, 'confirmSignIn', { sessionToken, code: given })
-    expect(await confirm(code()), 'the code that set the app up').toMatchObject({ status: 401 })
+    expect(await confirm(ofSetUp), 'the code that set the app up').toMatchObject({ status: 401 })
     forward(60_000)
     const used = code()
     const done = await confirm(used)
@@ -257,6 +262,131 @@ onEveryDatabase('users', (kind) => {
     expect((await signIn('pia@shop.example', next)).status).toBe(200)
     await cloud.ok(session, 'signOut')
     expect((await cloud.call(session, 'fetchProfile')).status).toBe(401)
+  })
+
+  describe('who share an e-mail address with a user of another account', () => {
+    const OTHER = 'sechs fremde Wörter ohne Reim'
+    let stranger: string
+    beforeAll(async () => (stranger = await cloud.user('owner', { account: 'Nachbar' })))
+
+    async function namesakes(email: string, passwords: { here: string; there: string }): Promise<Json> {
+      const there = await cloud.ok(stranger, 'inviteUser', { email, role: 'viewer' })
+      await accept(there.url, 'Jana', passwords.there)
+      const here = await cloud.ok(owner, 'inviteUser', { email, role: 'admin' })
+      await accept(here.url, 'Jana', passwords.here)
+      return { here: here.userId, there: there.userId }
+    }
+    const signInTo = (email: string, account: string, password: string) =>
+      call(null, 'signIn', { email, password, account })
+
+    it('sign in with their own password, also after a reset', async () => {
+      const email = 'carla@shop.example'
+      const users = await namesakes(email, { here: PASSWORD, there: OTHER })
+      expect((await signIn(email)).body).toMatchObject({ userId: users.here, role: 'admin' })
+      expect((await signIn(email, OTHER)).body).toMatchObject({ userId: users.there, role: 'viewer' })
+      const token = await cloud.db.database.write(async (db) => {
+        const { account_id: accountId } = await db
+          .selectFrom('console_user')
+          .select('account_id')
+          .where('user_id', '=', users.here)
+          .executeTakeFirstOrThrow()
+        const person = { accountId, email, name: '', role: 'admin' as const, storeIds: null, sandboxOnly: false }
+        return (await invite(db, { ...person, invitedBy: 'command line', mayReplace: true }, platform)).token
+      })
+      const next = 'acht neue Wörter nach dem Verlust'
+      const before = await acceptedMs(users.here)
+      forward(1_000)
+      expect((await call(null, 'acceptInvitation', { token, name: 'Carla', password: next })).status).toBe(200)
+      expect(await acceptedMs(users.here), 'a reset does not renew the acceptance').toBe(before)
+      expect((await signIn(email, next)).body).toMatchObject({ userId: users.here })
+    })
+
+    const acceptedMs = async (userId: string) =>
+      (
+        await cloud.db.database.reads
+          .selectFrom('console_user')
+          .select('accepted_ms')
+          .where('user_id', '=', userId)
+          .executeTakeFirstOrThrow()
+      ).accepted_ms
+
+    it('choose the account if the password fits several, and only then see their names', async () => {
+      const email = 'both@shop.example'
+      const users = await namesakes(email, { here: PASSWORD, there: PASSWORD })
+      const asked = await signIn(email)
+      expect(asked).toMatchObject({
+        status: 409,
+        body: { reason: 'several_accounts', accounts: ['Hafenkante', 'Nachbar'] },
+      })
+      expect(asked.body).not.toHaveProperty('sessionToken')
+      const wrong = await signIn(email, 'wrong')
+      expect([wrong.status, wrong.text.includes('Nachbar')]).toEqual([401, false])
+      expect((await signInTo(email, 'Hafenkante', PASSWORD)).body).toMatchObject({ userId: users.here })
+      expect((await signInTo(email, 'Nachbar', PASSWORD)).body).toMatchObject({ userId: users.there })
+    })
+
+    it('do not reset the count of wrong passwords', async () => {
+      const email = 'target@shop.example'
+      await namesakes(email, { here: PASSWORD, there: OTHER })
+      const answers: number[] = []
+      for (let round = 0; round < 2; round++) {
+        for (let i = 0; i < FAILURE_LIMITS.user - 1; i++)
+          answers.push((await signInTo(email, 'Hafenkante', 'wrong')).status)
+        answers.push((await signInTo(email, 'Nachbar', OTHER)).status)
+      }
+      expect(answers.filter((status) => status === 401)).toHaveLength(FAILURE_LIMITS.user)
+      expect(await signInTo(email, 'Hafenkante', PASSWORD)).toMatchObject({ status: 429 })
+      forward(FAILURE_PERIOD_MS + 1_000)
+      expect((await signInTo(email, 'Hafenkante', PASSWORD)).status).toBe(200)
+    })
+
+    it('cannot find out a password by choosing it for a user of the same address', async () => {
+      const email = 'oracle@shop.example'
+      await namesakes(email, { here: PASSWORD, there: OTHER })
+      const { sessionToken } = (await signInTo(email, 'Nachbar', OTHER)).body
+      const guesses = Array.from({ length: FAILURE_LIMITS.email }, (_, i) => `geratene Wörter ohne Sinn ${i}`)
+      let password = OTHER
+      for (const newPassword of [...guesses, PASSWORD]) {
+        await cloud.ok(sessionToken, 'changePassword', { password, newPassword })
+        password = newPassword
+        const { status } = await signIn(email, password)
+        expect(status).toBe(newPassword === PASSWORD ? 429 : 200)
+      }
+      forward(FAILURE_PERIOD_MS + 1_000)
+      // Who names the account compares no other password.
+      for (let i = 0; i <= FAILURE_LIMITS.email; i++)
+        expect((await signInTo(email, 'Nachbar', PASSWORD)).status).toBe(200)
+    })
+
+    it('do not lock them out with wrong passwords of a signed-in user', async () => {
+      const email = 'locked@shop.example'
+      await namesakes(email, { here: PASSWORD, there: OTHER })
+      const { sessionToken } = (await signIn(email, OTHER)).body
+      const change = () => call(sessionToken, 'changePassword', { password: 'wrong', newPassword: PASSWORD })
+      for (let i = 0; i < FAILURE_LIMITS.user; i++) expect((await change()).status).toBe(401)
+      expect((await change()).status).toBe(429)
+      expect((await signIn(email)).status).toBe(200)
+    })
+  })
+
+  it('have addresses in ASCII, of which only A to Z count as small letters', async () => {
+    await invited('mark@shop.example')
+    expect((await signIn('MARK@shop.example')).status).toBe(200)
+    // U+212A, the sign of the unit kelvin, becomes k in lower case.
+    const email = 'mar\u212a@shop.example'
+    expect(await signIn(email)).toMatchObject({ status: 400 })
+    expect(await call(owner, 'inviteUser', { email, role: 'viewer' })).toMatchObject({ status: 400 })
+  })
+
+  it('guess the present password ten times, also at once', async () => {
+    const { session } = await invited('burst@shop.example')
+    const change = (password: string) =>
+      call(session, 'changePassword', { password, newPassword: 'ganz andere Wörter' })
+    const wrong = Array.from({ length: FAILURE_LIMITS.user }, (_, i) => change(`wrong ${i}`))
+    const statuses = (await Promise.all([...wrong, ...wrong.map((_, i) => change(`false ${i}`))])).map((a) => a.status)
+    const compared = statuses.filter((status) => status === 401).length
+    expect(compared).toBe(FAILURE_LIMITS.user)
+    expect(await change(PASSWORD)).toMatchObject({ status: 429 })
   })
 
   it('of another account are unknown', async () => {

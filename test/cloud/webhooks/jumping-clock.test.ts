@@ -4,14 +4,14 @@ import { claimRequest, findStoredResponse } from '../../../cloud/operations/idem
 import type { OutgoingAnswer } from '../../../cloud/outgoing/outgoing-http.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { openPaidStore, type PaidStore } from '../../support/paid-store.ts'
 import { stopInVirtualTime, until } from '../../support/receiver.ts'
 
 const START = Date.parse('2026-11-20T09:00:00Z')
 const YEAR_MS = 365 * 86_400_000
 
-onEveryDatabase('webhooks while the cloud’s clock jumps', (kind) => {
+inFullSizeOnEveryDatabase('webhooks while the cloud’s clock jumps', (kind) => {
   let cloud: TestCloud
   let key: string
   let platform: VirtualPlatform
@@ -70,7 +70,7 @@ onEveryDatabase('webhooks while the cloud’s clock jumps', (kind) => {
   })
 })
 
-onEveryDatabase('payments while the cloud’s clock jumps', (kind) => {
+inFullSizeOnEveryDatabase('payments while the cloud’s clock jumps', (kind) => {
   let store: PaidStore
   beforeEach(async () => {
     store = await openPaidStore(kind)
@@ -126,7 +126,7 @@ onEveryDatabase('payments while the cloud’s clock jumps', (kind) => {
   })
 })
 
-onEveryDatabase('leases of a clock that was ahead', (kind) => {
+inFullSizeOnEveryDatabase('leases of a clock that was ahead', (kind) => {
   let cloud: TestCloud
   const db = () => cloud.db.database
   beforeEach(async () => {

@@ -7,8 +7,8 @@ import { startDispatcher } from '../../../cloud/webhooks/dispatcher.ts'
 import { LEASE_MS } from '../../../cloud/webhooks/lease.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
-import { stopInVirtualTime, until } from '../../support/receiver.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
+import { stopInVirtualTime, until as untilInTime, untilInProcess } from '../../support/receiver.ts'
 
 const OK: OutgoingAnswer = { status: 200, headers: {}, body: new Uint8Array(), isCut: false }
 const START = Date.parse('2026-11-20T09:00:00Z')
@@ -20,7 +20,7 @@ type Sent = { id: string; url: string }[]
  * Runs many dispatchers on one database, like many processes. The cloud's own dispatcher gets no responses and stops
  * first.
  */
-onEveryDatabase('webhook dispatchers', (kind) => {
+inFullSizeOnEveryDatabase('webhook dispatchers', (kind) => {
   let cloud: TestCloud
   let key: string
   let platform: VirtualPlatform
@@ -40,6 +40,7 @@ onEveryDatabase('webhook dispatchers', (kind) => {
     await cloud.stop()
   })
 
+  const until = kind === 'sqlite' ? untilInProcess : untilInTime
   const register = (i: number, more: Json = {}): Promise<Json> =>
     cloud.ok(key, 'registerWebhook', { url: `https://r${i}.example/`, events: ['webhook.test'], ...more })
   const emit = async (times: number, body: Json = {}) => {

@@ -3,7 +3,7 @@ import { outgoingHttp } from '../../../bin/outgoing-http.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
-import { onEveryDatabase } from '../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import {
   answerWith,
   resolveNothing,
@@ -20,7 +20,7 @@ const MINUTE = 60_000
 const NOTHING: ReceivedRequest = { path: '', headers: {}, body: '' }
 const START = Date.parse('2026-11-20T09:00:00Z')
 
-onEveryDatabase('webhooks', (kind) => {
+inFullSizeOnEveryDatabase('webhooks', (kind) => {
   let shop: Shop
   let platform: VirtualPlatform
   const receivers: { close(): Promise<void> }[] = []

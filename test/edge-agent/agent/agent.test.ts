@@ -9,7 +9,7 @@ const HOUR = 3_600_000
 describe('an agent at a station', () => {
   let store: TestStore
   afterEach(() => store.stop())
-  const { device, release, detach, synced, offline, events, product } = atLanes(() => store)
+  const { device, release, leave, detach, synced, offline, events, product } = atLanes(() => store)
 
   it('releases a paid tag online: requests, claims, pulses, reads the confirm input, reports', async () => {
     store = await openStore()
@@ -52,17 +52,12 @@ describe('an agent at a station', () => {
       await store.buy([{ ean: untagged.ean, quantity: 1 }]),
       await store.buy([{ ean: untagged.ean, quantity: 1 }]),
     ]
-    expect(await release(first.receipt)).toMatchObject({
-      authorized: false,
-      reason: 'already_redeemed',
-      offline: false,
-    })
+    const nothing = { authorized: false, reason: 'no_tagged_goods' }
+    expect(await release(first.receipt)).toMatchObject({ ...nothing, offline: false })
+    expect(await leave({ receipt: first.receipt })).toMatchObject({ ...nothing, offline: false })
     await offline()
-    expect(await release(second.receipt)).toMatchObject({
-      authorized: false,
-      reason: 'already_redeemed',
-      offline: true,
-    })
+    expect(await release(second.receipt)).toMatchObject({ ...nothing, offline: true })
+    expect(await leave({ receipt: second.receipt })).toMatchObject({ ...nothing, offline: true })
   })
 
   it('reads receipts from its scanner despite garbage and partial lines', async () => {
@@ -186,6 +181,20 @@ describe('an agent at a station', () => {
     store.world.sleep(301_000)
     expect(await ask({ token: fresh.authorizationToken })).toMatchObject({ reason: 'token_expired' })
     expect(store.pulses('station')).toBe(0)
+  })
+
+  it.each(['online', 'offline'])('names the reason of a receipt of another store, %s', async (mode) => {
+    store = await openStore()
+    const { ok, otherStoreId } = store.shop
+    const { sessionId } = await ok('checkIn', { storeId: otherStoreId })
+    const { transactionId } = await ok('startCheckout', { sessionId, items: [{ ean: product().ean, quantity: 1 }] })
+    await ok('completeTestCheckout', { transactionId })
+    const { url } = await ok('generateReceiptQR', { purchaseId: transactionId })
+    if (mode === 'offline') await offline()
+    const elsewhere = { authorized: false, reason: 'store_mismatch', outcome: null }
+    expect(await release(url)).toMatchObject(elsewhere)
+    expect(await release(url, { tagId: 'T-1' })).toMatchObject(elsewhere)
+    expect(await leave({ receipt: url })).toMatchObject(elsewhere)
   })
 
   it('rejects a forged, foreign, old or cancelled receipt', async () => {

@@ -50,6 +50,20 @@ describe('the wiring of a device', () => {
     expect(wiring.looksLikeGate('dev')).toBe(true)
   })
 
+  it('takes the direction from two readers of one gate, with one side each', () => {
+    const [inside, outside] = [
+      { inside: [1], outside: [] },
+      { inside: [], outside: [1] },
+    ]
+    const one = { ...PUSH, deviceId: 'one', feeds: 'gate', antennas: inside }
+    const two = { ...PUSH, deviceId: 'two', link: { push: 'two' }, feeds: 'gate', antennas: outside }
+    const wiring = wired(one)
+    expect(wiring.antennasOf('one')).toBeUndefined()
+    const [second] = entries(two)
+    if (second) wiring.add(second)
+    expect(['one', 'two'].map(wiring.antennasOf)).toEqual([inside, outside])
+  })
+
   it('does not treat a plain list of antennas as sides', () => {
     const wiring = wired({ ...THINGMAGIC, antennas: [1, 2] })
     expect(wiring.antennasOf('dev')).toBeUndefined()

@@ -70,6 +70,29 @@ describe('readers that send to the agent', () => {
   })
   afterAll(() => store.stop())
 
+  it('show in /readyz and the status what a person must change', async () => {
+    const isOver = () =>
+      store.agent.status().devices.find(({ deviceId }) => deviceId === 'dev_reader')?.state === 'degraded'
+    for (let n = 0; n < 3; n++)
+      await store.local('/ingest/gate-1', {
+        method: 'POST',
+        body: { data: [] },
+        headers: { authorization: `Bearer ${SECRET}` },
+      })
+    await store.until('the finding', isOver)
+    const findings = [{ code: 'unreadable_data', detail: expect.stringContaining('"mapping"'), isWarning: false }]
+    expect((await store.local('/readyz')).body).toMatchObject({
+      devices: expect.arrayContaining([expect.objectContaining({ deviceId: 'dev_reader', findings })]),
+    })
+    expect((await store.local('/v1/status')).body).toMatchObject({
+      devices: expect.arrayContaining([
+        expect.objectContaining({ deviceId: 'dev_reader', feeds: store.shop.devices.pos_deactivator, findings }),
+      ]),
+    })
+    expect(await send({ authorization: `Bearer ${SECRET}` })).toMatchObject({ status: 200 })
+    await store.until('the next read', () => !isOver())
+  })
+
   it('reach their driver through the agent’s HTTP, only with their secret and an allowed host name', async () => {
     await store.until('the device', () =>
       store.agent.status().devices.some(({ deviceId, state }) => deviceId === 'dev_reader' && state === 'ready'),

@@ -46,6 +46,21 @@ describe('an offline decision about an item', () => {
   /** Empties the replica. The agent cannot fetch items while it is offline. */
   const forgetItems = () => store.agent.items.reset()
 
+  it('answers 400 to names of two items, as the cloud does', async () => {
+    store = await openStore()
+    const [{ epc }] = [await newItem({}), await newItem({ tagId: 'HT-9' })]
+    const { receipt } = await buyAndCut(epc)
+    await store.until('the replica', () => store.agent.items.find('tagId', 'HT-9') !== undefined)
+    const body = { deviceId: device('station'), protectionAction: 'deactivate_label', epc, tagId: 'HT-9' }
+    const inCloud = await store.drive(store.shop.call('verifyProtectedItem', body))
+    for (const presented of [{ receipt }, {}])
+      expect(await store.local('/v1/authorize', { method: 'POST', body: { ...body, ...presented } })).toMatchObject({
+        status: inCloud.status,
+        body: { code: 'invalid-argument', details: [{ path: 'tagId', message: inCloud.body.details[0].message }] },
+      })
+    expect(inCloud.status).toBe(400)
+  })
+
   it.each(['its replica', 'the receipt'])('denies a forbidden category at self-service by %s', async (source) => {
     store = await openStore()
     await setPolicy({ allowedActionsByCategory: { '*': FREE, tabak: { authorize_exit: ['automatic_exit'] } } })
@@ -72,7 +87,13 @@ describe('an offline decision about an item', () => {
     expect(await detach({ receipt, epc: other })).toMatchObject({ authorized: true, offline: true })
   })
 
-  it.each(['its replica', 'the receipt'])('compares the price of the item with the threshold by %s', async (source) => {
+  const STAFF_PRICE = { priceUnit: 100, priceReason: 'staff' }
+  it.each([
+    ['its replica', {}],
+    ['the receipt', {}],
+    ['its replica', STAFF_PRICE],
+    ['the receipt', STAFF_PRICE],
+  ])('compares the value of the item with the threshold by %s, sold with %o', async (source, price) => {
     store = await openStore()
     const [cheap, dear] = [product(), store.shop.products.toSorted((a, b) => b.price - a.price)[0] ?? {}]
     const threshold = cheap.price + 1
@@ -81,7 +102,7 @@ describe('an offline decision about an item', () => {
     const [{ epc: low }, { epc: high }] = [await newItem({}), await store.drive(store.shop.newItem(dear))]
     const { receipt } = await store.buy([
       { ean: cheap.ean, quantity: 1, epcs: [low] },
-      { ean: dear.ean, quantity: 1, epcs: [high] },
+      { ean: dear.ean, quantity: 1, epcs: [high], ...price },
     ])
     await store.until('the replica', () => store.agent.items.find('epc', high)?.status === 'paid')
     await offline()
@@ -116,12 +137,15 @@ describe('an offline decision about an item', () => {
 
   it('applies the strictest rule to facts that replica and receipt lack, and names them in answer and event', async () => {
     store = await openStore()
-    await setPolicy({ allowedActionsByCategory: { '*': FREE, tabak: {} }, requiresStaffForBrand: ['Luxus'] })
-    // These brands are too long for the QR code, so the receipt lacks the facts.
+    await setPolicy({})
+    // These brands are too long for the QR code. So the receipt has numbers of names in this policy, not in the next.
     const epcs: string[] = []
     for (let n = 0; n < 8; n++) epcs.push((await newItem({ brand: `Marke ${n} ${'x'.repeat(60)}` })).epc)
-    const { receipt } = await buyAndCut(...epcs)
-    expect(factsOf(receipt)).toBeUndefined()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: epcs.length, epcs }])
+    await store.until('the replica', () => epcs.every((epc) => store.agent.items.find('epc', epc)?.status === 'paid'))
+    await setPolicy({ allowedActionsByCategory: { '*': FREE, tabak: {} }, requiresStaffForBrand: ['Luxus'] })
+    await offline()
+    expect(factsOf(receipt)?.[0]).toMatchObject({ category: 0, brand: 0 })
     const [first = '', second = ''] = epcs
     const known = await detach({ receipt, epc: first })
     expect(known).toMatchObject({ authorized: true, offline: true })

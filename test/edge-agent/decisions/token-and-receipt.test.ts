@@ -134,6 +134,51 @@ describe('a program’s token', () => {
   })
 })
 
+describe('a named tag', () => {
+  const tagId = 'HT-1'
+  const tokenOfTag = async () =>
+    (
+      await store.drive(
+        store.shop.ok('verifyProtectedItem', { deviceId: station(), protectionAction: 'deactivate_label', tagId }),
+      )
+    ).authorizationToken as string
+
+  /** The agent has gone offline before it learned to which right of the receipt the token belongs. */
+  async function soldWithToken() {
+    store = await openStore()
+    const { storeId } = store.shop
+    const { ean } = product()
+    await store.drive(store.shop.ok('registerProtectedItems', { storeId, items: [{ tagId, ean }] }))
+    const { receipt } = await store.buy([{ ean, quantity: 1, tagIds: [tagId] }])
+    await store.until('the replica', () => store.agent.items.find('tagId', tagId)?.status === 'paid')
+    await network(false)
+    return { receipt, token: await tokenOfTag() }
+  }
+
+  it.each([
+    ['token', 'receipt'],
+    ['receipt', 'token'],
+  ] as const)('that a %s released is not released again by a %s', async (first, second) => {
+    const sold = await soldWithToken()
+    expect(await present({ tagId, [first]: sold[first] })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    await store.world.advance(5_000)
+    for (const name of [second, first])
+      expect(await present({ tagId, [name]: sold[name] })).toMatchObject({
+        authorized: false,
+        reason: 'already_redeemed',
+      })
+    expect(store.pulses('station')).toBe(1)
+  })
+
+  it('is tried again by the other one after a failure', async () => {
+    const sold = await soldWithToken()
+    store.boards.station.stick(0, false)
+    expect(await present({ tagId, token: sold.token })).toMatchObject({ authorized: true, outcome: 'failed' })
+    store.boards.station.stick(0, null)
+    expect(await present({ tagId, receipt: sold.receipt })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  })
+})
+
 it('requires staff for goods that only the shopper’s app has priced, also offline', async () => {
   store = await openStore()
   const key = await store.shop.cloud.key('publishable')

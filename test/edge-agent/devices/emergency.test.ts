@@ -35,7 +35,8 @@ describe('the emergency of an agent', () => {
       onChange: () => undefined,
     })
     emergency.start()
-    const state = (deviceId: string, now: 'ready' | 'absent') => emergency.onState({ deviceId, state: now })
+    const state = (deviceId: string, now: 'ready' | 'absent') =>
+      emergency.onState({ deviceId, state: now, findings: [] })
     const opened = () =>
       commands.flatMap(([deviceId, command]) => (command.kind === 'emergency' ? [[deviceId, command.open]] : []))
     return { platform, wiring, emergency, commands, events, state, opened }

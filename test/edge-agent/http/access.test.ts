@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { AGENT_OPERATIONS } from '../../../edge-agent/http/operations.ts'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
 import { BROWSER_LIFE_MS, BROWSER_LIMIT, LINK_LIFE_MS } from '../../../edge-agent/ledger/pairings.ts'
 import { hashSecret, newSecret } from '../../../edge-agent/identity/credentials.ts'
@@ -112,6 +113,28 @@ describe('access to the agent’s local API', () => {
     expect(
       (await store.local('/v1/home/redeem', { method: 'POST', body: { question: 'x' }, headers: UNPAIRED })).status,
     ).toBe(403)
+  })
+
+  it('tells without a credential only states, counts and ids of devices', async () => {
+    const product = store.shop.products[0]
+    const { epc } = await store.drive(store.shop.newItem(product))
+    const { receipt } = await store.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+    await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: receipt } })
+    const { policy } = store.agent.trust
+    const { name, badge } = operator
+    const hidden = [receipt, epc, product.name, name, badge, CREDENTIAL, store.shop.storeId, policy?.storeName]
+    const open = ['/healthz', '/readyz', '/metrics']
+    for (const path of open) {
+      const { status, body } = await store.local(path, { headers: UNPAIRED })
+      const text = JSON.stringify(body)
+      expect([path, status]).toEqual([path, 200])
+      expect(hidden.filter((secret) => typeof secret !== 'string' || text.includes(secret))).toEqual([])
+    }
+    // Every other address for programs needs one, but that of the document of the API.
+    const free = Object.values(AGENT_OPERATIONS).filter(
+      ({ callers, needsCredential }) => callers === 'programs' && !needsCredential,
+    )
+    expect(free.map(({ path }) => path)).toEqual([...open, '/openapi.json'])
   })
 
   it('allows requests, scans and status to unpaired programs only on this machine, and only if pairing is not required', async () => {

@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { AGENT_OPERATIONS, type AgentOperation } from '../../../edge-agent/http/operations.ts'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
 import type { Json } from '../../support/cloud.ts'
 import { AUTHORIZATION, CREDENTIAL } from '../../support/credential.ts'
+import { lateBody } from '../../support/form-body.ts'
 import { endlessBody, endlessRequest } from '../../support/endless-body.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
@@ -79,6 +81,35 @@ describe('the agent’s local HTTP', () => {
       )
       expect([path, status, sent()]).toEqual([path, 413, 0])
     }
+  })
+
+  it.each(
+    Object.values<AgentOperation>(AGENT_OPERATIONS).filter(
+      ({ method, needsCredential }) => method === 'POST' && needsCredential,
+    ),
+  )('$path refuses a program whose credential ended while its body was on the way', async ({ path, example }) => {
+    let credential = CREDENTIAL
+    const app = localApp(store.agent, {
+      hosts: () => ['127.0.0.1:8090'],
+      log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+      credential: () => credential,
+    })
+    const body = JSON.stringify(example ?? {})
+    const headers = {
+      host: '127.0.0.1:8090',
+      ...AUTHORIZATION,
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(body)),
+    }
+    const end = async () => (credential = 'another credential, made meanwhile')
+    const request = new Request(`http://127.0.0.1:8090${path}`, {
+      method: 'POST',
+      headers,
+      body: lateBody(body, end),
+      duplex: 'half',
+    } as RequestInit)
+    const { status } = await app.fetch(request)
+    expect([credential === CREDENTIAL, status]).toEqual([false, 401])
   })
 
   it.each<[string, Json, string]>([

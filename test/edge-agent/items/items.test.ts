@@ -1,8 +1,9 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
-import { openItemFile, type ItemFile } from '../../../edge-agent/items/item-file.ts'
+import { inspectItemFile, openItemFile, type ItemFile } from '../../../edge-agent/items/item-file.ts'
 import { itemTable } from '../../../edge-agent/items/item-table.ts'
 import { openReplica, type Replica } from '../../../edge-agent/items/replica.ts'
 import type { ItemEntry, ItemsClaims } from '../../../policy/documents/item-documents.ts'
@@ -285,6 +286,7 @@ describe('the replica of the items', () => {
         paying: true,
       })
       expect(replica.find('tagUid', '04A2B3C4')).toEqual(replica.find('epc', 'ABCD'))
+      expect(replica.find('tagId', ' ht-1')).toEqual(replica.find('tagId', 'HT-1'))
       expect(replica.find('tagId', 'HT-1')).toEqual({ status: 'paid', category: '', brand: '', paying: false })
       expect(replica.find('epc', '04A2B3C4')).toBeUndefined()
     }
@@ -351,27 +353,56 @@ describe('the replica of the items', () => {
     again.close()
   })
 
-  it('leaves an unreadable file in place, logs the fault, and uses a temporary file', () => {
+  it('keeps a sound file that cannot be opened, and uses a temporary database until the next start', () => {
     const file = newFile()
-    writeFileSync(file, 'this is no database, and it is long enough to be looked at '.repeat(200))
+    const cloud = registry()
+    cloud.change(0, 'paid', 0)
+    const first = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+    first.applyPage(cloud.page(0, 5))
+    first.close()
+    const bytes = readFileSync(file)
+    // Another process holds the file.
+    const other = new Sqlite(file)
+    other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     const replica = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
-    expect(errors.splice(0)).toHaveLength(1)
-    replica.applyPage({
-      aud: 's',
-      iat: 0,
-      exp: 1,
-      epoch: 0,
-      ver: 1,
-      after: 0,
-      floor: 0,
-      categories: [],
-      brands: [],
-      entries: [{ seq: 1, status: 'paid', epc: 'AAAA' }],
-    })
-    expect(replica.find('epc', 'AAAA')?.status).toBe('paid')
+    expect([errors.splice(0).length, replica.size, existsSync(`${file}.damaged`)]).toEqual([1, 0, false])
     replica.close()
-    expect(errors).toEqual([])
+    other.close()
+    expect(readFileSync(file).equals(bytes)).toBe(true)
+    const again = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+    expect(states(again)).toEqual(cloud.states())
+    again.close()
   })
+
+  it.each(['no database', 'flipped bytes at 20 %', '40 %', '88 %', '92 %', '99 %'])(
+    'sets a damaged file aside (%s), logs the fault, and begins an empty file',
+    (damage) => {
+      const file = newFile()
+      const cloud = registry()
+      for (let n = 0; n < NAMES; n++) cloud.change(n, 'paid', n)
+      const first = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+      for (let i = 0; first.position()[1] < cloud.head.ver && i < 99; i++) first.applyPage(cloud.page(i * 5, 5))
+      first.close()
+      const share = Number(/(\d+) %/.exec(damage)?.[1] ?? 0) / 100
+      const bytes = share === 0 ? Buffer.from('this is no database '.repeat(500)) : readFileSync(file)
+      const at = Math.floor((bytes.length * share) / 4_096) * 4_096
+      if (share > 0) for (let i = at; i < Math.min(at + 64, bytes.length); i++) bytes[i] = ~(bytes[i] ?? 0) & 255
+      writeFileSync(file, bytes)
+      const replica = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+      expect(errors.splice(0)).toHaveLength(1)
+      expect(readFileSync(`${file}.damaged`).equals(bytes)).toBe(true)
+      expect([replica.size, replica.position()[1], replica.confirmedMs]).toEqual([0, 0, 0])
+      expect(inspectItemFile(file)).toBe('never')
+      for (let i = 0; replica.position()[1] < cloud.head.ver && i < 99; i++)
+        replica.applyPage(cloud.page(replica.position()[1], 5))
+      expect(states(replica)).toEqual(cloud.states())
+      replica.close()
+      const again = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
+      expect(states(again)).toEqual(cloud.states())
+      again.close()
+      expect(errors).toEqual([])
+    },
+  )
 })
 
 describe('the table of items', () => {

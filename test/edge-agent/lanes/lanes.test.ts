@@ -95,7 +95,7 @@ describe('lanes with readers, through the whole agent', () => {
     await withPad()
     await selfServiceForAll()
     const [first, second, other] = [await newItem(), await newItem(), await newItem()]
-    const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 2, epcs: [first, second] }])
+    const { purchase, receipt } = await store.buy([{ ean: cheap().ean, quantity: 2, epcs: [first, second] }])
     store.network(false)
     await store.until('offline', () => !store.agent.link.isOnline)
     await store.drive(store.agent.lanes.scan(store.shop.devices.self_checkout_detacher, receipt))
@@ -111,7 +111,16 @@ describe('lanes with readers, through the whole agent', () => {
         protectionAction: 'detach_hard_tag',
         receipt,
       }),
-    ).toMatchObject({ authorized: false, reason: 'technology_mismatch' })
+    ).toMatchObject({ authorized: false, reason: 'tag_not_read' })
+    expect(
+      await store.authorize({
+        deviceId: store.shop.devices.self_checkout_detacher,
+        protectionAction: 'detach_hard_tag',
+        receipt,
+        itemLineId: purchase.items[0].itemLineId,
+      }),
+    ).toMatchObject({ authorized: false, outcome: null })
+    expect(store.pulses('detacher')).toBe(0)
     feedEvents = []
     for (const epc of [other, first, second]) {
       fake.placeTag({ epc })

@@ -69,6 +69,51 @@ it.each([
   })
 })
 
+it('names purchase, line and status of a registered item, also for a receipt and for a tag that only left', async () => {
+  store = await openStore()
+  const { storeId } = store.shop
+  const { self_checkout_detacher: detacher, exit_gate: gate } = store.shop.devices
+  const goods = [await paidItem({}), await paidItem({})]
+  const [{ epc, purchase, receipt }, other] = goods
+  await store.until('the replica', () =>
+    goods.every((each) => store.agent.items.find('epc', each.epc)?.status === 'paid'),
+  )
+  store.network(false)
+  await store.until('offline', () => !store.agent.link.isOnline)
+  const request = { deviceId: detacher, protectionAction: 'detach_hard_tag' }
+  expect(await store.authorize({ ...request, epc, receipt })).toMatchObject({ authorized: true, offline: true })
+  await store.until('the outcome', () => store.agent.ledger.claims.unsettled().length === 0)
+  // Staff change the status before the events arrive. The events keep the status of their time.
+  store.world.sleep(2_000)
+  await store.drive(store.shop.ok('updateItemStatus', { storeId, epc, itemStatus: 'exception_hold' }))
+  store.network(true)
+  await store.until('online', () => store.agent.link.isOnline)
+  const isAbout = (each: Json) => ({
+    epc: each.epc,
+    purchaseId: each.purchase.transactionId,
+    itemLineId: each.purchase.items[0].itemLineId,
+    itemStatus: 'paid',
+  })
+  expect(await completedAt(detacher)).toMatchObject({ ...isAbout({ epc, purchase }), offline: true })
+  const seen = { type: 'protection.action.completed' as const, protectionAction: 'authorize_exit' as const }
+  await store.drive(
+    store.agent.ledger.record({
+      atMs: store.world.clock.wall(),
+      event: {
+        ...seen,
+        eventId: 'evt_seen',
+        occurredAt: new Date(store.world.clock.wall()).toISOString(),
+        storeId,
+        deviceId: gate,
+        epc: other?.epc,
+        outcome: 'confirmed',
+        detail: 'seen leaving: paid',
+      },
+    }),
+  )
+  expect(await completedAt(gate)).toMatchObject(isAbout(other ?? {}))
+})
+
 it('names UHF for an EPC, at a detacher and at the gate, and no chip', async () => {
   store = await openStore()
   const { epc } = await paidItem({})

@@ -1,7 +1,7 @@
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
-import type { RuntimeFiles } from '../../../edge-agent/ledger/file/watermark.ts'
+import type { SmallFiles } from '../../../edge-agent/ledger/file/watermark.ts'
 import type { Json } from '../../support/cloud.ts'
 import { LANES, openStore, type TestStore } from '../../support/store.ts'
 
@@ -9,7 +9,7 @@ let store: TestStore
 afterEach(() => store.stop())
 
 /** Returns a runtime folder in memory. */
-function runtimeFolder(): RuntimeFiles & { texts: Map<string, string> } {
+function runtimeFolder(): SmallFiles & { texts: Map<string, string> } {
   const texts = new Map<string, string>()
   return { texts, read: (name) => texts.get(name), write: (name, text) => void texts.set(name, text) }
 }
@@ -43,8 +43,8 @@ const putBack = () =>
 /**
  * Releases a receipt and a token offline, then restores the ledger from a copy made before. The cloud stays offline.
  */
-async function copiedBack(runtime: RuntimeFiles) {
-  store = await openStore({ parts: { runtimeFiles: runtime } })
+async function copiedBack(runtime: SmallFiles) {
+  store = await openStore({ parts: { watermarkFolders: [runtime] } })
   const [byReceipt, byToken] = [await buy(), await buy()]
   await synced()
   const shown = { receipt: byReceipt.receipt, token: await tokenOf(byToken.purchase.transactionId) }

@@ -1,9 +1,10 @@
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { runtimeFiles } from '../../../bin/runtime-files.ts'
 import { openLedger, type Ledger } from '../../../edge-agent/ledger/ledger.ts'
-import { openWatermark, type Position, type RuntimeFiles } from '../../../edge-agent/ledger/file/watermark.ts'
+import { openWatermark, type Position, type SmallFiles } from '../../../edge-agent/ledger/file/watermark.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 /** The runtime folder of a machine, in memory; `fault` makes it fail. */
@@ -13,7 +14,7 @@ function runtimeFolder() {
   const failing = () => {
     if (folder.fault !== undefined) throw Object.assign(new Error(folder.fault), { code: folder.fault })
   }
-  const files: RuntimeFiles = {
+  const files: SmallFiles = {
     read(name) {
       failing()
       return texts.get(name)
@@ -36,7 +37,7 @@ describe('the watermark of a ledger', () => {
     hash,
   })
   const open = (position: Position, hashAt: (seq: number) => string | undefined = none, ledgerId = 'led_1') =>
-    openWatermark({ files: machine.files, log: machine.log, ledgerId }, position, hashAt)
+    openWatermark({ folders: [machine.files], log: machine.log, ledgerId }, position, hashAt)
   beforeEach(() => {
     machine = runtimeFolder()
   })
@@ -137,7 +138,7 @@ describe('a ledger restored from a copy of its folder', () => {
   let ledger: Ledger
   let machine: ReturnType<typeof runtimeFolder>
   const file = () => join(folder, 'ledger.db')
-  const open = () =>
+  const open = (folders = [machine.files]) =>
     openLedger({
       file: file(),
       ledgerId: 'led_1',
@@ -145,7 +146,7 @@ describe('a ledger restored from a copy of its folder', () => {
       onFailure: (failure) => {
         throw failure
       },
-      runtime: { files: machine.files, log: machine.log },
+      watermark: { folders, log: machine.log },
     })
   let rows = 0
   const record = () => ledger.record({ atMs: 1_800_000_000_000 + rows++ })
@@ -185,6 +186,33 @@ describe('a ledger restored from a copy of its folder', () => {
     await record()
     restart()
     expect(ledger.isBehindWatermark).toBe(false)
+  })
+
+  it('notices a damaged write-ahead log', async () => {
+    const own = [runtimeFiles(folder)]
+    ledger.close()
+    ledger = open(own)
+    for (let n = 0; n < 5; n++) await record()
+    // A killed process leaves both files. SQLite drops all frames from the damaged one on, without an error.
+    const killed = [file(), `${file()}-wal`].map((name) => [name, readFileSync(name)] as const)
+    const afterDamage = (at?: number) => {
+      ledger.close()
+      rmSync(`${file()}-shm`, { force: true })
+      for (const [name, bytes] of killed) {
+        const copy = Buffer.from(bytes)
+        if (at !== undefined && name.endsWith('-wal')) copy[at] = (copy[at] ?? 0) ^ 1
+        writeFileSync(name, copy)
+      }
+      ledger = open(own)
+      return { rows: ledger.journal.head.seq, isBehind: ledger.isBehindWatermark }
+    }
+    expect(afterDamage()).toEqual({ rows: 5, isBehind: false })
+    const [, wal = ['', Buffer.alloc(0)] as const] = killed
+    for (const at of [100, Math.floor(wal[1].length / 2), wal[1].length - 100]) {
+      const { rows, isBehind } = afterDamage(at)
+      expect(rows).toBeLessThan(5)
+      expect(isBehind).toBe(true)
+    }
   })
 
   it('writes the watermark once for each commit, before the commit resolves', async () => {

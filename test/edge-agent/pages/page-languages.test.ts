@@ -7,6 +7,7 @@ import { violations } from '../../support/axe.ts'
 import { ensureBuilt } from '../../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { AUTHORIZATION, CREDENTIAL } from '../../support/credential.ts'
+import { IS_FULL_SIZE } from '../../support/full-size.ts'
 import { foreignTexts } from '../../support/page-texts.ts'
 import {
   denied,
@@ -21,6 +22,7 @@ import {
   type PagesBench,
   type ServedPages,
 } from './pages-agent.ts'
+import { suiteWith } from '../../support/extended.ts'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const MESSAGE = 'no answer from 10.0.0.7:502'
@@ -137,7 +139,7 @@ describe('the pages of the agent', () => {
   })
 })
 
-describe.skipIf(NO_CHROMIUM)(`the programs of the pages (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+suiteWith(NO_CHROMIUM, 'the programs of the pages in Chromium', () => {
   let chromium: TestBrowser
   let bench: PagesBench
   let served: ServedPages
@@ -152,48 +154,64 @@ describe.skipIf(NO_CHROMIUM)(`the programs of the pages (${NO_CHROMIUM ?? 'in Ch
     await served?.close()
   })
 
-  it.each([
-    ['de-AT', 'de', 'light', 390],
-    ['en-GB', 'en', 'dark', 390],
-  ] as const)('use the language of the page, too (%s)', async (locale, language, colorScheme, width) => {
-    const context = await chromium.browser.newContext({ locale, colorScheme, viewport: { width, height: 844 } })
+  const BROWSERS = [
+    ['de-AT', 'de', 'light'],
+    ['en-GB', 'en', 'dark'],
+  ] as const
+  async function open(locale: string, language: Language, colorScheme: 'dark' | 'light') {
+    const context = await chromium.browser.newContext({ locale, colorScheme, viewport: { width: 390, height: 844 } })
     const page = await context.newPage()
     page.setDefaultTimeout(5_000)
-    const texts = textsOf(language)
     await pairBrowser(page, served)
-    await page.goto(`${served.url}/station?device=${STATION}`)
-    for (const result of [
-      denied('manual_assistance_required'),
-      granted({ itemCount: 3, remaining: 2, offline: true }),
-    ]) {
-      bench.answer = () => result
-      await page.fill('#code', 'x')
+    return { page, texts: textsOf(language), close: () => context.close() }
+  }
+
+  it.each(BROWSERS.filter(([, language]) => IS_FULL_SIZE || language === 'de'))(
+    'use the language of the page, too: the station (%s)',
+    async (locale, language, scheme) => {
+      const { page, texts, close } = await open(locale, language, scheme)
+      await page.goto(`${served.url}/station?device=${STATION}`)
+      for (const result of [
+        denied('manual_assistance_required'),
+        granted({ itemCount: 3, remaining: 2, offline: true }),
+      ]) {
+        bench.answer = () => result
+        await page.fill('#code', 'x')
+        await page.keyboard.press('Enter')
+        await page.locator('.stage[data-view="result"]').waitFor()
+        await expectWhole(page, 'result', language)
+        await page.keyboard.press('Escape')
+      }
+      await page.getByRole('button', { name: texts.signIn }).click()
+      await page.getByRole('button', { name: 'Frau Petersen' }).click()
+      await page.getByRole('button', { name: 'OK', exact: true }).click()
+      await page.getByText(texts.pinTooShort).waitFor()
+      await expectWhole(page, 'sign-in', language)
+      await close()
+    },
+  )
+
+  it.each(BROWSERS.filter(([, language]) => IS_FULL_SIZE || language === 'en'))(
+    'use the language of the page, too: set-up, and the switch of the language (%s)',
+    async (locale, language, scheme) => {
+      const { page, close } = await open(locale, language, scheme)
+      await page.goto(`${served.url}/setup`)
+      await page.locator(`[data-check="${STATION}"]`).click()
+      await page.fill('#address', '127.0.0.1:1')
       await page.keyboard.press('Enter')
-      await page.locator('.stage[data-view="result"]').waitFor()
-      await expectWhole(page, 'result', language)
-      await page.keyboard.press('Escape')
-    }
-    await page.getByRole('button', { name: texts.signIn }).click()
-    await page.getByRole('button', { name: 'Frau Petersen' }).click()
-    await page.getByRole('button', { name: 'OK', exact: true }).click()
-    await page.getByText(texts.pinTooShort).waitFor()
-    await expectWhole(page, 'sign-in', language)
-    await page.goto(`${served.url}/setup`)
-    await page.locator(`[data-check="${STATION}"]`).click()
-    await page.fill('#address', '127.0.0.1:1')
-    await page.keyboard.press('Enter')
-    await page.locator('[data-slot="llrp-technical"]').filter({ hasText: 'connection refused' }).waitFor()
-    await expectWhole(page, 'set-up', language)
-    // The language switch works with the keyboard, and later pages use the chosen language.
-    const other = textsOf(otherLanguage(language))
-    await page.getByRole('link', { name: other.languageName }).focus()
-    await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: other.setup.title, exact: true }).waitFor()
-    await page.goto(`${served.url}/nothing`)
-    await page.getByRole('heading', { name: other.problems.notFound.what }).waitFor()
-    await expectWhole(page, 'unknown address', other.language)
-    await context.close()
-  })
+      await page.locator('[data-slot="llrp-technical"]').filter({ hasText: 'connection refused' }).waitFor()
+      await expectWhole(page, 'set-up', language)
+      // The language switch works with the keyboard, and later pages use the chosen language.
+      const other = textsOf(otherLanguage(language))
+      await page.getByRole('link', { name: other.languageName }).focus()
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: other.setup.title, exact: true }).waitFor()
+      await page.goto(`${served.url}/nothing`)
+      await page.getByRole('heading', { name: other.problems.notFound.what }).waitFor()
+      await expectWhole(page, 'unknown address', other.language)
+      await close()
+    },
+  )
 
   async function expectWhole(page: Page, name: string, language: Language): Promise<void> {
     expectPage(name, await page.content(), language)

@@ -94,7 +94,14 @@ export function atTheGate(epc: string, result: ScanResult): ScanResult {
 }
 
 export function newStatus(): AgentStatus {
-  const device = { driver: 'modbus', state: 'ready' as const, since: 0, detail: 'relay board', name: null }
+  const device = {
+    driver: 'modbus',
+    state: 'ready' as const,
+    since: 0,
+    detail: 'relay board',
+    name: null,
+    findings: [],
+  }
   return {
     agentId: 'agt_1',
     storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
@@ -112,11 +119,11 @@ export function newStatus(): AgentStatus {
     now: new Date(0).toISOString(),
     isHome: true,
     ledgerDoubt: null,
-    items: { known: 0, ageSeconds: null },
+    items: { known: 240, ageSeconds: 3 },
     devices: [
-      { ...device, deviceId: STATION, deviceType: 'pos_deactivator' },
-      { ...device, deviceId: GATE, deviceType: 'exit_gate' },
-      { ...device, deviceId: 'dev_scanner', driver: 'scanner', deviceType: null },
+      { ...device, deviceId: STATION, deviceType: 'pos_deactivator', feeds: null },
+      { ...device, deviceId: GATE, deviceType: 'exit_gate', feeds: null },
+      { ...device, deviceId: 'dev_scanner', driver: 'scanner', deviceType: null, feeds: STATION },
     ],
     emergency: null,
     fault: null,

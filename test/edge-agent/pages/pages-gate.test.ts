@@ -1,8 +1,9 @@
+// @module-tag extended
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { violations } from '../../support/axe.ts'
 import { ensureBuilt } from '../../support/built.ts'
-import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
+import { NO_WHOLE_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import {
   denied,
   GATE,
@@ -14,7 +15,7 @@ import {
   type ServedPages,
 } from './pages-agent.ts'
 
-describe.skipIf(NO_CHROMIUM)(`alarms on the page of the gate (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_CHROMIUM ?? 'in Chromium'})`, () => {
   let bench: PagesBench
   let served: ServedPages
   let chromium: TestBrowser
@@ -25,7 +26,7 @@ describe.skipIf(NO_CHROMIUM)(`alarms on the page of the gate (${NO_CHROMIUM ?? '
     await ensureBuilt()
     bench = pagesBench()
     served = await servePages(bench)
-    chromium = await startChromium()
+    chromium = await startChromium('whole')
     context = await chromium.browser.newContext({ locale: 'de-DE', viewport: { width: 390, height: 844 } })
     page = await context.newPage()
     page.setDefaultTimeout(5_000)

@@ -1,3 +1,4 @@
+// @module-tag extended
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { violations } from '../../support/axe.ts'
@@ -15,17 +16,18 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
   beforeAll(async () => {
     ensureBuilt()
     chromium = await startChromium()
+    context = await chromium.browser.newContext()
   })
   afterAll(() => chromium?.close())
   beforeEach(async () => {
     bench = pagesBench()
     served = await servePages(bench)
-    context = await chromium.browser.newContext()
+    await context.clearCookies()
     page = await context.newPage()
     page.setDefaultTimeout(5_000)
   })
   afterEach(async () => {
-    await context.close()
+    for (const each of context.pages()) await each.close()
     await served.close()
   })
 

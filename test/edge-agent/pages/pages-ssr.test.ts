@@ -21,6 +21,8 @@ const device: PageDevice = {
   detail: '',
   name: null,
   deviceType: 'pos_deactivator',
+  feeds: null,
+  findings: [],
 }
 const NOT_UNDERSTOOD = ['unknown_code', 'product_code', 'wrong_badge', 'locked', 'out_of_order'] as const
 

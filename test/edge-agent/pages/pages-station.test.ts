@@ -1,3 +1,4 @@
+// @module-tag extended
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ScanResult } from '../../../edge-agent/lanes/scan-result.ts'
@@ -31,28 +32,25 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
   beforeAll(async () => {
     ensureBuilt()
     chromium = await startChromium()
+    page = await chromium.browser.newPage({ viewport: { width: 1280, height: 800 } })
+    page.setDefaultTimeout(5_000)
+    page.on('pageerror', (error) => pageErrors.push(error.message))
+    page.on('console', (message) => message.type() === 'error' && pageErrors.push(message.text()))
+    scanner = await wedge(page)
   })
   afterAll(() => chromium?.close())
 
   beforeEach(async () => {
     bench = pagesBench()
     served = await servePages(bench)
-    page = await chromium.browser.newPage({ viewport: { width: 1280, height: 800 } })
-    page.setDefaultTimeout(5_000)
-    scanner = await wedge(page)
     pageErrors = []
-    page.on('pageerror', (error) => pageErrors.push(error.message))
-    page.on('console', (message) => message.type() === 'error' && pageErrors.push(message.text()))
     await pairBrowser(page, served)
     const live = page.waitForResponse((response) => response.url().endsWith('/v1/events'))
     await page.goto(`${served.url}/station?device=${STATION}`)
     await live
     await waitUntilLive()
   })
-  afterEach(async () => {
-    await page.close()
-    await served.close()
-  })
+  afterEach(() => served.close())
 
   /** Waits until the page's script receives events: only the script can show the new status. */
   async function waitUntilLive(): Promise<void> {
@@ -82,6 +80,15 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     expect(await stage().innerText()).toContain('Dieser Beleg ist abgelaufen.')
     expect(bench.scans.map(({ text }) => text)).toEqual([RECEIPT, 'HTTPS://SHOP.EXAMPLE/R/OTHER'])
     expect(pageErrors).toEqual([])
+  })
+
+  it('sends a scan of a scanner that ends it with no key, also after a scan with Enter', async () => {
+    await scanner.scan(RECEIPT)
+    await toneIs('granted')
+    bench.answer = () => denied('token_expired')
+    await scanner.scan('4006381333931', [])
+    await toneIs('refused')
+    expect(bench.scans.map(({ text }) => text)).toEqual([RECEIPT, '4006381333931'])
   })
 
   it('counts down label by label with the same scan', async () => {
@@ -134,36 +141,6 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     bench.answer = () => granted({ outcome: 'failed' })
     await scanner.scan('HTTPS://SHOP.EXAMPLE/R/SECOND')
     await button('Noch einmal versuchen').waitFor()
-  })
-
-  it('returns to idle after a time or on Escape, and drops the receipt', async () => {
-    await page.clock.install()
-    await page.reload()
-    await waitUntilLive()
-    bench.answer = () => granted({ itemCount: 1 })
-    await scanner.scan(RECEIPT)
-    await toneIs('granted')
-    await page.clock.fastForward(5_500)
-    await toneIs('granted')
-    await page.clock.fastForward(1_000)
-    await idle()
-    bench.answer = () => granted({ itemCount: 3, remaining: 2 })
-    await scanner.scan(RECEIPT)
-    await expectText('Noch 2 Etiketten')
-    bench.answer = () => denied('item_not_paid')
-    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/OTHER')
-    await toneIs('refused')
-    await page.clock.fastForward(6_500)
-    await toneIs('refused')
-    await page.keyboard.press('Escape')
-    await idle()
-    expect(await page.locator('.last').innerText()).toMatch(/Zuletzt um \d\d:\d\d:\d\d: Abgelehnt/)
-    expect(await page.content()).not.toContain('2IABCDEFG')
-    const scanned = bench.scans.length
-    await page.locator('[data-slot=again]').dispatchEvent('click')
-    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/NEXT')
-    await toneIs('refused')
-    expect(bench.scans).toHaveLength(scanned + 1)
   })
 
   it('shows results of the device’s own scanner, without a button to send the scan again', async () => {
@@ -307,5 +284,36 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     served = await servePages(bench, port)
     await expect.poll(() => page.locator('.badges').innerText(), { timeout: 15_000 }).toContain('Online')
     expect(await page.locator('.banner').count()).toBe(0)
+  })
+
+  it('returns to idle after a time or on Escape, and drops the receipt', async () => {
+    // The last test, because the clock of the page stays a test clock.
+    await page.clock.install()
+    await page.reload()
+    await waitUntilLive()
+    bench.answer = () => granted({ itemCount: 1 })
+    await scanner.scan(RECEIPT)
+    await toneIs('granted')
+    await page.clock.fastForward(5_500)
+    await toneIs('granted')
+    await page.clock.fastForward(1_000)
+    await idle()
+    bench.answer = () => granted({ itemCount: 3, remaining: 2 })
+    await scanner.scan(RECEIPT)
+    await expectText('Noch 2 Etiketten')
+    bench.answer = () => denied('item_not_paid')
+    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/OTHER')
+    await toneIs('refused')
+    await page.clock.fastForward(6_500)
+    await toneIs('refused')
+    await page.keyboard.press('Escape')
+    await idle()
+    expect(await page.locator('.last').innerText()).toMatch(/Zuletzt um \d\d:\d\d:\d\d: Abgelehnt/)
+    expect(await page.content()).not.toContain('2IABCDEFG')
+    const scanned = bench.scans.length
+    await page.locator('[data-slot=again]').dispatchEvent('click')
+    await scanner.scan('HTTPS://SHOP.EXAMPLE/R/NEXT')
+    await toneIs('refused')
+    expect(bench.scans).toHaveLength(scanned + 1)
   })
 })

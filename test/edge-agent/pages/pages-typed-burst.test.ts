@@ -53,6 +53,20 @@ describe('a burst of typed characters', () => {
     expect(typing([...'471108', 'Enter'], 10, true)).toEqual({ do: 'pass' })
   })
 
+  it('ends by silence for a scanner that sends no Enter or Tab, and never for a person or in a field', () => {
+    const ended = (keys: string, gapMs: number, inField = false) => {
+      const burst = typedBurst()
+      typing([...keys], gapMs, inField, burst)
+      return [burst.onSilence(inField), burst.onSilence(inField)]
+    }
+    const nothing = { do: 'pass' }
+    expect(ended('4006381333931', 10)).toEqual([{ do: 'scan', text: '4006381333931' }, nothing])
+    expect(ended('4006381333931', 10, true)).toEqual([nothing, nothing])
+    expect(ended('4006381333931', 120)).toEqual([nothing, nothing])
+    expect(ended('471108', 10)).toEqual([nothing, nothing])
+    expect(ended('', 10)).toEqual([nothing, nothing])
+  })
+
   it('never grows beyond the agent’s limit plus one character', () => {
     const verdict = typing([...'A'.repeat(LONGEST_SCAN + 500), 'Enter'], 1)
     expect(verdict.do === 'scan' && verdict.text.length).toBe(LONGEST_SCAN + 1)

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { gateLine, gateView, goodsText, replaces } from '../../../edge-agent/pages/model/gate-view.ts'
+import {
+  gateLine,
+  gateReady,
+  gateRest,
+  gateView,
+  goodsText,
+  replaces,
+} from '../../../edge-agent/pages/model/gate-view.ts'
 import { resultView } from '../../../edge-agent/pages/model/result-view.ts'
-import { lostView, statusView } from '../../../edge-agent/pages/model/status-view.ts'
+import { deviceDetail, deviceState, lostView, statusView } from '../../../edge-agent/pages/model/status-view.ts'
 import type { GateLight, PageAnswer, PageResult } from '../../../edge-agent/pages/model/wire.ts'
 import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import {
@@ -141,7 +148,12 @@ describe('a result at the gate', () => {
   }
 
   it('alarms with reason and tag if the gate alarmed', () => {
-    const alarm = { tone: 'alarm', headline: 'Alarm', message: 'Diese Ware ist nicht bezahlt.', item: 'E280AA' }
+    const alarm = {
+      tone: 'alarm',
+      headline: 'Alarm',
+      message: 'Für diese Ware liegt noch keine Zahlung vor.',
+      item: 'E280AA',
+    }
     expect(gateView(at(unpaid, 'siren'), de)).toMatchObject(alarm)
   })
 
@@ -165,7 +177,7 @@ describe('a result at the gate', () => {
   it('names the reason in the list for staff', () => {
     expect(gateLine(at(unpaid, 'siren'), en)).toMatchObject({
       tone: 'alarm',
-      text: 'This item is not paid.',
+      text: 'We have no payment for this item yet.',
       item: 'E280AA',
     })
     expect(gateLine(at({ kind: 'operator', name: 'x' }, null), en)).toBeUndefined()
@@ -212,6 +224,7 @@ describe('the state of the agent', () => {
     expect(badgeTexts({ stage: 'expired' })).toContain('Regeln v7 abgelaufen')
     expect(badgeTexts({ neededRelease: '9.0.0' })).toContain('Regeln v7 veraltet')
     expect(badgeTexts({ policyVersion: null })).toContain('Keine Regeln')
+    expect(viewOf({ items: { known: 0, ageSeconds: null } }).banners).toEqual([{ tone: 'warn', text: de.withoutItems }])
     expect(viewOf({ fault: 'disk I/O error' }).banners).toEqual([
       {
         tone: 'bad',
@@ -220,7 +233,47 @@ describe('the state of the agent', () => {
     ])
     const devices = status.devices.map((device) => ({ ...device, state: 'degraded' as const, detail: 'no answer' }))
     // The driver's message is in English: it is on the set-up page.
-    expect(viewOf({ devices }).banners).toEqual([{ tone: 'warn', text: de.deviceAway }])
+    expect(viewOf({ devices }).banners).toEqual([
+      { tone: 'warn', text: de.deviceAway },
+      { tone: 'bad', text: de.feederAway('dev_scanner') },
+    ])
+  })
+
+  it.each(['absent', 'degraded', 'identifying'] as const)('shows no ready gate while a reader of it is %s', (state) => {
+    const reader = { ...status.devices[0]!, deviceId: 'dev_reader', feeds: GATE, state: 'ready' as const }
+    const devices = [...status.devices, reader]
+    expect(gateRest({ devices }, GATE, en)).toEqual(gateReady(en))
+    const away = { devices: devices.map((device) => (device === reader ? { ...reader, state } : device)) }
+    expect(gateRest(away, GATE, en)).toMatchObject({ tone: 'amber', message: en.gate.outHint, seconds: 0 })
+    expect(statusView({ ...status, ...away }, GATE, en, 0).banners).toEqual([
+      { tone: 'bad', text: en.feederAway('dev_reader') },
+    ])
+    const own = { devices: devices.map((device) => (device.deviceId === GATE ? { ...device, state } : device)) }
+    expect(gateRest(own, GATE, de).message).toBe(de.gate.outHint)
+  })
+
+  it.each([
+    ['German', de, 'Der Agent kann nicht lesen, was ein Gerät sendet. Bitte die Technik rufen.'],
+    ['English', en, 'The agent cannot read what a device sends. Please call a technician.'],
+  ])('shows findings of a device and of the readers that feed it in %s, with code and detail', (_, texts, text) => {
+    const finding = { code: 'unreadable_data' as const, detail: 'set "mapping"', isWarning: false }
+    const warning = { code: 'reader_session' as const, detail: 'set "session": 0', isWarning: true }
+    const devices = status.devices.map((device) =>
+      device.deviceId === 'dev_scanner'
+        ? { ...device, state: 'degraded' as const, detail: 'set "mapping"', findings: [finding] }
+        : device.deviceId === STATION
+          ? { ...device, findings: [warning] }
+          : device,
+    )
+    const { banners } = statusView({ ...status, devices }, STATION, texts, 0)
+    expect(banners).toEqual([
+      { tone: 'warn', text: `${texts.findings.reader_session} (dev_station, reader_session: set "session": 0)` },
+      { tone: 'bad', text: `${text} (dev_scanner, unreadable_data: set "mapping")` },
+    ])
+    expect(statusView({ ...status, devices }, GATE, texts, 0).banners).toEqual([])
+    const scanner = devices.find(({ deviceId }) => deviceId === 'dev_scanner')!
+    expect(deviceState(scanner, texts)).toBe(`${texts.deviceStates.degraded}: ${text}`)
+    expect(deviceDetail(scanner, texts)).toBe('unreadable_data: set "mapping"')
   })
 
   it('shows no old status without a connection to the agent', () => {

@@ -119,7 +119,7 @@ it('no new home grants until the agents have reported the rights that a revoked 
     'all known',
     async () => {
       for (const node of s.nodes) await node.agent.link.poll()
-      return !third.agent.trust.isImporting(Date.now() / 1_000 + 60)
+      return !third.agent.trust.isImporting(s.platform.clock.wall() / 1_000 + 60)
     },
     20_000,
   )
@@ -170,7 +170,7 @@ it('a new home waits for agents that were offline while the cloud was the home',
     'all known',
     async () => {
       for (const node of s.nodes) await node.agent.link.poll()
-      return !s.home.agent.trust.isImporting(Date.now() / 1_000 + 60)
+      return !s.home.agent.trust.isImporting(s.platform.clock.wall() / 1_000 + 60)
     },
     20_000,
   )

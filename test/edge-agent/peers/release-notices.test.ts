@@ -113,6 +113,26 @@ describe('a gate of the releasing agent', () => {
     expect(await alarms(stolen)).toBe(true)
   })
 
+  it('records no alarm if a program asks for the exit of a released tag, and lights amber', async () => {
+    await open()
+    const [bought, stolen] = [await newItem(), await newItem()]
+    await offline()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [bought] }])
+    expect(await detach({ receipt, epc: bought })).toMatchObject({ authorized: true })
+    const request = { deviceId: device('gate'), protectionAction: 'authorize_exit' }
+    const answer = { authorized: false, reason: 'item_not_paid', itemStatus: 'sellable' }
+    expect(await store.authorize({ ...request, epc: bought })).toMatchObject(answer)
+    await store.world.advance(100)
+    expect([lit(1), lit(2)]).toEqual([false, true])
+    expect(await store.authorize({ ...request, epc: stolen })).toMatchObject(answer)
+    await store.world.advance(100)
+    expect(lit(1)).toBe(true)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+    const { alarms: recorded } = await store.drive(store.shop.ok('fetchAlarms', { storeId: store.shop.storeId }))
+    expect((recorded as Json[]).map(({ epc }) => epc as string)).toEqual([stolen])
+  })
+
   it('lets one tag of the product pass for each unit released without an EPC', async () => {
     await open()
     const [first, second, third] = [await newItem(), await newItem(), await newItem()]

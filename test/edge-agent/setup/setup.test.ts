@@ -29,6 +29,7 @@ import {
   type PagesBench,
   type ServedPages,
 } from '../pages/pages-agent.ts'
+import { suiteWith } from '../../support/extended.ts'
 
 const SERIAL = {
   deviceId: 'dev_…',
@@ -45,7 +46,7 @@ function setUpBench(
   const bench = pagesBench()
   const check = async (deviceId: string) =>
     deviceId === STATION
-      ? { deviceId, driver: 'modbus', state: 'ready', since: 0, detail: 'Modbus TCP unit 1' }
+      ? { deviceId, driver: 'modbus', state: 'ready', since: 0, detail: 'Modbus TCP unit 1', findings: [] }
       : undefined
   Object.assign(bench.agent, { deviceDiscovery: { findAttached, findLlrpReader }, check })
   return bench
@@ -75,7 +76,14 @@ function setupOf(path: string | undefined, bench?: PagesBench): Setup {
       execute: async () => result('confirmed', true, 'acknowledged'),
       extend(devices: readonly DeviceEntry[]) {
         const { deviceId = '', driver = '' } = devices.at(-1) ?? {}
-        const state = { state: 'ready' as const, since: 0, detail: 'reader', name: 'Ausgang Nord' }
+        const state = {
+          state: 'ready' as const,
+          since: 0,
+          detail: 'reader',
+          name: 'Ausgang Nord',
+          feeds: null,
+          findings: [],
+        }
         bench?.status.devices.push({ deviceId, driver, ...state, deviceType: 'exit_gate' })
         return true
       },
@@ -265,7 +273,7 @@ describe('a UHF reader at an address', () => {
   })
 })
 
-describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+suiteWith(NO_CHROMIUM, 'the set-up page in Chromium', () => {
   let chromium: TestBrowser
   let served: ServedPages
   let service: TcpService

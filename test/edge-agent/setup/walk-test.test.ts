@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { openWalkRecorder, WALK_TAG_LIMIT } from '../../../edge-agent/lanes/gate/walk-recorder.ts'
-import { reportHtml, reportText, walkTestResult, type Walk } from '../../../edge-agent/setup/walk-test.ts'
+import { isPrintable } from '../../../policy/printable.ts'
+import { reportHtml, reportLines, walkTestResult, type Walk } from '../../../edge-agent/setup/walk-test.ts'
 
 const UNPAID: Walk = {
   position: 'hip, flat',
@@ -53,8 +54,14 @@ describe('the result of a walk test', () => {
       result: walkTestResult([UNPAID, PAID], 95),
       walks: [UNPAID, PAID],
     }
-    expect(reportText(report)).toMatch(/Result +PASSED[\s\S]*firmware 3\.10[\s\S]*Carried: hip, flat +2 of 2/)
+    expect(reportLines(report).join('\n')).toMatch(
+      /Result +PASSED[\s\S]*firmware 3\.10[\s\S]*Carried: hip, flat +2 of 2/,
+    )
     expect(reportHtml(report)).toContain('A. &lt;b&gt;Klein&lt;/b&gt;')
+    const gate = { ...report.gate, firmware: '3\nResult  PASSED\u001b[2J\u202e' }
+    const lines = reportLines({ ...report, gate })
+    expect(lines.filter((line) => line.startsWith('Result'))).toHaveLength(1)
+    expect(lines.filter((line) => !isPrintable(line))).toEqual([])
   })
 })
 

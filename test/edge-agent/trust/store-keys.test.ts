@@ -26,6 +26,7 @@ async function open(options: Parameters<typeof openStore>[0] = {}): Promise<Json
   store = await openStore(options)
   isOpen = true
   const operator = await ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' })
+  await store.until('the operator', () => store.agent.trust.policy?.operators.length === 1)
   await store.until('the operator can sign in', async () => (await signIn(operator)).status === 200)
   return operator
 }

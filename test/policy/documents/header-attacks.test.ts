@@ -81,9 +81,10 @@ describe.each(KINDS)('a %s document', (name) => {
 describe('a receipt', () => {
   const { signer, record } = keysByUse.receipt
   const AAD = Buffer.from('untag-receipt-1')
+  const STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z18'
   const cti = receiptIdentity(Buffer.alloc(32, 7), 'pur_1')
   const claims = {
-    storeId: 'st_1',
+    storeId: STORE,
     exp: NOW + RECEIPT_LIFE,
     cti,
     units: 1,
@@ -105,7 +106,7 @@ describe('a receipt', () => {
     return encodeCbor(new Tagged(18, [head, new Map(unprotected), payload, signature]))
   }
   const verdict = (bytes: Uint8Array) => {
-    const opened = openReceipt(base32.encode(bytes), { keys, storeId: 'st_1', now: NOW })
+    const opened = openReceipt(base32.encode(bytes), { keys, storeId: STORE, now: NOW })
     return opened.ok ? 'ok' : opened.fault
   }
 

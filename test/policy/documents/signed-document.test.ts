@@ -6,7 +6,8 @@ import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { isSignedBy, keyId, publicJwk, signBytes } from '../../../policy/documents/keys.ts'
 import { openDocument, signDocument, type DocumentErrorCode } from '../../../policy/documents/signed-document.ts'
 import { ringOf, testKey } from '../../support/keys.ts'
-import { hasOutsideVectors, OUTSIDE_VECTORS_NOTE, outsideVectors } from '../../support/outside-vectors.ts'
+import { NO_JOSE_VECTORS, outsideVectors } from '../../support/outside-vectors.ts'
+import { suiteWith } from '../../support/extended.ts'
 
 const NOW = 1_800_000_000
 const token = testKey('token')
@@ -204,7 +205,7 @@ interface WycheproofEd25519 {
   testGroups: { publicKeyJwk: { x: string }; tests: { tcId: number; msg: string; sig: string; result: string }[] }[]
 }
 
-describe.skipIf(!hasOutsideVectors)(`Wycheproof${OUTSIDE_VECTORS_NOTE}`, () => {
+suiteWith(NO_JOSE_VECTORS, 'Wycheproof', () => {
   it('opens none of the 401 JWS vectors, because none is a document of untag', () => {
     const { testGroups } = outsideVectors<WycheproofJws>('jose/json_web_signature_test.json')
     const texts = testGroups.flatMap((g) =>

@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest'
+import { itemHash } from '../../../policy/documents/authorization.ts'
 import {
   firstIdentifier,
   IDENTIFIER_KINDS,
   normaliseIdentifiers,
   type ItemIdentifierInput,
+  type IdentifierKind,
   type ItemIdentifierKind,
 } from '../../../policy/item-identifiers.ts'
+import { receiptEntry } from '../../../policy/receipts/receipt-claims.ts'
 
 test('identifier kinds have the priority of the API', () => {
   expect(IDENTIFIER_KINDS).toEqual(['epc', 'tagUid', 'tagId', 'itemLineId', 'gtin'])
@@ -52,6 +55,7 @@ describe('normaliseIdentifiers', () => {
     ['tagId', 'x'.repeat(129)],
     ['tagId', 'Tür'],
     ['tagId', 'a\n'],
+    ['tagId', '   '],
     ['itemLineId', ''],
     ['itemLineId', 'a b'],
     ['itemLineId', 'x'.repeat(129)],
@@ -95,4 +99,16 @@ test('firstIdentifier uses the priority, not the order of the fields', () => {
   expect(firstIdentifier({ itemLineId: 'l', tagId: 't' })).toEqual({ kind: 'tagId', id: 't' })
   expect(firstIdentifier({ itemLineId: 'l' })).toEqual({ kind: 'itemLineId', id: 'l' })
   expect(firstIdentifier({})).toBeUndefined()
+})
+
+test('hashes in tokens and receipts are equal for every spelling of a tag number, and only of a tag number', () => {
+  const cti = new Uint8Array(16)
+  const hashes = (kind: IdentifierKind, id: string) => [
+    itemHash('dev_1', 'nonce', kind, id),
+    Buffer.from(receiptEntry(cti, kind, id)).toString('hex'),
+  ]
+  for (const typed of ['ht 20-931', ' HT  20-931 '])
+    expect(hashes('tagId', typed)).toEqual(hashes('tagId', 'HT 20-931'))
+  expect(hashes('tagId', 'HT20-931')).not.toEqual(hashes('tagId', 'HT 20-931'))
+  expect(hashes('itemLineId', 'iln_a')).not.toEqual(hashes('itemLineId', 'ILN_A'))
 })

@@ -8,17 +8,17 @@ import { cloudPromises } from './cloud-promises.ts'
 import { crashDisk, LOSSES, writeState, type CrashDisk, type Loss } from './crash-disk.ts'
 import type { DiskEvent } from './disk-log.ts'
 import type { Promises } from './promises.ts'
-import { record, type Recording } from './record.ts'
+import { record } from './record.ts'
 
 export interface PowerLossOptions {
   /** Number of disk states to check, of agent and cloud together. */
   states: number
   seed: number
+  /** Number of purchases in the recorded run; by default, 30. */
+  purchases?: number
   /** Called with the number of checked states; `total` equals `states`. */
   onProgress?: (done: number, total: number) => void
   signal?: AbortSignal
-  /** An existing recording. By default, a store is run under strace. */
-  recording?: Recording
 }
 
 export interface PowerLossResult {
@@ -62,12 +62,12 @@ const PROGRESS_EVERY = 100
 export async function powerLoss({
   states,
   seed,
+  purchases,
   onProgress,
   signal,
-  recording,
 }: PowerLossOptions): Promise<PowerLossResult> {
   const began = Date.now()
-  const { events, deviceAt } = recording ?? (await record())
+  const { events, deviceAt } = await record(purchases)
   const result: PowerLossResult = {
     states: 0,
     moments: 0,

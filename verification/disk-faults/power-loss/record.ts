@@ -1,4 +1,3 @@
-import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { readDiskLogs, RECORDED_CALLS, type DiskEvent, type PartLog } from './disk-log.ts'
 import { runCommand } from '../untag-process.ts'
@@ -12,18 +11,14 @@ export interface Recording {
   deviceAt: Readonly<Record<string, string>>
 }
 
-/** Number of purchases: enough that SQLite makes its automatic checkpoints. */
+/** Default number of purchases: enough that SQLite makes its automatic checkpoints. */
 const PURCHASES = 30
 const UNITS = 4
 /** Number of shoppers who buy and release at the same time. */
 const AT_ONCE = 3
 
-/**
- * Records a store under strace, with releases, denials, checkpoints, stops, kills and a key change.
- *
- * @param keep Folder for a copy of the final files.
- */
-export async function record(keep?: string): Promise<Recording> {
+/** Records a store under strace, with releases, denials, checkpoints, stops, kills and a key change. */
+export async function record(purchases = PURCHASES): Promise<Recording> {
   const logs: PartLog[] = []
   const traceOf = (name: string, folder: string): TraceOptions => {
     const log = join(folder, `${logs.length}-${name}.strace`)
@@ -32,10 +27,9 @@ export async function record(keep?: string): Promise<Recording> {
   }
   const store = await openFaultStore(traceOf)
   try {
-    await work(store, (name) => traceOf(name, store.folder))
+    await work(store, purchases, (name) => traceOf(name, store.folder))
     await store.agent.stop()
     await store.cloud.stop()
-    if (keep !== undefined) cpSync(store.disks, keep, { recursive: true })
     const deviceAt = Object.fromEntries(
       Object.entries(store.boardPorts).map(([type, port]) => [
         String(port),
@@ -48,9 +42,9 @@ export async function record(keep?: string): Promise<Recording> {
   }
 }
 
-async function work(store: FaultStore, traceOf: (name: string) => TraceOptions): Promise<void> {
+async function work(store: FaultStore, purchases: number, traceOf: (name: string) => TraceOptions): Promise<void> {
   await boardsReady(store)
-  const third = Math.floor(PURCHASES / 3)
+  const third = Math.floor(purchases / 3)
   await registerItems(store, 0)
   await trade(store, 0, third)
   await refundUnreleased(store, 0)
@@ -67,7 +61,7 @@ async function work(store: FaultStore, traceOf: (name: string) => TraceOptions):
   await store.agent.stop()
   await store.startAgent(traceOf('agent'))
   await boardsReady(store)
-  await trade(store, 2 * third, PURCHASES)
+  await trade(store, 2 * third, purchases)
   await failOnce(store)
   await refundUnreleased(store, 1)
   await outboxEmpty(store)

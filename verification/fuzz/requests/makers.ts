@@ -200,7 +200,10 @@ export const MAKERS: Readonly<Record<string, Maker>> = {
     ),
   op: async (scene) =>
     textOf(
-      await scene.call('registerOperator', { storeId: firstStore(scene), name: `Frau ${scene.text()}` }),
+      await scene.call('registerOperator', {
+        storeId: firstStore(scene),
+        name: `Frau ${scene.text()} ${scene.count()}`,
+      }),
       'operatorId',
     ),
   exc: async (scene) => {

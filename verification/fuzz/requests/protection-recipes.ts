@@ -12,6 +12,7 @@ import {
   item,
   loginOf,
   MAKERS,
+  newEan,
   newEpc,
   paidPurchase,
 } from './makers.ts'
@@ -20,6 +21,13 @@ import type { Json } from '../scene/served-cloud.ts'
 
 /** Makes a request that should succeed. */
 export type Recipe = (scene: Scene) => Json | Promise<Json>
+
+/** A recall of a new product, so that other requests still succeed. */
+async function recall(scene: Scene): Promise<Json> {
+  const [storeId, ean] = [scene.party.storeIds[0], newEan(scene)]
+  await scene.call('insertProduct', { storeId, ean, name: `Ware ${scene.text()}`, price: 4.99, vat: 19, tagged: true })
+  return { storeIds: [storeId], ean, reason: scene.text() }
+}
 
 /** Requests for operations about tags, devices and agents. */
 export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
@@ -60,6 +68,19 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
     storeId: storeOf(scene),
     items: [{ epc: newEpc(scene), productId: await knownOrNew(scene, 'prd') }],
   }),
+  reuseTags: async (scene) => ({
+    storeId: scene.party.storeIds[0],
+    tags: [{ epc: await item(scene), ean: scene.text() }],
+  }),
+  recallProducts: recall,
+  endRecall: async (scene) => {
+    const started = await scene.call('recallProducts', await recall(scene))
+    return { recallId: started?.['recallId'] ?? 'x' }
+  },
+  fetchRecalls: (scene) => ({
+    ...(scene.chance.happens(0.5) && { storeId: storeOf(scene) }),
+    ...(scene.chance.happens(0.5) && { state: scene.chance.one(['active', 'ended']) }),
+  }),
   fetchProtectedItem: async (scene) => ({ storeId: scene.party.storeIds[0], epc: await item(scene) }),
   updateItemStatus: async (scene) => ({
     storeId: scene.party.storeIds[0],
@@ -70,7 +91,8 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
   moveReceiptHome: (scene) => ({ storeId: scene.party.storeIds[0], home: 'cloud' }),
   registerOperator: (scene) => ({
     storeId: storeOf(scene),
-    name: `Frau ${scene.text()}`,
+    // Sometimes the name of another operator, which is refused.
+    name: `Frau ${scene.text()}${scene.chance.happens(0.9) ? ` ${scene.count()}` : ''}`,
     // Only some operators get a PIN, because its hash takes 50 ms.
     ...(scene.chance.happens(0.1) && { pin: `4711${scene.chance.between(1_000, 9_999)}` }),
   }),

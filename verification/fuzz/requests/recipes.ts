@@ -88,6 +88,7 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     endpoint: `${RECEIVER}/${scene.count()}`,
     storeId: storeOf(scene),
   }),
+  fetchPushSubscriptions: () => ({}),
   removePushSubscription: async (scene) => ({ subscriptionId: await knownOrNew(scene, 'psu') }),
   updateClickCollectStatus: async (scene) => ({
     orderId: await knownOrNew(scene, 'ord', 0.6),

@@ -25,7 +25,7 @@ export async function newOwner(
     store_ids: null,
     sandbox_only: 1,
     mode: 'test',
-    password_hash: await hashPassword(PASSWORD, platform.random),
+    password_hash: await hashPassword('', PASSWORD, platform.random),
     invited_by: 'command line',
     created_ms: nowMs,
     accepted_ms: nowMs,
@@ -33,7 +33,6 @@ export async function newOwner(
     invitation_hash: null,
     invitation_expires_ms: null,
     totp_secret: null,
-    totp_next: null,
     totp_step: 0,
     recovery_codes: '[]',
   }

@@ -2,6 +2,7 @@ import { createCloud, type Cloud } from '../../../cloud/cloud.ts'
 import type { KeyFiles } from '../../../cloud/authority/key-files.ts'
 import type { CloudConfig } from '../../../cloud/foundation/config.ts'
 import type { Log } from '../../../cloud/foundation/log.ts'
+import type { OutgoingAnswer, OutgoingRequest } from '../../../cloud/outgoing/outgoing-http.ts'
 import type { Database } from '../../../cloud/persistence/database.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../simulation/virtual/virtual-platform.ts'
 import type { PspBooks } from '../../../simulators/services/psp-books.ts'
@@ -37,6 +38,8 @@ export interface ServedCloud {
   /** The payment provider of every live store. */
   readonly books: PspBooks
   send(request: HttpRequest): Promise<HttpReply>
+  /** Waits for `work`. Moves virtual time if the work needs time. */
+  settled<T>(work: Promise<T>, isSlow?: boolean): Promise<T>
   /** Moves virtual time forward, so that jobs run. */
   pass(ms: number): Promise<void>
   /** The errors that the cloud logged since the last call. */
@@ -64,11 +67,19 @@ const TURNS = 40
 const SLOW_TURNS = 2_000_000
 const NEVER_MS = 3_600_000
 
+/** What differs from the usual cloud. */
+export interface CloudChanges {
+  readonly config?: Partial<CloudConfig>
+  /** Answers instead of the systems of the merchants. Undefined: they answer. */
+  outgoing?(request: OutgoingRequest): Promise<OutgoingAnswer> | undefined
+}
+
 /** Starts the cloud on an open database. */
 export async function serveCloud(
   database: Database,
   keyFiles: KeyFiles,
   time: { seed: number; startMs: number },
+  changes: CloudChanges = {},
 ): Promise<ServedCloud> {
   const platform = virtualPlatform(time)
   const { books, outgoing } = merchantSystems(platform.clock)
@@ -80,12 +91,12 @@ export async function serveCloud(
   }
   const images = new Map<string, Uint8Array>()
   const cloud = await createCloud({
-    config: CONFIG,
+    config: { ...CONFIG, ...changes.config },
     platform,
     log,
     database,
     keyFiles,
-    outgoing,
+    outgoing: { send: (request, signal) => changes.outgoing?.(request) ?? outgoing.send(request, signal) },
     images: {
       put: (name, bytes) => Promise.resolve(void images.set(name, bytes)),
       get: (name) => Promise.resolve(images.get(name)),
@@ -114,9 +125,9 @@ export async function serveCloud(
     async send({ method, path, headers, body, isSlow }) {
       const init = { method, headers, ...(body !== undefined && { body }) }
       const response = await settled(Promise.resolve(cloud.app.request(`${ORIGIN}${path}`, init)), isSlow)
-      const text = await settled(response.text())
-      return { status: response.status, headers: response.headers, text, json: objectOf(text) }
+      return replyOf(response, await settled(response.text()))
     },
+    settled,
     async pass(ms) {
       // Each overdue job runs once, as after a sleep of the machine.
       platform.sleep(Math.max(0, ms - 1_000))
@@ -128,6 +139,11 @@ export async function serveCloud(
       await database.close()
     },
   }
+}
+
+/** The reply with this text as its body. */
+export function replyOf({ status, headers }: Response, text: string): HttpReply {
+  return { status, headers, text, json: objectOf(text) }
 }
 
 function causeOf(fields: Readonly<Record<string, unknown>>): string {

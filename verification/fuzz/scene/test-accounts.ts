@@ -178,7 +178,8 @@ async function newAccountKey(
   })
 }
 
-async function enrol(served: ServedCloud, secret: string, storeId: string): Promise<AgentIdentity> {
+/** Enrols a new agent in a store. */
+export async function enrol(served: ServedCloud, secret: string, storeId: string): Promise<AgentIdentity> {
   const { code } = await ok(served, secret, 'createEnrolmentCode', { storeId })
   const { x, secret: seed } = newKey(served.platform.random)
   const own = { storeId, ledgerId: newId('led', served.platform), x, secret: seed.toString('base64url') }

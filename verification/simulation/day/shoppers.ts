@@ -31,7 +31,7 @@ export interface ShopperParts {
   agents: { readonly station: AgentNode; readonly detacher: AgentNode; readonly gate: AgentNode }
   reader: GateReader
   goods: Goods
-  rules: Pick<RulesOracle, 'answered'>
+  rules: Pick<RulesOracle, 'answered' | 'statusesAt'>
   tally: Tally
 }
 

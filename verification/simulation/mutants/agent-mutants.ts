@@ -6,13 +6,43 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     name: 'offline-without-category',
     what: 'An offline decision by receipt ignores the category of every unit.',
     changes: [
-      change('edge-agent/decisions/by-receipt.js', 'category: known?.category ?? signed?.category,', "category: '',"),
+      change('edge-agent/decisions/by-receipt.js', 'category: known?.category ?? signed.category,', "category: '',"),
     ],
+  },
+  {
+    name: 'offline-without-hold',
+    what: 'An offline decision by receipt and tag ignores the status of the item.',
+    changes: [
+      change(
+        'edge-agent/decisions/by-receipt.js',
+        'status: (known ?? stopped.get(n))?.status ?? null,',
+        'status: null,',
+      ),
+    ],
+    faults: ['partition'],
+  },
+  {
+    name: 'offline-receipt-without-hold',
+    what: 'An offline decision by a receipt without a tag ignores the status of its items.',
+    changes: [change('edge-agent/decisions/by-receipt.js', 'stopped.set(n, item);', 'void item;')],
+    faults: ['partition'],
+  },
+  {
+    name: 'isolated-not-counted',
+    what: 'An isolated agent does not count the receipts that it honours.',
+    changes: [
+      change(
+        'edge-agent/ledger/claims/claim-limits.js',
+        'if (isolated && this.#add.run(nonce).changes > 0)',
+        'if (isolated && this.#add.run(nonce).changes > 1)',
+      ),
+    ],
+    faults: ['partition', 'lan'],
   },
   {
     name: 'offline-without-brand',
     what: 'An offline decision by receipt ignores the brand of every unit.',
-    changes: [change('edge-agent/decisions/by-receipt.js', 'brand: known?.brand ?? signed?.brand,', "brand: '',")],
+    changes: [change('edge-agent/decisions/by-receipt.js', 'brand: known?.brand ?? signed.brand,', "brand: '',")],
   },
   {
     name: 'ledger-not-flushed',
@@ -250,8 +280,8 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'edge-agent/ledger/file/watermark.js',
-        'let isAhead = stored !== undefined &&',
-        'let isAhead = stored === null &&',
+        'let isAhead = marks.some(({ last }) => last &&',
+        'let isAhead = marks.some(({ last }) => !last &&',
       ),
     ],
     faults: ['rollback', 'partition'],

@@ -3,6 +3,40 @@ import { change, type Mutant } from './mutant.ts'
 /** Mutants of the cloud: database, answers, grants, events. */
 export const CLOUD_MUTANTS: readonly Mutant[] = [
   {
+    name: 'hold-not-noticed',
+    what: 'The cloud raises no exception for goods that were released while they were on hold.',
+    changes: [change('cloud/protection/evidence/settle-unit.js', "await raise('released_on_hold');", 'void 0;')],
+    faults: ['partition'],
+    liveness: true,
+  },
+  {
+    name: 'recall-not-noticed',
+    what: 'The cloud raises no exception for goods that were released while they were recalled.',
+    changes: [
+      change('cloud/protection/evidence/hold-late-releases.js', '(await wasRecalled(scope, key, atMs))', 'false'),
+    ],
+    faults: ['partition'],
+    liveness: true,
+  },
+  {
+    name: 'recall-ignored',
+    what: 'The cloud grants tokens for recalled goods.',
+    changes: [
+      change('cloud/protection/items/recalls.js', 'return isRecalled(recalls, goods) ? RECALLED : {};', 'return {};'),
+    ],
+  },
+  {
+    name: 'staff-release-not-counted',
+    what: 'The cloud does not mark the right used that an operator used offline without a receipt.',
+    changes: [
+      change(
+        'cloud/protection/evidence/apply-claim.js',
+        "if (claim.source === 'item')\n        return applyItemClaim(scope, source, claim);",
+        "if (claim.source === 'item')\n        return true;",
+      ),
+    ],
+  },
+  {
     name: 'answer-before-commit',
     what: 'The cloud answers before the transaction is durable.',
     changes: [
@@ -66,7 +100,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     name: 'lease-not-exclusive',
     what: 'The cloud leases a release right that another device already holds.',
     changes: [
-      change('cloud/protection/leases/leases.js', 'if (row.agent_id === null || row.voided_ms !== null)', 'if (row)'),
+      change('cloud/protection/leases/leases.js', 'if (isClaimedByCloud(row) || row.voided_ms !== null)', 'if (row)'),
     ],
   },
   {

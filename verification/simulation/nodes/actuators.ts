@@ -83,6 +83,7 @@ export function actuators({ scheduler, chance: world, trace, onRelease, emergenc
         state: 'ready',
         since,
         detail: 'simulated',
+        findings: [],
       })
       const statuses = options.devices.map(statusOf)
       const panel = emergencies?.connect(process, options)

@@ -212,10 +212,12 @@ class SimulatedAgent implements AgentNode {
       address: `http://${lanHost(this.name)}`,
       log: this.#logOf(process),
       supervise: this.#parts.actuators.supervisor(this.name, process),
-      runtimeFiles: {
-        read: (file) => this.#runtime.get(file),
-        write: (file, text) => void (process.isAlive && this.#runtime.set(file, text)),
-      },
+      watermarkFolders: [
+        {
+          read: (file) => this.#runtime.get(file),
+          write: (file, text) => void (process.isAlive && this.#runtime.set(file, text)),
+        },
+      ],
       openLedgerFile: (file) => this.disk.watch(openLedgerFile(file), LEDGER),
       onFatal: () => {
         if (process.isAlive) this.crash({ powerCut: false })

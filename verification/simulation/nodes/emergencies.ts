@@ -146,7 +146,14 @@ class FirePanel implements Emergencies {
       const since = to.process.platform.clock.wall()
       const state = isThere ? ('ready' as const) : ('absent' as const)
       if (isThere) void onEvent?.(this.#devices.gate, { type: 'emergency', on: this.#isPressed })
-      void onState?.({ deviceId: this.#devices.gate, driver: 'modbus', state, since, detail: 'simulated' })
+      void onState?.({
+        deviceId: this.#devices.gate,
+        driver: 'modbus',
+        state,
+        since,
+        detail: 'simulated',
+        findings: [],
+      })
     })
   }
 

@@ -39,6 +39,9 @@ interface Denied {
   deny_seq: number
 }
 
+/** Reason with which staff end a hold in the simulation. */
+export const HOLD_ENDED = 'staff have checked the goods'
+
 interface Unit {
   ordinal: number
   line_id: string
@@ -57,6 +60,10 @@ interface CloudStatements {
   isBack: Statement<[string, number]>
   /** Failed refunds of this purchase, or of the purchase that contains this item. */
   failedRefunds: Statement<[string, string]>
+  /** Returns a row if staff have just ended the hold of this item. */
+  endedHold: Statement<[string]>
+  /** Returns a row if an active recall stops the item of this token, or of one of its units. */
+  isRecalled: Statement<[string, string]>
   denied: Statement<[string], Denied>
   changes: Statement<[number], StateChange>
   granted: Statement<[number], Granted>
@@ -126,7 +133,7 @@ class CommitWatcher implements CloudOracle {
       if (wrong !== undefined) this.#core.violate('I15', wrong)
       const cancelled =
         change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
-      if (isUndone(change) && !watch.failedRefunds.get(change.id, change.id))
+      if (isUndone(change) && !watch.failedRefunds.get(change.id, change.id) && !watch.endedHold.get(change.id))
         this.#core.violate(
           'I15',
           `${change.kind} ${change.id} went from ${change.was} to ${change.became}, but none of its refunds has failed`,
@@ -150,6 +157,9 @@ class CommitWatcher implements CloudOracle {
       const isPaid =
         grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)
       if (!isPaid) this.#core.violate('I7', `${grant.nonce} was granted for a purchase that is ${grant.status}`)
+      // The same commit may grant a token and start the recall that revokes it.
+      if (grant.revoked_ms === null && watch.isRecalled.get(grant.nonce, grant.nonce))
+        this.#core.violate('I7', `${grant.nonce} was granted for goods that are recalled`)
       this.#onGrant(db, grant.nonce)
     }
     for (const { ledger_id: ledger, last_seq: seq } of watch.heads.all()) {
@@ -177,6 +187,15 @@ class CommitWatcher implements CloudOracle {
       ),
       failedRefunds: db.prepare<[string, string]>(
         "SELECT 1 FROM refund WHERE state = 'failed' AND purchase_id IN (SELECT ? UNION SELECT purchase_id FROM protected_item WHERE item_id = ?)",
+      ),
+      endedHold: db.prepare<[string]>(
+        `SELECT 1 FROM item_move m WHERE m.item_id = ? AND m.from_status = 'exception_hold' AND m.reason = '${HOLD_ENDED}'
+         AND m.rev = (SELECT MAX(n.rev) FROM item_move n WHERE n.item_id = m.item_id)`,
+      ),
+      isRecalled: db.prepare<[string, string]>(
+        `SELECT 1 FROM protected_item i JOIN product_recall r ON r.product_id = i.product_id AND r.lot = i.lot AND r.ended_ms IS NULL
+         WHERE i.item_id IN (SELECT item_id FROM protection_authorization WHERE nonce = ?
+           UNION SELECT p.item_id FROM authorization_unit u JOIN purchase_unit p ON p.line_id = u.line_id AND p.unit_no = u.unit_no AND p.bound = 1 WHERE u.nonce = ?)`,
       ),
       denied: db.prepare<[string], Denied>(
         'SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0',

@@ -7,6 +7,9 @@ interface Unit {
   unit_no: number
 }
 
+/** Smallest distance of two times of different machines that orders them surely, ms. */
+const CLOCK_MS = 1_000
+
 /** Confirmed redemptions and their nonces, by unit and right class. */
 type Moved = Map<string, { redemptions: Set<string>; nonces: Set<string> }>
 
@@ -19,6 +22,7 @@ export function checkConservation(
   db: Connection,
 ): void {
   checkMoved(core, db, movedUnits(ledgers, db))
+  checkHeld(core, db)
   checkCalledDouble(core, db)
   checkTagStatus(core, db)
 }
@@ -30,6 +34,12 @@ function movedUnits(ledgers: ReadonlyMap<string, LedgerOracle>, db: Connection):
   )
   const unitsOfReceipt = db.prepare<[string, number], Unit>(
     'SELECT u.line_id, u.unit_no FROM purchase_unit u JOIN purchase p ON p.purchase_id = u.purchase_id WHERE p.cti = ? AND u.receipt_index = ?',
+  )
+  /** The unit that the tag was sold with last, at that time. */
+  const unitOfTag = db.prepare<[string, number], Unit>(
+    `SELECT u.line_id, u.unit_no FROM protected_item i JOIN purchase_unit u ON u.item_id = i.item_id AND u.bound = 1
+       JOIN purchase p ON p.purchase_id = u.purchase_id
+     WHERE i.epc = ? AND p.completed_ms <= ? ORDER BY p.completed_ms DESC LIMIT 1`,
   )
   const moved: Moved = new Map()
 
@@ -52,6 +62,10 @@ function movedUnits(ledgers: ReadonlyMap<string, LedgerOracle>, db: Connection):
     for (const { body } of rows) {
       const claim = body.evidence
       if (claim?.kind !== 'claim' || !confirmed.has(claim.redemptionId)) continue
+      if (claim.source === 'item') {
+        note(unitOfTag.get(claim.item?.epc ?? '', body.atMs), claim.rightClass, claim.redemptionId, claim.nonce)
+        continue
+      }
       const units = claim.source === 'token' ? unitsOfToken : unitsOfReceipt
       for (const [i, ordinal] of claim.ordinals.entries()) {
         // After a restore the cloud may not know the token. In that case the receipt identifies the units.
@@ -107,6 +121,39 @@ function checkMoved(core: Core, db: Connection, moved: Moved): void {
     // The refund used up the right, so every release of this unit was reported after the refund.
     if (known?.isUsedByReturn === 1 && !afterReturn.has(key))
       core.violate('I6', `${key} was released after a refund, but no exception reports it`)
+  }
+}
+
+/**
+ * Checks that an exception reports each unit that was released while its item was on hold or recalled. Compares the
+ * times of claims, moves and recalls, with a second for clocks that differ. The release of a cancelled purchase has other exceptions, and causes
+ * the hold.
+ */
+function checkHeld(core: Core, db: Connection): void {
+  const claims = db.prepare<[], { unit: string; itemId: string; atMs: number; kind: string | null }>(
+    `SELECT r.line_id || '/' || r.unit_no || '/' || r.right_class AS unit, u.item_id AS itemId, r.at_ms AS atMs,
+       (SELECT e.kind FROM protection_exception e WHERE e.kind IN ('released_on_hold', 'released_after_refund')
+         AND e.subject = r.line_id || '/' || r.unit_no || '/' || r.right_class LIMIT 1) AS kind
+     FROM redemption r JOIN purchase_unit u ON u.line_id = r.line_id AND u.unit_no = r.unit_no
+       JOIN purchase p ON p.purchase_id = u.purchase_id AND p.status <> 'CANCELLED'
+     WHERE u.item_id IS NOT NULL AND r.outcome = 'confirmed'`,
+  )
+  const lastMove = db.prepare<[string, number], { status: string; untilMs: number | null; fromMs: number }>(
+    `SELECT m.to_status AS status, m.at_ms AS fromMs,
+       (SELECT MIN(n.at_ms) FROM item_move n WHERE n.item_id = m.item_id AND n.rev > m.rev) AS untilMs
+     FROM item_move m WHERE m.item_id = ? AND m.at_ms <= ? ORDER BY m.rev DESC LIMIT 1`,
+  )
+  const recalled = db.prepare<[string, number, number]>(
+    `SELECT 1 FROM protected_item i JOIN product_recall r ON r.product_id = i.product_id AND r.lot = i.lot
+     WHERE i.item_id = ? AND ? - r.started_ms > ${CLOCK_MS} AND (r.ended_ms IS NULL OR r.ended_ms - ? > ${CLOCK_MS})`,
+  )
+  for (const { unit, itemId, atMs, kind } of claims.all()) {
+    if (kind === null && recalled.get(itemId, atMs, atMs))
+      core.violate('I6', `${unit} was released while its item was recalled, but no exception reports it`)
+    const move = lastMove.get(itemId, atMs)
+    if (move?.status !== 'exception_hold' || kind !== null) continue
+    if (atMs - move.fromMs > CLOCK_MS && (move.untilMs === null || move.untilMs - atMs > CLOCK_MS))
+      core.violate('I6', `${unit} was released while its item was on hold, but no exception reports it`)
   }
 }
 

@@ -6,6 +6,7 @@ import type { Core } from '../virtual/core.ts'
 import type { Shop } from '../nodes/initial-shop.ts'
 import type { Json, Merchant } from '../nodes/merchant.ts'
 import type { Pace } from '../virtual/pace.ts'
+import { changePolicy, holdItem, recallItem, RULED_BRAND, RULED_CATEGORY, type Staff } from './managers.ts'
 import { probe } from './probe.ts'
 import type { RulesOracle } from '../oracles/rules-oracle.ts'
 import type { Till } from './till.ts'
@@ -54,12 +55,8 @@ export interface CustomerParts {
   /** Called when staff confirm that they have the goods of this purchase. */
   vouch(purchaseId: string): void
   hidden: HiddenState
-  rules: Pick<RulesOracle, 'answered'>
+  rules: Pick<RulesOracle, 'answered' | 'statusesAt'>
 }
-
-/** Category and brand for which the policy has special rules. */
-const RULED_CATEGORY = 'schmuck'
-const RULED_BRAND = 'Luxus'
 
 /** Creates the customers of a run. */
 export function customers(parts: CustomerParts): Customers {
@@ -81,6 +78,7 @@ class Visits implements Customers {
   readonly cancelled = new Set<string>()
   readonly resold = new Set<string>()
   readonly #devices: DeviceVisits
+  readonly #staff: Staff
   #epcs = 0
   readonly #lanes: ((bought: OwnedPurchase) => Promise<void>)[]
   readonly reportedEvents: ReadonlySet<string>
@@ -118,6 +116,7 @@ class Visits implements Customers {
       rules,
       repeatsRequests: this.#repeatsRequests,
     })
+    this.#staff = { shop, merchant, linger: this.#devices.linger }
     this.#lanes = this.#repeatsRequests
       ? [this.#devices.atBothAgents, this.#devices.atBothAgents, this.#devices.withToken, this.#devices.withToken]
       : [this.#devices.atStation, this.#devices.withToken, this.#devices.byItem, this.#devices.withoutAgent]
@@ -140,12 +139,14 @@ class Visits implements Customers {
     const chance = this.#chance.fork(name)
     const bought = await this.#buy(name, chance)
     if (!bought) return
-    if (chance.happens(0.3)) await this.#changePolicy(chance)
+    if (chance.happens(0.3)) await changePolicy(this.#staff, chance)
     if (this.#shop.isLive && chance.happens(0.2))
       await this.#merchant.call('refundPayment', {
         purchaseId: bought.purchaseId,
         amount: chance.between(1, 900) / 100,
       })
+    if (chance.fork('hold').happens(0.3)) await holdItem(this.#staff, bought)
+    if (chance.fork('recall').happens(0.2)) await recallItem(this.#staff, bought)
     const uses = chance.between(1, 3)
     for (let n = 0; n < uses; n++) {
       await this.#devices.linger(chance)
@@ -267,25 +268,6 @@ class Visits implements Customers {
       await this.#merchant.call('refundPayment', { purchaseId, confirmedBy: this.#shop.operatorId })
     }
     if (answer?.ok && this.#hidden.restores() === before) this.cancelled.add(purchaseId)
-  }
-
-  /** The manager changes the policy. */
-  async #changePolicy(chance: Chance): Promise<void> {
-    const { storeId } = this.#shop
-    const now = await this.#merchant.call('fetchProtectionPolicy', { storeId })
-    if (!now?.ok) return
-    const former = now.body['policy'] as Json
-    const rules = chance.fork('rules')
-    const policy = {
-      ...former,
-      requiresManualOverrideAboveValue: chance.between(150, 500),
-      allowedActionsByCategory: {
-        ...(former['allowedActionsByCategory'] as Json),
-        [RULED_CATEGORY]: rules.one([{}, { deactivate_label: ['staff_assisted'], authorize_exit: ['automatic_exit'] }]),
-      },
-      requiresStaffForBrand: rules.happens(0.5) ? [RULED_BRAND] : [],
-    }
-    await this.#merchant.call('updateProtectionPolicy', { storeId, policy })
   }
 
   /** The second tenant calls operations with the id of this purchase. */

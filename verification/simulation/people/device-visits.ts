@@ -43,7 +43,7 @@ export interface DeviceVisitsParts {
   agents: readonly AgentNode[]
   pace: Pace
   hidden: HiddenState
-  rules: Pick<RulesOracle, 'answered'>
+  rules: Pick<RulesOracle, 'answered' | 'statusesAt'>
   /** True if customers come back later and show the same receipt again. */
   repeatsRequests: boolean
 }

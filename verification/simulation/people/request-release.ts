@@ -48,7 +48,7 @@ export function releaseRequester(
   core: Core,
   onEventId: (eventId: string) => void,
   { restores, holderOf, nodeMet }: HiddenState = NOTHING,
-  rules?: Pick<RulesOracle, 'answered'>,
+  rules?: Pick<RulesOracle, 'answered' | 'statusesAt'>,
 ): RequestRelease {
   const { trace } = core
 
@@ -74,6 +74,8 @@ export function releaseRequester(
     if (!node || !agent || !process) return Promise.resolve(undefined)
     const before = restores()
     const decidedBy = agent.trust.policy
+    const statuses = () => rules?.statusesAt(request, (epc) => agent.items.find('epc', epc)?.status) ?? []
+    const known = statuses()
     return new Promise((resolve) => {
       const forget = process.onEnd(() => resolve(undefined))
       agent.lanes.request(request).then(
@@ -82,7 +84,8 @@ export function releaseRequester(
           if (!process.isAlive) return resolve(undefined)
           checkAnswer(node, answer, restores() === before && node === wanted)
           // The check is skipped if the policy changed during the request.
-          if (decidedBy && agent.trust.policy === decidedBy) rules?.answered(request, answer, decidedBy)
+          if (decidedBy && agent.trust.policy === decidedBy)
+            rules?.answered(request, answer, { ...decidedBy, statuses: [known, statuses()] })
           resolve(answer)
         },
         (error: unknown) => {

@@ -6,12 +6,15 @@ export const ACCOUNTS: readonly string[] = [
   `CREATE TABLE account (
     account_id text PRIMARY KEY, name text NOT NULL UNIQUE, package text NOT NULL, status text NOT NULL,
     created_ms bigint NOT NULL)`,
+  `CREATE TABLE account_setting (tenant text PRIMARY KEY, accept_upc bigint NOT NULL)`,
   // `details` contains the submitted fields under the column names of a store. `claim_hash` is the hash of the claim
   // code of a registration without an account.
   `CREATE TABLE registration (
     registration_id text PRIMARY KEY, kind text NOT NULL, account_id text REFERENCES account (account_id), tenant text,
     company_name text NOT NULL, details text NOT NULL, claim_hash text, status text NOT NULL, reason text, store_id text,
-    submitted_ms bigint NOT NULL, decided_ms bigint, test_claimed_ms bigint, live_claimed_ms bigint)`,
+    submitted_ms bigint NOT NULL, decided_ms bigint, test_claimed_ms bigint, live_claimed_ms bigint,
+    network text)`,
+  `CREATE INDEX registration_by_network ON registration (network, submitted_ms) WHERE network IS NOT NULL`,
   `CREATE INDEX registration_by_status ON registration (status, registration_id)`,
   `CREATE INDEX registration_by_tenant ON registration (tenant, registration_id)`,
   `CREATE TABLE api_key (

@@ -10,7 +10,8 @@ export const ASSISTANCE: readonly string[] = [
   `CREATE TABLE assistance_request (
     request_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), zone_id text,
     user_id text, reason text NOT NULL, device_id text, purchase_id text, subject text, requested_by text,
-    ticket_hash text UNIQUE, status text NOT NULL, message_count bigint NOT NULL, created_ms bigint NOT NULL, updated_ms bigint NOT NULL)`,
+    ticket_hash text UNIQUE, status text NOT NULL, message_count bigint NOT NULL, created_ms bigint NOT NULL, updated_ms bigint NOT NULL,
+    network text)`,
   `CREATE INDEX assistance_request_by_store ON assistance_request (store_id, request_id)`,
   `CREATE INDEX assistance_request_open ON assistance_request (store_id, status) WHERE status <> 'closed'`,
   `CREATE UNIQUE INDEX assistance_request_of_subject ON assistance_request (store_id, subject) WHERE status <> 'closed' AND subject IS NOT NULL`,

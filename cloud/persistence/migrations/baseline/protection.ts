@@ -2,10 +2,10 @@
 export const PROTECTION: readonly string[] = [
   `CREATE TABLE protected_item (
     item_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), epc text, tag_uid text,
-    tag_id text, tag_technology text, protection_technology text, serial_number text, product_id text, ean text, brand text,
-    category text, price_cent bigint, item_status text NOT NULL, purchase_id text, line_id text, unit_no bigint,
+    tag_id text, tag_id_folded text, tag_technology text, protection_technology text, serial_number text, product_id text, ean text, brand text,
+    category text, price_cent bigint, lot text, expiry text, serial text, item_status text NOT NULL, purchase_id text, line_id text, unit_no bigint,
     rev bigint NOT NULL, created_ms bigint NOT NULL, updated_ms bigint NOT NULL, item_seq bigint NOT NULL DEFAULT 0,
-    UNIQUE (tenant, epc), UNIQUE (tenant, tag_uid), UNIQUE (tenant, tag_id))`,
+    UNIQUE (tenant, epc), UNIQUE (tenant, tag_uid), UNIQUE (tenant, tag_id_folded))`,
   `CREATE INDEX protected_item_by_product ON protected_item (store_id, product_id)`,
   `CREATE INDEX protected_item_by_seq ON protected_item (store_id, item_seq)`,
   // One row per change of an item's status, with the item's identifiers at that time. Rows never change.
@@ -25,6 +25,14 @@ export const PROTECTION: readonly string[] = [
   // Products whose facts changed. The items in the store after `after_item` must be published again.
   `CREATE TABLE item_refresh (
     store_id text NOT NULL, product_id text NOT NULL, after_item text NOT NULL, PRIMARY KEY (store_id, product_id))`,
+  `CREATE TABLE product_recall (
+    recall_id text PRIMARY KEY, tenant text NOT NULL, store_ids text, product_id text NOT NULL, ean text NOT NULL, lot text,
+    expiry text, serial text, reason text NOT NULL, started_ms bigint NOT NULL, started_by text NOT NULL, ended_ms bigint,
+    ended_by text, publish_after text)`,
+  `CREATE INDEX product_recall_by_tenant ON product_recall (tenant, recall_id)`,
+  `CREATE INDEX product_recall_by_product ON product_recall (tenant, product_id)`,
+  `CREATE INDEX product_recall_active ON product_recall (tenant) WHERE ended_ms IS NULL`,
+  `CREATE INDEX product_recall_unpublished ON product_recall (recall_id) WHERE publish_after IS NOT NULL`,
   `CREATE TABLE protection_authorization (
     nonce text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, device_id text NOT NULL, agent_id text,
     ledger text NOT NULL, action text NOT NULL, right_class text NOT NULL, count bigint NOT NULL, purchase_id text, item_id text,
@@ -32,6 +40,7 @@ export const PROTECTION: readonly string[] = [
     key_version bigint NOT NULL, iat bigint NOT NULL, exp bigint NOT NULL, revoked_ms bigint, voided_ms bigint, operator_id text,
     void_asked_ms bigint, scan_source text)`,
   `CREATE INDEX authorization_by_purchase ON protection_authorization (purchase_id)`,
+  `CREATE INDEX authorization_by_item ON protection_authorization (item_id) WHERE item_id IS NOT NULL`,
   `CREATE INDEX authorization_void_asked ON protection_authorization (agent_id) WHERE void_asked_ms IS NOT NULL AND voided_ms IS NULL`,
   `CREATE INDEX authorization_without_purchase ON protection_authorization (iat) WHERE purchase_id IS NULL`,
   `CREATE TABLE authorization_unit (

@@ -100,9 +100,7 @@ export class Presence {
   /** Handles a read outside that the filter drops as repeated. */
   seeAgainOutside(tag: string, atMs: number): void {
     const track = this.#tracks.get(tag)
-    if (!track) return
-    track.isSurelyOutside = track.outsideRun > 0
-    track.lastMs = Math.max(track.lastMs, atMs)
+    if (track) track.lastMs = Math.max(track.lastMs, atMs)
   }
 
   /** True while a new gate learns the stationary tags around it. */

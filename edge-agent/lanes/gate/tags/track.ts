@@ -13,8 +13,6 @@ export interface Track {
   lastInsideMs: number
   /** Number of reads outside since the last read inside, without those that the filter drops. */
   outsideRun: number
-  /** True if the tag was read outside twice or more since the last read inside, with those that the filter drops. */
-  isSurelyOutside: boolean
   longestGapMs: number
   /** How often a read inside followed reads outside. Walking shoppers cause few flickers. */
   flickers: number
@@ -68,7 +66,6 @@ export function newTrack(zone: Zone, atMs: number): Track {
     insideSinceMs: atMs,
     lastInsideMs: atMs,
     outsideRun: 0,
-    isSurelyOutside: false,
     longestGapMs: 0,
     flickers: 0,
     returns: 0,
@@ -96,8 +93,8 @@ export function newApproach(known: Track, zone: Zone, atMs: number): Track {
  * tag that is read again may be leaving. After two returns the gate ignores such a tag.
  */
 export function approachMs({ isStationary, returns }: Track, zone: Zone): number {
-  const isIgnored = isStationary && (zone !== 'none' || returns >= RETURNS_COUNTED)
-  return isIgnored ? STATIONARY_GONE_MS : APPROACH_MS
+  const isUsual = isStationary && (zone !== 'none' || returns >= RETURNS_COUNTED)
+  return isUsual ? STATIONARY_GONE_MS : APPROACH_MS
 }
 
 /** Handles a read inside. */
@@ -112,7 +109,6 @@ export function seeInside(track: Track, atMs: number): Movement {
   if (track.outsideRun > 0 || !track.wasInside) track.insideSinceMs = atMs
   track.lastInsideMs = atMs
   track.outsideRun = 0
-  track.isSurelyOutside = false
   track.wasInside = true
   if (atMs - track.insideSinceMs >= SETTLED_MS) {
     track.origin = 'inside'
@@ -127,9 +123,9 @@ export function seeInside(track: Track, atMs: number): Movement {
 export function seeOutside(track: Track, atMs: number, calibratingUntilMs: number): Movement {
   const isFirst = !track.wasOutside
   track.wasOutside = true
-  track.isSurelyOutside = ++track.outsideRun >= 2
+  track.outsideRun++
   if (track.hasLeft || !track.wasInside || (track.origin !== 'inside' && !track.isStationary)) return 'present'
-  if (!track.isStationary && track.returns >= RETURNS_COUNTED && track.outsideRun < RUN_AFTER_RETURNS) return 'present'
+  if (!track.isStationary && isIgnored(track)) return 'present'
   const needed = neededGapMs(track, isFirst, atMs < calibratingUntilMs)
   if (needed > 0 && (track.outsideRun < 2 || atMs - track.lastInsideMs < needed)) return 'present'
   track.hasLeft = true
@@ -138,12 +134,19 @@ export function seeOutside(track: Track, atMs: number, calibratingUntilMs: numbe
 
 /**
  * Time until a tag counts as left if it is not read again, ms. Undefined if it cannot leave like this: such as a tag
- * whose last read was inside. For a gate that still learns: somebody who walks fast is soon read no more.
+ * whose last read was inside. For a gate that still learns: somebody who walks fast is soon read no more, and a reader
+ * may report a tag outside only once.
  */
 export function leavesInMs(track: Track, atMs: number): number | undefined {
-  const { hasLeft, wasInside, origin, isStationary, isSurelyOutside, lastMs } = track
-  if (hasLeft || !wasInside || origin !== 'inside' || isStationary || !isSurelyOutside) return undefined
+  const { hasLeft, wasInside, origin, isStationary, outsideRun, lastMs } = track
+  if (hasLeft || !wasInside || origin !== 'inside' || isStationary || outsideRun === 0) return undefined
+  if (isIgnored(track)) return undefined
   return Math.max(0, lastMs + UNREAD_MS - atMs)
+}
+
+/** True if the tag returned so often that the gate waits for more reads outside in a row. */
+function isIgnored({ returns, outsideRun }: Track): boolean {
+  return returns >= RETURNS_COUNTED && outsideRun < RUN_AFTER_RETURNS
 }
 
 /** Returns the time without a read inside after which the gate treats the tag as gone, ms. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../../support/cloud.ts'
-import { onEveryDatabase } from '../../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
@@ -11,7 +11,7 @@ const YEAR_MS = 365 * 86_400_000
 /**
  * Corrected agents reject the tokens of a clock that was a year ahead, so the cloud must grant the paid goods again.
  */
-onEveryDatabase('goods that the cloud granted while its clock was ahead', (kind) => {
+inFullSizeOnEveryDatabase('goods that the cloud granted while its clock was ahead', (kind) => {
   let platform: VirtualPlatform
   let shop: Shop
   let agent: TestAgent

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../../../support/cloud.ts'
-import { onEveryDatabase } from '../../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
 /** Only an unreachable agent leads to `authorization_outstanding`, and staff may override (ADR 0011). */
-onEveryDatabase('goods that are leased to an offline agent', (kind) => {
+inFullSizeOnEveryDatabase('goods that are leased to an offline agent', (kind) => {
   let shop: Shop
   let agent: TestAgent
   let till: string

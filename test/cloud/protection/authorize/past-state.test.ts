@@ -36,8 +36,8 @@ onEveryDatabase('a request about a past use', (kind) => {
     })
   const verifyLine = ({ items }: Json, occurredAt: string) =>
     shop.ok('verifyProtectedItem', {
-      deviceId: detacher,
-      protectionAction: 'detach_hard_tag',
+      deviceId: till,
+      protectionAction: 'deactivate_label',
       itemLineId: items[0].itemLineId,
       occurredAt,
     })
@@ -92,7 +92,10 @@ onEveryDatabase('a request about a past use', (kind) => {
       },
       ({ purchase }: Json) => shop.ok('markPurchaseCancelled', { transactionId: purchase.transactionId }),
       ({ purchase }: Json) =>
-        shop.ok('refundPayment', { purchaseId: purchase.transactionId, itemLineIds: [purchase.items[0].itemLineId] }),
+        shop.ok('refundPayment', {
+          purchaseId: purchase.transactionId,
+          lines: [{ itemLineId: purchase.items[0].itemLineId }],
+        }),
     ]) {
       const one = await buyItem()
       await back(one)

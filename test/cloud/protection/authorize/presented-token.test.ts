@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { onEveryDatabase } from '../../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
 /** The cloud exchanges such a token. See test/edge-agent/agent/token-exchange.test.ts for the agent’s part. */
-onEveryDatabase('a token that a customer presents to an agent with an untrusted ledger', (kind) => {
+inFullSizeOnEveryDatabase('a token that a customer presents to an agent with an untrusted ledger', (kind) => {
   let shop: Shop
   let agent: TestAgent
   let other: TestAgent

@@ -54,12 +54,30 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
     expect([await status(a), await status(b)]).toEqual(['paid', 'paid'])
   })
 
+  it.each(['exception_hold', 'transfer_in_transit', 'reserved_bopis', 'other product'])(
+    'revokes the token for an item of an unnamed unit at the move to %s',
+    async (to) => {
+      const { a, purchaseId } = await buyTwoItems(1)
+      const token = await detach({ epc: a, purchaseId })
+      const { storeId } = shop
+      if (to === 'other product')
+        await shop.ok('registerProtectedItems', { storeId, items: [{ epc: a, ean: shop.products[1].ean }] })
+      else await shop.ok('updateItemStatus', { storeId, epc: a, itemStatus: to })
+      expect(await redeem(token)).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+      expect(await status(a)).toBe(to === 'other product' ? 'sellable' : to)
+    },
+  )
+
   it.each(['epc', 'itemLineId'])('two devices get different free units, by %s', async (by) => {
     const { a, b, purchaseId, itemLineId } = await buyTwoItems(2)
     const namesOf = (epc: string) => (by === 'epc' ? { epc, purchaseId } : { itemLineId })
-    const grant = await detach(namesOf(a))
-    expect(await verifyItem(await newDetacher(), namesOf(b))).toMatchObject({ authorized: true })
-    expect((await redeem(grant)).status).toBe(200)
+    const [one, other] = [await newDetacher(), await newDetacher()]
+    // An unattended reader releases nothing by a line alone.
+    if (by === 'itemLineId')
+      for (const deviceId of [one, other]) await shop.ok('updateDevice', { deviceId, workflowType: 'staff_assisted' })
+    const grant = await verifyItem(one, namesOf(a))
+    expect(await verifyItem(other, namesOf(b))).toMatchObject({ authorized: true })
+    expect((await redeem(grant, one)).status).toBe(200)
   })
 
   it('only the released item may leave', async () => {
@@ -116,16 +134,33 @@ onEveryDatabase('units of a purchase and the items bound to them', (kind) => {
     const [p] = shop.products
     const { epc } = await shop.newItem(p)
     const { sessionId } = await shop.ok('checkIn', { storeId: shop.otherStoreId })
-    const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: p.ean, quantity: 1 }] })
+    const { transactionId, items } = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: p.ean, quantity: 1 }],
+    })
     await shop.ok('completeTestCheckout', { transactionId })
     const { token } = await shop.ok('generateReceiptQR', { purchaseId: transactionId })
-    expect(await detach({ epc, purchaseId: transactionId })).toMatchObject({
-      authorized: false,
-      reason: 'item_not_paid',
-    })
-    expect(await detach({ epc, receiptToken: token })).toMatchObject({ authorized: false, reason: 'token_invalid' })
-    expect(await verifyExit({ receiptToken: token })).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    const elsewhere = { authorized: false, authorizationToken: null, reason: 'store_mismatch' }
+    for (const names of [{ purchaseId: transactionId }, { receiptToken: token }]) {
+      expect(await detach({ epc, ...names })).toMatchObject(elsewhere)
+      expect(await verifyExit(names)).toMatchObject(elsewhere)
+      for (const deviceId of [shop.devices.pos_deactivator, shop.devices.self_checkout_detacher])
+        expect(await shop.ok('verifySecurityTagDeactivation', { deviceId, ...names })).toMatchObject({
+          status: 'paid',
+          deactivationAuthorized: false,
+          authorizationToken: null,
+          reason: 'store_mismatch',
+        })
+    }
+    expect(await detach({ itemLineId: items[0].itemLineId })).toMatchObject(elsewhere)
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.storeId] })
+    const exit = { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', receiptToken: token }
+    expect(await shop.cloud.ok(bound, 'verifyProtectedItem', exit)).toMatchObject(elsewhere)
+    expect(await shop.cloud.call(bound, 'verifySecurityTagDeactivation', { receiptToken: token })).toMatchObject({
+      status: 404,
+    })
+    const { events } = await shop.ok('fetchProtectionEvents', { storeId: shop.storeId, limit: 500 })
+    expect(JSON.stringify(events)).not.toContain(transactionId)
     const other = await shop.newItem(p)
     expect(
       await shop.cloud.call(bound, 'verifyProtectedItem', {

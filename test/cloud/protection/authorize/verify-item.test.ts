@@ -1,10 +1,10 @@
 import { decodeJwt, createLocalJWKSet, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../../../support/cloud.ts'
-import { onEveryDatabase } from '../../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
-onEveryDatabase('verifyProtectedItem', (kind) => {
+inFullSizeOnEveryDatabase('verifyProtectedItem', (kind) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(kind)
@@ -70,22 +70,27 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
     it('an unbound unit by its line, lowest first, each once', async () => {
       const purchase = await shop.buy([{ ean: shop.products[1].ean, quantity: 2 }])
       const [{ itemLineId }] = purchase.items
-      const first = await detach({ itemLineId })
+      const { deviceId } = await shop.ok('registerDevice', {
+        storeId: shop.storeId,
+        deviceType: 'self_checkout_detacher',
+        supportedTechnologies: ['am'],
+      })
+      const first = await detach({ itemLineId, deviceId })
       expect(first.authorized).toBe(true)
       await shop.ok('redeemProtectionAuthorization', {
         replayProtectedNonce: first.replayProtectedNonce,
-        deviceId: shop.devices.self_checkout_detacher,
+        deviceId,
         redemptionId: 'line-1',
       })
-      const second = await detach({ itemLineId })
+      const second = await detach({ itemLineId, deviceId })
       expect(second.authorized).toBe(true)
       expect(second.replayProtectedNonce).not.toBe(first.replayProtectedNonce)
       await shop.ok('redeemProtectionAuthorization', {
         replayProtectedNonce: second.replayProtectedNonce,
-        deviceId: shop.devices.self_checkout_detacher,
+        deviceId,
         redemptionId: 'line-2',
       })
-      expect(await detach({ itemLineId })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+      expect(await detach({ itemLineId, deviceId })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     })
 
     it('a unit by its line although the previous unit is on hold', async () => {
@@ -243,9 +248,9 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       })
     })
 
-    it('a line whose unit is bound to a readable tag with technology_mismatch', async () => {
+    it('a line whose unit is bound to a readable tag with tag_not_read', async () => {
       const { itemLineId } = await paidItem()
-      expect(await detach({ itemLineId })).toMatchObject({ authorized: false, reason: 'technology_mismatch' })
+      expect(await detach({ itemLineId })).toMatchObject({ authorized: false, reason: 'tag_not_read' })
       const blind = await shop.ok('registerDevice', {
         storeId: shop.storeId,
         deviceType: 'self_checkout_detacher',
@@ -257,6 +262,28 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
         policy: (await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })).policy,
       })
       expect(await detach({ itemLineId, deviceId: blind.deviceId })).toMatchObject({ reason: 'technology_mismatch' })
+    })
+
+    it('a line at an unattended reader with tag_not_read, unless the reader cannot read its tag', async () => {
+      const product = shop.products[1]
+      const bought = await shop.buy([{ ean: product.ean, quantity: 1 }])
+      const unbound = { itemLineId: bought.items[0].itemLineId }
+      const refused = { authorized: false, authorizationToken: null, reason: 'tag_not_read' }
+      expect(await detach(unbound)).toMatchObject(refused)
+      expect(await detach({ ...unbound, purchaseId: bought.transactionId })).toMatchObject(refused)
+      expect(await detach({ ...unbound, operatorId: 'op-1' })).toMatchObject(refused)
+      const [tagId, other] = [`am-${newEpc()}`, `no-${newEpc()}`]
+      await shop.ok('registerProtectedItems', {
+        storeId: shop.storeId,
+        items: [
+          { tagId, ean: product.ean, protectionTechnology: 'am' },
+          { tagId: other, ean: product.ean },
+        ],
+      })
+      const lineOf = async (name: string) =>
+        (await shop.buy([{ ean: product.ean, quantity: 1, tagIds: [name] }])).items[0].itemLineId
+      expect(await detach({ itemLineId: await lineOf(tagId) })).toMatchObject({ authorized: true })
+      expect(await detach({ itemLineId: await lineOf(other) })).toMatchObject(refused)
     })
 
     it('an item of a cancelled purchase', async () => {

@@ -163,13 +163,75 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     })
   }
 
-  it('requires item requests from a device that reads tags', async () => {
+  it('requires item requests from a device that reads tags, and authorizes nothing until then', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
-    const answer = await verify({ purchaseId: purchase.transactionId, deviceId: shop.devices.self_checkout_detacher })
+    const deviceId = shop.devices.self_checkout_detacher
+    const answer = await verify({ purchaseId: purchase.transactionId, deviceId })
     expect(answer).toMatchObject({
-      deactivationAuthorized: true,
+      status: 'paid',
+      deactivationAuthorized: false,
       authorizationToken: null,
-      reason: 'technology_mismatch',
+      itemCount: 0,
+      reason: 'tag_not_read',
+    })
+    const { events } = await shop.ok('fetchProtectionEvents', {
+      storeId: shop.storeId,
+      purchaseId: purchase.transactionId,
+    })
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'protection.authorization.denied', reason: 'tag_not_read' }),
+    )
+    // The purchase itself may be released: without a device the answer has the meaning of the specification.
+    expect(await verify({ purchaseId: purchase.transactionId })).toMatchObject({ deactivationAuthorized: true })
+  })
+
+  describe('at a device that reads tags, when the policy forbids the release', () => {
+    const rules: [string, Json][] = [
+      ['no entry for self service', { allowedActionsByCategory: {} }],
+      [
+        'an action that the policy does not list',
+        { allowedActionsByCategory: { '*': { unlock_fixture: ['self_service'] } } },
+      ],
+      ['staff only', { allowedActionsByCategory: { '*': { detach_hard_tag: ['staff_assisted'] } } }],
+      [
+        'a brand that needs staff',
+        {
+          allowedActionsByCategory: { '*': { detach_hard_tag: ['self_service'] } },
+          requiresStaffForBrand: ['Nordhof', 'Fadenfroh', 'Luxus'],
+        },
+      ],
+    ]
+    it.each(rules)('gives the reason of the item path: %s', async (_name, rule) => {
+      const { storeId } = shop
+      const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
+      const deviceId = shop.devices.self_checkout_detacher
+      const { epc } = await shop.newItem(product, { brand: 'Luxus' })
+      const { transactionId: purchaseId } = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+      await shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, ...rule } })
+      try {
+        const { reason } = await shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc })
+        expect(['action_not_allowed', 'workflow_not_allowed', 'manual_assistance_required']).toContain(reason)
+        expect(await verify({ purchaseId, deviceId })).toMatchObject({ deactivationAuthorized: false, reason })
+      } finally {
+        await shop.ok('updateProtectionPolicy', { storeId, policy })
+      }
+    })
+
+    it('asks for the tags if it forbids only some of the goods', async () => {
+      const { storeId } = shop
+      const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
+      const deviceId = shop.devices.self_checkout_detacher
+      const [{ epc: dear }, { epc: plain }] = [
+        await shop.newItem(product, { brand: 'Luxus' }),
+        await shop.newItem(product, { brand: 'Schlicht' }),
+      ]
+      const { transactionId: purchaseId } = await shop.buy([{ ean: product.ean, quantity: 2, epcs: [dear, plain] }])
+      await shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, requiresStaffForBrand: ['Luxus'] } })
+      try {
+        expect(await verify({ purchaseId, deviceId })).toMatchObject({ reason: 'tag_not_read' })
+      } finally {
+        await shop.ok('updateProtectionPolicy', { storeId, policy })
+      }
     })
   })
 
@@ -201,7 +263,7 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
       (await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'self_checkout_detacher', ...fields }))
         .deviceId as string
     const wide = { deactivationAuthorized: true, authorizationToken: expect.any(String) }
-    const perItem = { deactivationAuthorized: true, authorizationToken: null, reason: 'technology_mismatch' }
+    const perItem = { deactivationAuthorized: false, authorizationToken: null, reason: 'tag_not_read' }
     const tag = () => `am-${newEpc()}`
 
     it('issues one token for all AM tags and locks, which no reader can read', async () => {
@@ -266,6 +328,33 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
       authorizationToken: null,
       reason: 'item_not_paid',
     })
+  })
+
+  it('tells of a paid purchase without tagged goods that there is nothing to release', async () => {
+    const { storeId } = shop
+    const { products } = await shop.ok('fetchProducts', { storeId, limit: 500 })
+    const plain = products.find((p: Json) => !p.tagged)
+    const { sessionId } = await shop.ok('checkIn', { storeId })
+    const { transactionId: purchaseId, items } = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: plain.ean, quantity: 1 }],
+    })
+    const deviceId = shop.devices.pos_deactivator
+    const itemLineId = items[0].itemLineId
+    const askAll = async () => [
+      await verify({ purchaseId, deviceId }),
+      await verify({ purchaseId, deviceId: shop.devices.self_checkout_detacher }),
+      await shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'deactivate_label', itemLineId }),
+      await shop.ok('verifyProtectedItem', {
+        deviceId: shop.devices.exit_gate,
+        protectionAction: 'authorize_exit',
+        purchaseId,
+      }),
+    ]
+    for (const answer of await askAll()) expect(answer).toMatchObject({ reason: 'item_not_paid' })
+    await shop.ok('completeTestCheckout', { transactionId: purchaseId })
+    for (const answer of await askAll())
+      expect(answer).toMatchObject({ reason: 'no_tagged_goods', authorizationToken: null, itemCount: 0 })
   })
 
   it('accepts a receipt in every spelling that scanners produce and rejects other codes', async () => {

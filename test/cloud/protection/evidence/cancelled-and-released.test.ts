@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Evidence } from '../../../../policy/journal.ts'
 import type { Json } from '../../../support/cloud.ts'
-import { onEveryDatabase } from '../../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
 /** A cancellation and a release may arrive in either order: the cloud raises an exception and grants nothing more. */
-onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
+inFullSizeOnEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
   let agent: TestAgent
@@ -87,7 +87,7 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     const usedMs = platform.clock.wall()
     await shop.ok('refundPayment', {
       transactionId: purchase.transactionId,
-      itemLineIds: [purchase.items[0].itemLineId],
+      lines: [{ itemLineId: purchase.items[0].itemLineId }],
     })
     return { epc, purchase, nonce, usedMs }
   }
@@ -106,7 +106,7 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     const { epc, purchase } = await buyUnit(true)
     await shop.ok('refundPayment', {
       transactionId: purchase.transactionId,
-      itemLineIds: [purchase.items[0].itemLineId],
+      lines: [{ itemLineId: purchase.items[0].itemLineId }],
     })
     expect(await status(epc)).toBe('returned')
     const { cti } = await shop.cloud.db.database.reads
@@ -138,7 +138,7 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
   })
 })
 
-onEveryDatabase('a token that has just expired', (kind) => {
+inFullSizeOnEveryDatabase('a token that has just expired', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
   beforeAll(async () => {
@@ -162,7 +162,7 @@ onEveryDatabase('a token that has just expired', (kind) => {
       const { transactionId } = purchase
       if (how === 'cancelled') await shop.ok('markPurchaseCancelled', { transactionId })
       else if (how === 'refunded')
-        await shop.ok('refundPayment', { transactionId, itemLineIds: [purchase.items[0].itemLineId] })
+        await shop.ok('refundPayment', { transactionId, lines: [{ itemLineId: purchase.items[0].itemLineId }] })
       else await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'returned' })
       const occurredAt = new Date(platform.clock.wall() - 20_000).toISOString()
       expect(

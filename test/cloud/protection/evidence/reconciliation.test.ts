@@ -265,7 +265,7 @@ onEveryDatabase('reconciliation', (kind) => {
       const purchase = await buy()
       await shop.ok('refundPayment', {
         purchaseId: purchase.transactionId,
-        itemLineIds: [purchase.items[0].itemLineId],
+        lines: [{ itemLineId: purchase.items[0].itemLineId }],
       })
       return { cti: await ctiOf(purchase), subject: `${purchase.items[0].itemLineId}/1/release` }
     }

@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signAuthorization, type AuthorizationClaims } from '../../../../policy/documents/authorization.ts'
 import type { Json } from '../../../support/cloud.ts'
-import { onEveryDatabase } from '../../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { testKey } from '../../../support/keys.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
+import { releaseRefunds } from '../../../../cloud/payments/release-refunds.ts'
 
-onEveryDatabase('redeemProtectionAuthorization', (kind) => {
+inFullSizeOnEveryDatabase('redeemProtectionAuthorization', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop
   let deviceId: string
@@ -21,6 +22,94 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
     return shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId })
   }
   const redeem = (body: Json) => shop.call('redeemProtectionAuthorization', { deviceId, ...body })
+
+  describe('a device without an agent that works offline', () => {
+    let offlineId: string
+    let otherId: string
+    beforeAll(async () => {
+      const add = async () =>
+        (
+          await shop.ok('registerDevice', {
+            storeId: shop.storeId,
+            deviceType: 'pos_deactivator',
+            supportsOfflineAuth: true,
+          })
+        ).deviceId as string
+      ;[offlineId, otherId] = [await add(), await add()]
+    })
+    const buy = async () => (await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])).transactionId as string
+    const verify = (purchaseId: string, at: string, fields: Json = {}) =>
+      shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId: at, ...fields })
+    const outstanding = { deactivationAuthorized: false, authorizationToken: null, reason: 'authorization_outstanding' }
+
+    it('is the only holder of its token until it has expired and the guard of 60 s is over', async () => {
+      const purchaseId = await buy()
+      const grant = await verify(purchaseId, offlineId)
+      expect(grant.deactivationAuthorized).toBe(true)
+      expect((await verify(purchaseId, offlineId)).authorizationToken).toBe(grant.authorizationToken)
+      for (const at of [otherId, deviceId])
+        expect(await verify(purchaseId, at)).toMatchObject({ ...outstanding, retryAfter: expect.closeTo(360, -1) })
+      // Neither an operator nor a revocation can reach the device.
+      expect(await verify(purchaseId, otherId, { operatorId: 'op-1' })).toMatchObject(outstanding)
+      const { replayProtectedNonce } = grant
+      await shop.ok('revokeProtectionAuthorization', { replayProtectedNonce })
+      expect(await verify(purchaseId, otherId)).toMatchObject(outstanding)
+      expect(await verify(purchaseId, offlineId)).toMatchObject(outstanding)
+      forward(350_000)
+      expect(await verify(purchaseId, otherId)).toMatchObject(outstanding)
+      forward(12_000)
+      expect(await verify(purchaseId, otherId)).toMatchObject({ deactivationAuthorized: true })
+    })
+
+    it('holds the refund of a cancelled purchase back until its token has ended', async () => {
+      const purchaseId = await buy()
+      await verify(purchaseId, offlineId)
+      const { database } = shop.cloud.db
+      const refund = async () => {
+        await releaseRefunds(database, shop.cloud.cloud.services)
+        return (await shop.ok('fetchPurchase', { transactionId: purchaseId })).refundStatus
+      }
+      expect(await shop.ok('markPurchaseCancelled', { purchaseId })).toMatchObject({ refundStatus: 'pending' })
+      forward(350_000)
+      expect(await refund()).toBe('pending')
+      forward(12_000)
+      expect(await refund()).toBe('done')
+    })
+
+    it('reports releases after they happened, also late or after a revocation', async () => {
+      const { replayProtectedNonce } = await verify(await buy(), offlineId)
+      const occurredAt = new Date(platform.clock.wall() + 10_000).toISOString()
+      await shop.ok('revokeProtectionAuthorization', { replayProtectedNonce })
+      forward(3_600_000)
+      const report = { deviceId: offlineId, replayProtectedNonce, redemptionId: 'late', occurredAt }
+      // Without an outcome, the device asks before it acts.
+      expect(await redeem(report)).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+      expect(await redeem({ ...report, outcome: 'confirmed' })).toMatchObject({ status: 200, body: { remaining: 0 } })
+      const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId })
+      expect(exceptions).toContainEqual(
+        expect.objectContaining({ kind: 'redeemed_after_revocation', deviceId: offlineId }),
+      )
+    })
+
+    it('raises an exception if another device released the unit in between', async () => {
+      const purchaseId = await buy()
+      const { replayProtectedNonce } = await verify(purchaseId, offlineId)
+      const occurredAt = new Date(platform.clock.wall()).toISOString()
+      forward(361_000)
+      const second = await verify(purchaseId, otherId)
+      const used = { redemptionId: 'second', outcome: 'confirmed' }
+      await redeem({ deviceId: otherId, replayProtectedNonce: second.replayProtectedNonce, ...used })
+      await redeem({
+        deviceId: offlineId,
+        replayProtectedNonce,
+        redemptionId: 'first',
+        outcome: 'confirmed',
+        occurredAt,
+      })
+      const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId })
+      expect(exceptions).toContainEqual(expect.objectContaining({ kind: 'double_redeem', purchaseId }))
+    })
+  })
 
   it('uses up the steps in order, each once, and repeats the response of a redemption', async () => {
     const grant = await grantFor(2)

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Evidence } from '../../../../policy/journal.ts'
 import type { Json } from '../../../support/cloud.ts'
-import { onEveryDatabase } from '../../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent } from '../../../support/test-agent.ts'
 
 /** Each sale by another system starts a new release, independent of the earlier sale. */
-onEveryDatabase('goods that another system sold twice', (kind) => {
+inFullSizeOnEveryDatabase('goods that another system sold twice', (kind) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(kind)

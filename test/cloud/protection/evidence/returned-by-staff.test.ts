@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../../../support/cloud.ts'
-import { onEveryDatabase } from '../../../support/databases.ts'
+import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { newEan, openShop, type Shop } from '../../../support/shop.ts'
 
 /** A status that staff set by hand ends the rights of the former purchase, so that the next buyer can use the item. */
-onEveryDatabase('items that staff move by hand', (kind) => {
+inFullSizeOnEveryDatabase('items that staff move by hand', (kind) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(kind)
@@ -110,7 +110,10 @@ onEveryDatabase('items that staff move by hand', (kind) => {
 
   it('stay with the next buyer after a late refund of the former purchase', async () => {
     const { epc, first, second } = await soldAgain()
-    await shop.ok('refundPayment', { transactionId: first.transactionId, itemLineIds: [first.items[0].itemLineId] })
+    await shop.ok('refundPayment', {
+      transactionId: first.transactionId,
+      lines: [{ itemLineId: first.items[0].itemLineId }],
+    })
     expect(await status(epc)).toBe('paid')
     expect(await detach({ epc, purchaseId: second.transactionId })).toMatchObject({ authorized: true })
   })
@@ -190,7 +193,7 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     ])
     await shop.ok('refundPayment', {
       transactionId: purchase.transactionId,
-      itemLineIds: [purchase.items[0].itemLineId],
+      lines: [{ itemLineId: purchase.items[0].itemLineId }],
     })
     await shop.ok('markPurchaseCancelled', { transactionId: purchase.transactionId })
     expect(await exceptionsOf(purchase)).toEqual([])

@@ -59,7 +59,7 @@ describe('a gate with a reader, through the whole agent', () => {
       expect.objectContaining({ reason: 'gate_alarm', epc, itemStatus: 'exception_hold' }),
     )
     const { requests } = await store.drive(store.shop.ok('fetchAssistanceRequests', { storeId }))
-    expect(requests).toMatchObject([{ reason: 'manual_assistance_required', deviceId: store.shop.devices.exit_gate }])
+    expect(requests).toMatchObject([{ reason: 'exception_hold', deviceId: store.shop.devices.exit_gate }])
   })
 
   it('sounds the siren of its board for an unpaid tag, reports it to the cloud, and passes a paid one', async () => {

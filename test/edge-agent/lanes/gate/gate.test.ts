@@ -200,6 +200,30 @@ describe('the exit gate', () => {
     expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([epc])
   })
 
+  it('counts one read outside, and then half a second of silence, as left in the first minute of a new gate', async () => {
+    const gate = gateWorld({ isNew: true })
+    const epcs = Array.from({ length: 5 }, () => gate.item('sellable'))
+    for (const epc of epcs) {
+      // A reader with a time to live of 500 ms for each tag reports three reads of a walk of 1.2 s.
+      for (const zone of ['inside', 'inside', 'outside'] as const) {
+        gate.lane.see(epc, zone, gate.world.clock.elapsed())
+        await gate.walk(nobody(500))
+      }
+      await gate.walk(nobody(9_000))
+    }
+    expect(gate.alarms.map((alarm) => alarm.epc)).toEqual(epcs)
+  })
+
+  it('alarms at most twice in its first minute for a stationary tag that it reads rarely', async () => {
+    const gate = gateWorld({ isNew: true })
+    const epc = gate.item('sellable')
+    for (let n = 0; n < 9; n++) {
+      gate.lane.see(epc, n % 2 === 1 ? 'outside' : 'inside', gate.world.clock.elapsed())
+      await gate.walk(nobody(6_000))
+    }
+    expect(gate.alarms).toHaveLength(2)
+  })
+
   it('raises one bulk alarm for 40 items, names each, and sounds the siren for any policy', async () => {
     const gate = gateWorld({ gate: { severity: [{ severity: 'silent' }] } })
     await gate.walk(goesOut(gate.item('sellable')))
@@ -274,6 +298,15 @@ describe('the exit gate', () => {
           expected ? [expected] : [],
         )
       }
+    })
+
+    it('alarms for an unpaid tag of the store in each scheme that shows its company prefix', async () => {
+      const gate = gateWorld({ policy: { unknownTag: 'siren' }, gate: { ownPrefixes: ['9521141'] } })
+      // The SGTIN+ of TDS 2.3 E.3 has the company prefix 9521141; that of another company passes silently.
+      await gate.walk(goesOut('F73095212341234538566CB0AFC4'))
+      expect([gate.commands, gate.events]).toEqual([[], []])
+      await gate.walk(goesOut('F73795211411234538566CB0AFC4'))
+      expect(gate.sirens()).toBe(1)
     })
 
     it('ignores a foreign tag, and alarms for a mask of hard tags', async () => {
@@ -374,6 +407,23 @@ describe('the exit gate', () => {
     const gtin = '80614141123458'
     const serials = (n: number) => `3074257BF7194E40000000${n.toString(16).padStart(2, '0')}`.toUpperCase()
 
+    it('sounds the siren for a recalled item whatever its value, its receipt and the age of its status are', async () => {
+      for (const ageMs of [0, 600_000]) {
+        const gate = gateWorld({ gate: { severity: [{ severity: 'silent' }] } })
+        gate.cloud.ageMs = ageMs
+        const epc = gate.item('exception_hold', { recalled: true, priceCent: 100 })
+        gate.lane.acceptReceipt(receipt([receiptEntry(cti, 'epc', epc)]), [0])
+        await gate.walk(goesOut(epc))
+        expect(gate.sirens()).toBe(1)
+        expect(gate.events).toMatchObject([
+          { reason: 'gate_alarm', detail: 'siren: recalled; the item is exception_hold; 1.00 EUR' },
+        ])
+        gate.items.set(epc, { status: 'paid', paying: false })
+        gate.lane.itemsChanged()
+        expect(at(gate, 'late_status')).toHaveLength(1)
+      }
+    })
+
     it('passes as many tags as the receipt has unused entries, by EPC or product, and alarms for the rest', async () => {
       const gate = gateWorld()
       const mine = gate.item('sellable')
@@ -425,6 +475,20 @@ describe('the exit gate', () => {
       await gate.walk(nobody(6_000))
       expect(gate.lane.nearbyTagsOf(claims, [0, 1, 2, 3])).toEqual([])
     })
+
+    it.each(['exception_hold', 'returned', 'cancelled', 'reserved_bopis'] as const)(
+      'alarms for a tag that is %s although the receipt covers it, and does not end the alarm',
+      async (status) => {
+        const gate = gateWorld()
+        const epc = gate.item(status)
+        const claims = receipt([receiptEntry(cti, 'epc', epc)])
+        gate.lane.acceptReceipt(claims, [0])
+        await gate.walk(goesOut(epc))
+        expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([epc])
+        gate.lane.acceptReceipt(claims, [0])
+        expect(gate.commands.some(({ command }) => command.kind === 'signal' && command.signal === 'green')).toBe(false)
+      },
+    )
 
     it('ends the alarm of a tag that the receipt covers', async () => {
       const gate = gateWorld()

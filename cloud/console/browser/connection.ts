@@ -1,0 +1,97 @@
+/**
+ * What the page does while the cloud does not answer. Only answers with the header of the console are shown: a proxy or
+ * a guest network answers instead of a cloud that is gone, and its page would replace open alarms. The page keeps what
+ * it shows and what was typed, says since when it is old, and tries again.
+ */
+
+const CONSOLE_HEADER = 'untag-console'
+/** Time without an answer after which the page says so, ms. */
+const SLOW_MS = 2_000
+const RETRY_MS = 5_000
+
+/** An event of htmx about a request. */
+interface RequestEvent extends Event {
+  readonly detail: { readonly xhr: XMLHttpRequest; readonly requestConfig?: { readonly verb: string } }
+}
+
+let readAt = new Date()
+let retry: ReturnType<typeof setTimeout> | undefined
+const slow = new Map<XMLHttpRequest, ReturnType<typeof setTimeout>>()
+
+/** Says that nothing is confirmed. `isForm`: a form was sent. */
+function lose(isForm = false): void {
+  const box = document.getElementById('connection')
+  if (!box) return
+  document.documentElement.classList.add('is-lost')
+  const zone = { timeZone: box.dataset['zone'] ?? 'UTC', hourCycle: 'h23' as const }
+  const time = readAt.toLocaleTimeString(document.documentElement.lang, zone)
+  const text = box.dataset['old']?.replace('{time}', time) ?? ''
+  const part = box.querySelector('[data-text]')
+  if (part && part.textContent !== text) part.textContent = text
+  if (isForm) box.querySelector('[data-sent]')?.toggleAttribute('hidden', false)
+  box.hidden = false
+  retry ??= setTimeout(() => void tryAgain(), RETRY_MS)
+}
+
+function find(): void {
+  readAt = new Date()
+  clearTimeout(retry)
+  retry = undefined
+  const box = document.getElementById('connection')
+  if (!box || box.hidden) return
+  document.documentElement.classList.remove('is-lost')
+  box.hidden = true
+  box.querySelector('[data-sent]')?.toggleAttribute('hidden', true)
+  for (const part of document.querySelectorAll('[data-live]')) part.dispatchEvent(new Event('sse:changed'))
+}
+
+/** Asks for the page. Returns true if the console answered. */
+async function tryAgain(): Promise<boolean> {
+  clearTimeout(retry)
+  retry = undefined
+  const options = { cache: 'no-store' as const, signal: AbortSignal.timeout(RETRY_MS) }
+  const answer = await fetch(location.href, options).catch(() => undefined)
+  const isBack = answer?.headers.has(CONSOLE_HEADER) === true
+  if (isBack) find()
+  else lose()
+  return isBack
+}
+
+const isForm = ({ requestConfig }: RequestEvent['detail']) => requestConfig?.verb === 'post'
+
+function listenTo(name: string, handle: (detail: RequestEvent['detail'], event: Event) => void): void {
+  document.addEventListener(name, (event) => handle((event as RequestEvent).detail, event))
+}
+
+listenTo('htmx:beforeSend', (detail) => {
+  slow.set(
+    detail.xhr,
+    setTimeout(() => lose(isForm(detail)), SLOW_MS),
+  )
+})
+listenTo('htmx:afterRequest', ({ xhr }) => {
+  clearTimeout(slow.get(xhr))
+  slow.delete(xhr)
+})
+listenTo('htmx:beforeSwap', (detail, event) => {
+  if (detail.xhr.getResponseHeader(CONSOLE_HEADER) !== null) return find()
+  event.preventDefault()
+  lose(isForm(detail))
+})
+listenTo('htmx:sendError', (detail) => lose(isForm(detail)))
+// The cloud restarts, or a proxy lost it. The stream connects again by itself.
+listenTo('htmx:sseError', () => void tryAgain())
+window.addEventListener('offline', () => lose())
+window.addEventListener('online', () => void tryAgain())
+
+// The browser would replace the page by its own page about the lost connection.
+document.addEventListener('click', (event) => {
+  const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href]') : null
+  const box = document.getElementById('connection')
+  if (!link || !box || box.hidden || link.origin !== location.origin || link.getAttribute('href')?.startsWith('#'))
+    return
+  event.preventDefault()
+  void tryAgain().then((isBack) => isBack && location.assign(link.href))
+})
+
+export {}

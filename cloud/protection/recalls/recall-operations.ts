@@ -1,0 +1,195 @@
+import { z } from 'zod'
+import { newId } from '../../../policy/ids.ts'
+import { namedProduct } from '../../catalogue/named-product.ts'
+import { unitDataOf, UnitInput, UnitOutput } from '../../catalogue/unit-data.ts'
+import { actorOf, keyCaller } from '../../foundation/caller.ts'
+import { Failure, notFound, precondition } from '../../foundation/failure.ts'
+import { rolesFrom } from '../../foundation/roles.ts'
+import { definedFields, Id, iso, Limit, ProductCodeText, Success, text } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
+import { cursorField, toPage } from '../../operations/paging.ts'
+import type { ProductRecallRow } from '../../persistence/tables/protection.ts'
+import { ownStore } from '../../stores/own-store.ts'
+import { ownStores } from '../../stores/own-stores.ts'
+import { notifyGates } from '../items/item-sequence.ts'
+import { publishSome } from './publish-recalls.ts'
+import { activeRecalls, countItems, findRecall, listRecalls, nameOfProduct, storesOfRecall } from '../items/recalls.ts'
+import { revokeTokensOfRecalled } from './revoke-tokens.ts'
+
+/** Maximum active recalls of an account: each page of items for an agent is compared with them. */
+const RECALLS_LIMIT = 500
+const STORES_LIMIT = 1_000
+const DEFAULT_PAGE = 50
+const PAGE_LIMIT = 100
+const STATES = ['active', 'ended'] as const
+
+const STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
+const RECALL = 'rcl_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
+
+const Recall = z.strictObject({
+  recallId: z.string(),
+  state: z.enum(STATES),
+  storeIds: z
+    .array(z.string())
+    .optional()
+    .describe('Stores of the recall that the caller may see. Absent: all stores of the account, also later ones.'),
+  ean: z.string(),
+  name: z.string().describe('Name of the product.'),
+  ...UnitOutput,
+  reason: z.string(),
+  startedAt: z.string(),
+  endedAt: z.string().optional(),
+  items: z.int().describe('Registered items that match now, sold ones included.'),
+  soldItems: z.int().describe('Those of them that are paid or picked up.'),
+})
+
+async function describe(call: Call, row: ProductRecallRow): Promise<z.infer<typeof Recall>> {
+  const { storeIds: visible } = keyCaller(call.caller)
+  const stores = storesOfRecall(row)
+  const { lot, expiry, serial } = row
+  return {
+    recallId: row.recall_id,
+    state: row.ended_ms === null ? 'active' : 'ended',
+    ...(stores && { storeIds: stores.filter((id) => visible?.includes(id) ?? true) }),
+    ean: row.ean,
+    name: await nameOfProduct(call.db, row),
+    ...definedFields({ lot, expiry, serial }),
+    reason: row.reason,
+    startedAt: iso(row.started_ms),
+    ...(row.ended_ms !== null && { endedAt: iso(row.ended_ms) }),
+    ...(await countItems(call.db, row, visible)),
+  }
+}
+
+export const recallProducts = operation({
+  name: 'recallProducts',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
+  summary: 'Recalls goods: from now on they are neither sold nor released, and gates alarm for them.',
+  description:
+    'The recall stops all goods of the product that have the stated lot, expiry and serial. ' +
+    'Goods whose lot, expiry or serial is not known match only a recall that does not name it. ' +
+    'Items that are registered later count, too. The status of an item stays as it is, and counts again after `endRecall`. ' +
+    'Checkout, payment and pick-up fail with 409 `recalled`; devices are denied with the reason `recalled`, also for paid goods and for staff.',
+  refusals: ['too_many_recalls'],
+  changes: true,
+  request: z.strictObject({
+    storeIds: z
+      .array(Id)
+      .min(1)
+      .max(STORES_LIMIT)
+      .optional()
+      .describe('Absent: all stores of the key, which may be the whole account.'),
+    ean: ProductCodeText,
+    ...UnitInput,
+    reason: text(300).describe('Why, for staff. Shoppers do not see it.'),
+  }),
+  response: Recall.extend(Success),
+  example: { storeIds: [STORE], ean: '4012345678901', lot: 'L-2611', reason: 'Splitter im Glas: zum Lieferanten' },
+  async run(call, { storeIds, ean, lot, expiry, serial, reason }) {
+    const { db, nowMs, services } = call
+    const caller = keyCaller(call.caller)
+    const stores = storeIds ?? caller.storeIds
+    if (stores) await ownStores(call, stores)
+    const product = await namedProduct(call, { ean })
+    if ((await activeRecalls(db, caller.tenant)).length >= RECALLS_LIMIT)
+      throw precondition('too_many_recalls', `the account has ${RECALLS_LIMIT} active recalls: end some of them`)
+    const row: ProductRecallRow = {
+      recall_id: newId('rcl', services.platform),
+      tenant: caller.tenant,
+      store_ids: stores && JSON.stringify([...new Set(stores)]),
+      product_id: product.product_id,
+      ean: product.ean,
+      lot: null,
+      expiry: null,
+      serial: null,
+      ...unitDataOf({ lot, expiry, serial, ean }, nowMs),
+      reason,
+      started_ms: nowMs,
+      started_by: actorOf(caller),
+      ended_ms: null,
+      ended_by: null,
+      publish_after: '',
+    }
+    await db.insertInto('product_recall').values(row).execute()
+    await revokeTokensOfRecalled(call, row)
+    await publish(call, row)
+    call.changed(row.recall_id)
+    return { success: true as const, ...(await describe(call, row)) }
+  },
+})
+
+export const endRecall = operation({
+  name: 'endRecall',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
+  summary: 'Ends a recall: its goods are again what their status says, unless another recall stops them.',
+  description: 'A recall that has ended stays as it is. The key must see all stores of the recall.',
+  changes: true,
+  request: z.strictObject({ recallId: Id }),
+  response: Recall.extend(Success),
+  example: { recallId: RECALL },
+  async run(call, { recallId }) {
+    const { db, nowMs } = call
+    const recall = await ownRecall(call, recallId)
+    call.changed(recallId)
+    if (recall.ended_ms !== null) return { success: true as const, ...(await describe(call, recall)) }
+    const ended = await db
+      .updateTable('product_recall')
+      .set({ ended_ms: nowMs, ended_by: actorOf(call.caller), publish_after: '' })
+      .where('recall_id', '=', recallId)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    await publish(call, ended)
+    return { success: true as const, ...(await describe(call, ended)) }
+  },
+})
+
+export const fetchRecalls = operation({
+  name: 'fetchRecalls',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  roles: rolesFrom('viewer'),
+  summary: 'Lists recalls, of a store or of all stores that the key may see, newest first.',
+  description: 'A list of a store contains the recalls of the whole account.',
+  changes: false,
+  request: z.strictObject({
+    storeId: Id.optional(),
+    state: z.enum(STATES).optional(),
+    limit: Limit.optional().describe(`A page contains at most ${PAGE_LIMIT}; use the cursor for more.`),
+    cursor: cursorField('rcl').optional(),
+  }),
+  response: z.strictObject({ ...Success, recalls: z.array(Recall), nextCursor: z.string().optional() }),
+  example: { storeId: STORE, state: 'active' },
+  async run(call, { storeId, state, limit: wanted = DEFAULT_PAGE, cursor }) {
+    const caller = keyCaller(call.caller)
+    const stores = storeId === undefined ? caller.storeIds : [(await ownStore(call, storeId)).store_id]
+    const limit = Math.min(wanted, PAGE_LIMIT)
+    const rows = await listRecalls(call.db, caller.tenant, { stores, state, after: cursor, limit: limit + 1 })
+    const { items, nextCursor } = toPage(rows, (row) => row.recall_id, { limit })
+    const recalls = []
+    for (const row of items) recalls.push(await describe(call, row))
+    return { success: true as const, recalls, ...(nextCursor && { nextCursor }) }
+  },
+})
+
+/** Publishes the first items of a recall that began or ended. A job publishes the others. */
+async function publish(call: Call, recall: ProductRecallRow): Promise<void> {
+  for (const storeId of await publishSome(call.db, recall)) notifyGates(call, storeId)
+}
+
+/** Throws 404 for a recall that the caller may not see, and 403 if it also stops goods in stores of others. */
+async function ownRecall(call: Call, recallId: string): Promise<ProductRecallRow> {
+  const { tenant, storeIds: visible } = keyCaller(call.caller)
+  const recall = await findRecall(call.db, tenant, recallId)
+  const stores = recall && storesOfRecall(recall)
+  if (!recall || (visible && stores && !stores.some((id) => visible.includes(id)))) throw notFound('recall')
+  if (visible && !stores?.every((id) => visible.includes(id)))
+    throw new Failure('permission-denied', 'the recall also stops goods in stores that this key may not see', {
+      reason: 'recall_of_other_stores',
+    })
+  if (stores) await ownStores(call, stores)
+  return recall
+}

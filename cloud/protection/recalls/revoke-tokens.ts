@@ -1,0 +1,57 @@
+import type { Call } from '../../operations/operation.ts'
+import type { Db } from '../../persistence/database.ts'
+import type { ProductRecallRow, ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import { redemptionsOf } from '../leases/authorizations.ts'
+import { revokeAuthorization } from '../leases/leases.ts'
+import { hasRecalledUnit } from './recalled-sales.ts'
+import { inStoresOf, recalledItems, type Recall } from '../items/recalls.ts'
+
+/** Age of a sale whose tokens a recall revokes, ms. Receipts are valid for a day, tokens for five minutes. */
+const SOLD_SINCE_MS = 25 * 3_600_000
+const GUARD_SECONDS = 60
+
+/** Revokes the unused tokens for recalled items, and those for whole purchases with such items or units. */
+export async function revokeTokensOfRecalled(call: Call, recall: ProductRecallRow): Promise<void> {
+  const { db, nowMs } = call
+  const livesAfter = Math.floor(nowMs / 1_000) - GUARD_SECONDS
+  const rows = new Map((await tokensOfItems(db, recall, livesAfter)).map((row) => [row.nonce, row]))
+  for (const row of await tokensOfPurchases(db, recall, livesAfter, nowMs - SOLD_SINCE_MS)) {
+    const { store_id, purchase_id } = row
+    if (purchase_id !== null && (await hasRecalledUnit(db, { store_id, purchase_id }, () => [recall])))
+      rows.set(row.nonce, row)
+  }
+  for (const row of rows.values())
+    if ((await redemptionsOf(db, row.nonce)).length < row.count)
+      await revokeAuthorization(call, row, 'its goods are recalled')
+}
+
+type Recalled = Recall & Pick<ProductRecallRow, 'tenant'>
+
+function tokensOfItems(db: Db, recall: Recalled, livesAfter: number): Promise<ProtectionAuthorizationRow[]> {
+  return recalledItems(db, recall)
+    .innerJoin('protection_authorization as a', 'a.item_id', 'i.item_id')
+    .where('a.revoked_ms', 'is', null)
+    .where('a.exp', '>', livesAfter)
+    .selectAll('a')
+    .execute()
+}
+
+function tokensOfPurchases(
+  db: Db,
+  recall: Recalled,
+  livesAfter: number,
+  soldSinceMs: number,
+): Promise<ProtectionAuthorizationRow[]> {
+  return db
+    .selectFrom('purchase as p')
+    .innerJoin('purchase_line as l', 'l.purchase_id', 'p.purchase_id')
+    .innerJoin('protection_authorization as a', 'a.purchase_id', 'p.purchase_id')
+    .where(inStoresOf('p', recall))
+    .where('p.completed_ms', '>', soldSinceMs)
+    .where('l.product_id', '=', recall.product_id)
+    .where('a.item_id', 'is', null)
+    .where('a.revoked_ms', 'is', null)
+    .where('a.exp', '>', livesAfter)
+    .selectAll('a')
+    .execute()
+}
