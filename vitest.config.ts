@@ -42,8 +42,10 @@ export default defineConfig({
     // A quarter of a worker's time is waiting for processes, sockets and disks, so one worker more than cores.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: FilesOfTheTier },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Only what hangs may end by a limit: a busy machine is slow by a factor of ten.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
     reporters: ['default', new FirstTierIsWhole(), ...(process.env['CI'] ? [new SlowestTests()] : [])],
     // With `--coverage`: code in processes that tests start is not counted.
     coverage: { include: SHIPPED, reporter: ['text-summary'], reportOnFailure: true },

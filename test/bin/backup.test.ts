@@ -210,7 +210,7 @@ describe('untag backup and restore, as processes', () => {
     // The refused restore leaves nothing behind that would block the start of the intact data.
     expect(readdirSync(other)).not.toContain('restoring')
     expect(await runCommand(['restore', '--data', other])).toMatchObject({ code: 2 })
-  }, 240_000)
+  })
 
   it('make the cloud wait for agents that were active at the end of the backup, however old the backup is', async () => {
     const place = ['--data', data()]
@@ -285,12 +285,12 @@ describe('untag backup and restore, as processes', () => {
         '\n1 agent sends its journal rows again. Until all agents of a store have done so, for at most 11 minutes,',
       ),
     })
-  }, 120_000)
+  })
 
   const without = inject('postgresUrl') === ''
   it.skipIf(without)(
     `PostgreSQL: the same with pg_dump and pg_restore${without ? ' (skipped: install the package postgresql)' : ''}`,
-    { ...EXTENDED, timeout: 240_000 },
+    EXTENDED,
     async () => {
       const { url, remove } = await newPostgresDatabase()
       try {

@@ -150,7 +150,7 @@ describe('canaries', () => {
     const postToAgent = (path: string, body: Json) => post(`${agentUrl}${path}`, paired, body)
     const operators = async () =>
       (await postToAgent('/v1/operator', { badge: secrets.get('badge') }))['session'] as string | undefined
-    plant('operator session', await eventually('the operator at the agent', operators, 30_000))
+    plant('operator session', await eventually('the operator at the agent', operators))
     await postToAgent('/v1/operator', { operatorId: 'op_x', pin: plant('wrong PIN', '5550199871') })
     await postToAgent('/v1/pair', { code: plant('wrong link', 'canary-wrong-link') })
     const answer = await fetch(`${agentUrl}/v1/pair`, {
@@ -251,11 +251,7 @@ describe('canaries', () => {
     expect(enrolled.code).toBe(0)
     const agent = await start('edge', '--port', '0', '--data', edge)
     await plantAtTheAgent(String(agent.ready['url']))
-    await eventually(
-      'the agent at the cloud',
-      async () => (await call('fetchAgents', { storeId })).agents[0]?.online,
-      30_000,
-    )
+    await eventually('the agent at the cloud', async () => (await call('fetchAgents', { storeId })).agents[0]?.online)
     expect(deviceId).toMatch(/^dev_/)
     plantKeys()
     whileRunning = [...leaksInFiles(data), ...leaksInFiles(edge)]
@@ -268,7 +264,7 @@ describe('canaries', () => {
     }
     output.set('cloud', running[0]?.stderr() ?? '')
     output.set('agent', running[1]?.stderr() ?? '')
-  }, 90_000)
+  })
   afterAll(async () => {
     for (const process of running) await process.kill()
     rmSync(folder, { recursive: true, force: true })

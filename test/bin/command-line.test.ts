@@ -315,7 +315,7 @@ describe('the command line', () => {
       code: 1,
       stderr: expect.stringMatching(/cloud\.db is not a SQLite database: choose the folder/),
     })
-  }, 120_000)
+  })
 
   it('creates credentials for an enrolled agent, hints at its folder, and reports all faults of its configuration', async () => {
     const data = await enrolledAgent()

@@ -129,6 +129,5 @@ describe('untag migrate and untag database copy, as processes', () => {
         await remove()
       }
     },
-    180_000,
   )
 })

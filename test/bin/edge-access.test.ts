@@ -22,7 +22,7 @@ describe('commands while the agent runs', () => {
     ensureBuilt()
     journey = await openJourney({ boards: BOARDS })
     data = join(journey.folder, 'edge')
-  }, 60_000)
+  })
   afterAll(() => journey?.stop())
 
   const url = () => String(journey.agent.ready['url'])

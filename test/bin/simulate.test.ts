@@ -43,7 +43,7 @@ describe('untag simulate', () => {
   // A shell on a terminal of its own starts it with `&`. The kernel stops background processes that read the terminal.
   it.skipIf(!hasTerminal)(
     `works in the background of a terminal${hasTerminal ? '' : ' (skipped: needs Linux and the program script)'}`,
-    { ...EXTENDED, timeout: 40_000 },
+    EXTENDED,
     async () => {
       ensureBuilt()
       mkdirSync(folder, { recursive: true })
@@ -156,7 +156,7 @@ describe('untag simulate', () => {
     expect(device.ready).toMatchObject({ connections: 1 })
     const bench = benchOf([{ ...entry, link: { tcp: device.ready['tcp'] } }])
     expect((await bench.untilState('dev_board', 'ready')).detail).toContain('Modbus TCP unit 1')
-  }, 60_000)
+  })
 
   it.each([
     ['relay-board', ['--vendor-defaults'], { driver: 'modbus', framing: 'rtu', unit: 255, output: 0 }, 'ready', []],

@@ -70,75 +70,71 @@ describe('untag start', () => {
     for (const each of wanted) await line(each, from)
   }
 
-  it(
-    'prints addresses, a key and a working curl line; pressed keys simulate shoppers online and offline',
-    { timeout: 90_000 },
-    async () => {
-      const curl = (await line(/^ {2}curl /)).trim()
-      expect(lines.join('\n')).toMatch(/Sandbox key {5}untag_test_sk_/)
-      const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as Json
-      expect(answer.stores).toHaveLength(2)
-      for (const name of ['Staff station', 'Exit gate', 'API reference']) {
-        const url = /http\S+/.exec(await line(new RegExp(name)))?.[0] ?? ''
-        const status = { 'API reference': 200, 'Exit gate': 401, 'Staff station': 200 }[name]
-        expect([name, (await fetch(url)).status]).toEqual([name, status])
-      }
-      // Without a terminal, the last line is the ready line, which programs read.
-      const ready = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
-      expect(Object.keys(ready)).toEqual([
-        'baseUrl',
-        'key',
-        'agentUrl',
-        'pairingUrl',
-        'consoleUrl',
-        'consoleUser',
-        'consolePassword',
-      ])
-      expect(lines.at(-1)).toMatch(/^ready /)
-      expect(lines.join('\n')).toContain(`Cloud API       ${ready['baseUrl']}`)
-      expect(lines.join('\n')).toContain(`Sandbox key     ${ready['key']}`)
-      expect(ready['pairingUrl']).toContain(`${ready['agentUrl']}/pair#untag_link_`)
-      const api = shopper({ baseUrl: ready['baseUrl'] ?? '', key: ready['key'] ?? '', fetch })
-      const storeId = answer.stores.find(({ securityTagMode }: Json) => securityTagMode === 'rfid').storeId
-      const { tasks } = (await api.call('fetchOpenTasks', { storeId })) as Json
-      const waiting = tasks.filter(({ count }: Json) => count > 0).map(({ kind, count }: Json) => [kind, count])
-      expect(waiting).toEqual([
-        ['alarm', 2],
-        ['ageCheck', 1],
-        ['help', 1],
-        ['order', 1],
-        ['exception', 1],
-      ])
-      expect(((await api.call('fetchPurchaseHistory', { storeId, limit: 1 })) as Json).total).toBeGreaterThan(80)
-      expect(((await api.call('fetchClosings', { storeId })) as Json).closings).toHaveLength(7)
-      const code = ready['pairingUrl']?.split('#')[1] ?? ''
-      expect(await line(/Staff station/)).toContain(code)
-      const session = await signIn(ready, code)
-      expect(session.status).toBe(200)
+  it('prints addresses, a key and a working curl line; pressed keys simulate shoppers online and offline', async () => {
+    const curl = (await line(/^ {2}curl /)).trim()
+    expect(lines.join('\n')).toMatch(/Sandbox key {5}untag_test_sk_/)
+    const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as Json
+    expect(answer.stores).toHaveLength(2)
+    for (const name of ['Staff station', 'Exit gate', 'API reference']) {
+      const url = /http\S+/.exec(await line(new RegExp(name)))?.[0] ?? ''
+      const status = { 'API reference': 200, 'Exit gate': 401, 'Staff station': 200 }[name]
+      expect([name, (await fetch(url)).status]).toEqual([name, status])
+    }
+    // Without a terminal, the last line is the ready line, which programs read.
+    const ready = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
+    expect(Object.keys(ready)).toEqual([
+      'baseUrl',
+      'key',
+      'agentUrl',
+      'pairingUrl',
+      'consoleUrl',
+      'consoleUser',
+      'consolePassword',
+    ])
+    expect(lines.at(-1)).toMatch(/^ready /)
+    expect(lines.join('\n')).toContain(`Cloud API       ${ready['baseUrl']}`)
+    expect(lines.join('\n')).toContain(`Sandbox key     ${ready['key']}`)
+    expect(ready['pairingUrl']).toContain(`${ready['agentUrl']}/pair#untag_link_`)
+    const api = shopper({ baseUrl: ready['baseUrl'] ?? '', key: ready['key'] ?? '', fetch })
+    const storeId = answer.stores.find(({ securityTagMode }: Json) => securityTagMode === 'rfid').storeId
+    const { tasks } = (await api.call('fetchOpenTasks', { storeId })) as Json
+    const waiting = tasks.filter(({ count }: Json) => count > 0).map(({ kind, count }: Json) => [kind, count])
+    expect(waiting).toEqual([
+      ['alarm', 2],
+      ['ageCheck', 1],
+      ['help', 1],
+      ['order', 1],
+      ['exception', 1],
+    ])
+    expect(((await api.call('fetchPurchaseHistory', { storeId, limit: 1 })) as Json).total).toBeGreaterThan(80)
+    expect(((await api.call('fetchClosings', { storeId })) as Json).closings).toHaveLength(7)
+    const code = ready['pairingUrl']?.split('#')[1] ?? ''
+    expect(await line(/Staff station/)).toContain(code)
+    const session = await signIn(ready, code)
+    expect(session.status).toBe(200)
 
-      await press('s', /✓ Staff station: label deactivated, confirmed \(decided by the cloud/)
-      await press('r', /✗ Staff station: refused, already_redeemed \(decided by the cloud/)
-      await press('d', /✓ Self-checkout detacher: hard tag detached, confirmed/)
-      await press('u', /✗ Exit gate: refused, item_not_paid \(decided at the gate\)/)
-      await press('p', /✓ Exit gate: a paid tag leaves/)
-      await press('o', /network of the store is cut/)
-      await press('s', /✓ Staff station: label deactivated, confirmed \(decided offline/)
-      await press('r', /✗ Staff station: refused, already_redeemed \(decided offline/)
-      await press('u', /✗ Exit gate: refused, item_not_paid \(decided at the gate\)/)
-      await press('o', /network is back/, /the cloud has received all events/)
-      const ended = once(child, 'exit')
-      await press('q')
-      expect(await ended).toEqual([0, null])
+    await press('s', /✓ Staff station: label deactivated, confirmed \(decided by the cloud/)
+    await press('r', /✗ Staff station: refused, already_redeemed \(decided by the cloud/)
+    await press('d', /✓ Self-checkout detacher: hard tag detached, confirmed/)
+    await press('u', /✗ Exit gate: refused, item_not_paid \(decided at the gate\)/)
+    await press('p', /✓ Exit gate: a paid tag leaves/)
+    await press('o', /network of the store is cut/)
+    await press('s', /✓ Staff station: label deactivated, confirmed \(decided offline/)
+    await press('r', /✗ Staff station: refused, already_redeemed \(decided offline/)
+    await press('u', /✗ Exit gate: refused, item_not_paid \(decided at the gate\)/)
+    await press('o', /network is back/, /the cloud has received all events/)
+    const ended = once(child, 'exit')
+    await press('q')
+    expect(await ended).toEqual([0, null])
 
-      // A second start keeps key, PIN and agent, although the cloud has another port.
-      const pin = pinOf(lines)
-      await open()
-      const again = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
-      expect(again['key']).toBe(ready['key'])
-      expect(again['baseUrl']).not.toBe(ready['baseUrl'])
-      expect(pinOf(lines)).toBe(pin)
-      expect(statSync(join(folder, 'demo/demo.json')).mode & 0o777).toBe(0o600)
-      await press('s', /✓ Staff station: label deactivated, confirmed \(decided by the cloud/)
-    },
-  )
+    // A second start keeps key, PIN and agent, although the cloud has another port.
+    const pin = pinOf(lines)
+    await open()
+    const again = JSON.parse((await line(/^ready /)).slice('ready '.length)) as Record<string, string>
+    expect(again['key']).toBe(ready['key'])
+    expect(again['baseUrl']).not.toBe(ready['baseUrl'])
+    expect(pinOf(lines)).toBe(pin)
+    expect(statSync(join(folder, 'demo/demo.json')).mode & 0o777).toBe(0o600)
+    await press('s', /✓ Staff station: label deactivated, confirmed \(decided by the cloud/)
+  })
 })

@@ -84,7 +84,7 @@ describe('the processes that read uploads', () => {
     ['closes its channel', 'process.disconnect()'],
   ])('cost one request if a file ends one: it %s', (_, code) => costsOneRequest(code))
 
-  it('cost one request if a file ends one: it fills its heap with one array', { ...EXTENDED, timeout: 60_000 }, () =>
+  it('cost one request if a file ends one: it fills its heap with one array', EXTENDED, () =>
     costsOneRequest('const all = []; for (;;) all.push(new Array(1e6).fill(0.5))'),
   )
 
@@ -124,7 +124,7 @@ describe('the processes that read uploads', () => {
     same.stop()
   })
 
-  it.each(Object.keys(hostileFiles()))('refuse or read in time: %s', { ...EXTENDED, timeout: 60_000 }, async (name) => {
+  it.each(Object.keys(hostileFiles()))('refuse or read in time: %s', EXTENDED, async (name) => {
     const file = hostileFiles({ short: true })[name]?.() ?? Buffer.alloc(0)
     expect(await outcome(uploads.run(JOB, file, 'file'))).toMatch(/^(?:read|invalid-argument file \w+)$/)
   })

@@ -66,7 +66,7 @@ describe.skipIf(!hasPostgres)(
       cloud = await startProcess(args, { env: asNode('27.1.0') })
       const made = await runCommand(['keys', 'create', ...place, '--account=Shop', '--mode=test', '--json'])
       key = (JSON.parse(made.stdout) as { key: string }).key
-    }, 60_000)
+    })
     afterAll(async () => {
       await cloud?.stop()
       await remove?.()
@@ -133,7 +133,7 @@ describe.skipIf(!hasPostgres)(
 
     const without = PROXIES.flatMap(({ why }) => why ?? [])
     const through = `also behind Caddy and nginx${without.length === 0 ? '' : ` (skipped: ${without.join(', ')})`}`
-    it(`restarts its workers in turn at SIGHUP without a failed request, ${through}`, { timeout: 60_000 }, async () => {
+    it(`restarts its workers in turn at SIGHUP without a failed request, ${through}`, async () => {
       const former = workersOf(cloud)
       const { host } = new URL(cloud.ready['baseUrl'] ?? '')
       const proxies = await Promise.all(PROXIES.filter(({ why }) => why === undefined).map(({ start }) => start(host)))
@@ -154,7 +154,7 @@ describe.skipIf(!hasPostgres)(
       await brokerListens()
     })
 
-    it('replaces a killed worker, and the broker moves to another one', { timeout: 60_000 }, async () => {
+    it('replaces a killed worker, and the broker moves to another one', async () => {
       for (const [n, pid] of workersOf(cloud).entries()) {
         process.kill(pid, 'SIGKILL')
         await logged('a new worker serves', n + 1)

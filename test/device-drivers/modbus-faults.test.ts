@@ -73,7 +73,7 @@ describe.each(['tcp', 'rtu'] as const)('a shift with random faults over %s', (fr
   test('switches ON at most once for each release and only if commanded, and ends ready, locked and quiet', () =>
     checkShifts(framing, 1, 8, 0))
 
-  test('and so do many more shifts', { ...EXTENDED, timeout: 180_000 }, () =>
+  test('and so do many more shifts', EXTENDED, () =>
     // A sample need not reach every kind of outcome; the seeds of the first tier do.
     checkShifts(framing, 9, IS_FULL_SIZE ? 80 : 26, IS_FULL_SIZE ? 2 : -1),
   )

@@ -82,14 +82,14 @@ describe.skipIf(!PROGRAM)(
       expect(lines).toContain('BUZ 2 2')
       expect(bench.events.filter((event) => event.type === 'fault' || event.type === 'noise')).toEqual([])
       await bench.supervisor.stop()
-    }, 20_000)
+    })
 
     test('never becomes ready with another key', async () => {
       const { port } = await peer('FF'.repeat(16))
       const bench = realBench(settings(port, {}))
       expect((await bench.untilState('lock', 'degraded')).detail).toMatch(/another key|no such key/)
       await bench.supervisor.stop()
-    }, 20_000)
+    })
 
     test('receives and keeps its key in install mode', async () => {
       const { port, lines } = await peer('-', 'install')
@@ -98,7 +98,7 @@ describe.skipIf(!PROGRAM)(
       expect(lines).toContain(`KEYSET ${KEY}`)
       expect(await bench.supervisor.execute('lock', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
       await bench.supervisor.stop()
-    }, 20_000)
+    })
 
     test('works without a channel, with checksums', async () => {
       const { port } = await peer('-')
@@ -106,6 +106,6 @@ describe.skipIf(!PROGRAM)(
       await bench.untilState('lock', 'ready')
       expect(await bench.supervisor.execute('lock', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
       await bench.supervisor.stop()
-    }, 20_000)
+    })
   },
 )

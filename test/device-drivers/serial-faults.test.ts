@@ -137,5 +137,5 @@ describe.each(Object.keys(DEVICES))('a shift with random faults: %s', (name) => 
     for (let seed = 1; seed <= 8; seed++) await shift(name, seed, outcomes)
     // The test must have reached every kind of outcome.
     expect([...outcomes].sort()).toEqual(['confirmed', 'failed', 'unknown'])
-  }, 60_000)
+  })
 })

@@ -54,7 +54,7 @@ it('each command of docs/guides/keys.md works, in the order of the page', async 
   expect(code, printed).toBe(0)
   expect(printed.match(/belong to this database/g)).toHaveLength(CHECKS?.length ?? 0)
   expect(faultsIn(printed)).toEqual([])
-}, 120_000)
+})
 
 /**
  * Lines that report a failure: answers of the API, and log entries of level error (50) or fatal (60). Warnings may

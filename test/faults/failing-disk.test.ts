@@ -47,5 +47,5 @@ describe.skipIf(NO_STRACE)(`a disk that fails${NO_STRACE ? ` (${NO_STRACE})` : '
       sameProcess: true,
       answersKept: true,
     })
-  }, 300_000)
+  })
 })

@@ -71,67 +71,63 @@ describe.skipIf(missing)(`a failover to a standby${missing ? ` (skipped: ${missi
     return { ids: page.events.map(({ eventId }) => eventId), cursor: page.nextCursor }
   }
 
-  it(
-    'answers 503 until the standby is promoted, then continues with all confirmed data',
-    { timeout: 180_000 },
-    async () => {
-      const { storeId } = load
-      const device = async () => (await call('registerDevice', { storeId, deviceType: 'pos_deactivator' }))['deviceId']
-      const [deviceId, otherId] = [await device(), await device()]
-      const purchaseId = await buy('before')
-      const verify = (id: unknown) =>
-        call('verifySecurityTagDeactivation', { purchaseId, deviceId: id }, `verify-${String(id)}`)
-      const [token, otherToken] = [await verify(deviceId), await verify(otherId)]
-      expect(token).toMatchObject({ authorizationState: 'issued' })
-      const { ids: known } = await events(500)
-      const followed = await events(known.length - 1)
-      await load.confirmed(20)
+  it('answers 503 until the standby is promoted, then continues with all confirmed data', async () => {
+    const { storeId } = load
+    const device = async () => (await call('registerDevice', { storeId, deviceType: 'pos_deactivator' }))['deviceId']
+    const [deviceId, otherId] = [await device(), await device()]
+    const purchaseId = await buy('before')
+    const verify = (id: unknown) =>
+      call('verifySecurityTagDeactivation', { purchaseId, deviceId: id }, `verify-${String(id)}`)
+    const [token, otherToken] = [await verify(deviceId), await verify(otherId)]
+    expect(token).toMatchObject({ authorizationState: 'issued' })
+    const { ids: known } = await events(500)
+    const followed = await events(known.length - 1)
+    await load.confirmed(20)
 
-      await primary?.kill()
-      network.target = standby.port
-      network.cut()
-      const early = [
-        await load.call('fetchProducts', { storeId }),
-        await load.call('checkIn', { storeId, userId: 'early' }),
-      ]
-      for (const answer of early) expect(answer).toMatchObject(UNAVAILABLE)
-      expect(await load.page('/healthz')).toEqual({ status: 200, body: { ok: true } })
-      expect(await load.page('/readyz')).toMatchObject({ status: 503, body: { unready: [{ check: 'database' }] } })
+    await primary?.kill()
+    network.target = standby.port
+    network.cut()
+    const early = [
+      await load.call('fetchProducts', { storeId }),
+      await load.call('checkIn', { storeId, userId: 'early' }),
+    ]
+    for (const answer of early) expect(answer).toMatchObject(UNAVAILABLE)
+    expect(await load.page('/healthz')).toEqual({ status: 200, body: { ok: true } })
+    expect(await load.page('/readyz')).toMatchObject({ status: 503, body: { unready: [{ check: 'database' }] } })
 
-      await standby.promote()
-      await load.answersAgain()
-      await load.confirmed(20)
-      expect(load.process.child.exitCode).toBe(null)
+    await standby.promote()
+    await load.answersAgain()
+    await load.confirmed(20)
+    expect(load.process.child.exitCode).toBe(null)
 
-      // Stored responses remain. The right is leased to the last device, and can be redeemed once.
-      expect([await verify(deviceId), await verify(otherId)]).toEqual([token, otherToken])
-      const redeem = (id: unknown, { authorizationToken }: Answer['body'], redemptionId: string) =>
-        load.call('redeemProtectionAuthorization', {
-          authorizationToken,
-          deviceId: id,
-          redemptionId,
-          outcome: 'confirmed',
-        })
-      expect(await redeem(deviceId, token, 'of-former')).toMatchObject({
-        status: 409,
-        body: { reason: 'token_revoked' },
+    // Stored responses remain. The right is leased to the last device, and can be redeemed once.
+    expect([await verify(deviceId), await verify(otherId)]).toEqual([token, otherToken])
+    const redeem = (id: unknown, { authorizationToken }: Answer['body'], redemptionId: string) =>
+      load.call('redeemProtectionAuthorization', {
+        authorizationToken,
+        deviceId: id,
+        redemptionId,
+        outcome: 'confirmed',
       })
-      expect(await redeem(otherId, otherToken, 'first')).toMatchObject({ status: 200 })
-      expect(await redeem(otherId, otherToken, 'second')).toMatchObject({
-        status: 409,
-        body: { reason: 'already_redeemed' },
-      })
+    expect(await redeem(deviceId, token, 'of-former')).toMatchObject({
+      status: 409,
+      body: { reason: 'token_revoked' },
+    })
+    expect(await redeem(otherId, otherToken, 'first')).toMatchObject({ status: 200 })
+    expect(await redeem(otherId, otherToken, 'second')).toMatchObject({
+      status: 409,
+      body: { reason: 'already_redeemed' },
+    })
 
-      // A client that pages through the events misses none and reads none twice.
-      const since = await events(500, followed.cursor)
-      const { ids } = await events(500)
-      expect([...followed.ids, ...since.ids]).toEqual(ids)
-      expect(ids.slice(0, known.length)).toEqual(known)
-      expect(ids.length).toBeGreaterThan(known.length)
-    },
-  )
+    // A client that pages through the events misses none and reads none twice.
+    const since = await events(500, followed.cursor)
+    const { ids } = await events(500)
+    expect([...followed.ids, ...since.ids]).toEqual(ids)
+    expect(ids.slice(0, known.length)).toEqual(known)
+    expect(ids.length).toBeGreaterThan(known.length)
+  })
 
-  it('answers 200 or 503 over a slow network, and recovers when it is fast', { timeout: 180_000 }, async () => {
+  it('answers 200 or 503 over a slow network, and recovers when it is fast', async () => {
     const random = seededRandom(20_261_123)
     network.delayMs = () => 5 + (random.bytes(1)[0] ?? 0) / 10
     const [read, write] = await Promise.all([load.call('fetchStores', {}), load.insert(eanOf(900, 0))])

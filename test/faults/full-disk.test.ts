@@ -59,44 +59,36 @@ describe.skipIf(NO_SMALL_DISK)(
       for (const known of load.stored.slice(-20)) expect(await load.insert(known)).toMatchObject({ status: 200 })
     }
 
-    it(
-      'lets a SQLite cloud reject writes with 503, shown on /readyz, until there is room',
-      { timeout: 180_000 },
-      async () => {
-        disk = smallDisk(48)
-        load = await cloudUnderLoad({ data: join(disk.folder, 'cloud'), callers: 2 })
-        await fillAndMakeRoom(async (refused) => {
-          for (let i = 0; i < 5; i++) expect(await load.insert(refused)).toMatchObject(DISK_FULL)
-          expect(await load.page('/readyz')).toMatchObject({
-            status: 503,
-            body: { unready: [{ check: 'disk', reason: expect.stringContaining('ENOSPC') as string }] },
-          })
+    it('lets a SQLite cloud reject writes with 503, shown on /readyz, until there is room', async () => {
+      disk = smallDisk(48)
+      load = await cloudUnderLoad({ data: join(disk.folder, 'cloud'), callers: 2 })
+      await fillAndMakeRoom(async (refused) => {
+        for (let i = 0; i < 5; i++) expect(await load.insert(refused)).toMatchObject(DISK_FULL)
+        expect(await load.page('/readyz')).toMatchObject({
+          status: 503,
+          body: { unready: [{ check: 'disk', reason: expect.stringContaining('ENOSPC') as string }] },
         })
-        expect(logged('the disk is full')).toBe(1)
-        await eventually('ready', async () => (await load.page('/readyz')).status === 200)
-      },
-    )
+      })
+      expect(logged('the disk is full')).toBe(1)
+      await eventually('ready', async () => (await load.page('/readyz')).status === 200)
+    })
 
-    it.skipIf(whyNoPostgres())(
-      'of the PostgreSQL server lets the cloud reject writes with 503',
-      { timeout: 180_000 },
-      async () => {
-        disk = smallDisk(192)
-        const dir = join(disk.folder, 'server')
-        mkdirSync(dir)
-        const server = (await startPostgres({ dir })) as PostgresServer
-        try {
-          load = await cloudUnderLoad({ databaseUrl: server.url, callers: 2 })
-          await fillAndMakeRoom(async () => {
-            // The last pages of the tables have some room.
-            const answers = [await load.insert(eanOf(902, 0)), await load.insert(eanOf(902, 1))]
-            for (const answer of answers) if (answer.status !== 200) expect(answer).toMatchObject(DISK_FULL)
-          })
-        } finally {
-          await load?.stop()
-          await server.stop()
-        }
-      },
-    )
+    it.skipIf(whyNoPostgres())('of the PostgreSQL server lets the cloud reject writes with 503', async () => {
+      disk = smallDisk(192)
+      const dir = join(disk.folder, 'server')
+      mkdirSync(dir)
+      const server = (await startPostgres({ dir })) as PostgresServer
+      try {
+        load = await cloudUnderLoad({ databaseUrl: server.url, callers: 2 })
+        await fillAndMakeRoom(async () => {
+          // The last pages of the tables have some room.
+          const answers = [await load.insert(eanOf(902, 0)), await load.insert(eanOf(902, 1))]
+          for (const answer of answers) if (answer.status !== 200) expect(answer).toMatchObject(DISK_FULL)
+        })
+      } finally {
+        await load?.stop()
+        await server.stop()
+      }
+    })
   },
 )

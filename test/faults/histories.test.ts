@@ -82,34 +82,26 @@ describe.skipIf(missing)(`histories of processes${missing === undefined ? '' : `
         expect(readFileSync(join(ROOT, 'dist', file), 'utf8').split(find).length, name).toBe(2)
   })
 
-  it(
-    'stay possible under lost connections, kills and crashes; one of many claimants wins',
-    { timeout: 300_000 },
-    async () => {
-      const load = IS_FULL_SIZE
-        ? { seconds: 5, processes: 4, faultEvery: 1 }
-        : { seconds: 3, processes: 3, faultEvery: 0.5, claimants: 16 }
-      const { violations, faults } = await runHistories({ root: ROOT, bundle: bundledCommand, seed: 1, ...load })
-      expect(violations).toEqual([])
-      expect(faults).toBeGreaterThan(LOST_ANSWERS)
-    },
-  )
+  it('stay possible under lost connections, kills and crashes; one of many claimants wins', async () => {
+    const load = IS_FULL_SIZE
+      ? { seconds: 5, processes: 4, faultEvery: 1 }
+      : { seconds: 3, processes: 3, faultEvery: 0.5, claimants: 16 }
+    const { violations, faults } = await runHistories({ root: ROOT, bundle: bundledCommand, seed: 1, ...load })
+    expect(violations).toEqual([])
+    expect(faults).toBeGreaterThan(LOST_ANSWERS)
+  })
 
-  itInFullSize('become impossible if writes of one gate do not conflict', { timeout: 300_000 }, async () => {
+  itInFullSize('become impossible if writes of one gate do not conflict', async () => {
     const cloudIn = withMutant(ROOT, 'gates-read-committed')
     const load = { seconds: 1, processes: 2, seed: 1, faultEvery: 0, contests: false }
     const { violations } = await runHistories({ root: ROOT, cloudIn, ...load })
     expect(violations).not.toEqual([])
   })
 
-  itInFullSize(
-    'become impossible if a transaction with an unknown outcome runs again',
-    { timeout: 300_000 },
-    async () => {
-      const cloudIn = withMutant(ROOT, 'unknown-commit-repeated')
-      const load = { seconds: 0, processes: 1, seed: 1, faultEvery: 1, contests: false }
-      const { violations } = await runHistories({ root: ROOT, cloudIn, ...load })
-      expect(violations[0]).toContain('points that were spent without an answer')
-    },
-  )
+  itInFullSize('become impossible if a transaction with an unknown outcome runs again', async () => {
+    const cloudIn = withMutant(ROOT, 'unknown-commit-repeated')
+    const load = { seconds: 0, processes: 1, seed: 1, faultEvery: 1, contests: false }
+    const { violations } = await runHistories({ root: ROOT, cloudIn, ...load })
+    expect(violations[0]).toContain('points that were spent without an answer')
+  })
 })

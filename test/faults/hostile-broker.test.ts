@@ -141,7 +141,7 @@ describe('an agent whose broker is hostile', () => {
     journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', ...body })
   const megabytes = () =>
     Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${journey.agent.child.pid}/status`, 'utf8'))?.[1]) / 1_024
-  const synced = () => eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0, 20_000)
+  const synced = () => eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0)
 
   /**
    * Checks that a paid unit is released once and an invalid receipt never. During the flood the board may respond too
@@ -275,11 +275,7 @@ describe('an agent whose broker is hostile', () => {
     try {
       const before = broker.connections
       for (let n = 0; n < 5; n++) await decidesRight({ isFlooding })
-      await eventually(
-        'a new connection after the flood',
-        async () => broker.connections > before && sentCount > 5_000,
-        20_000,
-      )
+      await eventually('a new connection after the flood', async () => broker.connections > before && sentCount > 5_000)
       await decidesRight({ isFlooding })
     } finally {
       // Stops the flood before other tests run in this process.

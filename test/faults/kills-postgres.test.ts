@@ -28,17 +28,13 @@ const kill = (kills: number, cloudIn = {}) =>
 describe.skipIf(missing)(`power cuts with PostgreSQL${missing === undefined ? '' : ` (skipped: ${missing})`}`, () => {
   beforeAll(ensureBuilt)
 
-  it('lose and double nothing when agent, cloud and database are killed', { timeout: 300_000 }, async () => {
+  it('lose and double nothing when agent, cloud and database are killed', async () => {
     expect(await kill(KILLS)).toEqual({ kills: KILLS, violations: [] })
   })
 
   // A crash of the server does not always lose unflushed commits, because the server writes full pages at once.
-  itInFullSize(
-    'reveal the lost write if commits are acknowledged before they are flushed',
-    { timeout: 300_000, retry: 3 },
-    async () => {
-      const { violations } = await kill(KILLS_FOR_MUTANT, withMutant(ROOT, 'postgres-commit-not-flushed'))
-      expect(violations).not.toEqual([])
-    },
-  )
+  itInFullSize('reveal the lost write if commits are acknowledged before they are flushed', { retry: 3 }, async () => {
+    const { violations } = await kill(KILLS_FOR_MUTANT, withMutant(ROOT, 'postgres-commit-not-flushed'))
+    expect(violations).not.toEqual([])
+  })
 })

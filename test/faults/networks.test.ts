@@ -54,8 +54,8 @@ describe.skipIf(NO_OTHER_NETWORK !== null)(
       expect(boards.station.pulses()).toBe(before + 1)
     }
     async function hasAllOnce(): Promise<void> {
-      await eventually('online', async () => (await journey.status()).online === true, 40_000)
-      await eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0, 40_000)
+      await eventually('online', async () => (await journey.status()).online === true)
+      await eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0)
       const events = await journey.events()
       expect(new Set(events.map((e) => e.eventId)).size).toBe(events.length)
       for (const transactionId of bought) {

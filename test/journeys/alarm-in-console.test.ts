@@ -24,11 +24,11 @@ describe.skipIf(WHY)(`an alarm at the gate, in the console (${WHY ?? 'in Chromiu
       await shop.signIn(page)
       await page.goto(`${shop.origin}/console/alarms?mode=test&store=${shop.storeId}`)
       await stream
-    }, 120_000)
+    })
     afterAll(async () => {
       await chromium?.close()
       await shop?.stop()
-    }, 30_000)
+    })
 
     const isOfAlarms = (of: Page) => of.url().includes('/console/alarms')
     const open = () =>
@@ -44,10 +44,10 @@ describe.skipIf(WHY)(`an alarm at the gate, in the console (${WHY ?? 'in Chromiu
         `addEventListener('untag:alarm', () => (globalThis.rings = (globalThis.rings ?? 0) + 1), true)`,
       )
       shop.press('u')
-      await expect.poll(async () => (await open()).length, { timeout: 20_000 }).toBe(before.length + 1)
+      await expect.poll(async () => (await open()).length).toBe(before.length + 1)
       const [first] = await open()
       shop.press('u')
-      await expect.poll(async () => (await open()).length, { timeout: 20_000 }).toBe(before.length + 2)
+      await expect.poll(async () => (await open()).length).toBe(before.length + 2)
       const [second, ...older] = await open()
       expect(second).not.toBe(first)
       expect(older).toEqual([first, ...before])
@@ -71,6 +71,6 @@ describe.skipIf(WHY)(`an alarm at the gate, in the console (${WHY ?? 'in Chromiu
       expect(Number(await figure('Recorded in 24 hours'))).toBe(recorded + 1)
       const row = page.getByRole('row').nth(1)
       expect(await row.innerText()).toMatch(/Theft[\s\S]*€12\.50/)
-    }, 60_000)
+    })
   })
 })

@@ -30,7 +30,7 @@ describe.skipIf(missing.length > 0)(`a store whose cloud has several processes $
     await many.status({ online: true, broker: true })
     receiver = await startReceiver()
     await many.call('registerWebhook', { url: receiver.url, events: ['checkout.completed'] })
-  }, 120_000)
+  })
   afterAll(async () => {
     await many?.stop()
     await mosquitto.kill()
@@ -64,7 +64,7 @@ describe.skipIf(missing.length > 0)(`a store whose cloud has several processes $
     const completed = (await many.journey.events()).filter(({ type }) => type === 'protection.action.completed')
     const counts = purchases.map((id) => completed.filter(({ purchaseId }) => purchaseId === id).length)
     expect(counts).toEqual(purchases.map(() => 1))
-    if (isFull) await eventually('webhooks', () => Promise.resolve(purchases.every(isDelivered)), 60_000)
+    if (isFull) await eventually('webhooks', () => Promise.resolve(purchases.every(isDelivered)))
   }
 
   const isDelivered = (purchase: string) => receiver.requests.some(({ body }) => body.includes(purchase))
@@ -75,7 +75,7 @@ describe.skipIf(missing.length > 0)(`a store whose cloud has several processes $
   /** Resolves after this many further releases. */
   const further = (released: () => number, count: number) => {
     const target = released() + count
-    return eventually(`${count} releases`, () => Promise.resolve(released() >= target), 60_000)
+    return eventually(`${count} releases`, () => Promise.resolve(released() >= target))
   }
 
   /** Kills a worker and the second cloud, and starts the second cloud again. */
@@ -119,7 +119,7 @@ describe.skipIf(missing.length > 0)(`a store whose cloud has several processes $
     await underLoad(kills)
     // A killed process has sent some webhooks without storing that they arrived.
     expect(repeats()).toBeLessThanOrEqual(10)
-  }, 120_000)
+  })
 
   it.runIf(isFull)(
     'restarts one cloud after the other behind proxies without a failed request or a lost event',
@@ -140,7 +140,7 @@ describe.skipIf(missing.length > 0)(`a store whose cloud has several processes $
       // Proxies notice a started cloud after a second.
       const noticed = () => {
         const target = good + 1_500
-        return eventually('more calls', () => Promise.resolve(good >= target), 60_000)
+        return eventually('more calls', () => Promise.resolve(good >= target))
       }
       await underLoad(async (released) => {
         await noticed()
@@ -152,7 +152,7 @@ describe.skipIf(missing.length > 0)(`a store whose cloud has several processes $
         await noticed()
         many.journey.cloud.child.kill('SIGHUP')
         const log = () => many.journey.cloud.stderr()
-        await eventually('new workers', () => Promise.resolve(log().includes('the workers were restarted')), 60_000)
+        await eventually('new workers', () => Promise.resolve(log().includes('the workers were restarted')))
         await further(released, 3)
       })
       isOver = true
@@ -161,45 +161,32 @@ describe.skipIf(missing.length > 0)(`a store whose cloud has several processes $
       expect(bad).toEqual([])
       expect(repeats()).toBe(before)
     },
-    240_000,
   )
 
-  it.runIf(isFull)(
-    'works over HTTP while the agent does not reach the broker',
-    async () => {
-      many.journey.wire.cutBroker()
-      await many.status({ online: true, broker: false })
-      await underLoad(async (released) => void (await further(released, 5)))
-      many.journey.wire.restore()
-      await many.status({ online: true, broker: true })
-    },
-    120_000,
-  )
+  it.runIf(isFull)('works over HTTP while the agent does not reach the broker', async () => {
+    many.journey.wire.cutBroker()
+    await many.status({ online: true, broker: false })
+    await underLoad(async (released) => void (await further(released, 5)))
+    many.journey.wire.restore()
+    await many.status({ online: true, broker: true })
+  })
 
-  it.runIf(isFull)(
-    'works over HTTP while the clouds do not reach the broker',
-    async () => {
-      many.brokerWire.cut()
-      const log = () => many.second.stderr()
-      await eventually('the cut', () => Promise.resolve(log().includes('agents use HTTP')))
-      await many.status({ online: true, broker: true })
-      await underLoad(async (released) => void (await further(released, 5)))
-      many.brokerWire.restore()
-      await releaseOne()
-      await many.status({ queueDepth: 0 })
-    },
-    120_000,
-  )
+  it.runIf(isFull)('works over HTTP while the clouds do not reach the broker', async () => {
+    many.brokerWire.cut()
+    const log = () => many.second.stderr()
+    await eventually('the cut', () => Promise.resolve(log().includes('agents use HTTP')))
+    await many.status({ online: true, broker: true })
+    await underLoad(async (released) => void (await further(released, 5)))
+    many.brokerWire.restore()
+    await releaseOne()
+    await many.status({ queueDepth: 0 })
+  })
 
-  it.runIf(isFull)(
-    'divides the stores at a broker without shared subscriptions, and loses no event',
-    async () => {
-      await many.second.stop()
-      await many.moveTo(nats)
-      await many.startSecond()
-      await many.status({ online: true, broker: true })
-      await underLoad(kills)
-    },
-    180_000,
-  )
+  it.runIf(isFull)('divides the stores at a broker without shared subscriptions, and loses no event', async () => {
+    await many.second.stop()
+    await many.moveTo(nats)
+    await many.startSecond()
+    await many.status({ online: true, broker: true })
+    await underLoad(kills)
+  })
 })

@@ -33,7 +33,7 @@ describe('the metrics of a cloud', () => {
       boards: { station: await dead(), detacher: await dead(), gate: await dead() },
       cloudOptions: ['--metrics-port=0'],
     })
-  }, 120_000)
+  })
   afterAll(() => store?.stop())
 
   it('are on a port of their own, and not on the public port', async () => {

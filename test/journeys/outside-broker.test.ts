@@ -33,7 +33,7 @@ describe.each(MANAGED_BROKERS)('a store with $name as its broker', ({ name, prog
     let seen: string[]
 
     const open = (username: string, password: string, clientId = username) =>
-      connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username, password, clientId, reconnectPeriod: 0 })
+      connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username, password, clientId, reconnectPeriod: 0 }, false)
 
     /** Notes the topics of all messages from now on, with the rights of the cloud. */
     async function watch(): Promise<void> {
@@ -61,7 +61,7 @@ describe.each(MANAGED_BROKERS)('a store with $name as its broker', ({ name, prog
         boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
       })
       await eventually('boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
-    }, 60_000)
+    })
     afterAll(async () => {
       await spy?.endAsync(true)
       await journey.stop()
@@ -76,14 +76,10 @@ describe.each(MANAGED_BROKERS)('a store with $name as its broker', ({ name, prog
       (await journey.events({ purchaseId })).filter((e) => e.type === 'protection.action.completed').length
     const synced = () => eventually('an empty outbox', async () => (await journey.status()).queueDepth === 0)
     const status = (fields: Json) =>
-      eventually(
-        JSON.stringify(fields),
-        async () => {
-          const now = await journey.status()
-          return Object.keys(fields).every((field) => now[field] === fields[field])
-        },
-        30_000,
-      )
+      eventually(JSON.stringify(fields), async () => {
+        const now = await journey.status()
+        return Object.keys(fields).every((field) => now[field] === fields[field])
+      })
     const releaseOnce = async () => {
       const { transactionId, receipt } = await buyOne()
       expect(await release(receipt)).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
@@ -99,28 +95,24 @@ describe.each(MANAGED_BROKERS)('a store with $name as its broker', ({ name, prog
       await broker.start()
       await watch()
       await status({ online: true, broker: true })
-      await eventually('the cloud', () => Promise.resolve(seen.includes('alive')), 30_000)
+      await eventually('the cloud', () => Promise.resolve(seen.includes('alive')))
       await releaseOnce()
       expect(seen).toEqual(expect.arrayContaining(['events', 'ack', 'items', 'fresh']))
-    }, 120_000)
+    })
 
-    itOnce(
-      'releases offline in a partition and while the cloud is dead, and reports once',
-      async () => {
-        const [first, second] = [await buyOne(), await buyOne()]
-        journey.wire.cut()
-        await status({ online: false })
-        expect(await release(first.receipt)).toMatchObject({ authorized: true, offline: true })
-        await journey.cloud.kill()
-        journey.wire.restore()
-        expect(await release(second.receipt)).toMatchObject({ authorized: true, offline: true })
-        await journey.startCloud()
-        await status({ online: true, broker: true })
-        await synced()
-        expect([await completions(first.transactionId), await completions(second.transactionId)]).toEqual([1, 1])
-      },
-      60_000,
-    )
+    itOnce('releases offline in a partition and while the cloud is dead, and reports once', async () => {
+      const [first, second] = [await buyOne(), await buyOne()]
+      journey.wire.cut()
+      await status({ online: false })
+      expect(await release(first.receipt)).toMatchObject({ authorized: true, offline: true })
+      await journey.cloud.kill()
+      journey.wire.restore()
+      expect(await release(second.receipt)).toMatchObject({ authorized: true, offline: true })
+      await journey.startCloud()
+      await status({ online: true, broker: true })
+      await synced()
+      expect([await completions(first.transactionId), await completions(second.transactionId)]).toEqual([1, 1])
+    })
 
     it('limits the holder of a stolen agent password to the topics of that agent', async () => {
       const { agentId, storeId } = readIdentity(join(journey.folder, 'edge'), secretFiles)!
@@ -132,7 +124,8 @@ describe.each(MANAGED_BROKERS)('a store with $name as its broker', ({ name, prog
       const heard: string[] = []
       /** Does something as the thief. Ends when the broker answers or closes the connection, or after 300 ms. */
       async function steal(act: (thief: MqttClient, done: () => void) => void): Promise<void> {
-        const thief = await open(agentId, password)
+        // The agent has the same name and comes back: a broker may refuse both for a second (NATS does).
+        const thief = await eventually('a line of the thief', () => open(agentId, password).catch(() => undefined))
         thief.on('error', () => undefined)
         thief.on('message', (topic) => void heard.push(topic))
         await new Promise<void>((resolve) => {
@@ -150,12 +143,14 @@ describe.each(MANAGED_BROKERS)('a store with $name as its broker', ({ name, prog
         await steal((thief) => thief.subscribe(filter, { qos: 1 }))
       // It may publish as this agent, but the cloud accepts only what the agent's key signed.
       const own = agentTopic(storeId, agentId, 'events')
-      await publish(own)
-      await eventually('the forged batch', () => Promise.resolve(forged.includes(own)))
-      expect([forged, heard]).toEqual([[own], []])
+      await eventually('the forged batch', async () => {
+        await publish(own)
+        return forged.includes(own)
+      })
+      expect([[...new Set(forged)], heard]).toEqual([[own], []])
       await status({ online: true, broker: true })
       await releaseOnce()
-    }, 60_000)
+    })
 
     it(`leaves no password in logs of ${name}`, () => {
       const logs = journey.cloud.stderr() + journey.agent.stderr()
@@ -163,32 +158,24 @@ describe.each(MANAGED_BROKERS)('a store with $name as its broker', ({ name, prog
       expect(logs).not.toContain(encodeURIComponent(CLOUD_LOGIN.password))
     })
 
-    itOnce(
-      'works over HTTP while the broker is dead, and over the broker after its restart',
-      async () => {
-        await broker.kill()
-        await status({ online: true, broker: false })
-        await releaseOnce()
-        await broker.start()
-        await status({ online: true, broker: true })
-        await releaseOnce()
-      },
-      60_000,
-    )
+    itOnce('works over HTTP while the broker is dead, and over the broker after its restart', async () => {
+      await broker.kill()
+      await status({ online: true, broker: false })
+      await releaseOnce()
+      await broker.start()
+      await status({ online: true, broker: true })
+      await releaseOnce()
+    })
 
-    itOnce(
-      'follows the cloud to the embedded broker without a restart',
-      async () => {
-        await spy?.endAsync(true)
-        await broker.kill()
-        await journey.cloud.stop()
-        delete env['UNTAG_MQTT_URL']
-        await journey.startCloud()
-        await status({ online: true, broker: true })
-        await releaseOnce()
-      },
-      60_000,
-    )
+    itOnce('follows the cloud to the embedded broker without a restart', async () => {
+      await spy?.endAsync(true)
+      await broker.kill()
+      await journey.cloud.stop()
+      delete env['UNTAG_MQTT_URL']
+      await journey.startCloud()
+      await status({ online: true, broker: true })
+      await releaseOnce()
+    })
 
     /** The password of the agent, as a thief reads it in its memory. */
     async function passwordOf(agentId: string): Promise<string> {

@@ -36,7 +36,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     products = (answer['products'] as Product[]).filter(({ price }) => price > 40).toSorted((a, b) => a.price - b.price)
     station = await open(demo.stationUrl)
     scanner = await wedge(station)
-  }, 90_000)
+  })
   afterAll(async () => {
     await chromium?.close()
     expect(await demo?.quit()).toBe(0)
@@ -44,7 +44,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
 
   async function open(url: string): Promise<Page> {
     const page = await context.newPage()
-    page.setDefaultTimeout(10_000)
+
     const live = page.waitForResponse((response) => response.url().endsWith('/v1/events'))
     await page.goto(url)
     await live
@@ -57,7 +57,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
   }
 
   const reads = (page: Page, place: string, text: string | RegExp) =>
-    expect.poll(() => page.locator(place).innerText(), { timeout: 15_000 }).toMatch(text)
+    expect.poll(() => page.locator(place).innerText()).toMatch(text)
 
   it('release label by label, once each', async () => {
     const receipt = await buy(products[0], 2)
@@ -93,7 +93,7 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await reads(station, '.stage', 'Abgelehnt')
     demo.press('o')
     await reads(station, '.badges', 'Online')
-    await expect.poll(() => station.locator('.badges').innerText(), { timeout: 15_000 }).not.toMatch('warte')
+    await expect.poll(() => station.locator('.badges').innerText()).not.toMatch('warte')
   })
 
   it('show reads of the device’s own scanner', async () => {
@@ -132,6 +132,6 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
       const events = answer['events'] as { eventId: string; alarm?: { disposition: string } }[]
       return events.find((event) => event.eventId === eventId)?.alarm?.disposition
     }
-    await expect.poll(disposed, { timeout: 10_000 }).toBe('phantom')
+    await expect.poll(disposed).toBe('phantom')
   })
 })

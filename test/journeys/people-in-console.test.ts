@@ -24,16 +24,16 @@ describe.skipIf(WHY)(`people in the console (${WHY ?? 'in Chromium'})`, () => {
       owner = await newPage()
       manager = await newPage()
       await shop.signIn(owner)
-    }, 120_000)
+    })
     afterAll(async () => {
       await chromium?.close()
       await shop?.stop()
-    }, 30_000)
+    })
 
     async function newPage(): Promise<Page> {
       const context: BrowserContext = await chromium.browser.newContext({ locale: 'en-GB' })
       const page = await context.newPage()
-      page.setDefaultTimeout(10_000)
+
       return page
     }
     const at = (path: string) => `${shop.origin}${path}`
@@ -59,7 +59,7 @@ describe.skipIf(WHY)(`people in the console (${WHY ?? 'in Chromium'})`, () => {
         await manager.goto(at(`/console${path}?store=${shop.otherStoreId}`))
         expect([path, (await manager.locator('body').innerHTML()).includes(shop.otherStoreId)]).toEqual([path, false])
       }
-    }, 60_000)
+    })
 
     it('a manager approves a basket, and the customer can pay', async () => {
       await manager.goto(at(`/console/approvals?store=${shop.storeId}`))
@@ -77,7 +77,7 @@ describe.skipIf(WHY)(`people in the console (${WHY ?? 'in Chromium'})`, () => {
         .click()
       await manager.getByText('Approved: the customer can pay now').waitFor()
       expect(await waiting()).toBe(before - 1)
-    }, 30_000)
+    })
 
     it('a manager answers a chat, and the answer is on the open page of the customer', async () => {
       const { zones } = (await shop.api.call('fetchZones', { storeId: shop.storeId })) as {
@@ -97,7 +97,7 @@ describe.skipIf(WHY)(`people in the console (${WHY ?? 'in Chromium'})`, () => {
       await manager.getByText('Sent', { exact: true }).waitFor()
       // The page of the customer updates by itself.
       await customer.getByText('Ja, ich bringe es Ihnen.').waitFor({ timeout: 15_000 })
-    }, 60_000)
+    })
 
     it('a manager sets up the authenticator app, and signs in with password and code', async () => {
       await manager.goto(at('/console/profile'))
@@ -118,6 +118,6 @@ describe.skipIf(WHY)(`people in the console (${WHY ?? 'in Chromium'})`, () => {
       await manager.locator('form:has(input[name=code]) button[type=submit]').click()
       await manager.getByRole('heading', { name: 'My profile' }).waitFor()
       expect(new URL(manager.url()).pathname).toBe('/console/profile')
-    }, 60_000)
+    })
   })
 })

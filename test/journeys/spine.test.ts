@@ -22,7 +22,7 @@ onEveryDatabase('a store with real processes', (kind) => {
       boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address },
     })
     await eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
-  }, 60_000)
+  })
   afterAll(async () => {
     await journey.stop()
     for (const board of Object.values(boards)) await board.close()
@@ -46,7 +46,7 @@ onEveryDatabase('a store with real processes', (kind) => {
   }
   const online = async () => {
     journey.wire.restore()
-    await eventually('online', async () => (await journey.status()).online === true, 30_000)
+    await eventually('online', async () => (await journey.status()).online === true)
   }
 
   it('1. buys: check-in, checkout with tags, payment, QR code, receipt', async () => {
@@ -218,7 +218,7 @@ onEveryDatabase('a store with real processes', (kind) => {
     await journey.cloud.kill()
     expect(await release(receipt)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
     await journey.startCloud()
-    await eventually('online', async () => (await journey.status()).online === true, 30_000)
+    await eventually('online', async () => (await journey.status()).online === true)
     await synced()
     expect(await purchase(transactionId)).toMatchObject({ securityTagStatus: 'deactivated' })
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })

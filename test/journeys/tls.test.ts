@@ -135,5 +135,5 @@ describe('a store whose cloud and agent serve TLS with certificates of a private
     const metrics = await (await fetch(String(cloud.ready['metricsUrl']))).text()
     expect(metrics).toMatch(/untag_cloud_certificate_expiry_timestamp_seconds \d{10}/)
     expect(metrics).toContain('untag_cloud_certificate_current 1')
-  }, 60_000)
+  })
 })

@@ -27,7 +27,7 @@ describe('the simulation', () => {
   const shops = shopsIn(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
   afterAll(() => shops.remove())
 
-  it('gives the same run for the same seed and another run for another seed', { timeout: 120_000 }, async () => {
+  it('gives the same run for the same seed and another run for another seed', async () => {
     const [first, again, other] = [
       await runSeed(shops, { seed: 3, liveness: false }),
       await runSeed(shops, { seed: 3, liveness: false }),
@@ -39,7 +39,7 @@ describe('the simulation', () => {
     expect([...first.violations, ...other.violations]).toEqual([])
   })
 
-  itInFullSize('finds no violation under drawn faults', { timeout: 300_000 }, async () => {
+  itInFullSize('finds no violation under drawn faults', async () => {
     const { failed, nondeterministic, seeds } = await campaign(shops, {
       firstSeed: 1_000,
       seeds: 5,
@@ -52,7 +52,7 @@ describe('the simulation', () => {
     expect(seeds).toBe(5)
   })
 
-  it('recovers from longer faults within half an hour', { timeout: 300_000 }, async () => {
+  it('recovers from longer faults within half an hour', async () => {
     const { failed } = await campaign(shops, {
       firstSeed: 2_000,
       seeds: RUNS.longer,
@@ -63,7 +63,7 @@ describe('the simulation', () => {
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
 
-  it('sells or refunds every payment while the payment provider fails', { timeout: 300_000 }, async () => {
+  it('sells or refunds every payment while the payment provider fails', async () => {
     const { failed } = await campaign(shops, {
       firstSeed: 3_000,
       seeds: RUNS.provider,
@@ -75,7 +75,7 @@ describe('the simulation', () => {
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
 
-  it('ignores false reports of an enrolled agent about other agents', { timeout: 300_000 }, async () => {
+  it('ignores false reports of an enrolled agent about other agents', async () => {
     const { failed } = await campaign(shops, {
       firstSeed: 1,
       seeds: RUNS.liar,
@@ -87,7 +87,7 @@ describe('the simulation', () => {
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
 
-  it('opens only the exits in an emergency under faults', { timeout: 300_000 }, async () => {
+  it('opens only the exits in an emergency under faults', async () => {
     const { failed } = await campaign(shops, {
       firstSeed: 9,
       seeds: RUNS.emergency,
@@ -99,7 +99,7 @@ describe('the simulation', () => {
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
 
-  it('releases goods without faults', { timeout: 120_000 }, async () => {
+  it('releases goods without faults', async () => {
     const runs = []
     for (const seed of RUNS.faultless)
       runs.push(await runSeed(shops, { seed, liveness: true, faults: [], keepLines: 100_000 }))
@@ -107,7 +107,7 @@ describe('the simulation', () => {
     expect(runs.flatMap(({ lines }) => lines)).toContainEqual(expect.stringMatching(/deactivate_label: yes, confirmed/))
   })
 
-  it('reduces a failed run to the fewest faults', { timeout: 300_000 }, async () => {
+  it('reduces a failed run to the fewest faults', async () => {
     const result = await runSeed(shops, { seed: 6, liveness: false, faults: ['broker', 'devices'] })
     const failed = { ...result, violations: [{ invariant: 'I1' as const, detail: 'made up', atMs: 0 }] }
     // The failure is invented, so no fault can be removed.
@@ -126,7 +126,7 @@ describe('the mutation catalogue', () => {
       expect(readFileSync(join(DIST, file), 'utf8').split(find).length - 1, `${file}: ${find}`).toBe(1)
   })
 
-  it(`are found within 60 runs${IS_FULL_SIZE ? '' : ' (a sample)'}`, { timeout: 300_000 }, async () => {
+  it(`are found within 60 runs${IS_FULL_SIZE ? '' : ' (a sample)'}`, async () => {
     const file = join(folder, 'bugs.json')
     // The first run finds both mutants of the sample: one that breaks a rule, and one that believes a lying agent.
     const [quick, lying] = ['release-before-claim', 'delegation-from-any-agent']
@@ -151,7 +151,7 @@ describe('the mutation catalogue', () => {
 })
 
 describe('a campaign', () => {
-  it('runs in several processes and writes its result as JSON', { timeout: 300_000 }, async () => {
+  it('runs in several processes and writes its result as JSON', async () => {
     const file = join(folder, 'safety.json')
     const { code, stdout } = await runSim(['--first', '3000', '--seeds', RUNS.campaign, '--jobs', '2', '--json', file])
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({

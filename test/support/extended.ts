@@ -18,5 +18,5 @@ export function randomTest(
   test: (numRuns: number) => Promise<void>,
 ): void {
   it(name, () => test(few))
-  it(`${name}, in many runs`, { ...EXTENDED, timeout: 300_000 }, () => test(many))
+  it(`${name}, in many runs`, EXTENDED, () => test(many))
 }

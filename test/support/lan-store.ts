@@ -203,7 +203,6 @@ export function lanStore(): LanStore {
     until(
       'the delivery of all outcome reports',
       async () => !node.agent.ledger.homeRequests.hasReports && node.agent.ledger.homeRequests.openIds().length === 0,
-      15_000,
     )
   const cutCloud = async () => {
     isUp = false

@@ -78,12 +78,12 @@ export async function startRawReceiver(
 type Check = () => boolean | Promise<boolean>
 
 /** Waits in real time while the virtual clock does not move. */
-export function until(what: string, check: Check, withinMs = 30_000): Promise<void> {
+export function until(what: string, check: Check, withinMs = 60_000): Promise<void> {
   return repeat(what, check, withinMs, () => new Promise((resolve) => setTimeout(resolve, 2)))
 }
 
 /** Like `until`, but waits only for one turn of the event loop. For conditions that need no socket and no process. */
-export function untilInProcess(what: string, check: Check, withinMs = 30_000): Promise<void> {
+export function untilInProcess(what: string, check: Check, withinMs = 60_000): Promise<void> {
   return repeat(what, check, withinMs, () => new Promise((resolve) => setImmediate(resolve)))
 }
 

@@ -287,7 +287,7 @@ async function allEvents(api: Shopper, storeId: string, filter: Fields): Promise
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | false | undefined | null>,
-  limitMs = 15_000,
+  limitMs = 60_000,
 ): Promise<T> {
   const { timers, clock } = realPlatform()
   const started = clock.elapsed()

@@ -120,7 +120,7 @@ onEveryDatabase('analytics', (kind) => {
       }),
       { numRuns: kind === 'sqlite' ? 12 : 4, endOnFailure: true },
     )
-  }, 120_000)
+  })
 
   async function reportedFollowers(storeId: string, day: string): Promise<number> {
     const { reports } = await shop.ok('fetchAnalytics', { storeId, from: day, to: day })

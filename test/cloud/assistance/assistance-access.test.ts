@@ -26,7 +26,7 @@ describe.skipIf(NO_CHROMIUM)(`a zone’s page (${NO_CHROMIUM ?? 'in Chromium'})`
     const { chromium, shop } = bench
     const context = await chromium.browser.newContext({ colorScheme, viewport: { width: 320, height: 640 } })
     const page = await context.newPage()
-    page.setDefaultTimeout(5_000)
+
     const found: string[] = []
     const look = async () => {
       found.push(...(await violations(page)))
@@ -52,7 +52,7 @@ describe.skipIf(NO_CHROMIUM)(`a zone’s page (${NO_CHROMIUM ?? 'in Chromium'})`
   it('shows an answer by itself, keeps typed text and asks no more when the request is closed', async () => {
     const { chromium, shop } = bench
     const page = await chromium.browser.newPage()
-    page.setDefaultTimeout(8_000)
+
     const problems: string[] = []
     page.on('console', (message) => void (message.type() === 'error' && problems.push(message.text())))
     await page.clock.install()

@@ -38,7 +38,7 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     base = `http://127.0.0.1:${server.port}`
     stop = () => server.close()
     chromium = await startChromium()
-  }, 30_000)
+  })
   afterAll(async () => {
     await chromium?.close()
     await stop?.()
@@ -58,7 +58,7 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
       javaScriptEnabled,
     })
     const page = await context.newPage()
-    page.setDefaultTimeout(5_000)
+
     const problems: string[] = []
     page.on('console', (message) => message.type() === 'error' && problems.push(message.text()))
     page.on('pageerror', (error) => problems.push(error.message))
@@ -89,7 +89,6 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
       expect(problems).toEqual([])
       await close()
     },
-    60_000,
   )
 
   it('works with the keyboard alone: skip link, menu, switch of the store', async () => {
@@ -116,10 +115,10 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await expect.poll(() => row.locator('.badge').innerText()).toBe('1')
     const { zones } = await shop.ok('fetchZones', { storeId: shop.storeId })
     await shop.ok('requestAssistance', { zoneId: zones[0].zoneId, message: 'Hallo?' })
-    await expect.poll(() => row.locator('.badge').innerText(), { timeout: 5_000 }).toBe('2')
+    await expect.poll(() => row.locator('.badge').innerText()).toBe('2')
     expect(problems).toEqual([])
     await close()
-  }, 20_000)
+  })
 
   describe('whose cloud does not answer', () => {
     const badGateway = {
@@ -132,37 +131,33 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     it.each([
       ['502 of a proxy', badGateway],
       ['the page of a guest network', gone],
-    ])(
-      'keeps open alarms and what was typed at %s, says so, and recovers',
-      async (_, answer) => {
-        const { page, close } = await open('light', 'en', 390, { path: '/console/operators' })
-        await page.getByLabel('Name').first().fill('Jana Petersen')
-        await page.route(/\/console/, (route) => route.fulfill(answer))
-        await page
-          .getByRole('button', { name: /add|register/i })
-          .first()
-          .click()
-        const banner = page.getByRole('alert').filter({ hasText: 'No connection to the cloud' })
-        await banner.waitFor()
-        await expect.poll(() => banner.innerText()).toMatch(/known at \d.*not confirmed/s)
-        expect(await page.getByLabel('Name').first().inputValue()).toBe('Jana Petersen')
-        expect(await violations(page)).toEqual([])
-        // A link does not lead away to the page of the proxy.
-        const before = page.url()
-        await page.locator('nav.bottom a').first().click()
-        await banner.waitFor()
-        expect(page.url()).toBe(before)
-        await page.unroute(/\/console/)
-        await banner.waitFor({ state: 'hidden', timeout: 15_000 })
-        await page
-          .getByRole('button', { name: /add|register/i })
-          .first()
-          .click()
-        await page.getByText('Jana Petersen').first().waitFor()
-        await close()
-      },
-      40_000,
-    )
+    ])('keeps open alarms and what was typed at %s, says so, and recovers', async (_, answer) => {
+      const { page, close } = await open('light', 'en', 390, { path: '/console/operators' })
+      await page.getByLabel('Name').first().fill('Jana Petersen')
+      await page.route(/\/console/, (route) => route.fulfill(answer))
+      await page
+        .getByRole('button', { name: /add|register/i })
+        .first()
+        .click()
+      const banner = page.getByRole('alert').filter({ hasText: 'No connection to the cloud' })
+      await banner.waitFor()
+      await expect.poll(() => banner.innerText()).toMatch(/known at \d.*not confirmed/s)
+      expect(await page.getByLabel('Name').first().inputValue()).toBe('Jana Petersen')
+      expect(await violations(page)).toEqual([])
+      // A link does not lead away to the page of the proxy.
+      const before = page.url()
+      await page.locator('nav.bottom a').first().click()
+      await banner.waitFor()
+      expect(page.url()).toBe(before)
+      await page.unroute(/\/console/)
+      await banner.waitFor({ state: 'hidden', timeout: 15_000 })
+      await page
+        .getByRole('button', { name: /add|register/i })
+        .first()
+        .click()
+      await page.getByText('Jana Petersen').first().waitFor()
+      await close()
+    })
 
     it('says so within two seconds without network, and refreshes its alarms afterwards', async () => {
       const { page, close } = await open('dark', 'de', 1280, { path: '/console/alarms' })
@@ -175,7 +170,7 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
       await page.context().setOffline(false)
       await banner.waitFor({ state: 'hidden' })
       await close()
-    }, 20_000)
+    })
 
     it('says after two seconds that nothing has answered', async () => {
       const { page, close } = await open('light', 'en', 1280, { path: '/console/operators' })
@@ -196,7 +191,7 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
       await page.getByText('Herr Asmussen').first().waitFor()
       await banner.waitFor({ state: 'hidden' })
       await close()
-    }, 20_000)
+    })
   })
 
   it.each([

@@ -18,7 +18,7 @@ describe('pages of the store manager', () => {
     shop = await openShop('sqlite')
     const { accountId } = await fillConsole(shop)
     app = consoleOf(shop, accountId)
-  }, 30_000)
+  })
   afterAll(() => shop?.stop())
 
   async function get(path: string, role = 'manager') {

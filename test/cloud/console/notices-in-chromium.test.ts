@@ -35,7 +35,7 @@ describe.skipIf(NO_WHOLE_CHROMIUM)('notices about alarms in Chromium', () => {
     const context = await browser.browser.newContext({ locale: 'de', viewport: { width: 390, height: 844 } })
     await context.grantPermissions(['notifications'], { origin: base })
     const page = await context.newPage()
-    page.setDefaultTimeout(5_000)
+
     const problems: unknown[] = []
     page.on('pageerror', (error) => problems.push(error))
     // No push service is reachable in a test. The rest of the way is the browser's own.
@@ -75,5 +75,5 @@ describe.skipIf(NO_WHOLE_CHROMIUM)('notices about alarms in Chromium', () => {
     await page.getByRole('button', { name: 'Mitteilungen: an' }).click()
     await page.getByRole('button', { name: 'Mitteilungen: aus' }).waitFor()
     expect(problems).toEqual([])
-  }, 30_000)
+  })
 })

@@ -37,8 +37,7 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`OpenID Connect (${NO_WHOLE_CHROMIUM ?? 'in C
       stop = () => server.close()
       chromium = await startChromium('whole')
       page = await (await chromium.browser.newContext({ locale: 'en-GB' })).newPage()
-      page.setDefaultTimeout(10_000)
-    }, 30_000)
+    })
     afterAll(async () => {
       await chromium?.close()
       await stop?.()
@@ -57,7 +56,7 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`OpenID Connect (${NO_WHOLE_CHROMIUM ?? 'in C
       await page.getByRole('heading', { name: 'My profile' }).waitFor()
       expect(page.url()).toBe(`${base}/console/profile`)
       expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Jana Petersen')
-    }, 30_000)
+    })
 
     it('of a stranger, and while the provider is down, says what to do instead', async () => {
       await page.context().clearCookies()
@@ -75,6 +74,6 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`OpenID Connect (${NO_WHOLE_CHROMIUM ?? 'in C
         .first()
         .waitFor()
       idp.state.isDown = false
-    }, 30_000)
+    })
   })
 })

@@ -24,7 +24,7 @@ describe.skipIf(WHY)(`passkeys (${WHY ?? 'in Chromium'})`, () => {
       server.serve(cloud.cloud.app)
       stop = () => server.close()
       chromium = await startChromium()
-    }, 30_000)
+    })
     afterAll(async () => {
       await chromium?.close()
       await stop?.()
@@ -34,7 +34,7 @@ describe.skipIf(WHY)(`passkeys (${WHY ?? 'in Chromium'})`, () => {
     /** A page whose browser has an authenticator that confirms each question of the browser. */
     async function openPage(): Promise<{ page: Page; confirms(isOn: boolean): Promise<void> }> {
       const page = await (await chromium.browser.newContext({ locale: 'en-GB' })).newPage()
-      page.setDefaultTimeout(5_000)
+
       const devTools = await page.context().newCDPSession(page)
       await devTools.send('WebAuthn.enable')
       const { authenticatorId } = await devTools.send('WebAuthn.addVirtualAuthenticator', {
@@ -90,7 +90,7 @@ describe.skipIf(WHY)(`passkeys (${WHY ?? 'in Chromium'})`, () => {
       await page.getByRole('button', { name: 'Remove', exact: true }).first().click()
       await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
       await page.getByRole('button', { name: 'Sign in with a passkey' }).waitFor()
-    }, 60_000)
+    })
 
     it('the buttons stay hidden without scripts', async () => {
       const context = await chromium.browser.newContext({ javaScriptEnabled: false, locale: 'en-GB' })

@@ -33,7 +33,7 @@ describe.skipIf(NO_CHROMIUM)(`the page of a loyalty card (${NO_CHROMIUM ?? 'in C
   ] as const)('in %s at %i px, %s, is accessible and fits', async (lang, width, colorScheme) => {
     const context = await bench.chromium.browser.newContext({ viewport: { width, height: 640 }, colorScheme })
     const page = await context.newPage()
-    page.setDefaultTimeout(5_000)
+
     await page.goto(bench.at(`${card}?lang=${lang}`))
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
     expect(await violations(page)).toEqual([])

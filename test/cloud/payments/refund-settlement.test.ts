@@ -682,7 +682,7 @@ inFullSizeOnEveryDatabase('refunds that are settled', (kind) => {
       }),
       { numRuns: kind === 'sqlite' ? 12 : 6, endOnFailure: true },
     )
-  }, 240_000)
+  })
 
   it('do not move an item that staff have put back on the shelf meanwhile', async () => {
     const { transactionId, epc } = await bought()

@@ -73,7 +73,7 @@ describe.skipIf(missing !== undefined)(
       )
       expect(claims.filter(({ status }) => status === 200)).toHaveLength(1)
       expect(shop.cloud.errors).toEqual([])
-    }, 60_000)
+    })
 
     it('keeps settings, gates and locks inside of transactions', async () => {
       const [one, two] = [await openOther(), await openOther()]
@@ -112,7 +112,7 @@ describe.skipIf(missing !== undefined)(
       })
       const prepared = await sql<Json>`SELECT name FROM pg_prepared_statements`.execute(one.reads)
       expect(prepared.rows).toEqual([])
-    }, 30_000)
+    })
 
     it('is named with the fix if the setting is missing', async () => {
       await expect(open('session')).rejects.toThrow(

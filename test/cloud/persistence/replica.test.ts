@@ -57,7 +57,7 @@ describe.skipIf(missing)(`a replica${missing ? ` (skipped: ${missing})` : ''}`, 
       })
     await shop.cloud.restart()
     await isState('used')
-  }, 60_000)
+  })
   afterEach(() => {
     expect(shop.cloud.errors).toEqual([])
   })
@@ -118,7 +118,7 @@ describe.skipIf(missing)(`a replica${missing ? ` (skipped: ${missing})` : ''}`, 
     expect(await search(name)).toEqual([productId])
     expect((await shop.cloud.get('/readyz')).body.replica).toMatchObject({ state: 'used' })
     expect(states).toEqual(['late', 'used'])
-  }, 30_000)
+  })
 
   it('is left out while it is away, also as a promoted server', async () => {
     await standby.restart('immediate', async () => {
@@ -135,7 +135,7 @@ describe.skipIf(missing)(`a replica${missing ? ` (skipped: ${missing})` : ''}`, 
     expect(await search(name)).toEqual([productId])
     await eventually('the report', async () => states.at(-1) === 'late')
     expect(states).toEqual(['late', 'used', 'away', 'used', 'late'])
-  }, 30_000)
+  })
 })
 
 describe('operations that may read from a replica', () => {

@@ -36,7 +36,7 @@ describe.skipIf(NO_CHROMIUM)(`the pages of checkout and receipt (${NO_CHROMIUM ?
   ] as const)('in %s at %i px show every amount, even next to long names', async (lang, width, total) => {
     const context = await bench.chromium.browser.newContext({ viewport: { width, height: 640 } })
     const page = await context.newPage()
-    page.setDefaultTimeout(5_000)
+
     for (const path of [receipt, checkout]) {
       await page.goto(bench.at(`${path}?lang=${lang}`))
       const box = await page.getByText(total).boundingBox()

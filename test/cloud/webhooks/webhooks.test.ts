@@ -515,7 +515,7 @@ inFullSizeOnEveryDatabase('webhooks', (kind) => {
         await platform.advance(1_000),
         (await shop.ok('fetchWebhookDeliveries')).deliveries.length
       )
-      await until('the log to be cleared', async () => (await left()) === 0, 30_000)
+      await until('the log to be cleared', async () => (await left()) === 0)
       expect((await shop.ok('fetchWebhookEvents')).events).toEqual([])
     })
   })

@@ -267,7 +267,7 @@ describe('cloud and agent give the same answer by item, purchase, replica and re
     expect(counts.same).toBeGreaterThan(5)
   })
 
-  it('in many cases', { ...EXTENDED, timeout: 240_000 }, async () => {
+  it('in many cases', EXTENDED, async () => {
     const counts = await compareRandomCases(12)
     expect(counts.released).toBeGreaterThan(5)
     expect(counts.same).toBeGreaterThan(15)

@@ -161,7 +161,7 @@ suiteWith(NO_CHROMIUM, 'the programs of the pages in Chromium', () => {
   async function open(locale: string, language: Language, colorScheme: 'dark' | 'light') {
     const context = await chromium.browser.newContext({ locale, colorScheme, viewport: { width: 390, height: 844 } })
     const page = await context.newPage()
-    page.setDefaultTimeout(5_000)
+
     await pairBrowser(page, served)
     return { page, texts: textsOf(language), close: () => context.close() }
   }

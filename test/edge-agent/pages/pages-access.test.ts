@@ -44,7 +44,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     bench = pagesBench()
     served = await servePages(bench)
     page = await chromium.browser.newPage()
-    page.setDefaultTimeout(5_000)
+
     await pairBrowser(page, served)
   })
   afterAll(async () => {

@@ -29,10 +29,10 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
     chromium = await startChromium('whole')
     context = await chromium.browser.newContext({ locale: 'de-DE', viewport: { width: 390, height: 844 } })
     page = await context.newPage()
-    page.setDefaultTimeout(5_000)
+
     await pairBrowser(page, served)
     await open(page)
-  }, 60_000)
+  })
   afterAll(async () => {
     await chromium?.close()
     await served?.close()

@@ -24,7 +24,6 @@ describe.skipIf(NO_CHROMIUM)(`pairing a browser (${NO_CHROMIUM ?? 'in Chromium'}
     served = await servePages(bench)
     await context.clearCookies()
     page = await context.newPage()
-    page.setDefaultTimeout(5_000)
   })
   afterEach(async () => {
     for (const each of context.pages()) await each.close()

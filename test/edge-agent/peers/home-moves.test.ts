@@ -72,7 +72,6 @@ it('moveReceiptHome: the new home learns used rights, needs staff for older rece
         node.agent.link.isOnline &&
         node.agent.trust.policy?.homeMove?.denySeq === last &&
         (node.agent.trust.heldVersions().deny?.[1] ?? 0) >= last,
-      20_000,
     )
   await cutCloud()
   expect(await leave(s.other, used.text)).toMatchObject({
@@ -115,14 +114,10 @@ it('no new home grants until the agents have reported the rights that a revoked 
   await run(s.other)
   await until('an empty outbox', async () => s.other.agent.link.isOnline && s.other.agent.ledger.journal.waiting === 0)
   await takenOver()
-  await until(
-    'all known',
-    async () => {
-      for (const node of s.nodes) await node.agent.link.poll()
-      return !third.agent.trust.isImporting(s.platform.clock.wall() / 1_000 + 60)
-    },
-    20_000,
-  )
+  await until('all known', async () => {
+    for (const node of s.nodes) await node.agent.link.poll()
+    return !third.agent.trust.isImporting(s.platform.clock.wall() / 1_000 + 60)
+  })
   s.isUp = false
   await alone()
   expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
@@ -166,14 +161,10 @@ it('a new home waits for agents that were offline while the cloud was the home',
   await run(s.other)
   await until('an empty outbox', async () => s.other.agent.link.isOnline && s.other.agent.ledger.journal.waiting === 0)
   await until('all reports at the cloud', nobodyWaited)
-  await until(
-    'all known',
-    async () => {
-      for (const node of s.nodes) await node.agent.link.poll()
-      return !s.home.agent.trust.isImporting(s.platform.clock.wall() / 1_000 + 60)
-    },
-    20_000,
-  )
+  await until('all known', async () => {
+    for (const node of s.nodes) await node.agent.link.poll()
+    return !s.home.agent.trust.isImporting(s.platform.clock.wall() / 1_000 + 60)
+  })
   s.isUp = false
   await alone()
   expect(await leave(s.home, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
@@ -194,5 +185,5 @@ it('a new home waits for a forked agent until staff resolve the fork', async () 
   await until('the policy', async () => (await waited(), s.other.agent.trust.policy?.policy.home === 'cloud'))
   for (let i = 0; i < 3; i++) expect(await waited()).toEqual([agentId])
   await s.shop.ok('resolveAgentFork', { agentId, decision: 'trust' })
-  await until('heard', async () => (await waited()).length === 0, 20_000)
+  await until('heard', async () => (await waited()).length === 0)
 })

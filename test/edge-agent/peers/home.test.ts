@@ -37,11 +37,7 @@ it('two offline agents redeem one receipt once, in either order and at the same 
   expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
   s.isUp = true
   for (const node of s.nodes)
-    await until(
-      'an empty outbox',
-      async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0,
-      20_000,
-    )
+    await until('an empty outbox', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0)
   const { events } = await s.shop.ok('fetchProtectionEvents', { storeId: s.shop.storeId, limit: 500 })
   expect(
     events.filter((e: Json) => e.purchaseId === first.purchaseId && e.type === 'protection.action.completed'),
@@ -98,7 +94,7 @@ it('the home reports a right delegated to an offline agent, so that the cloud gr
   const third = await addAgent(deviceId)
   const [used, failed, unclear, free] = [await receipt(), await receipt(), await receipt(), await receipt()]
   const told = async (node: LanAgent) =>
-    until('an empty outbox', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0, 20_000)
+    until('an empty outbox', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0)
   await until(
     'known to the home',
     async () => (await s.home.agent.link.poll(), s.home.agent.trust.policy?.agents?.length === 3),
@@ -208,10 +204,8 @@ it('the home receives delayed outcome reports, and then accepts tokens of the cl
   s.onLan = () => 'pass'
   await reportsDelivered(s.other)
   s.isUp = true
-  await until(
-    'all told',
-    async () => s.nodes.every((node) => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0),
-    30_000,
+  await until('all told', async () =>
+    s.nodes.every((node) => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0),
   )
   expect(await leave(s.home, first.text)).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
   expect(await leave(s.other, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
@@ -634,7 +628,7 @@ describe('an offline agent without a hardware clock, after a power cut', () => {
     expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
     // A signed time of the cloud replaces the time of the home.
     s.isUp = true
-    await until('the cloud', () => clockOf(s.other) === 'signed', 20_000)
+    await until('the cloud', () => clockOf(s.other) === 'signed')
   })
 
   it('accepts no time of a home without trusted time, of a replayed answer or of another agent', async () => {
@@ -664,7 +658,7 @@ describe('an offline agent without a hardware clock, after a power cut', () => {
         (c) => (asked++, c.body(old?.answer ?? '', 200, { 'content-type': 'application/json' })),
       ),
     )
-    await until('asked', () => asked >= 2, 20_000)
+    await until('asked', () => asked >= 2)
     expect(clockOf(s.other)).toBe('none')
     expect(await leave(s.other, text)).toMatchObject({ authorized: false, reason: 'clock_untrusted' })
     await rogue.close()

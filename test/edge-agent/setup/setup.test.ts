@@ -304,7 +304,7 @@ suiteWith(NO_CHROMIUM, 'the set-up page in Chromium', () => {
     async (lang, colorScheme, width) => {
       const { setup } = textsOf(lang)
       const page = await chromium.browser.newPage({ colorScheme, viewport: { width, height: 900 } })
-      page.setDefaultTimeout(5_000)
+
       const isClean = async () => {
         expect(await violations(page)).toEqual([])
         expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)

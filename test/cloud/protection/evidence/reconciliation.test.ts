@@ -376,7 +376,7 @@ onEveryDatabase('reconciliation', (kind) => {
         ),
         { numRuns: kind === 'sqlite' ? 25 : 8 },
       )
-    }, 120_000)
+    })
 
     let purchaseTenant = ''
     beforeAll(async () => {
