@@ -17,7 +17,7 @@ import { SetupPage } from './components/setup-page.tsx'
 import { StationPage } from './components/station-page.tsx'
 import { ICON, manifestOf } from './manifest.ts'
 import { clockTime } from './model/clock-time.ts'
-import { gateLine, gateReady } from './model/gate-view.ts'
+import { gateLine, gateRest } from './model/gate-view.ts'
 import { resultView } from './model/result-view.ts'
 import type { PageDevice, PageStatus } from './model/wire.ts'
 import { pageRenderer } from './page-renderer.ts'
@@ -192,7 +192,7 @@ class Pages {
         localization={localization}
         operator={operator}
         hasSounds={this.#agent.config.sounds}
-        view={gateReady(texts)}
+        view={gateRest(rest.status, device.deviceId, texts)}
         lines={lines}
         stateOf={(alarmId) => this.#agent.gates.alarms.stateOf(alarmId)}
       />

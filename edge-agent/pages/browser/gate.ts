@@ -1,4 +1,4 @@
-import { goodsText, gateLine, gateLost, gateRest, gateView, replaces } from '../model/gate-view.ts'
+import { goodsText, gateLine, gateLost, gateRest, gateView, isWayOut, replaces } from '../model/gate-view.ts'
 import type { GateTone, GateView } from '../model/gate-view.ts'
 import type { LiveEvent, PageStatus } from '../model/wire.ts'
 import { openAlarmDialog } from './alarm-dialog.ts'
@@ -12,6 +12,7 @@ import { showPicture } from './picture.ts'
 import { after, now } from './platform.ts'
 import { openSignIn } from './sign-in.ts'
 import { openSound } from './sound.ts'
+import { fitTexts } from './fit.ts'
 import { offerFullScreen } from './full-screen.ts'
 import { slot, write } from './elements.ts'
 
@@ -22,11 +23,12 @@ const header = openHeader(context)
 const operator = openOperator(context, slot('operator-name').dataset['name'] ?? null)
 const signIn = openSignIn(context, operator)
 const play = openSound(context)
+const fit = fitTexts(slot('stage'))
 const lines = openGateLines(texts, (alarm) => handle(alarm))
 const handle = openAlarmDialog({ context, operator, signIn, onHandled: lines.setState })
 let isLost = false
-/** Devices of the last status. */
-let status: Pick<PageStatus, 'devices'> = { devices: [] }
+/** The last status. */
+let status: Pick<PageStatus, 'devices' | 'emergency'> = { devices: [], emergency: null }
 /** True while the display shows no result. */
 let isResting = true
 let shown: { tone: GateTone; atMs: number } = { tone: 'ready', atMs: 0 }
@@ -49,12 +51,14 @@ function show(view: GateView): void {
   // Several different goods have no picture in common.
   showPicture(goodsText(goods), new Set(goods).size === 1 ? view.picture : '')
   slot('item-line').hidden = goodsText(goods) === ''
+  fit()
   write('aloud', view.seconds === 0 ? '' : `${view.headline}. ${view.message}`)
   if (view.seconds > 0) cancel = after(view.seconds * 1_000, rest)
 }
 
 function rest(): void {
-  show(isLost ? gateLost(texts) : gateRest(status, deviceId, texts))
+  // The way out stays on the display until the agent says that the emergency is over.
+  show(isLost && !isWayOut(status, deviceId) ? gateLost(texts) : gateRest(status, deviceId, texts))
   isResting = true
 }
 
@@ -64,7 +68,7 @@ function onEvent(event: LiveEvent): void {
   if (event.type === 'alarm') return lines.setState(event.alarmId, event)
   if (event.type === 'operator') return setOperator(event.name)
   const view = gateView(event, texts)
-  if (view && replaces(view.tone, shown.tone, now() - shown.atMs)) {
+  if (view && !isWayOut(status, deviceId) && replaces(view.tone, shown.tone, now() - shown.atMs)) {
     show(view)
     play(view.tone)
   }
@@ -75,7 +79,7 @@ function onEvent(event: LiveEvent): void {
 function setStatus(next: PageStatus): void {
   status = next
   header.setStatus(next)
-  if (isResting) rest()
+  if (isResting || isWayOut(next, deviceId)) rest()
 }
 
 /** Shows an operator who signed in with a badge or on another page, or who signed out. */

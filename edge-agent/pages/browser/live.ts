@@ -11,15 +11,15 @@ export interface LiveParts {
 }
 
 const LONGEST_WAIT_MS = 5_000
-/**
- * Maximum time between two events of a running agent, ms. If no event arrives for longer, the page requests the status.
- */
-const SILENCE_LIMIT_MS = 40_000
+/** If no event arrives for this time, the page asks whether the agent is there, ms. */
+const SILENCE_LIMIT_MS = 10_000
 const ANSWER_MS = 5_000
+/** Time for the answer after an action or a lost network, ms: people must see soon that nothing happens. */
+const SOON_MS = 2_000
 const TYPES = ['status', 'result', 'operator', 'alarm'] as const
 
-/** Starts to receive events. `onLink` reports whether the connection is lost. */
-export function listen({ onEvent, onLink }: LiveParts): void {
+/** Starts to receive events. `onLink` reports whether the connection is lost. Returns a function that asks at once. */
+export function listen({ onEvent, onLink }: LiveParts): () => void {
   let source: EventSource | undefined
   let waitMs = 1_000
   let lastEventMs = now()
@@ -55,23 +55,33 @@ export function listen({ onEvent, onLink }: LiveParts): void {
     waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)
   }
 
-  every(ANSWER_MS, () => {
+  function ask(limitMs: number): void {
     const current = source
-    if (!current || !isOpen || now() - lastEventMs < SILENCE_LIMIT_MS) return
+    if (!current || !isOpen) return
     lastEventMs = now()
-    request('/v1/status', {}, ANSWER_MS).catch(() => reconnect(current))
+    request('/v1/status', {}, limitMs).catch(() => reconnect(current))
+  }
+
+  every(ANSWER_MS, () => {
+    if (now() - lastEventMs < SILENCE_LIMIT_MS) return
+    ask(ANSWER_MS)
   })
+  const askSoon = () => ask(SOON_MS)
+  window.addEventListener('offline', askSoon)
   open()
+  return askSoon
 }
 
 /** Reloads the page if the browser is no longer paired. The page then shows how to pair the browser. */
 async function reloadIfUnpaired(): Promise<void> {
   const answer = await request(location.href, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
-  if (answer?.status === 401) location.reload()
+  // Only an agent asks for a bearer. A proxy or a guest network must not replace the page.
+  if (answer?.status === 401 && answer.headers.get('www-authenticate') === 'Bearer') location.reload()
 }
 
 /** Reloads the page if the agent has another build: the agent then answers 404 for this script. */
 export async function reloadIfOutdated(): Promise<void> {
-  const answer = await request(import.meta.url, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
-  if (answer?.status === 404) location.reload()
+  const ask = (url: string) => request(url, { method: 'HEAD' }, ANSWER_MS).catch(() => undefined)
+  const isOutdated = (await ask(import.meta.url))?.status === 404
+  if (isOutdated && (await ask(location.href))?.ok) location.reload()
 }

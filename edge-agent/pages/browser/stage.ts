@@ -4,6 +4,7 @@ import type { Texts } from '../texts/texts.ts'
 import { after, now } from './platform.ts'
 import { showPicture } from './picture.ts'
 import { slot, write, writeOrHide } from './elements.ts'
+import { fitTexts } from './fit.ts'
 
 /** The middle of the station page: a prompt or a result. */
 export interface Stage {
@@ -17,6 +18,7 @@ export interface Stage {
 export function openStage(texts: Texts): Stage {
   const stage = slot('stage')
   const button = slot<HTMLButtonElement>('again')
+  const fit = fitTexts(stage)
   let press: () => void = () => undefined
   let wasPressed = false
   let cancel: () => void = () => undefined
@@ -24,6 +26,7 @@ export function openStage(texts: Texts): Stage {
   function idle(): void {
     cancel()
     stage.dataset['view'] = 'idle'
+    fit()
     // Drops the scanned text together with its result.
     press = () => undefined
   }
@@ -60,6 +63,7 @@ export function openStage(texts: Texts): Stage {
       button.textContent = view.again ? labels[view.again] : ''
       stage.dataset['tone'] = view.tone
       stage.dataset['view'] = 'result'
+      fit()
       // While the button was hidden, it lost the focus. Restores the focus, so that the user can press the button
       // again.
       if (wasPressed && !button.hidden) button.focus()

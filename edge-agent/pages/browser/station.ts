@@ -9,7 +9,7 @@ import { listenForScans } from './keyboard-scanner.ts'
 import { reloadIfOutdated, listen } from './live.ts'
 import { openOperator } from './operator.ts'
 import { readPageContext } from './page-context.ts'
-import { now } from './platform.ts'
+import { after, now } from './platform.ts'
 import { openSignIn } from './sign-in.ts'
 import { openSound } from './sound.ts'
 import { offerFullScreen } from './full-screen.ts'
@@ -34,21 +34,33 @@ const postponed: PageResult[] = []
 /** The last shown result. This page receives its own results twice, because the agent also sends them as events. */
 let shown = { key: '', atMs: 0 }
 const SAME_RESULT_MS = 3_000
+/** After this time without an answer the page asks whether the agent is there, ms. */
+const SLOW_MS = 2_000
 
-/** Sends a scan. `byHand`: a person typed the text or pressed a button, which restarts the operator's idle time. */
-async function scan(raw: string, byHand: boolean): Promise<void> {
+/**
+ * Sends a scan. `byHand`: a person typed the text or pressed a button, which restarts the operator's idle time. Returns
+ * false if the agent did not answer.
+ */
+async function scan(raw: string, byHand: boolean): Promise<boolean> {
   const text = raw.trim()
   // Ignores a code whose request is still running: the scanner has read it twice.
-  if (text === '' || underWay.has(text)) return
-  if (text.length > LONGEST_SCAN) return stage.show(fault({ what: texts.tooLong, todo: '' }), '')
+  if (text === '' || underWay.has(text)) return true
+  if (text.length > LONGEST_SCAN) {
+    stage.show(fault({ what: texts.tooLong, todo: '' }), '')
+    return true
+  }
   underWay.add(text)
   signIn.close()
   stage.busy()
+  // The header then says whether the agent is there, while a device may still be busy.
+  const cancel = after(SLOW_MS, askAgent)
   const answer = await sendScan(deviceId, text, byHand)
+  cancel()
   underWay.delete(text)
   if (answer.ok) show(answer.body, text)
   else stage.show(fault(texts.requestFailed[answer.fault]), '')
   for (const result of postponed.splice(0)) show(result)
+  return answer.ok || answer.fault !== 'unreachable'
 }
 
 function fault({ what, todo }: Advice): ResultView {
@@ -103,7 +115,7 @@ function onEvent(event: LiveEvent): void {
 }
 
 let wasLost = false
-listen({
+const askAgent = listen({
   onEvent,
   onLink(isLost) {
     header.setLost(isLost)
@@ -122,5 +134,7 @@ slot('typed').addEventListener('submit', (event) => {
   field.value = ''
   // Hides the on-screen keyboard, which would cover the result.
   field.blur()
-  void scan(typed, true)
+  void scan(typed, true).then((isAnswered) => {
+    if (!isAnswered && field.value === '') field.value = typed
+  })
 })

@@ -19,9 +19,7 @@ export function Header({ title, deviceId, status, texts, nowMs }: HeaderProps) {
       <div class="bar">
         <div class="place">
           <h1>{title}</h1>
-          <p class="ids">
-            <span>{status.storeName ?? status.storeId}</span> <span>{deviceId}</span>
-          </p>
+          <p class="ids">{status.storeName}</p>
         </div>
         <ul class="badges" data-slot="badges">
           {badges.map(({ tone, text }) => (

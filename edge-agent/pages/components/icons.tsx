@@ -10,6 +10,7 @@ const PATHS = {
   question: 'M22 24 a10 10 0 1 1 14 9 q-4 2 -4 8 M32 51 v1',
   hand: 'M32 14 v22 M32 48 v2',
   info: 'M32 30 v20 M32 16 v1',
+  arrow: 'M32 54 V12 M14 30 L32 12 L50 30',
 } as const
 type Shape = keyof typeof PATHS
 
@@ -49,6 +50,7 @@ export function GateIcons() {
       <Icon shape="hand" name="amber" />
       <Icon shape="cross" name="alarm" />
       <Icon shape="question" name="lost" />
+      <Icon shape="arrow" name="way_out" />
     </div>
   )
 }

@@ -43,26 +43,30 @@ export function Stage({ view, prompt, texts }: { view: StageView; prompt: Device
         <p class="headline">{texts.busy}</p>
       </div>
       <div class="result part">
-        <ToneIcons />
-        <p class="headline" data-slot="headline">
-          {result.headline}
-        </p>
-        <Picture name={result.product} hash={result.picture} />
-        <p class="product" data-slot="product" hidden={result.product === ''}>
-          {result.product}
-        </p>
-        <p class="left" data-slot="left" hidden={result.left === ''}>
-          {result.left}
-        </p>
-        <p class="message" data-slot="next" hidden={result.next === ''}>
-          {result.next}
-        </p>
-        <p class="message" data-slot="message" hidden={result.message === ''}>
-          {result.message}
-        </p>
-        <p class="advice" data-slot="advice" hidden={result.advice === ''}>
-          {result.advice}
-        </p>
+        <div class="signs">
+          <ToneIcons />
+          <Picture name={result.product} hash={result.picture} />
+        </div>
+        <div class="words">
+          <p class="headline" data-slot="headline">
+            {result.headline}
+          </p>
+          <p class="product" data-slot="product" hidden={result.product === ''}>
+            {result.product}
+          </p>
+          <p class="left" data-slot="left" hidden={result.left === ''}>
+            {result.left}
+          </p>
+          <p class="message" data-slot="next" hidden={result.next === ''}>
+            {result.next}
+          </p>
+          <p class="message" data-slot="message" hidden={result.message === ''}>
+            {result.message}
+          </p>
+          <p class="advice" data-slot="advice" hidden={result.advice === ''}>
+            {result.advice}
+          </p>
+        </div>
         <div class="actions">
           {/* The script shows this button only if the page can send the scan again. */}
           <button type="button" class="main" data-slot="again" hidden>

@@ -4,9 +4,9 @@ import type { GateLight, LiveEvent, PageAlarmState, PageAnswer, PageResult, Page
 
 /**
  * ready: no shopper · green: may leave · amber: see staff · alarm: an unpaid tag leaves ·
- * lost: no connection to the agent
+ * lost: no connection to the agent · way_out: open in an emergency
  */
-export type GateTone = 'ready' | 'green' | 'amber' | 'alarm' | 'lost'
+export type GateTone = 'ready' | 'green' | 'amber' | 'alarm' | 'lost' | 'way_out'
 
 /** Content of the display at the gate, for shoppers and staff. */
 export interface GateView {
@@ -33,7 +33,7 @@ export interface GateLine {
 /** Maximum lines in the list of the last decisions. */
 export const GATE_LINES = 5
 
-const SECONDS: Record<GateTone, number> = { ready: 0, green: 5, amber: 8, alarm: 20, lost: 0 }
+const SECONDS: Record<GateTone, number> = { ready: 0, green: 5, amber: 8, alarm: 20, lost: 0, way_out: 0 }
 
 /** Minimum time of an alarm on the display, ms. Paid goods in the same bag must not replace the alarm. */
 const ALARM_MINIMUM_MS = 8_000
@@ -57,8 +57,19 @@ export function gateReady(texts: Texts): GateView {
   }
 }
 
+/** True if an emergency opened this gate. Then people must only see the way out. */
+export function isWayOut({ emergency }: Pick<PageStatus, 'emergency'>, deviceId: string): boolean {
+  return emergency?.opened.includes(deviceId) === true
+}
+
 /** View without a result. A gate that may be blind must not look ready: it, and each reader that feeds it, is `ready`. */
-export function gateRest({ devices }: Pick<PageStatus, 'devices'>, deviceId: string, texts: Texts): GateView {
+export function gateRest(
+  { devices, emergency }: Pick<PageStatus, 'devices' | 'emergency'>,
+  deviceId: string,
+  texts: Texts,
+): GateView {
+  if (isWayOut({ emergency }, deviceId))
+    return { ...gateReady(texts), tone: 'way_out', headline: texts.gate.wayOut, message: texts.gate.wayOutHint }
   const isReady = devices
     .filter((device) => device.deviceId === deviceId || device.feeds === deviceId)
     .every(({ state }) => state === 'ready')

@@ -45,7 +45,7 @@ export const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff'> = {
   recalled: 'staff',
   item_not_paid: 'refused',
   no_tagged_goods: 'refused',
-  already_redeemed: 'refused',
+  already_redeemed: 'staff',
   authorization_outstanding: 'staff',
   action_not_allowed: 'staff',
   workflow_not_allowed: 'staff',

@@ -40,7 +40,7 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
     badges: [
       connection(status, texts, nowMs),
       ...waiting(status, texts),
-      policy(status, texts),
+      ...policy(status, texts),
       ...clock(status, texts),
       ...deviceBadge(device, texts),
       ...doorBadge(device, texts),
@@ -107,12 +107,11 @@ function waiting({ queueDepth, online }: PageStatus, texts: Texts): Badge[] {
   return queueDepth === 0 ? [] : [{ tone: online ? 'good' : 'warn', text: texts.eventsWait(queueDepth) }]
 }
 
-function policy({ policyVersion, stage: policyStage, neededRelease }: PageStatus, texts: Texts): Badge {
-  if (policyVersion === null) return { tone: 'bad', text: texts.noPolicy }
+function policy({ policyVersion, stage: policyStage, neededRelease }: PageStatus, texts: Texts): Badge[] {
+  if (policyVersion === null) return [{ tone: 'bad', text: texts.noPolicy }]
   // If this agent is too old for the newest policy, the page shows the agent's policy as stale.
   const stage = policyStage === 'fresh' && neededRelease !== null ? 'stale' : policyStage
-  const tone = stage === 'fresh' ? 'good' : stage === 'stale' ? 'warn' : 'bad'
-  return { tone, text: texts.policy(policyVersion, stage) }
+  return stage === 'fresh' ? [] : [{ tone: stage === 'stale' ? 'warn' : 'bad', text: texts.policy(stage) }]
 }
 
 function clock({ clock: trust }: PageStatus, texts: Texts): Badge[] {

@@ -31,7 +31,7 @@ code, .ids { font-family: ui-monospace, 'DejaVu Sans Mono', monospace; overflow-
 .ids { color: var(--soft); font-size: .62rem }
 .ids span { display: inline-block; margin-right: .8em }
 .aloud { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
-.screen { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center } .screen button { min-height: 48px }
+.screen { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center } .gate .screen button { min-height: 48px }
 .row { display: flex; gap: .6rem; flex-wrap: wrap; align-items: center }
 
 button, .button {
@@ -59,9 +59,16 @@ input {
 .banner { padding: .55rem 1.1rem; font-weight: 600; overflow-wrap: anywhere; background: var(--amber); color: var(--on-amber) }
 .banner[data-tone='bad'] { background: var(--red); color: var(--on-strong) }
 
-.stage { flex: 1; display: flex; flex-direction: column; align-items: center; justify-content: center; padding: 1.2rem; text-align: center }
+.stage {
+  flex: 1; display: flex; flex-direction: column; align-items: center; justify-content: safe center; min-height: 0; padding: 1.2rem;
+  text-align: center
+}
+/* A screen of a lane never scrolls. The page's script makes the texts of the stage smaller (--fit) if they have no room. */
+@media (min-width: 601px) {
+  .station, .gate { height: 100dvh } .station .stage, .gate .stage { overflow: hidden }
+}
 .icon {
-  width: clamp(3rem, 20vh, 11rem); height: auto; fill: none; stroke: currentColor; stroke-width: 8; stroke-linecap: round;
+  width: clamp(3rem, 16vh, 11rem); height: auto; fill: none; stroke: currentColor; stroke-width: 8; stroke-linecap: round;
   stroke-linejoin: round
 }
 .picture { display: inline-flex; width: clamp(5rem, 16vh, 11rem); aspect-ratio: 1; padding: .35rem; border-radius: 16px; background: #ffffff }
@@ -70,7 +77,17 @@ input {
 .picture .gone { display: none }
 .icons .icon { display: none; border: .45rem solid currentColor; border-radius: 50%; padding: .7rem }
 .headline, .idle h2 {
-  font-size: clamp(1.9rem, min(9.5vw, 13vh), 5.5rem); line-height: 1.05; font-weight: 800; overflow-wrap: anywhere; hyphens: auto
+  font-size: calc(var(--fit, 1) * var(--fit, 1) * clamp(1.9rem, min(7.5vw, 12vh), 6rem)); line-height: 1.05; font-weight: 800; overflow-wrap: anywhere;
+  hyphens: auto
 }
-.message { font-size: clamp(1.15rem, min(4.8vw, 4.6vh), 2rem); font-weight: 600; max-width: 44ch; text-wrap: balance }
+/* At least 47 px on a screen of 1024 × 600, which is 7 mm on 7 inches: readable at 2 m. */
+.message, .advice, .product, .item {
+  font-size: calc(var(--fit, 1) * clamp(1.15rem, min(5.2vw, 8.8vh), 3.6rem)); line-height: 1.2; font-weight: 600; text-wrap: balance
+}
+.advice { font-weight: 400 } .product, .item { font-weight: 800; overflow-wrap: anywhere }
+@media (min-width: 601px) and (orientation: portrait) {
+  .headline, .idle h2 { font-size: calc(var(--fit, 1) * 12vw) }
+  .message, .advice, .product, .item { font-size: calc(var(--fit, 1) * 6vw) }
+  .icon { width: 26vw } .picture { width: 30vw }
+}
 `

@@ -1,17 +1,21 @@
 /** The display at the gate: a headline that is readable from a distance, and the last decisions. */
 export const GATE = `
 .gate .stage { gap: .5rem }
-.gate .headline { font-size: clamp(2.1rem, min(10.5vw, 13.5vh), 9rem); text-wrap: balance }
-.gate .message { font-size: clamp(1.3rem, min(5vw, 5.4vh), 2.8rem) }
+.gate .headline { text-wrap: balance }
 .gate .icon { width: clamp(4rem, 19vh, 15rem) }
-.gate .stage[data-tone='green'] { background: var(--green); color: var(--on-strong) }
+/* In an emergency people see nothing but the way out. */
+.gate:has([data-tone='way_out']) > :is(header, aside) { display: none }
+.gate:has([data-tone='way_out']) > main { grid-column: 1 / -1; grid-row: 1 / -1 }
+.gate .stage[data-tone='way_out'] .icon { width: min(42vh, 50vw); border: none; padding: 0 }
+.gate .stage[data-tone='way_out'] .headline { font-size: calc(var(--fit, 1) * min(14vw, 20vh)) }
+[data-tone='way_out'] .icon-way_out { display: block }
+.gate .stage[data-tone='way_out'], .gate .stage[data-tone='green'] { background: var(--green); color: var(--on-strong) }
 .gate .stage[data-tone='amber'], .gate .stage[data-tone='lost'] { background: var(--amber); color: var(--on-amber) }
 .gate .stage[data-tone='alarm'] { background: var(--red); color: var(--on-strong) }
 [data-tone='green'] .icon-green, [data-tone='amber'] .icon-amber, [data-tone='alarm'] .icon-alarm, [data-tone='lost'] .icon-lost {
   display: block
 }
 .gate .stage[data-tone='ready'] .message { color: var(--soft); font-weight: 400 }
-.item { font-size: clamp(1.3rem, min(6vw, 6.5vh), 3.4rem); font-weight: 800; overflow-wrap: anywhere }
 @media (prefers-reduced-motion: no-preference) {
   /* Less than one change per second, which is safe for people with photosensitive epilepsy. */
   .gate .stage[data-tone='alarm'] .icon { animation: beat 1.6s ease-in-out infinite }
@@ -32,9 +36,18 @@ export const GATE = `
 .handled { font-weight: 700 }
 .steps-of-alarm { display: grid; gap: .5rem } .steps-of-alarm button { min-height: 64px }
 .alarm-item { overflow-wrap: anywhere; margin-bottom: .4rem; font-weight: 600 }
-@media (min-width: 601px) { .gate aside ol { max-height: 30vh; overflow-y: auto } }
+@media (min-width: 601px) and (orientation: landscape) {
+  .gate { display: grid; grid-template: auto minmax(0, 1fr) / 1fr minmax(15rem, 22vw) } .gate > header, .gate > noscript { grid-column: 1 / -1 }
+  .gate aside { overflow-y: auto; padding: .4rem .7rem; border-top: none; border-left: 1px solid var(--line); line-height: 1.15 }
+  .aside-head { gap: 0 .5rem } .gate .screen { gap: .4rem }
+  .gate aside li { gap: 0 .3rem; padding: 0 } .handled:empty { display: none }
+  .gate aside code, .gate aside li > span:not(.handled) { order: 1; flex: 1 0 100% }
+  /* The stage has the reason. */
+  .gate aside li:has(code:not(:empty)) > span:not(.handled) { display: none }
+  .gate aside li button, .gate .screen button, .gate .operator button { min-height: 44px; padding: 0 .7rem }
+}
+@media (max-height: 720px) and (min-width: 601px) { .steps-of-alarm { grid-template-columns: 1fr 1fr } dialog:has(.steps-of-alarm) { width: 44rem } }
 @media (max-height: 620px) {
-  .gate .headline { font-size: clamp(2rem, min(10vw, 12vh), 6rem) }
   .gate .icon { width: 4.5rem }
   .gate .stage { padding: .4rem }
   .gate aside { padding-bottom: .4rem }

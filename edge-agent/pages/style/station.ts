@@ -2,6 +2,12 @@
 export const STATION = `
 .part { display: none; flex-direction: column; align-items: center; gap: .6rem; width: 100% }
 [data-view='idle'] > .idle, [data-view='busy'] > .busy, [data-view='result'] > .result { display: flex }
+.signs, .words { display: flex; flex-direction: column; align-items: center; gap: .5rem } .words { gap: .35rem }
+@media (min-width: 601px) and (orientation: landscape) {
+  [data-view='result'] > .result { display: grid; grid-template: auto auto / minmax(10rem, 22%) 1fr; gap: 1rem 1.2rem; align-content: center }
+  .words { grid-column: 2; grid-row: 1 / 3 } .signs { align-self: end }
+  .result .actions { flex-direction: column; align-self: start; align-items: stretch }
+}
 .receipt { stroke-width: 3; color: var(--accent) }
 .idle .message { color: var(--soft); font-weight: 400 }
 .last { min-height: 1.4em; color: var(--soft) }
@@ -13,9 +19,7 @@ export const STATION = `
 .station [data-view='result'][data-tone='note'] { background: var(--blue); color: var(--on-strong) }
 [data-tone='granted'] .icon-granted, [data-tone='refused'] .icon-refused, [data-tone='staff'] .icon-staff,
 [data-tone='unsure'] .icon-unsure, [data-tone='note'] .icon-note { display: block }
-.product { font-size: clamp(1.3rem, min(6vw, 6vh), 2.8rem); font-weight: 700; overflow-wrap: anywhere }
-.left { font-size: clamp(1.5rem, min(7vw, 8vh), 3.4rem); font-weight: 800; line-height: 1.1 }
-.advice { font-size: clamp(1rem, min(4vw, 3.6vh), 1.4rem); max-width: 56ch; text-wrap: balance }
+.left { font-size: calc(var(--fit, 1) * clamp(1.5rem, min(7vw, 9vh), 4rem)); font-weight: 800; line-height: 1.1 }
 .actions { display: flex; flex-wrap: wrap; justify-content: center; gap: .8rem; margin-top: .6rem }
 .result button { border-color: currentColor; background: transparent; color: inherit; min-height: 76px; min-width: 9rem }
 .result button.main { background: #ffffff; border-color: #ffffff; color: #14181c; font-size: 1.25rem; padding: .2rem 2rem }
@@ -28,7 +32,7 @@ export const STATION = `
   display: flex; flex-wrap: wrap; gap: .7rem 1.5rem; align-items: flex-end; padding: .7rem 1.1rem; background: var(--raised);
   border-top: 1px solid var(--line)
 }
-.typed { flex: 1 1 18rem; min-width: 0 }
+.typed { flex: 1 1 18rem; min-width: 0 } @media (min-width: 900px) { .station footer { flex-wrap: nowrap } .typed { flex-basis: 8rem } }
 .typed label { display: block; font-size: .8rem; color: var(--soft) }
 .typed .row { flex-wrap: nowrap }
 .typed input { flex: 1; width: 100%; min-width: 0; background: var(--paper) }
@@ -63,6 +67,10 @@ dialog::backdrop { background: rgb(0 0 0 / .7) }
   .actions { width: 100%; flex-wrap: nowrap; gap: .5rem }
   .result button { flex: 1 1 auto; min-width: 0; padding: .2rem .5rem }
   .result button.main { flex-grow: 2; padding: .2rem .6rem; font-size: 1.1rem }
+}
+@media (max-height: 720px) {
+  /* A result needs the whole screen; its buttons are enough for what may come next. */
+  .station:has([data-view='result']) footer { display: none }
 }
 @media (max-height: 620px) {
   .bar { padding: .3rem 1.1rem }

@@ -25,7 +25,7 @@ export const reasonsDe: Texts['reasons'] = {
   },
   locker_mismatch: {
     what: 'Dieser Code öffnet diese Tür nicht.',
-    todo: 'Die Bestellung liegt in einem anderen Fach oder an der Theke. Bitte zum richtigen Fach gehen oder das Personal fragen.',
+    todo: 'Die Bestellung liegt in einem anderen Fach oder an der Theke. Bitte das Personal fragen.',
   },
   clock_untrusted: {
     what: 'Die Uhrzeit dieses Geräts ist nicht bestätigt.',
@@ -54,8 +54,8 @@ export const reasonsDe: Texts['reasons'] = {
     todo: 'Es gibt nichts freizugeben. Hat eine Ware doch ein Etikett: bitte an der Servicestation fragen.',
   },
   already_redeemed: {
-    what: 'Dieses Etikett oder dieser Beleg ist schon freigegeben.',
-    todo: 'Jedes Etikett wird nur einmal freigegeben. Ist es noch dran, löst das Personal es von Hand. Eine Vitrine öffnet das Personal noch einmal.',
+    what: 'Etikett oder Beleg ist schon freigegeben.',
+    todo: 'Ist das Etikett noch dran, löst das Personal es von Hand. Auch eine Vitrine öffnet das Personal.',
   },
   authorization_outstanding: {
     what: 'Ein anderes Gerät gibt das gerade frei.',
@@ -70,12 +70,12 @@ export const reasonsDe: Texts['reasons'] = {
     todo: 'Bitte zur Kasse oder zur Servicestation gehen.',
   },
   manual_assistance_required: {
-    what: 'Hier muss das Personal freigeben.',
-    todo: 'Ware mit dem Beleg vergleichen, dann anmelden und freigeben. Geht auch das nicht, das Etikett von Hand lösen.',
+    what: 'Das Personal muss freigeben.',
+    todo: 'Ware mit dem Beleg vergleichen und freigeben. Sonst von Hand lösen.',
   },
   limit_exceeded: {
     what: 'Die Grenze für Freigaben ist erreicht.',
-    todo: 'Anmelden und freigeben. Jede Person hat eine Grenze je Stunde; danach gibt eine andere Person frei.',
+    todo: 'Nach der Grenze je Stunde gibt eine andere Person frei.',
   },
   tag_not_read: { what: 'Das Etikett wurde nicht gelesen.', todo: 'Bitte die Ware an den Leser halten.' },
 }

@@ -5,7 +5,7 @@ import { pluralOf } from './plural.ts'
 import type { Texts } from './texts.ts'
 
 const plural = pluralOf('de')
-const STAGES = { fresh: 'aktuell', stale: 'veraltet', expired: 'abgelaufen' }
+const STAGES = { stale: 'veraltet', expired: 'abgelaufen' }
 
 export const de: Texts = {
   language: 'de',
@@ -81,7 +81,7 @@ export const de: Texts = {
   since: (ms) =>
     elapsedText(ms, { since: 'seit', underAMinute: 'weniger als 1 min', minutes: 'min', hours: 'h', days: 'Tagen' }),
   eventsWait: (count) => plural(count, 'Ereignis wartet', 'Ereignisse warten'),
-  policy: (version, stage) => `Regeln v${version} ${STAGES[stage]}`,
+  policy: (stage) => `Regeln ${STAGES[stage]}`,
   noPolicy: 'Keine Regeln',
   clockUntrusted: 'Uhrzeit nicht bestätigt',
   deviceStates: {
@@ -158,8 +158,8 @@ export const de: Texts = {
   item: 'Artikel',
   progress: (done, total) => `${done} von ${total} Etiketten ab. Jetzt das nächste Teil.`,
   allDone: (count) => `Alle ${plural(count, 'Etikett', 'Etiketten')} erledigt.`,
-  refused: 'Abgelehnt',
-  callStaff: 'Personal rufen',
+  refused: 'Noch nicht freigegeben',
+  callStaff: 'Bitte Personal fragen',
   notARelease: 'Nicht erkannt',
   unknown: {
     what: 'Ist das Etikett ab?',
@@ -229,7 +229,7 @@ export const de: Texts = {
   nextLabel: 'Nächstes Etikett',
   tryAgain: 'Noch einmal versuchen',
   approve: 'Mit PIN freigeben',
-  approveThenScan: 'Anmelden oder Ausweis scannen, dann den Beleg noch einmal scannen.',
+  approveThenScan: 'Anmelden und noch einmal scannen.',
   done: 'Fertig',
 
   typeCode: 'Code von Hand eingeben',
@@ -274,6 +274,8 @@ export const de: Texts = {
   gate: {
     ready: 'Bereit',
     readyHint: 'Beleg bitte an den Leser halten.',
+    wayOut: 'Ausgang offen',
+    wayOutHint: 'Notfall: Bitte hier hinausgehen.',
     outHint: 'Dieser Ausgang ist gerade gestört.',
     green: 'Danke, auf Wiedersehen',
     greenHint: 'Sie können gehen.',

@@ -5,7 +5,7 @@ import { pluralOf } from './plural.ts'
 import type { Texts } from './texts.ts'
 
 const plural = pluralOf('en')
-const STAGES = { fresh: 'current', stale: 'outdated', expired: 'expired' }
+const STAGES = { stale: 'outdated', expired: 'expired' }
 
 export const en: Texts = {
   language: 'en',
@@ -81,7 +81,7 @@ export const en: Texts = {
   since: (ms) =>
     elapsedText(ms, { since: 'for', underAMinute: 'less than 1 min', minutes: 'min', hours: 'h', days: 'days' }),
   eventsWait: (count) => plural(count, 'event waits', 'events wait'),
-  policy: (version, stage) => `Rules v${version} ${STAGES[stage]}`,
+  policy: (stage) => `Rules ${STAGES[stage]}`,
   noPolicy: 'No rules',
   clockUntrusted: 'Time not verified',
   deviceStates: {
@@ -154,8 +154,8 @@ export const en: Texts = {
   item: 'item',
   progress: (done, total) => `${done} of ${total} labels off. Now the next item.`,
   allDone: (count) => `All ${plural(count, 'label', 'labels')} done.`,
-  refused: 'Refused',
-  callStaff: 'Call staff',
+  refused: 'Not released yet',
+  callStaff: 'Please ask our staff',
   notARelease: 'Not recognised',
   unknown: {
     what: 'Is the label off?',
@@ -219,7 +219,7 @@ export const en: Texts = {
   nextLabel: 'Next label',
   tryAgain: 'Try again',
   approve: 'Release with PIN',
-  approveThenScan: 'Sign in or scan a badge, then scan the receipt again.',
+  approveThenScan: 'Sign in and scan again.',
   done: 'Done',
 
   typeCode: 'Type a code by hand',
@@ -261,6 +261,8 @@ export const en: Texts = {
   gate: {
     ready: 'Ready',
     readyHint: 'Please hold your receipt to the reader.',
+    wayOut: 'Exit open',
+    wayOutHint: 'Emergency: please leave this way.',
     outHint: 'This exit is out of order at the moment.',
     green: 'Thank you, goodbye',
     greenHint: 'You may leave.',

@@ -43,7 +43,7 @@ export interface Texts {
   offline: string
   since(ms: number): string
   eventsWait(count: number): string
-  policy(version: number, stage: PageStatus['stage']): string
+  policy(stage: Exclude<PageStatus['stage'], 'fresh'>): string
   noPolicy: string
   clockUntrusted: string
   deviceStates: Record<PageDevice['state'], string>
@@ -138,6 +138,9 @@ export interface Texts {
     readyHint: string
     /** The gate or a reader of it has a fault. */
     outHint: string
+    /** An emergency opened this gate. */
+    wayOut: string
+    wayOutHint: string
     green: string
     greenHint: string
     amber: string

@@ -83,7 +83,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     bench.answer = () => granted({ itemCount: 3, remaining: 2 })
     await scan('granted')
     expect(await violations(page)).toEqual([])
-    bench.answer = () => denied('already_redeemed')
+    bench.answer = () => denied('item_not_paid')
     await scan('refused')
     expect(await violations(page)).toEqual([])
     bench.answer = () => denied('manual_assistance_required')

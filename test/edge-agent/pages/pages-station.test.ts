@@ -150,7 +150,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     bench.happens('dev_elsewhere', denied('item_not_paid'))
     bench.happens(STATION, denied('manual_assistance_required'))
     await toneIs('staff')
-    expect(await stage().innerText()).toContain('Anmelden oder Ausweis scannen, dann den Beleg noch einmal scannen.')
+    expect(await stage().innerText()).toContain('Anmelden und noch einmal scannen.')
   })
 
   it('lets staff release with a PIN after a wrong PIN, and signs them out', async () => {
@@ -308,7 +308,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await toneIs('refused')
     await page.keyboard.press('Escape')
     await idle()
-    expect(await page.locator('.last').innerText()).toMatch(/Zuletzt um \d\d:\d\d:\d\d: Abgelehnt/)
+    expect(await page.locator('.last').innerText()).toMatch(/Zuletzt um \d\d:\d\d:\d\d: Noch nicht freigegeben/)
     expect(await page.content()).not.toContain('2IABCDEFG')
     const scanned = bench.scans.length
     await page.locator('[data-slot=again]').dispatchEvent('click')

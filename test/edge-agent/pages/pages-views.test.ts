@@ -91,10 +91,12 @@ describe('a result at the station', () => {
   })
 
   it('distinguishes denials from calls for staff, and shows both longer than a success', () => {
-    expect(refused('already_redeemed')).toMatchObject({ tone: 'refused', headline: 'Abgelehnt', again: null })
+    expect(refused('item_not_paid')).toMatchObject({ tone: 'refused', headline: 'Noch nicht freigegeben', again: null })
+    // A repeat is no fault of the customer.
+    expect(refused('already_redeemed')?.tone).toBe('staff')
     expect(refused('manual_assistance_required')).toMatchObject({
       tone: 'staff',
-      headline: 'Personal rufen',
+      headline: 'Bitte Personal fragen',
       again: 'approve',
     })
     for (const reason of DENY_REASONS) expect(refused(reason)?.seconds).toBeGreaterThan(6)
@@ -189,9 +191,9 @@ describe('the state of the agent', () => {
   const viewOf = (more: object, nowMs = 0) => statusView({ ...status, ...more }, STATION, de, nowMs)
   const badgeTexts = (more: object, nowMs = 0) => viewOf(more, nowMs).badges.map(({ text }) => text)
 
-  it('shows three good badges without a fault', () => {
+  it('shows two good badges without a fault, and no number that only technicians know', () => {
     expect(viewOf({})).toEqual({
-      badges: ['Online', 'Regeln v7 aktuell', 'Gerät bereit'].map((text) => ({ tone: 'good', text })),
+      badges: ['Online', 'Gerät bereit'].map((text) => ({ tone: 'good', text })),
       banners: [],
     })
   })
@@ -219,10 +221,10 @@ describe('the state of the agent', () => {
 
   it('shows outdated rules, uncertain time and faults', () => {
     expect(badgeTexts({ stage: 'stale', clock: 'none' })).toEqual(
-      expect.arrayContaining(['Regeln v7 veraltet', 'Uhrzeit nicht bestätigt']),
+      expect.arrayContaining(['Regeln veraltet', 'Uhrzeit nicht bestätigt']),
     )
-    expect(badgeTexts({ stage: 'expired' })).toContain('Regeln v7 abgelaufen')
-    expect(badgeTexts({ neededRelease: '9.0.0' })).toContain('Regeln v7 veraltet')
+    expect(badgeTexts({ stage: 'expired' })).toContain('Regeln abgelaufen')
+    expect(badgeTexts({ neededRelease: '9.0.0' })).toContain('Regeln veraltet')
     expect(badgeTexts({ policyVersion: null })).toContain('Keine Regeln')
     expect(viewOf({ items: { known: 0, ageSeconds: null } }).banners).toEqual([{ tone: 'warn', text: de.withoutItems }])
     expect(viewOf({ fault: 'disk I/O error' }).banners).toEqual([
@@ -242,13 +244,19 @@ describe('the state of the agent', () => {
   it.each(['absent', 'degraded', 'identifying'] as const)('shows no ready gate while a reader of it is %s', (state) => {
     const reader = { ...status.devices[0]!, deviceId: 'dev_reader', feeds: GATE, state: 'ready' as const }
     const devices = [...status.devices, reader]
-    expect(gateRest({ devices }, GATE, en)).toEqual(gateReady(en))
-    const away = { devices: devices.map((device) => (device === reader ? { ...reader, state } : device)) }
+    expect(gateRest({ devices, emergency: null }, GATE, en)).toEqual(gateReady(en))
+    const away = {
+      emergency: null,
+      devices: devices.map((device) => (device === reader ? { ...reader, state } : device)),
+    }
     expect(gateRest(away, GATE, en)).toMatchObject({ tone: 'amber', message: en.gate.outHint, seconds: 0 })
     expect(statusView({ ...status, ...away }, GATE, en, 0).banners).toEqual([
       { tone: 'bad', text: en.feederAway('dev_reader') },
     ])
-    const own = { devices: devices.map((device) => (device.deviceId === GATE ? { ...device, state } : device)) }
+    const own = {
+      emergency: null,
+      devices: devices.map((device) => (device.deviceId === GATE ? { ...device, state } : device)),
+    }
     expect(gateRest(own, GATE, de).message).toBe(de.gate.outHint)
   })
 

@@ -1,0 +1,104 @@
+// @module-tag extended
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { DENY_REASONS } from '../../../policy/vocabulary.ts'
+import { ensureBuilt } from '../../support/built.ts'
+import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
+import { denied, GATE, granted, newStatus, pagesBench, pairBrowser, servePages, STATION } from './pages-agent.ts'
+import type { PagesBench, ServedPages } from './pages-agent.ts'
+
+/** A screen of 7 inches with 1024 × 600 pixels has 0.15 mm for a pixel: 47 px are 7 mm. */
+const READABLE_PX = 47
+const SMALL = { width: 1024, height: 600 }
+const SCREENS = [SMALL, { width: 1080, height: 1920 }, { width: 1280, height: 800 }]
+
+describe.skipIf(NO_CHROMIUM)(`screens of lanes (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+  let chromium: TestBrowser
+  let bench: PagesBench
+  let served: ServedPages
+  beforeAll(async () => {
+    ensureBuilt()
+    bench = pagesBench()
+    served = await servePages(bench)
+    chromium = await startChromium()
+  })
+  afterAll(async () => {
+    await chromium?.close()
+    await served?.close()
+  })
+
+  afterEach(() => void (bench.status = newStatus()))
+
+  async function open(path: string, language: string, viewport: { width: number; height: number }): Promise<Page> {
+    const context = await chromium.browser.newContext({ locale: language, viewport })
+    const page = await context.newPage()
+    await pairBrowser(page, served)
+    const live = page.waitForResponse((response) => response.url().endsWith('/v1/events'))
+    await page.goto(`${served.url}/${path}&lang=${language}`)
+    await live
+    return page
+  }
+
+  /** What does not fit: the page or its stage scrolls, or texts for shoppers are too small. */
+  const faults = (page: Page, smallestPx: number) =>
+    page.evaluate<string[]>(`(() => {
+      const stage = document.querySelector('.stage'), root = document.documentElement, found = []
+      if (root.scrollHeight > innerHeight || root.scrollWidth > innerWidth) found.push('the page scrolls: ' + root.scrollHeight)
+      if (stage.scrollHeight > stage.clientHeight || stage.scrollWidth > stage.clientWidth) found.push('the stage scrolls')
+      const aside = document.querySelector('aside')
+      if (aside && aside.scrollHeight > aside.clientHeight) found.push('the list scrolls: ' + aside.scrollHeight)
+      for (const part of stage.querySelectorAll('.headline, .message, .advice, .item, .product')) {
+        const px = parseFloat(getComputedStyle(part).fontSize)
+        if (part.offsetParent && part.textContent.trim() && px < ${smallestPx}) found.push(part.className + ' ' + px + ' px: ' + part.textContent)
+      }
+      return found
+    })()`)
+
+  const cases = SCREENS.flatMap((screen) => ['de', 'en'].map((language) => ({ ...screen, language })))
+  it.each(cases)('$width × $height in $language: a station shows each answer at once', async (at) => {
+    const page = await open(`station?device=${STATION}`, at.language, at)
+    const smallest = at.height === SMALL.height ? READABLE_PX : 0
+    expect(await faults(page, smallest)).toEqual([])
+    const answers = [
+      granted({ itemCount: 4, remaining: 3 }),
+      granted({ outcome: 'unknown' }),
+      granted({ outcome: 'failed' }),
+      ...DENY_REASONS.map((reason) => denied(reason)),
+    ]
+    const found: unknown[] = []
+    for (const [n, answer] of answers.entries()) {
+      bench.happens(STATION, { ...answer, item: `tag ${n}` } as never)
+      const { reason } = (answer as { answer: { reason?: string } }).answer
+      await page.locator(`.stage[data-view='result']`).waitFor()
+      await page.waitForFunction(`document.querySelector('[data-slot="aloud"]').textContent !== ''`)
+      for (const fault of await faults(page, smallest)) found.push([reason ?? n, fault])
+    }
+    expect(found).toEqual([])
+    await page.context().close()
+  })
+
+  it.each(cases)('$width × $height in $language: a gate shows alarms and the way out', async (at) => {
+    const smallest = at.height === SMALL.height ? READABLE_PX : 0
+    const page = await open(`gate?device=${GATE}`, at.language, at)
+    const stage = (tone: string) => page.locator(`.stage[data-tone='${tone}']`).waitFor()
+    expect(await faults(page, smallest)).toEqual([])
+    const alarm = { ...denied('item_not_paid'), item: '3034257BF7194E4000001A85', product: 'Regenjacke mit Kapuze' }
+    for (let n = 0; n < 5; n++) bench.happens(GATE, { ...alarm, alarmId: `evt_${n}` } as never)
+    await stage('alarm')
+    expect(await faults(page, smallest)).toEqual([])
+    bench.status = {
+      ...bench.status,
+      emergency: { since: '2026-11-20T12:00:00.000Z', inputs: [], silent: true, opened: [GATE], lost: [] },
+    }
+    bench.feed.publish({ type: 'status', status: bench.status })
+    await stage('way_out')
+    bench.happens(GATE, alarm as never)
+    await page.locator('aside li').first().waitFor({ state: 'attached' })
+    expect(await page.locator('header, aside').filter({ visible: true }).count()).toBe(0)
+    expect(await page.locator('.stage').innerText()).toContain({ de: 'Ausgang offen', en: 'Exit open' }[at.language])
+    expect(await faults(page, 0)).toEqual([])
+    await page.reload()
+    await stage('way_out')
+    await page.context().close()
+  })
+})
