@@ -54,7 +54,15 @@ const Order = z.strictObject({
 
 const Goods = z
   .array(
-    z.strictObject({ category: z.string(), brand: z.string(), priceCent: Count, quantity: Count }).describe('Units.'),
+    z
+      .strictObject({
+        name: z.string().optional().describe('Name of the product, if it is the only one with these facts.'),
+        category: z.string(),
+        brand: z.string(),
+        priceCent: Count,
+        quantity: Count,
+      })
+      .describe('Units.'),
   )
   .optional()
   .describe('Goods of the receipt that are not released yet; category and brand may be empty. Absent if unknown.')

@@ -1,5 +1,6 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import Sqlite, { type Database as Connection } from 'better-sqlite3'
+import type { UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import type { ProtectionTechnology } from '../../policy/vocabulary.ts'
 import type { PackedItem } from './item-slots.ts'
 import type { ItemLabel } from './item-table.ts'
@@ -17,6 +18,8 @@ export interface ItemFile {
   write(rows: readonly StoredRow[], progress: ItemProgress, labels: readonly ItemLabel[]): void
   /** Name of the product of an item; undefined if the file has none. */
   productOf(name: string): string | undefined
+  /** Name of the only product with these facts; undefined if there are none or several. */
+  onlyProductOf(facts: UnitFacts): string | undefined
   /** Hash of the small picture of an item's product; undefined if the file does not have the picture. */
   pictureOf(name: string): string | undefined
   pictures: PictureFile
@@ -101,7 +104,8 @@ interface StoredLabel {
 const SCHEMA_VERSION = 3
 const ITEMS =
   'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, label INTEGER NOT NULL, product INTEGER) WITHOUT ROWID, STRICT'
-const ITEMS_BY_PRODUCT = 'CREATE INDEX item_by_product ON item (product) WHERE product IS NOT NULL'
+const ITEMS_BY_PRODUCT =
+  'CREATE INDEX item_by_product ON item (product) WHERE product IS NOT NULL; CREATE INDEX item_by_label ON item (label, product)'
 /** `picture`: hash of the small picture, '' without one. */
 const PRODUCTS = `CREATE TABLE product (id INTEGER PRIMARY KEY, name TEXT NOT NULL, picture TEXT NOT NULL, UNIQUE (name, picture)) STRICT;
   CREATE INDEX product_by_picture ON product (picture) WHERE picture <> ''`
@@ -251,6 +255,7 @@ function itemFile(db: Connection): ItemFile {
       products = productNames(db)
     },
     productOf: (name) => products.of(name),
+    onlyProductOf: (facts) => products.only(facts),
     pictureOf: (name) => products.pictureOf(name),
     pictures: pictureFile(db),
     stationaryTags: (gate) => readStationaryTags(db, gate),
@@ -298,6 +303,10 @@ function productNames(db: Connection) {
   const ofItem = db.prepare<[string], { name: string }>(
     'SELECT p.name FROM item i JOIN product p ON p.id = i.product WHERE i.name = ?',
   )
+  const ofLabel = db.prepare<[string, string, number], { name: string }>(
+    // The price within `info` is described at PackedItem.
+    'SELECT DISTINCT p.name FROM label l JOIN item i ON i.label = l.number JOIN product p ON p.id = i.product WHERE l.category = ? AND l.brand = ? AND i.info >> 5 = ? LIMIT 2',
+  )
   const pictureOfItem = db.prepare<[string], { hash: string }>(
     'SELECT f.hash FROM item i JOIN product p ON p.id = i.product JOIN picture f ON f.hash = p.picture WHERE i.name = ?',
   )
@@ -307,6 +316,10 @@ function productNames(db: Connection) {
       return find.get(name, picture)?.id ?? add.get(name, picture, PRODUCTS_LIMIT)?.id ?? null
     },
     of: (item: string) => ofItem.get(item)?.name,
+    only({ category, brand, priceCent }: UnitFacts): string | undefined {
+      const [first, second] = ofLabel.all(category, brand, priceCent + 1)
+      return second ? undefined : first?.name
+    },
     pictureOf: (item: string) => pictureOfItem.get(item)?.hash,
   }
 }

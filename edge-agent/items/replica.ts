@@ -1,3 +1,4 @@
+import type { UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import type { ItemEntry, ItemsClaims, ItemsHead } from '../../policy/documents/item-documents.ts'
 import { comparableIdentifier } from '../../policy/item-identifiers.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
@@ -86,6 +87,16 @@ export class Replica {
   productOf(kind: 'epc' | 'tagUid' | 'tagId', name: string): string | undefined {
     try {
       return this.#disk.productOf(keyOf(kind, name))
+    } catch (error) {
+      this.#log.warn({ err: error }, 'the name of a product could not be read')
+      return undefined
+    }
+  }
+
+  /** Name of the only product with these facts. Undefined if there are none or several. */
+  onlyProductOf(facts: UnitFacts): string | undefined {
+    try {
+      return this.#disk.onlyProductOf(facts)
     } catch (error) {
       this.#log.warn({ err: error }, 'the name of a product could not be read')
       return undefined

@@ -9,7 +9,7 @@ import type { GateRequests } from './gate/gate-requests.ts'
 import { goodsOf, unusedRights, type Goods, type ReceiptParts } from './unused-rights.ts'
 
 export interface LaneDecisionsParts extends ReceiptParts {
-  items: Pick<Replica, 'find'>
+  items: Pick<Replica, 'find' | 'onlyProductOf'>
   /** The policy's facts about the device; undefined if the policy does not list it. */
   deviceOf(deviceId: string): DeviceFacts | undefined
   authorize: Authorize
@@ -63,7 +63,7 @@ export class LaneDecisions {
   goodsLeft({ receipt, action }: AuthorizeRequest, { authorized, remaining }: AuthorizeAnswer): Goods[] {
     if (!authorized || remaining === 0 || receipt === undefined || rightClassOf(action) !== 'release') return []
     const rest = unusedRights(this.#parts, receipt, 'release')
-    return rest?.unused.length === remaining ? goodsOf(rest) : []
+    return rest?.unused.length === remaining ? goodsOf(rest, this.#parts.items) : []
   }
 
   /** Resolves when all running decisions are stored with their outcomes. */

@@ -17,6 +17,7 @@ import { classifyScan, type ScannedCode } from '../decisions/classify-scan.ts'
 import type { LaneOperators } from './lane-operators.ts'
 import { sessionFor, type LaneState } from './lane-state.ts'
 import type { LaneStates } from './lane-states.ts'
+import type { Replica } from '../items/replica.ts'
 import type { Operators } from './operators.ts'
 import { receiptResult, type ScanOrigin, type ScanResult } from './scan-result.ts'
 import { unusedRights, type ReceiptParts, type UnusedRights } from './unused-rights.ts'
@@ -24,6 +25,7 @@ import { unusedRights, type ReceiptParts, type UnusedRights } from './unused-rig
 export interface LaneReaderParts extends ReceiptParts {
   platform: Pick<Platform, 'clock'>
   states: LaneStates
+  items: Pick<Replica, 'onlyProductOf'>
   operators: Operators
   laneOperators: Pick<LaneOperators, 'signInWithProof'>
   /** The policy's facts about the device; undefined if the policy does not list it. */
@@ -87,7 +89,7 @@ export class LaneReader {
     const base = baseOf(deviceId, device, operatorId ?? operators.peek(session)?.operatorId)
     if (scanned.kind === 'receipt') {
       const rest = this.#rememberReceipt(deviceId, device, scanned.text)
-      if (rest) return { result: receiptResult(rest) }
+      if (rest) return { result: receiptResult(this.#parts.items, rest) }
     }
     const presented = tagId === undefined ? this.#presented(scanned, state, base.action) : { identifiers: { tagId } }
     return { request: { ...base, ...presented } }

@@ -18,7 +18,7 @@ import { openStaffCards, type StaffCards } from './staff-cards.ts'
 
 export interface LaneParts extends GateRequestsParts {
   operators: Operators
-  items: Pick<Replica, 'find' | 'onChange' | 'productOf' | 'pictureOf'>
+  items: Pick<Replica, 'find' | 'onChange' | 'productOf' | 'onlyProductOf' | 'pictureOf'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
   log: Log
   /** Shows the result of a request on the pages of the device. */

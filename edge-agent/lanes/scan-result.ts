@@ -79,7 +79,7 @@ export function decisionResult(
 }
 
 /** Makes the result of a receipt at a device that reads the tags after it. */
-export function receiptResult(rest: UnusedRights): ScanResult {
-  const next = goodsOf(rest)
+export function receiptResult(items: Pick<Replica, 'onlyProductOf'>, rest: UnusedRights): ScanResult {
+  const next = goodsOf(rest, items)
   return { kind: 'receipt', left: rest.unused.length, ...(next.length > 0 && { next }) }
 }

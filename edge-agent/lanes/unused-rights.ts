@@ -3,6 +3,7 @@ import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
 import type { ReceiptClaims, UnitFacts } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
+import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { validationTime, type AgentClock } from '../trust/time/clock.ts'
 import type { Trust } from '../trust/trust.ts'
@@ -43,8 +44,9 @@ export function unusedRights(
   }
 }
 
-/** Units of a receipt with the same facts. */
+/** Units of a receipt with the same facts. `name`: name of the product, if it is the only one with these facts. */
 export interface Goods extends UnitFacts {
+  readonly name?: string
   readonly quantity: number
 }
 
@@ -52,7 +54,7 @@ export interface Goods extends UnitFacts {
  * What people know about the unused units of a receipt, the most expensive first. Empty if the receipt has no facts. A
  * long receipt has only the categories and brands that the policy names.
  */
-export function goodsOf({ claims, unused, policy }: UnusedRights): Goods[] {
+export function goodsOf({ claims, unused, policy }: UnusedRights, items: Pick<Replica, 'onlyProductOf'>): Goods[] {
   const groups = new Map<string, Goods>()
   for (const n of unused) {
     const { category = '', brand = '', priceCent } = readUnitFacts(claims, n, policy)
@@ -61,5 +63,10 @@ export function goodsOf({ claims, unused, policy }: UnusedRights): Goods[] {
     const key = JSON.stringify([foldText(facts.category), foldText(facts.brand), facts.priceCent])
     groups.set(key, { ...facts, quantity: (groups.get(key)?.quantity ?? 0) + 1 })
   }
-  return [...groups.values()].toSorted((a, b) => b.priceCent - a.priceCent)
+  return [...groups.values()]
+    .toSorted((a, b) => b.priceCent - a.priceCent)
+    .map((goods) => {
+      const name = items.onlyProductOf(goods)
+      return name === undefined ? goods : { ...goods, name }
+    })
 }

@@ -113,11 +113,16 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
 function nextGoods(goods: readonly PageGoods[] | undefined, texts: Texts): string {
   if (!goods || goods.length === 0) return ''
   const euros = new Intl.NumberFormat(texts.language, { style: 'currency', currency: 'EUR' })
-  const words = goods.slice(0, GOODS_LIMIT).map(({ category, brand, priceCent, quantity }) => {
-    const name = [brand, category].filter((part) => part !== '').join(' · ') || texts.item
-    return `${quantity} × ${name} (${euros.format(priceCent / 100)})`
-  })
+  const words = goods
+    .slice(0, GOODS_LIMIT)
+    .map((each) => `${each.quantity} × ${goodsName(each, texts)} (${euros.format(each.priceCent / 100)})`)
   return texts.stillOn([...words, ...(goods.length > GOODS_LIMIT ? ['…'] : [])].join(', '))
+}
+
+/** Receipts have no names of products: goods with the facts of several products have a common name. */
+function goodsName({ name, category, brand }: PageGoods, texts: Texts): string {
+  const kind = category.charAt(0).toLocaleUpperCase(texts.language) + category.slice(1)
+  return name ?? ([brand, kind].filter((part) => part !== '').join(' ') || texts.item)
 }
 
 function decided(answer: PageAnswer, texts: Texts): ResultView {

@@ -59,6 +59,8 @@ export interface PageAnswer {
 
 /** Units of a receipt with the same category, brand and price. Category and brand may be empty. */
 export interface PageGoods {
+  /** Name of the product, if it is the only one with these facts. */
+  name?: string
   category: string
   brand: string
   priceCent: number

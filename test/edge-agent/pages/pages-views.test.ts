@@ -69,15 +69,15 @@ describe('a result at the station', () => {
       priceCent,
       quantity,
     })
-    const next = [goods('Hosen', 'Elbtuch', 6_990, 2), goods('', '', 1_000)]
+    const next = [goods('hosen', 'Elbtuch', 6_990, 2), { ...goods('schals', '', 1_000), name: 'Wollschal' }]
     const named = { ...decision({ itemCount: 5, remaining: 3 }), next }
     const spaced = (view: ReturnType<typeof resultView>) => view?.next.replaceAll('\u00a0', ' ')
-    expect(spaced(resultView(named, de))).toBe('Als Nächstes: 2 × Elbtuch · Hosen (69,90 €), 1 × Artikel (10,00 €)')
+    expect(spaced(resultView(named, de))).toBe('Als Nächstes: 2 × Elbtuch Hosen (69,90 €), 1 × Wollschal (10,00 €)')
     expect(spaced(resultView({ kind: 'receipt', left: 3, next }, en))).toBe(
-      'Next: 2 × Elbtuch · Hosen (€69.90), 1 × item (€10.00)',
+      'Next: 2 × Elbtuch Hosen (€69.90), 1 × Wollschal (€10.00)',
     )
-    const many = { ...named, next: [...next, goods('a', '', 1), goods('b', '', 1)] }
-    expect(spaced(resultView(many, en))).toMatch(/1 × a \(€0\.01\), …$/)
+    const many = { ...named, next: [...next, goods('', '', 1), goods('b', '', 1)] }
+    expect(spaced(resultView(many, en))).toMatch(/1 × item \(€0\.01\), …$/)
     expect(resultView(decision({ remaining: 1 }), de)?.next).toBe('')
   })
 
