@@ -1,3 +1,4 @@
+import { STORE_TIME_ZONE } from '../../policy/store-time-zone.ts'
 import type { AlarmDisposition } from '../../policy/vocabulary.ts'
 import type { BasketLine, Shopper } from '../../simulators/services/shopper.ts'
 import type { DemoStore } from './demo-store.ts'
@@ -89,7 +90,7 @@ export async function dayOfDemo(
   await acknowledgeAll(shop)
   // A day can be closed ten minutes after its end.
   at(opensMs + 15 * HOUR_MS)
-  const date = new Date(opensMs).toLocaleDateString('sv-SE', { timeZone: 'Europe/Berlin' })
+  const date = new Date(opensMs).toLocaleDateString('sv-SE', { timeZone: STORE_TIME_ZONE })
   await api.call('closeStoreDay', { storeId: shop.store.storeId, date })
 }
 

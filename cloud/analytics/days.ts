@@ -1,7 +1,5 @@
 import { assert } from '../../policy/assert.ts'
-
-/** Days are dates such as `2026-11-20` in the store's time zone, which is fixed for now. */
-export const STORE_TIME_ZONE = 'Europe/Berlin'
+import { STORE_TIME_ZONE } from '../../policy/store-time-zone.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

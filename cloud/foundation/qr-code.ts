@@ -17,19 +17,23 @@ const FAST = 3
 const MIN_MODULE = 3
 const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
 
+/** Width of a code without a wanted size, pixels, at most. */
+const USUAL_SIZE = 512
+
 /**
- * Draws a QR code (error correction M) as a 1-bit PNG, `size` pixels wide, with a white margin. The image is wider if
- * a module would be smaller than 3 pixels.
+ * Draws a QR code (error correction M) as a 1-bit PNG with a white margin. With `size` the image is that many pixels
+ * wide, or wider if a module would be smaller than 3 pixels. Without it the margin is only the quiet zone, so that a
+ * page can use its whole width.
  */
-export function qrPng(text: string, size = 512): Buffer {
+export function qrPng(text: string, size?: number): Buffer {
   const { data } = encode(text, {
     ecc: 'M',
     border: 0,
     maskPattern: text.length < RANDOM_FROM_CHARACTERS ? BEST_MASK : ANY_MASK,
   })
   const modules = data.length + 2 * BORDER
-  const scale = Math.max(MIN_MODULE, Math.floor(size / modules))
-  const width = Math.max(size, modules * scale)
+  const scale = Math.max(MIN_MODULE, Math.floor((size ?? USUAL_SIZE) / modules))
+  const width = Math.max(size ?? 0, modules * scale)
   const margin = Math.floor((width - modules * scale) / 2) + BORDER * scale
   const white = Buffer.alloc(Math.ceil(width / 8) + 1, 0xff)
   white[0] = 0 // filter: none

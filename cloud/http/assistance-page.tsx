@@ -1,3 +1,4 @@
+import { STORE_TIME_ZONE } from '../../policy/store-time-zone.ts'
 import type { Child } from 'hono/jsx'
 import { MESSAGE_LENGTH, MESSAGES_LIMIT, type AssistanceRequest } from '../assistance/schema.ts'
 import type { Texts } from '../texts/texts.ts'
@@ -36,20 +37,37 @@ function MessageForm({
   button,
   ticket,
   required,
+  isLive = false,
 }: {
   view: ZoneView
   label: string
   button: string
   ticket?: string
   required: boolean
+  /** The form is sent by the script, so that the text stays if the cloud does not answer. */
+  isLive?: boolean
 }) {
+  const live = isLive ? { 'hx-post': view.path, 'hx-target': 'main', 'hx-select': 'main', 'hx-swap': 'outerHTML' } : {}
   return (
-    <form class="stack" method="post" action={view.path}>
+    <form class="stack" method="post" action={view.path} {...live}>
       <label for="message">{label}</label>
       <textarea id="message" name="message" rows={3} maxlength={MESSAGE_LENGTH} required={required}></textarea>
       {ticket === undefined ? null : <input type="hidden" name="ticket" value={ticket} />}
       <button class="main">{button}</button>
     </form>
+  )
+}
+
+/** What the page says while the cloud does not answer (browser/connection.ts). */
+function ConnectionLost({ view }: { view: ZoneView }) {
+  const t = view.reader.texts.zone
+  return (
+    <div id="connection" class="lost" role="alert" hidden data-zone={STORE_TIME_ZONE} data-old={t.old}>
+      <strong>{t.lost}</strong> <span data-text></span>{' '}
+      <span data-sent hidden>
+        {t.notConfirmed}
+      </span>
+    </div>
   )
 }
 
@@ -85,13 +103,13 @@ export function ConversationPage({
   view,
   request,
   zonePath,
-  script,
+  scripts,
 }: {
   view: ZoneView
   request: AssistanceRequest
   zonePath: string
-  /** Address of htmx. */
-  script: string
+  /** Addresses of its scripts. */
+  scripts: readonly string[]
 }) {
   const t = view.reader.texts.zone
   const isOver = request.status === 'closed'
@@ -108,11 +126,14 @@ export function ConversationPage({
   const head = (
     <>
       <meta name="htmx-config" content={HTMX_CONFIG} />
-      <script src={script} defer></script>
+      {scripts.map((script) => (
+        <script src={script} defer></script>
+      ))}
     </>
   )
   return (
     <Frame view={view} title={t.chat} head={head}>
+      <ConnectionLost view={view} />
       <h1>{t.chat}</h1>
       <p id="state" role="status">
         {t[request.status]}
@@ -129,7 +150,11 @@ export function ConversationPage({
       <p>
         <a href={view.path}>{t.refresh}</a>
       </p>
-      {isOver ? null : isFull ? <p>{t.full}</p> : <MessageForm view={view} label={t.reply} button={t.send} required />}
+      {isOver ? null : isFull ? (
+        <p>{t.full}</p>
+      ) : (
+        <MessageForm view={view} label={t.reply} button={t.send} required isLive />
+      )}
       <p class="soft">{t.keep}</p>
       {isOver || isFull ? (
         <p>

@@ -17,6 +17,7 @@ import { readBytes } from './body.ts'
 import type { PageContext } from './page.tsx'
 import { clientAddress } from './client-address.ts'
 import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
+import { ownScript } from './own-script.ts'
 import { packageFile } from './package-file.ts'
 import { LIVE_PAGE_HEADERS, type PageRenderer } from './page-renderer.ts'
 import { staticDocument } from './static-document.ts'
@@ -29,8 +30,8 @@ const FORM_LIMIT = 8 * 1024
 const READ_ALLOWANCE = { perSecond: 10, burst: 30 }
 const WRITE_ALLOWANCE = { perSecond: 0.5, burst: 20 }
 
-/** Address of htmx, which updates open conversations. */
-const SCRIPT_PATH = '/assets/htmx.js'
+/** Scripts of open conversations: htmx updates them, and the other says when the cloud does not answer. */
+const SCRIPTS = ['/assets/htmx.js', '/assets/connection.js'] as const
 
 const STATUS = { unknown: 404, tooFast: 429, tooLong: 400, busy: 503, full: 409, closed: 409 } as const
 const REFUSALS: Record<string, keyof typeof STATUS> = {
@@ -48,10 +49,13 @@ type View = Omit<ZoneView, 'path' | 'reader'>
  */
 export function assistanceRoutes(app: Hono, database: Database, services: Services, readers: PageRenderer): void {
   const pages = new AssistancePages(database, services, readers)
-  const script = staticDocument(packageFile('htmx.org', 'htmx.min.js'), 'text/javascript; charset=utf-8', {
-    'cache-control': 'public, max-age=3600',
-  })
-  app.get(SCRIPT_PATH, (c) => script.answer(c))
+  const scripts = [packageFile('htmx.org', 'htmx.min.js'), ownScript('http/browser/connection.js')]
+  for (const [n, path] of SCRIPTS.entries()) {
+    const script = staticDocument(scripts[n] ?? '', 'text/javascript; charset=utf-8', {
+      'cache-control': 'public, max-age=3600',
+    })
+    app.get(path, (c) => script.answer(c))
+  }
   app.get('/z/:zoneId', (c) => pages.answer(c, READ_ALLOWANCE, () => pages.showZone(c)))
   app.post('/z/:zoneId', (c) => pages.answer(c, WRITE_ALLOWANCE, () => pages.openConversation(c)))
   app.get('/z/:zoneId/:ticket', (c) => pages.answer(c, READ_ALLOWANCE, () => pages.showConversation(c)))
@@ -116,7 +120,7 @@ class AssistancePages {
         view: { ...view, reader, path: `${zonePath}/${ticketOf(c)}` },
         request: conversation,
         zonePath,
-        script: SCRIPT_PATH,
+        scripts: SCRIPTS,
       })
     return this.#readers.show(c, page, 200, LIVE_PAGE_HEADERS)
   }

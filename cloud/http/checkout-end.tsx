@@ -20,6 +20,7 @@ export function CheckoutEnd({ purchase, way, texts }: { purchase: TransactionDat
             <a href={new URL(purchase.receiptUrl).pathname}>{t.receipt}</a>
           </p>
           <TagHint texts={texts} purchase={purchase} />
+          {purchase.receiptQrCode ? <img class="code" src={purchase.receiptQrCode} alt={texts.receipt.qr} /> : null}
         </>
       ) : null}
     </>

@@ -28,6 +28,9 @@ export interface PageRenderer {
   problemForBrowser(c: Context, failure: Failure, requestId: string): Response | undefined
 }
 
+/** Header of all pages of the cloud. An answer without it is of a proxy or a guest network. */
+export const UNTAG_PAGE = { 'untag-page': '1' }
+
 /** Headers of pages. Pages load no other files. The content of a page depends on the request headers in `vary`. */
 export const PAGE_HEADERS = {
   'content-security-policy':
@@ -36,6 +39,7 @@ export const PAGE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
   vary: 'Accept, Accept-Language, Cookie',
+  ...UNTAG_PAGE,
 }
 
 /** Headers of a page that asks its own address for news with htmx. */

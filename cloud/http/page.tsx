@@ -27,10 +27,11 @@ form.stack { display: grid; gap: .6rem; max-width: 36rem } label { font-weight: 
 textarea:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px } ol.talk { list-style: none; padding: 0; max-width: 36rem } ol.talk li { padding: .5rem .9rem; margin: .5rem 0; border: 1px solid var(--line); border-radius: 10px; overflow-wrap: anywhere }
 ol.talk li.staff { background: var(--code) } ol.talk p { margin: .2rem 0; white-space: pre-wrap }
 .stamp { display: inline-block; margin: 0; padding: .1rem .8rem; border: 3px solid var(--stop); border-radius: 8px; color: var(--stop); font-size: 1.5rem; font-weight: 700; text-transform: uppercase } s { color: var(--soft) }
-img { max-width: 100%; height: auto; image-rendering: pixelated }
+img { max-width: 100%; height: auto; image-rendering: pixelated } img.code { display: block; width: min(100%, 28rem) }
+[hidden] { display: none !important } .lost { position: sticky; top: 0; padding: .8rem 1rem; border: 2px solid var(--stop); border-radius: 10px; background: var(--paper) } .is-lost ol.talk { filter: grayscale(1) }
 .balance { margin: .2rem 0; font-size: 2rem; font-weight: 700 } progress { display: block; width: 100%; max-width: 26rem; height: 1rem; accent-color: var(--accent) }
 @media (max-width: 30rem) { main { padding: 1rem } table.lines tr { display: flex; flex-wrap: wrap; justify-content: flex-end; border-bottom: 1px solid var(--line) }
-table.lines :is(th, td) { border: 0 } table.lines :is(tbody td, thead th):first-child { flex: 1 0 100% } table.lines th[colspan] { flex: 1 } }
+img.code { width: 100vw; max-width: none; margin: 0 -1rem } table.lines :is(th, td) { border: 0 } table.lines .n { flex: 0 0 6rem; padding: .2rem 0 } table.lines :is(td, th):nth-child(2):not([colspan]):not(:last-child) { flex-basis: 4rem } table.lines :is(tbody td, thead th):first-child { flex: 1 0 100% } table.lines th[colspan] { flex: 1 } }
 footer { max-width: 60rem; margin: 0 auto; padding: 0 1.5rem 1.5rem } footer a { display: inline-flex; align-items: center; min-height: 44px }
 @media (max-width: 30rem) { footer { padding: 0 1rem 1rem } }
 @media print { .ribbon, form, footer { display: none } }`

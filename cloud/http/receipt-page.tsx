@@ -97,7 +97,7 @@ function ForTheExit({
     <>
       {receipt.securityTagStatus === 'pending' ? <h2>{t.beforeLeaving}</h2> : null}
       <TagHint texts={texts} purchase={receipt} />
-      {receipt.receiptQrCode ? <img src={receipt.receiptQrCode} alt={t.qr} width="512" height="512" /> : null}
+      {receipt.receiptQrCode ? <img class="code" src={receipt.receiptQrCode} alt={t.qr} /> : null}
     </>
   )
 }

@@ -1,3 +1,4 @@
+import { STORE_TIME_ZONE } from '../../policy/store-time-zone.ts'
 import type { Validity } from './offer-status.ts'
 import { discountOf, type OfferProduct } from './offer-products.ts'
 
@@ -5,7 +6,7 @@ import { discountOf, type OfferProduct } from './offer-products.ts'
 const NAMES_LISTED = 2
 
 const DATE = new Intl.DateTimeFormat('de-DE', {
-  timeZone: 'Europe/Berlin',
+  timeZone: STORE_TIME_ZONE,
   day: '2-digit',
   month: '2-digit',
   year: 'numeric',

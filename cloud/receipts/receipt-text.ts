@@ -1,3 +1,4 @@
+import { STORE_TIME_ZONE } from '../../policy/store-time-zone.ts'
 import type { TransactionData } from '../purchases/schema.ts'
 import { formatsOf } from '../texts/catalogue.ts'
 import { refundSummaryOf } from './refund-summary.ts'
@@ -6,7 +7,7 @@ import { refundSummaryOf } from './refund-summary.ts'
 const WIDTH = 42
 
 const euros = new Intl.NumberFormat('de-DE', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
-const moment = new Intl.DateTimeFormat('de-DE', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Europe/Berlin' })
+const moment = new Intl.DateTimeFormat('de-DE', { dateStyle: 'medium', timeStyle: 'short', timeZone: STORE_TIME_ZONE })
 
 /** Formats a receipt as plain text for a receipt printer. */
 export function receiptText(receipt: TransactionData): string {

@@ -1,3 +1,4 @@
+import { STORE_TIME_ZONE } from '../../policy/store-time-zone.ts'
 import type { Language } from '../../policy/page-language.ts'
 import { de } from './de.ts'
 import { en } from './en.ts'
@@ -34,7 +35,7 @@ export function formatsOf(language: Language): Formats {
 }
 
 function formats({ locale }: Texts): Formats {
-  const timeZone = 'Europe/Berlin'
+  const timeZone = STORE_TIME_ZONE
   const euros = new Intl.NumberFormat(locale, { style: 'currency', currency: 'EUR' })
   const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone })
   const clock = new Intl.DateTimeFormat(locale, { timeStyle: 'short', timeZone })

@@ -110,7 +110,10 @@ export interface Texts {
     | 'tooFast'
     | 'tooLong'
     | 'busy'
-    | 'back',
+    | 'back'
+    | 'lost'
+    | 'old'
+    | 'notConfirmed',
     string
   >
 }

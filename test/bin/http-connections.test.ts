@@ -1,12 +1,13 @@
 import { createServer } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { Hono } from 'hono'
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { connectionLimits, type HttpLimits } from '../../bin/connection-limits.ts'
 import { limitConnections } from '../../bin/http-connections.ts'
 import { listen, type HttpServer } from '../../bin/http-server.ts'
 import { LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 /** More than the buffers of the system hold. */
 const LARGE = new Uint8Array(24 * 1024 * 1024)
@@ -61,7 +62,7 @@ async function opened(count: number, text = '', reads = true): Promise<{ cut(): 
 it('serves requests while 2,400 idle connections open, and limits the log lines about cut ones', async () => {
   const { url } = await open({ most: 1_000, waiting: 500 })
   const idle = await opened(2_400)
-  await vi.waitFor(() => expect(idle.cut()).toBe(1_900), { timeout: 10_000 })
+  await waitFor(() => expect(idle.cut()).toBe(1_900))
   expect(await (await fetch(url)).text()).toBe('here')
   expect(lines).toHaveLength(LINES_PER_MINUTE)
   await world.advance(60_000)
@@ -81,9 +82,9 @@ it.each([
 ])('cuts the oldest connections of clients that %s, but none with a running request', async (_name, text) => {
   const { url, answer, working } = await open({ most: 200, waiting: 100 })
   const slow = fetch(`${url}/slow`)
-  await vi.waitFor(() => expect(working()).toBe(1))
+  await waitFor(() => expect(working()).toBe(1))
   const others = await opened(300, text)
-  await vi.waitFor(() => expect(others.cut()).toBe(200), { timeout: 10_000 })
+  await waitFor(() => expect(others.cut()).toBe(200))
   expect(await (await fetch(url, { method: 'POST', body: 'body' })).text()).toBe('4')
   answer()
   expect(await (await slow).text()).toBe('slow')
@@ -92,13 +93,13 @@ it.each([
 it('cuts a connection without a request after 15 s, but not one with a running request', async () => {
   const { url, answer, working } = await open({ most: 200, waiting: 100 })
   const slow = fetch(`${url}/slow`)
-  await vi.waitFor(() => expect(working()).toBe(1))
+  await waitFor(() => expect(working()).toBe(1))
   const silent = await opened(100)
-  await vi.waitFor(() => expect(world.pending).toBe(100))
+  await waitFor(() => expect(world.pending).toBe(100))
   await world.advance(14_999)
   expect(silent.cut()).toBe(0)
   await world.advance(1)
-  await vi.waitFor(() => expect(silent.cut()).toBe(100))
+  await waitFor(() => expect(silent.cut()).toBe(100))
   answer()
   expect(await (await slow).text()).toBe('slow')
 })
@@ -122,11 +123,11 @@ it('cuts a streamed response that its client does not read, but no stream that h
     sockets.push(socket)
     socket.on('error', () => undefined).write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
     const count = taken.length
-    await vi.waitFor(() => expect(taken.length).toBe(count + 1))
+    await waitFor(() => expect(taken.length).toBe(count + 1))
     return taken.at(-1) as Socket
   }
   const [large, quiet] = [await ask('/large'), await ask('/quiet')]
-  await vi.waitFor(() => expect([large.writableLength > 0, quiet.writableLength]).toEqual([true, 0]))
+  await waitFor(() => expect([large.writableLength > 0, quiet.writableLength]).toEqual([true, 0]))
   // Node.js emits this event after the time without progress.
   for (const socket of [large, quiet]) socket.emit('timeout')
   expect([large.destroyed, quiet.destroyed]).toEqual([true, false])
@@ -139,9 +140,9 @@ it('cuts a streamed response that its client does not read, but no stream that h
 it('refuses connections beyond the limit while requests use all of them, and logs that', async () => {
   const { url, answer, working } = await open({ most: 5, waiting: 5 })
   const slow = Array.from({ length: 5 }, () => fetch(`${url}/slow`))
-  await vi.waitFor(() => expect(working()).toBe(5))
+  await waitFor(() => expect(working()).toBe(5))
   const refused = await opened(100)
-  await vi.waitFor(() => expect(refused.cut()).toBe(100), { timeout: 10_000 })
+  await waitFor(() => expect(refused.cut()).toBe(100))
   expect(lines.slice(0, 1)).toEqual([
     'an HTTP connection was refused {"from":"127.0.1.1","why":"5 connections are open"}',
   ])

@@ -4,7 +4,7 @@ import { connect as connectTcp } from 'node:net'
 import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { Hono } from 'hono'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { connectionLimits, type HttpLimits } from '../../bin/connection-limits.ts'
 import { listen, type HttpServer } from '../../bin/http-server.ts'
 import { readOptions, WrongUsage } from '../../bin/options.ts'
@@ -16,6 +16,7 @@ import { openServerCertificate, tlsFilesOf } from '../../bin/tls/server-certific
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { newTestCa, type TestCa } from '../support/certificates.ts'
 import { temporaryFolder } from '../support/databases.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const DAY_MS = 86_400_000
 let folder: string
@@ -217,7 +218,7 @@ describe('an HTTPS server', () => {
       socket.on('error', () => undefined)
       ends.push(() => socket.destroy())
     }
-    await vi.waitFor(() => expect(cut).toBe(30))
+    await waitFor(() => expect(cut).toBe(30))
     expect(await ask(await tlsTo(server.port))).toContain('200 OK')
   })
 

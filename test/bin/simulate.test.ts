@@ -58,7 +58,7 @@ describe('untag simulate', () => {
         wait $!
         echo "ended with $?"`,
       )
-      const terminal = promisify(execFile)('script', ['-qec', `bash ${file}`, '/dev/null'], { timeout: 30_000 })
+      const terminal = promisify(execFile)('script', ['-qec', `bash ${file}`, '/dev/null'], { timeout: 120_000 })
       // Input waits on the terminal, so a process that reads it would be stopped.
       terminal.child.stdin?.end('input 0 on\n')
       const { stdout } = await terminal

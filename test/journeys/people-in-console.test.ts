@@ -96,7 +96,7 @@ describe.skipIf(WHY)(`people in the console (${WHY ?? 'in Chromium'})`, () => {
       await manager.getByRole('button', { name: 'Send', exact: true }).click()
       await manager.getByText('Sent', { exact: true }).waitFor()
       // The page of the customer updates by itself.
-      await customer.getByText('Ja, ich bringe es Ihnen.').waitFor({ timeout: 15_000 })
+      await customer.getByText('Ja, ich bringe es Ihnen.').waitFor()
     })
 
     it('a manager sets up the authenticator app, and signs in with password and code', async () => {

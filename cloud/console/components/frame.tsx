@@ -1,3 +1,4 @@
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import type { Child } from 'hono/jsx'
 import { otherLanguage } from '../../../policy/page-language.ts'
 import { URGENT_TASKS } from '../../store-operations/open-tasks.ts'
@@ -5,7 +6,6 @@ import type { ConsoleAssets } from '../frame/assets.ts'
 import { HTMX_CONFIG } from '../frame/headers.ts'
 import { NAVIGATION_GROUPS, type ConsolePage, type PageContext } from '../frame/page.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
-import { TIME_ZONE } from '../texts/formats.ts'
 import { AccountMenu, ModeSwitch, StoreSwitch } from './header-menus.tsx'
 import { Icon } from './icons.tsx'
 import { countId, type CountPlace } from './live.tsx'
@@ -100,11 +100,11 @@ export function Frame(props: FrameProps) {
   )
 }
 
-/** What the page says while the cloud does not answer (browser/connection.ts). */
+/** What the page says while the cloud does not answer (http/browser/connection.ts). */
 function ConnectionLost({ at }: { at: PageContext }) {
   const texts = at.texts.frame.connection
   return (
-    <div id="connection" class="connection" role="alert" hidden data-zone={TIME_ZONE} data-old={texts.old}>
+    <div id="connection" class="connection" role="alert" hidden data-zone={STORE_TIME_ZONE} data-old={texts.old}>
       <Icon name="warning" />
       <p>
         <strong>{texts.lost}</strong> <span data-text></span>{' '}

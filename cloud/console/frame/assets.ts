@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Language } from '../../../policy/page-language.ts'
+import { ownScript } from '../../http/own-script.ts'
 import { packageFile } from '../../http/package-file.ts'
 import { staticDocument, type StaticDocument } from '../../http/static-document.ts'
 import { STYLE } from '../style/style.ts'
@@ -44,11 +43,11 @@ function readConsoleAssets(): ConsoleAssets {
     'console.css': [STYLE, 'text/css; charset=utf-8'],
     'htmx.js': [packageFile('htmx.org', 'htmx.min.js'), SCRIPT],
     'sse.js': [packageFile('htmx-ext-sse', 'sse.min.js'), SCRIPT],
-    'console.js': [ownScript('console.js'), SCRIPT],
-    'connection.js': [ownScript('connection.js'), SCRIPT],
-    'alarms.js': [ownScript('alarms.js'), SCRIPT],
-    'notices.js': [ownScript('notices.js'), SCRIPT],
-    'passkeys.js': [ownScript('passkeys.js'), SCRIPT],
+    'console.js': [ownScript('console/browser/console.js'), SCRIPT],
+    'connection.js': [ownScript('http/browser/connection.js'), SCRIPT],
+    'alarms.js': [ownScript('console/browser/alarms.js'), SCRIPT],
+    'notices.js': [ownScript('console/browser/notices.js'), SCRIPT],
+    'passkeys.js': [ownScript('console/browser/passkeys.js'), SCRIPT],
     'mark.svg': [MARK, 'image/svg+xml'],
   }
   const hash = createHash('sha256')
@@ -70,13 +69,5 @@ function readConsoleAssets(): ConsoleAssets {
 function workerIn(language: Language): StaticDocument {
   const { exceptionTitles, alarms } = consoleTexts(language)
   const texts = { titles: { ...exceptionTitles, help_at_alarm: alarms.helpNotice }, other: alarms.otherNotice }
-  return staticDocument(`const TEXTS = ${JSON.stringify(texts)};\n${ownScript('worker.js')}`, SCRIPT)
-}
-
-/** A compiled script of the console. Tests run the sources, so they use the script of the last build. */
-function ownScript(name: string): string {
-  const here = import.meta.dirname
-  const folder = existsSync(join(here, 'assets.ts')) ? join(here, '../../../dist/cloud/console') : join(here, '..')
-  const file = join(folder, 'browser', name)
-  return existsSync(file) ? `(() => {${readFileSync(file, 'utf8').replace(/^export \{\};?$/m, '')}})()` : ''
+  return staticDocument(`const TEXTS = ${JSON.stringify(texts)};\n${ownScript('console/browser/worker.js')}`, SCRIPT)
 }

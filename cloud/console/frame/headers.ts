@@ -1,3 +1,5 @@
+import { UNTAG_PAGE } from '../../http/page-renderer.ts'
+
 /**
  * Headers of the console's pages. Pages load files only from their own origin, run no inline script and use no inline
  * style. htmx uses `eval` only for attributes that `allowEval: false` switches off.
@@ -20,8 +22,8 @@ export const CONSOLE_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
   'cache-control': 'no-store',
   vary: 'Accept-Language, Cookie, HX-Request',
-  // Answers without it are of a proxy, and pages do not show them (browser/connection.ts).
-  'untag-console': '1',
+  // Answers without it are of a proxy, and pages do not show them (http/browser/connection.ts).
+  ...UNTAG_PAGE,
 }
 
 /** Settings of htmx in the pages. Responses with an error replace the page like others: they contain the form. */

@@ -1,5 +1,5 @@
-/** Time zone of the stores. */
-export const TIME_ZONE = 'Europe/Berlin'
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
+
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
@@ -24,7 +24,7 @@ export interface Formats {
 /** Makes the formats of a locale. */
 export function formats(locale: string): Formats {
   const date = (options: Intl.DateTimeFormatOptions) =>
-    new Intl.DateTimeFormat(locale, { ...options, timeZone: TIME_ZONE })
+    new Intl.DateTimeFormat(locale, { ...options, timeZone: STORE_TIME_ZONE })
   const number = new Intl.NumberFormat(locale)
   const money = new Intl.NumberFormat(locale, { style: 'currency', currency: 'EUR' })
   const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 })

@@ -1,5 +1,5 @@
 import { connectAsync, type MqttClient } from 'mqtt'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { markAllOffline, storeFetchReport } from '../../../cloud/agents/documents/agent-state.ts'
 import { startBroker, type Broker } from '../../../cloud/messaging/embedded-broker.ts'
 import { agentTopic } from '../../../policy/mqtt-topics.ts'
@@ -8,10 +8,11 @@ import { onEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 const MINUTE_MS = 60_000
 /** The cloud stores broker messages with a short delay. */
-const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 10_000 })
+const eventually = (check: () => Promise<void>) => waitFor(check)
 
 onEveryDatabase('lastSeenAt', (kind) => {
   const { platform, forward } = movablePlatform()

@@ -77,4 +77,32 @@ describe.skipIf(NO_CHROMIUM)(`a zone’s page (${NO_CHROMIUM ?? 'in Chromium'})`
     expect([later, problems]).toEqual([0, []])
     await page.close()
   })
+
+  it.each([
+    ['502 of a proxy', { status: 502, contentType: 'text/html', body: '<h1>502 Bad Gateway</h1>' }],
+    ['the page of a guest network', { status: 200, contentType: 'text/html', body: '<h1>Welcome</h1>' }],
+    ['no network', undefined],
+  ])('keeps the conversation and a message at %s, says so, and sends it afterwards', async (_, answer) => {
+    const page = await bench.chromium.browser.newPage()
+    await page.goto(bench.at(`${path}?lang=de`))
+    await page.getByRole('textbox').fill('Wo sind die Schals?')
+    await page.getByRole('button', { name: 'Hilfe rufen', exact: true }).click()
+    await page.getByText('Wo sind die Schals?').waitFor()
+    if (answer) await page.route(/\/z\//, (route) => route.fulfill(answer))
+    else await page.context().setOffline(true)
+    await page.getByRole('textbox').fill('In Blau?')
+    await page.getByRole('button', { name: 'Senden', exact: true }).click()
+    const lost = page.getByRole('alert')
+    await expect.poll(() => lost.innerText()).toMatch(/Keine Verbindung.*Stand von \d\d:\d\d.*nicht bestätigt/s)
+    expect(await violations(page)).toEqual([])
+    expect(await page.getByText('Wo sind die Schals?').count()).toBe(1)
+    if (answer) await page.unroute(/\/z\//)
+    else await page.context().setOffline(false)
+    await lost.waitFor({ state: 'hidden' })
+    expect(await page.getByRole('textbox').inputValue()).toBe('In Blau?')
+    await page.getByRole('button', { name: 'Senden', exact: true }).click()
+    await page.getByRole('list').getByText('In Blau?').waitFor()
+    expect(await page.getByRole('textbox').inputValue()).toBe('')
+    await page.close()
+  })
 })

@@ -13,6 +13,7 @@ import { virtualPlatform } from '../../../verification/simulation/virtual/virtua
 import { EXTENDED } from '../../support/extended.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../support/test-agent.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 describe('the broker', () => {
   let shop: Shop
@@ -70,7 +71,7 @@ describe('the broker', () => {
 
   it('accepts a password that the agent signed, once', async () => {
     const client = await connect(agent)
-    await vi.waitFor(() => expect(broker.connected().has(agent.agentId)).toBe(true))
+    await waitFor(() => expect(broker.connected().has(agent.agentId)).toBe(true))
     const password = agent.messages.assertion(agent.mqttChallenge, Date.now())
     await expect(
       connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
@@ -115,7 +116,7 @@ describe('the broker', () => {
   it('disconnects a revoked agent, also when another process revoked it', async () => {
     const [here, elsewhere] = [await enrolTestAgent(shop), await enrolTestAgent(shop)]
     const lines = [await connect(here), await connect(elsewhere)]
-    await vi.waitFor(() => expect(broker.connected().has(elsewhere.agentId)).toBe(true))
+    await waitFor(() => expect(broker.connected().has(elsewhere.agentId)).toBe(true))
     await shop.ok('revokeAgent', { agentId: here.agentId })
     await closed(lines[0] as MqttClient)
     await shop.cloud.db.database.write((db) =>
@@ -123,7 +124,7 @@ describe('the broker', () => {
     )
     await shop.cloud.cloud.messages.cutRevoked()
     await closed(lines[1] as MqttClient)
-    await vi.waitFor(() =>
+    await waitFor(() =>
       expect(broker.connected().has(here.agentId) || broker.connected().has(elsewhere.agentId)).toBe(false),
     )
   })
@@ -273,9 +274,9 @@ describe('the broker', () => {
     // Sends more bytes than the kernel and the broker can buffer for one socket.
     for (let round = 1; round <= 12; round++) {
       for (let i = 0; i < 10; i++) broker.publish({ topic, payload: 'x'.repeat(200_000), retain: false })
-      await vi.waitFor(() => expect(received).toBeGreaterThanOrEqual(round * 10), { timeout: 5_000 })
+      await waitFor(() => expect(received).toBeGreaterThanOrEqual(round * 10))
     }
-    await vi.waitFor(() => expect(broker.connected().has(agent.agentId)).toBe(false), { timeout: 5_000 })
+    await waitFor(() => expect(broker.connected().has(agent.agentId)).toBe(false))
     expect(warnings.some((w) => w.includes('does not read'))).toBe(true)
     frozen.end(true)
     awake.end(true)
@@ -298,10 +299,7 @@ describe('the broker', () => {
     while (state.opened < count) {
       const before = state.opened
       for (let n = before; n < before + 200; n++) open(n, again)
-      await vi.waitFor(() => expect(state.opened).toBeGreaterThanOrEqual(before + 200), {
-        timeout: 10_000,
-        interval: 5,
-      })
+      await waitFor(() => expect(state.opened).toBeGreaterThanOrEqual(before + 200))
     }
     return () => {
       state.isOver = true
@@ -332,7 +330,7 @@ describe('the broker', () => {
     const silent = Array.from({ length: 200 }, () => tcpConnect(broker.port, '127.0.0.1'))
     let cut = 0
     for (const socket of silent) socket.on('error', () => undefined).on('close', () => cut++)
-    await vi.waitFor(() => expect(cut).toBe(200 - BROKER_LIMITS.unauthenticatedPerNetwork), { timeout: 10_000 })
+    await waitFor(() => expect(cut).toBe(200 - BROKER_LIMITS.unauthenticatedPerNetwork))
     const client = await connect(agent)
     client.end(true)
     for (const socket of silent) socket.destroy()
@@ -356,11 +354,11 @@ describe('the broker', () => {
     unfinished.write(
       generate({ cmd: 'connect', clientId: 'agt_x', username: 'agt_x', password: Buffer.from('x'), keepalive: 30 }),
     )
-    await vi.waitFor(() => expect(world.pending).toBe(2))
+    await waitFor(() => expect(world.pending).toBe(2))
     await world.advance(4_999)
     expect(cut).toBe(0)
     await world.advance(1)
-    await vi.waitFor(() => expect(cut).toBe(2))
+    await waitFor(() => expect(cut).toBe(2))
     await slow.close()
   })
 
@@ -373,11 +371,11 @@ describe('the broker', () => {
     const at = `mqtt://127.0.0.1:${small.port}`
     const first = await connect(agent, {}, at)
     first.end(true)
-    await vi.waitFor(() => expect(small.connected().size).toBe(0))
+    await waitFor(() => expect(small.connected().size).toBe(0))
     await expect(connect(other, {}, at)).rejects.toThrow(/unavailable/i)
     ;(await connect(agent, {}, at)).end(true)
     small.disconnect(agent.agentId)
-    await vi.waitFor(() => expect(small.connected().size).toBe(0))
+    await waitFor(() => expect(small.connected().size).toBe(0))
     ;(await connect(other, {}, at)).end(true)
     await small.close()
   })

@@ -46,4 +46,36 @@ describe.skipIf(NO_CHROMIUM)(`the pages of checkout and receipt (${NO_CHROMIUM ?
     }
     await context.close()
   })
+
+  it('shows the code over the whole width of a phone, also right after the payment', async () => {
+    const { shop, chromium } = bench
+    const context = await chromium.browser.newContext({ viewport: { width: 390, height: 844 } })
+    const page = await context.newPage()
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId })
+    const product = shop.products[0]!
+    const { epc } = await shop.newItem(product)
+    const bought = await shop.ok('startCheckout', {
+      sessionId,
+      items: [{ ean: product.ean, quantity: 1, epcs: [epc] }],
+    })
+    await page.goto(bench.at(new URL(bought.checkoutUrl).pathname))
+    await page.getByRole('button').first().click()
+    for (const path of [undefined, receipt]) {
+      if (path !== undefined) await page.goto(bench.at(path))
+      const code = page.locator('img.code')
+      await code.waitFor()
+      expect(await code.boundingBox()).toMatchObject({ x: 0, width: 390 })
+      // The PNG has no margin but the quiet zone of four modules.
+      const margin = await page.evaluate<number>(`(() => {
+        const img = document.querySelector('img.code'), canvas = document.createElement('canvas')
+        canvas.width = img.naturalWidth; canvas.height = img.naturalHeight
+        const context = canvas.getContext('2d'); context.drawImage(img, 0, 0)
+        const row = context.getImageData(0, img.naturalHeight >> 1, img.naturalWidth, 1).data
+        let x = 0; while (row[4 * x] > 128) x++
+        return x / img.naturalWidth
+      })()`)
+      expect(margin).toBeLessThan(0.14)
+    }
+    await context.close()
+  })
 })

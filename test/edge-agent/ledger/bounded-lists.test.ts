@@ -1,11 +1,12 @@
 import { Hono } from 'hono'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { decisionLimit, DECIDING_LIMIT } from '../../../edge-agent/http/decision-limit.ts'
 import { refusedCallers } from '../../../edge-agent/http/refused-callers.ts'
 import { laneStates, STATES_LIMIT } from '../../../edge-agent/lanes/lane-states.ts'
 import { watchReleases } from '../../../edge-agent/devices/release-watch.ts'
 import { rateLimitedLog, LINES_PER_MINUTE } from '../../../policy/rate-limited-log.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 /** docs/reference/limits.md lists all lists and tables of the agent that callers fill. */
 describe('bounded lists of the agent', () => {
@@ -23,7 +24,7 @@ describe('bounded lists of the agent', () => {
     })
     const post = async (path: string) => app.request(path, { method: 'POST' })
     const all = Array.from({ length: DECIDING_LIMIT }, (_, n) => post(n % 2 === 0 ? '/v1/authorize' : '/v1/scan'))
-    await vi.waitFor(() => expect(waiting).toBe(DECIDING_LIMIT))
+    await waitFor(() => expect(waiting).toBe(DECIDING_LIMIT))
     const refused = await post('/v1/authorize')
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
     expect(await refused.json()).toMatchObject({ code: 'too_many_requests', fix: expect.any(String) })

@@ -1,9 +1,10 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { realPlatform } from '../../../bin/platform.ts'
 import type { CloudAnswer } from '../../../edge-agent/link/wire/http-client.ts'
 import type { Outbox } from '../../../edge-agent/link/reports/outbox.ts'
 import { sender } from '../../../edge-agent/link/reports/sender.ts'
 import { BATCH_LIMIT } from '../../../policy/documents/agent-messages.ts'
+import { waitFor } from '../../support/wait-for.ts'
 
 /**
  * Opens a sender for a journal of `head` rows. A batch is the text `first-last`; an acknowledgement is the last number.
@@ -103,7 +104,7 @@ describe('rows in the outbox', () => {
     expect(reported).toEqual([])
     ring()
     expect(state.lost).toBe(1)
-    await vi.waitFor(() => expect(rows.acked).toBe(250))
+    await waitFor(() => expect(rows.acked).toBe(250))
     expect(reported).toEqual(['101-200', '201-250'])
     expect(timers.size).toBe(0)
   })

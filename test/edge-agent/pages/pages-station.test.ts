@@ -269,7 +269,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await expectText('Beleg scannen')
     await page.locator('.banner').waitFor()
     await page.route('**/assets/**/live.js', (route) => route.fulfill({ status: 404 }), { times: 1 })
-    const loaded = page.waitForEvent('load', { timeout: 15_000 })
+    const loaded = page.waitForEvent('load')
     served = await servePages(bench, Number(new URL(served.url).port))
     await loaded
     await waitUntilLive()

@@ -1,17 +1,21 @@
 /**
- * What the page does while the cloud does not answer. Only answers with the header of the console are shown: a proxy or
+ * What the page does while the cloud does not answer. Only answers with the header of untag's pages are shown: a proxy or
  * a guest network answers instead of a cloud that is gone, and its page would replace open alarms. The page keeps what
  * it shows and what was typed, says since when it is old, and tries again.
  */
 
-const CONSOLE_HEADER = 'untag-console'
+const PAGE_HEADER = 'untag-page'
 /** Time without an answer after which the page says so, ms. */
 const SLOW_MS = 2_000
 const RETRY_MS = 5_000
 
 /** An event of htmx about a request. */
 interface RequestEvent extends Event {
-  readonly detail: { readonly xhr: XMLHttpRequest; readonly requestConfig?: { readonly verb: string } }
+  readonly detail: {
+    readonly xhr: XMLHttpRequest
+    readonly elt: Element
+    readonly requestConfig?: { readonly verb: string }
+  }
 }
 
 let readAt = new Date()
@@ -45,13 +49,13 @@ function find(): void {
   for (const part of document.querySelectorAll('[data-live]')) part.dispatchEvent(new Event('sse:changed'))
 }
 
-/** Asks for the page. Returns true if the console answered. */
+/** Asks for the page. Returns true if the cloud answered. */
 async function tryAgain(): Promise<boolean> {
   clearTimeout(retry)
   retry = undefined
   const options = { cache: 'no-store' as const, signal: AbortSignal.timeout(RETRY_MS) }
   const answer = await fetch(location.href, options).catch(() => undefined)
-  const isBack = answer?.headers.has(CONSOLE_HEADER) === true
+  const isBack = answer?.headers.has(PAGE_HEADER) === true
   if (isBack) find()
   else lose()
   return isBack
@@ -74,9 +78,14 @@ listenTo('htmx:afterRequest', ({ xhr }) => {
   slow.delete(xhr)
 })
 listenTo('htmx:beforeSwap', (detail, event) => {
-  if (detail.xhr.getResponseHeader(CONSOLE_HEADER) !== null) return find()
+  if (detail.xhr.getResponseHeader(PAGE_HEADER) !== null) return find()
   event.preventDefault()
   lose(isForm(detail))
+})
+// A page that swaps no errors shows the refusal of a form as the browser does without scripts.
+listenTo('htmx:responseError', (detail) => {
+  if (isForm(detail) && detail.elt instanceof HTMLFormElement && detail.xhr.getResponseHeader(PAGE_HEADER) !== null)
+    detail.elt.submit()
 })
 listenTo('htmx:sendError', (detail) => lose(isForm(detail)))
 // The cloud restarts, or a proxy lost it. The stream connects again by itself.
