@@ -34,16 +34,17 @@ export async function performStream(
   if (!close)
     throw new Failure('unavailable', 'too many exports are being sent: wait until one has ended', { retryAfter: 10 })
   try {
-    const source = readSourceOf(operation, database)
+    const source = readSourceOf(operation, database, holderOf(caller))
     const { chunks, ...head } = await stream(
       {
         operation,
         caller,
         services,
-        async read(look) {
-          await assertRights(request, database.reads, services)
-          return source((db) => look(openCall(request, db, services).call))
-        },
+        read: (look) =>
+          source(async (db) => {
+            await assertRights(request, database.reads, services)
+            return look(openCall(request, db, services).call)
+          }),
       },
       input,
     )

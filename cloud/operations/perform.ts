@@ -1,5 +1,6 @@
 import type { Database, Db } from '../persistence/database.ts'
 import type { Caller } from '../foundation/caller.ts'
+import { holderOf } from '../foundation/shared-slots.ts'
 import { assertRights } from './caller-rights.ts'
 import { LeaseRecallNeeded } from './lease-recall.ts'
 import { Failure } from '../foundation/failure.ts'
@@ -41,9 +42,11 @@ export async function perform(
   const form = request.isLegacyForm && operation.get ? operation.get : operation
   const input = await validateRequest(request, services)
   if (!operation.changes || form !== operation) {
-    const read = readSourceOf(operation, database)
-    await assertRights(request, database.reads, services)
-    const answer = await read((db) => form.run(openCall(request, db, services).call, input))
+    const read = readSourceOf(operation, database, holderOf(request.caller))
+    const answer = await read(async (db) => {
+      await assertRights(request, database.reads, services)
+      return form.run(openCall(request, db, services).call, input)
+    })
     return { status: 200, body: serializeChecked(form, answer, services), replayed: false }
   }
   if (operation.steps) return performSteps(request, input, database, services, report)

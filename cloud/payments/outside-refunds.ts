@@ -11,6 +11,7 @@ import { updatePurchase } from '../purchases/queries.ts'
 import { refundsOf, updateRefund } from '../purchases/refund-queries.ts'
 import { countsAgainstTotal, insertRefund, unrefundedCent } from '../purchases/refunds.ts'
 import type { Movement, RefundNotice } from './provider.ts'
+import { makeRoom, mayBe } from './make-room.ts'
 import { findPayment } from './queries.ts'
 import { recordMissingMoney, recordRefundDone } from './refund-outcome.ts'
 
@@ -54,43 +55,13 @@ export async function applyOutsideNotice(
     return state === 'done'
       ? raise(call, payment, 'refund_unclear', notice, 'amount or currency are unknown')
       : undefined
-  const unsent = state === 'done' && payment.applied === 1 ? await makeRoom(call, own, all, payment, notice) : true
+  const unsent =
+    state === 'done' && payment.applied === 1
+      ? await makeRoom(call, all, payment, notice.movement.amountCent ?? 0)
+      : true
   if (!unsent) return raise(call, payment, 'refund_unclear', notice, 'it is more than what is left of the payment')
   const refund = await insertOutside(call, payment, notice, movement.amountCent)
   return state === 'done' ? tookEffect(call, payment, refund, notice) : cameBack(call, payment, refund)
-}
-
-/** True if a notice without our refund id may be about this refund: it was sent, and its result is unknown. */
-function mayBe({ state, attempts, in_doubt: inDoubt, provider_ref: ref, outside }: RefundRow): boolean {
-  if (outside !== null || ref !== null) return false
-  return (state === 'due' && attempts > 0) || (state !== 'done' && inDoubt === 1)
-}
-
-/**
- * Makes refunds that were not sent yet smaller by what the provider paid instead of them. Returns false if the payment
- * has too little left nevertheless.
- */
-async function makeRoom(
-  call: Call,
-  own: readonly RefundRow[],
-  all: readonly RefundRow[],
-  payment: PaymentRow,
-  { movement: { amountCent } }: OutsideNotice,
-): Promise<boolean> {
-  const counted = all.filter((refund) => refund.kind !== 'late' && countsAgainstTotal(refund))
-  const leftCent = counted.reduce((left, refund) => left - refund.amount_cent, payment.amount_cent)
-  const unsent = own.filter(
-    (refund) => ['held', 'due'].includes(refund.state) && refund.attempts === 0 && !mayBe(refund),
-  )
-  const spare = unsent.reduce((sum, refund) => sum + refund.amount_cent, 0)
-  let missing = Math.max(0, (amountCent ?? 0) - leftCent)
-  if (missing > spare) return false
-  for (const refund of unsent) {
-    const less = Math.min(missing, refund.amount_cent)
-    if (less > 0) await updateRefund(call.db, refund, { amount_cent: refund.amount_cent - less })
-    missing -= less
-  }
-  return true
 }
 
 async function insertOutside(

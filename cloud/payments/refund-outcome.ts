@@ -8,7 +8,8 @@ import type { RefundNotice } from './provider.ts'
 import { findPayment, findRefund } from './queries.ts'
 import { refundsOf, updateRefund } from '../purchases/refund-queries.ts'
 import { emitRefunded } from '../purchase-lifecycle/emit-refunded.ts'
-import { isPending, unrefundedCent } from '../purchases/refunds.ts'
+import { countsAgainstTotal, DOUBT, isPending, unrefundedCent } from '../purchases/refunds.ts'
+import { makeRoom } from './make-room.ts'
 import { bookRefund, unbookRefund } from '../purchase-lifecycle/book-refund.ts'
 import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
 
@@ -38,12 +39,12 @@ export async function recordRefundDone(
     !refund ||
     refund.state === 'done' ||
     refund.state === 'held' ||
-    (refund.state === 'failed' && refund.in_doubt === 0)
+    (refund.state === 'failed' && refund.in_doubt === DOUBT.none)
   )
     return refund
   const done = await updateRefund(db, refund, {
     state: 'done',
-    in_doubt: 0,
+    in_doubt: DOUBT.none,
     due_ms: null,
     provider_ref: providerRef,
     finished_ms: nowMs,
@@ -101,7 +102,7 @@ export async function recordRefundFailed(
   const { db, nowMs, services } = call
   const failed = await updateRefund(db, refund, {
     state: 'failed',
-    in_doubt: inDoubt ? 1 : 0,
+    in_doubt: inDoubt ? DOUBT.open : DOUBT.none,
     due_ms: null,
     finished_ms: nowMs,
   })
@@ -139,18 +140,46 @@ export async function applyRefundNotice(
 ): Promise<true | undefined> {
   const refund = await findRefund(call.db, refundId)
   if (!refund || !changesRefund(refund, state)) return undefined
-  if (state === 'done') await recordRefundDone(call, refundId, refundRef)
-  else if (refund.state === 'failed') await updateRefund(call.db, refund, { in_doubt: 0 })
+  if (state === 'done' && !(await mayBeBooked(call, refund))) await raiseUnclear(call, refund)
+  else if (state === 'done') await recordRefundDone(call, refundId, refundRef)
+  else if (refund.state === 'failed') await updateRefund(call.db, refund, { in_doubt: DOUBT.none })
   else await recordRefundFailed(call, refund, 'the provider reported the failure later', false)
   call.changed(refund.purchase_id)
   return true
 }
 
+/**
+ * True if a refund that the provider paid fits into its payment. Only one that staff denied may not fit: they may have
+ * refunded its amount again. What is not sent yet of that becomes smaller.
+ */
+async function mayBeBooked(call: Call, refund: RefundRow): Promise<boolean> {
+  if (refund.in_doubt !== DOUBT.deniedByStaff) return true
+  const payment = refund.payment_id === null ? undefined : await findPayment(call.db, refund.payment_id)
+  const all = await refundsOf(call.db, refund.purchase_id)
+  if (refund.kind === 'late')
+    return !all.some((other) => other.payment_id === refund.payment_id && countsAgainstTotal(other))
+  return payment !== undefined && makeRoom(call, all, payment, refund.amount_cent)
+}
+
+async function raiseUnclear({ db, services, nowMs }: Call, refund: RefundRow): Promise<void> {
+  await raiseException(
+    { db, tenant: refund.tenant, platform: services.platform, nowMs },
+    {
+      storeId: refund.store_id,
+      kind: 'refund_unclear',
+      subject: refund.refund_id,
+      purchaseId: refund.purchase_id,
+      detail: `the provider paid ${refund.amount_cent} cents for ${refund.refund_id}, which staff reported as not paid, and they were refunded again`,
+    },
+  )
+}
+
 /** True if this state would change the refund. */
 export function changesRefund(refund: RefundRow, state: RefundNotice['state']): boolean {
   if (refund.state === 'held' || state === 'open') return false
-  if (state === 'done') return refund.state === 'due' || (refund.state === 'failed' && refund.in_doubt === 1)
-  return refund.state !== 'failed' || refund.in_doubt === 1
+  const isOpen = refund.state === 'failed' && refund.in_doubt !== DOUBT.none
+  if (state === 'done') return refund.state === 'due' || isOpen
+  return refund.state !== 'failed' || isOpen
 }
 
 function purchaseOf({ db }: Call, refund: RefundRow) {

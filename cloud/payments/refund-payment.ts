@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { assert } from '../../policy/assert.ts'
-import { invalid, notFound, precondition, type Failure } from '../foundation/failure.ts'
+import { Failure, invalid, notFound, precondition } from '../foundation/failure.ts'
 import { centsOf, Euros, eurosOf, Id, Success, lines, text } from '../operations/fields.ts'
-import { operation, type Call } from '../operations/operation.ts'
+import { operation, type Call, type StepContext } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { assertOperator } from '../protection/operators/store-operator.ts'
@@ -16,6 +16,7 @@ import { findRefund } from './queries.ts'
 import { appliedPaymentOf, refundsOf, updateRefund } from '../purchases/refund-queries.ts'
 import {
   countsAgainstTotal,
+  DOUBT,
   insertRefund,
   isPending,
   retryMissingRefund,
@@ -28,6 +29,7 @@ import { areSamePieces, choosePieces } from './choose-pieces.ts'
 import { returnItems } from './return-items.ts'
 import { emitRefunded, REFUND_EVENTS } from '../purchase-lifecycle/emit-refunded.ts'
 import { runnerOf } from './runner.ts'
+import { learnRefunds } from './learn-refunds.ts'
 import { sendRefund } from './send-refund.ts'
 import { bookRefund, unbookRefund } from '../purchase-lifecycle/book-refund.ts'
 import { finishCancellation } from '../purchase-lifecycle/finish-cancellation.ts'
@@ -121,6 +123,7 @@ export const refundPayment = operation({
   },
   emits: [...REFUND_EVENTS, 'securityTag.deactivated'],
   async steps(work, input) {
+    if (input.notPaid === true && input.refundId !== undefined) await askProvider(work, input)
     const { purchaseId, refundId } = await work.once(async (call) => {
       const whole = await purchaseOfCaller(call, purchaseIdOf(input))
       call.changed(whole.purchase.purchase_id)
@@ -138,6 +141,20 @@ export const refundPayment = operation({
     })
   },
 })
+
+/** Reads the provider's list before staff say that it did not pay: its list counts more. */
+async function askProvider(work: StepContext, input: z.output<typeof Request>): Promise<void> {
+  const refund = await work.read(async (call) => {
+    const { purchase } = await purchaseOfCaller(call, purchaseIdOf(input))
+    return (await refundsOf(call.db, purchase.purchase_id)).find((each) => each.refund_id === input.refundId)
+  })
+  if (refund?.state !== 'failed' || refund.in_doubt !== DOUBT.open) return
+  const fault = await learnRefunds(runnerOf(work), refund)
+  if (fault && !fault.isFinal)
+    throw new Failure('unavailable', `the provider's list of refunds cannot be read: ${fault.message}`, {
+      retryAfter: 60,
+    })
+}
 
 function presentRefund(refund: RefundRow) {
   const status: 'pending' | 'done' | 'failed' =
@@ -210,7 +227,7 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
   const failed = refunds.find(
     (refund) => refund.kind === 'late' && refund.state === 'failed' && !isRepeated(refund, refunds),
   )
-  if (failed?.in_doubt === 1) return (await retryRefundInDoubt(call, failed, 'due')) ?? failed
+  if (failed?.in_doubt === DOUBT.open) return (await retryRefundInDoubt(call, failed, 'due')) ?? failed
   if (failed) {
     const payment = await call.db
       .selectFrom('payment')
@@ -237,13 +254,13 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
 
 /**
  * True if another refund already repeats this refund of a late payment. Another refund with an unknown result counts as
- * a repetition only if this refund certainly failed (`in_doubt` is 0).
+ * a repetition only if this refund is not in doubt.
  */
 function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
   const others = refunds.filter(
     (other) => other.refund_id !== refund.refund_id && other.payment_id === refund.payment_id && other.kind === 'late',
   )
-  return others.some((other) => (refund.in_doubt === 1 ? other.state !== 'failed' : countsAgainstTotal(other)))
+  return others.some((other) => (refund.in_doubt === DOUBT.open ? other.state !== 'failed' : countsAgainstTotal(other)))
 }
 
 function notRefundable({ status }: PurchaseRow): Failure {
@@ -267,7 +284,7 @@ async function refundPart(
   const { purchase } = whole
   if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') throw notRefundable(purchase)
   for (const refund of refunds.filter(({ kind, state, in_doubt: inDoubt }) => {
-    return kind === 'part' && state === 'failed' && inDoubt === 1
+    return kind === 'part' && state === 'failed' && inDoubt === DOUBT.open
   })) {
     const others = refunds.filter((other) => other !== refund)
     const { pieces, amountCent } = await partOf(call, whole, others, input)
@@ -337,8 +354,8 @@ async function settleAsUnpaid(
   const refund = refunds.find((each) => each.refund_id === refundId)
   if (!refund) throw notFound('refund of this purchase')
   const settled =
-    refund.state === 'failed' && refund.in_doubt === 1
-      ? await updateRefund(call.db, refund, { in_doubt: 0 })
+    refund.state === 'failed' && refund.in_doubt === DOUBT.open
+      ? await updateRefund(call.db, refund, { in_doubt: DOUBT.deniedByStaff })
       : undefined
   if (settled) return settled
   throw precondition('refund_not_in_doubt', 'this refund is not in doubt, or its result arrived meanwhile', {

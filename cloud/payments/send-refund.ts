@@ -1,12 +1,13 @@
 import type { Call } from '../operations/operation.ts'
-import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
+import type { RefundRow } from '../persistence/tables/payments.ts'
 import { connectionOf } from './connection.ts'
-import { ProviderFault, type RefundNotice } from './provider.ts'
+import { learnRefunds } from './learn-refunds.ts'
+import { ProviderFault } from './provider.ts'
 import { providerNamed } from './providers.ts'
-import { applyOutsideNotice } from './outside-refunds.ts'
-import { findPayment, findRefund, findRefundOfNotice, isDue, readConfig, siblingsOf } from './queries.ts'
+import { findPayment, findRefund, isDue, readConfig, siblingsOf } from './queries.ts'
 import { updateRefund } from '../purchases/refund-queries.ts'
-import { applyRefundNotice, changesRefund, recordRefundDone, recordRefundFailed } from './refund-outcome.ts'
+import { DOUBT } from '../purchases/refunds.ts'
+import { recordRefundDone, recordRefundFailed } from './refund-outcome.ts'
 import type { Runner } from './runner.ts'
 
 /** Minutes until the next attempt if the provider does not respond. After the last attempt staff must act. */
@@ -21,27 +22,21 @@ const QUEUE_MS = 60_000
  */
 const KEY_GUARD_MS = 3_600_000
 
-/** What the cloud learned from the provider's list of refunds before it sends a refund. */
-interface Learned {
-  /** Attempts of the refund before the list was read. */
-  readonly attempts: number
-  /** Why the list could not be read, if the provider has one. */
-  readonly fault: ProviderFault | undefined
-}
-
 /**
  * Sends a due refund and records the result. May be repeated after a crash: the provider's list shows an earlier
  * attempt, or the refund id is the idempotency key. Returns the updated refund.
  */
 export async function sendRefund(run: Runner, refundId: string): Promise<RefundRow | undefined> {
-  const learned = await learnRefunds(run, refundId)
-  const begun = learned && (await run.step((call) => beginTry(call, refundId, learned.attempts)))
+  const due = await run.read((db) => findRefund(db, refundId))
+  if (due?.state !== 'due') return undefined
+  const fault = await learnRefunds(run, due)
+  const begun = await run.step((call) => beginTry(call, refundId, due.attempts))
   if (!begun) return undefined
   const { refund, payment, config, doneCents } = begun
   const connection = connectionOf(config, run.services)
   try {
     if (mayHaveSucceeded(refund)) {
-      if (learned.fault) throw learned.fault
+      if (fault) throw fault
       if (!connection.findRefunds) assertKeyIsKnown(refund, payment.provider, run.services.platform.clock.wall())
     }
     const request = {
@@ -67,52 +62,6 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
 }
 
 /**
- * Books what the provider's list of refunds shows, before another refund is sent: results of earlier attempts, and
- * refunds and chargebacks that the cloud did not request. Returns undefined if the refund is not due. If the list cannot
- * be read, the cloud sends only refunds that it never sent before.
- */
-async function learnRefunds(run: Runner, refundId: string): Promise<Learned | undefined> {
-  const known = await run.read(async (db) => {
-    const refund = await findRefund(db, refundId)
-    const payment = refund && (await findPayment(db, refund.payment_id ?? ''))
-    if (refund?.state !== 'due' || !payment) return undefined
-    return {
-      payment,
-      attempts: refund.attempts,
-      config: await readConfig(db, payment.config_id),
-      siblings: await siblingsOf(db, refund),
-    }
-  })
-  if (!known) return undefined
-  const { payment, attempts, config, siblings } = known
-  const connection = connectionOf(config, run.services)
-  if (!connection.findRefunds) return { attempts, fault: undefined }
-  const outsideRefs = siblings.flatMap(({ outside, provider_ref: ref }) =>
-    outside !== null && ref !== null ? [ref] : [],
-  )
-  const { provider_ref: sessionId, charge_ref: chargeId, currency } = payment
-  const asked = { sessionId: sessionId ?? '', chargeId, currency, doneCents: requestedCents(siblings), outsideRefs }
-  try {
-    if (sessionId === null && chargeId === null)
-      throw new ProviderFault('the provider has not named the payment yet', false)
-    for (const notice of await connection.findRefunds(asked)) await applyListed(run, payment, notice)
-    return { attempts, fault: undefined }
-  } catch (error) {
-    if (!(error instanceof ProviderFault)) throw error
-    run.services.log.warn({ refundId, fault: error.message }, 'the refunds of a payment could not be read')
-    return { attempts, fault: error }
-  }
-}
-
-/** Applies an entry of the provider's list of refunds. */
-async function applyListed(run: Runner, payment: PaymentRow, { movement, ...notice }: RefundNotice): Promise<void> {
-  const ours = await run.read((db) => findRefundOfNotice(db, payment.config_id, notice))
-  if (ours && ours.outside === null) {
-    if (changesRefund(ours, notice.state)) await run.step((call) => applyRefundNotice(call, ours.refund_id, notice))
-  } else if (movement) await run.step((call) => applyOutsideNotice(call, payment.payment_id, { ...notice, movement }))
-}
-
-/**
  * Throws if the provider may have forgotten the idempotency key of an earlier attempt: it might pay again. A backup may
  * lack the attempt; then it happened at the earliest when the refund was created.
  */
@@ -129,16 +78,9 @@ function assertKeyIsKnown(refund: RefundRow, provider: string, nowMs: number): v
   )
 }
 
-/** Amounts of the completed refunds that the cloud requested. */
-function requestedCents(refunds: readonly RefundRow[]): number[] {
-  return refunds.flatMap(({ state, outside, amount_cent: cent }) =>
-    state === 'done' && outside === null ? [cent] : [],
-  )
-}
-
 /** True if an earlier attempt may have succeeded, although the cloud received no result. */
 function mayHaveSucceeded({ attempts, in_doubt }: RefundRow): boolean {
-  return attempts > 1 || in_doubt === 1
+  return attempts > 1 || in_doubt === DOUBT.open
 }
 
 /** True if another refund of the same payment was sent and has no result yet. */
@@ -168,7 +110,7 @@ async function beginTry(call: Call, refundId: string, attemptsBefore: number) {
   const minutes = RETRY_MINUTES[Math.min(due.attempts, RETRY_MINUTES.length - 1)] ?? 720
   const refund = await updateRefund(db, due, {
     attempts: due.attempts + 1,
-    sent_ms: due.sent_ms ?? (due.in_doubt === 1 ? due.created_ms : nowMs),
+    sent_ms: due.sent_ms ?? (due.in_doubt === DOUBT.open ? due.created_ms : nowMs),
     due_ms: nowMs + minutes * 60_000,
   })
   const doneCents = siblings.flatMap(({ state, outside, amount_cent: cent }) =>

@@ -62,6 +62,11 @@ export interface Database {
   readonly migrated: readonly string[]
   /** Reads committed data, outside of any transaction. */
   readonly reads: Db
+  /**
+   * Runs reads for an account. Accounts take turns, so that one with many or long reads delays the others by one at
+   * most. Throws `DatabaseBusy` if too many wait.
+   */
+  readInTurn<T>(holder: string, look: () => Promise<T>): Promise<T>
   /** A standby for reads that may return data a few seconds old, if a standby is configured. */
   readonly replica?: Replica
   /**

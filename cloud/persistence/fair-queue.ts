@@ -1,11 +1,11 @@
 import { DatabaseBusy } from './database.ts'
 
-/** Maximum number of waiting transactions, in total and of one holder. */
+/** Maximum number of waiting transactions or reads, in total and of one holder. */
 const QUEUE_LIMIT = 10_000
 const QUEUE_LIMIT_OF_ONE = 4_000
 
 /**
- * Waiting transactions. The queue takes turns between holders, so that one with many entries delays others by one entry at most.
+ * Waiting transactions or reads. The queue takes turns between holders, so that one with many entries delays others by one entry at most.
  * Entries of one holder keep their order.
  */
 export class FairQueue<T> {
@@ -21,7 +21,7 @@ export class FairQueue<T> {
   add(holder: string, entry: T): void {
     const own = this.#byHolder.get(holder)
     if (this.#size >= QUEUE_LIMIT || (own?.length ?? 0) >= QUEUE_LIMIT_OF_ONE)
-      throw new DatabaseBusy('too many transactions wait')
+      throw new DatabaseBusy('too many requests wait for the database')
     if (own) own.push(entry)
     else this.#byHolder.set(holder, [entry])
     this.#size++
@@ -62,5 +62,28 @@ export function fairSlots(size: number): <T>(holder: string, task: () => Promise
       if (next) next()
       else atWork--
     }
+  }
+}
+
+/**
+ * Starts one task in each turn of the event loop, for tasks that block the process while they run. Holders that wait
+ * take turns, and other events run in between.
+ */
+export function fairTurns(): <T>(holder: string, task: () => Promise<T>) => Promise<T> {
+  const waiting = new FairQueue<() => void>()
+  let isTaken = false
+  function next(): void {
+    const start = waiting.take()
+    if (start) setImmediate(next)
+    else isTaken = false
+    start?.()
+  }
+  return async (holder, task) => {
+    if (isTaken) await new Promise<void>((resolve) => waiting.add(holder, resolve))
+    else {
+      isTaken = true
+      setImmediate(next)
+    }
+    return task()
   }
 }

@@ -143,7 +143,16 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
     await replica?.close()
     await closePools()
   }
-  return { dialect: 'postgres', migrated, reads, write, writeAlone, ...(replica && { replica }), close }
+  return {
+    dialect: 'postgres',
+    migrated,
+    reads,
+    readInTurn: fairSlots(POOL_SIZES.reads),
+    write,
+    writeAlone,
+    ...(replica && { replica }),
+    close,
+  }
 }
 
 /** Connects to the replica when it is first used. A replica that is away does not prevent the start. */

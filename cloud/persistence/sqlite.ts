@@ -5,6 +5,7 @@ import { assert } from '../../policy/assert.ts'
 import type { Clock } from '../../policy/platform.ts'
 import type { Database, Db, StorageFailure } from './database.ts'
 import { kyselyOver, type Engine } from './direct-executor.ts'
+import { fairTurns } from './fair-queue.ts'
 import { groupCommit } from './group-commit.ts'
 import { bringUpToDate, migrateSqlite, type MigrationMode } from './migrate.ts'
 import { firstFreeListingNumber } from './listing-numbers.ts'
@@ -60,6 +61,7 @@ export async function openSqlite(
     dialect: 'sqlite',
     migrated,
     reads: kyselyOn(reading),
+    readInTurn: fairTurns(),
     write,
     writeAlone: (_job, work) => write(work),
     async close() {

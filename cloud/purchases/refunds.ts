@@ -50,11 +50,21 @@ export async function insertRefund(call: Call, refund: NewRefund): Promise<Refun
   return row
 }
 
+/** Values of `in_doubt` of a failed refund. */
+export const DOUBT = {
+  /** The provider has reported the failure. */
+  none: 0,
+  /** The provider may have paid it. */
+  open: 1,
+  /** Staff have searched at the provider and found that it did not pay it. What the provider reports counts more. */
+  deniedByStaff: 2,
+} as const
+
 /**
  * True if the refund succeeded or may still succeed. The amount and lines of such a refund must not be refunded again.
  */
 export function countsAgainstTotal(refund: RefundRow): boolean {
-  return refund.state !== 'failed' || refund.in_doubt === 1
+  return refund.state !== 'failed' || refund.in_doubt === DOUBT.open
 }
 
 /**
@@ -118,7 +128,7 @@ export async function createWholeRefund(
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   let last = refunds.findLast(isPending)
   for (const refund of refunds) {
-    if (refund.kind !== 'late' && refund.state === 'failed' && refund.in_doubt === 1)
+    if (refund.kind !== 'late' && refund.state === 'failed' && refund.in_doubt === DOUBT.open)
       last = await retryRefundInDoubt(call, refund, state)
   }
   const amountCent = refundableCent(purchase, refunds)

@@ -124,7 +124,12 @@ function RecallCard({ at, recall }: { at: ViewContext<Recalls>; recall: Recall }
     [t.serial, serial],
     [t.stores, storesOf(at, recall)],
     [t.since, at.formats.moment(Date.parse(startedAt))],
-    [t.items, t.count(at.formats.number(items), at.formats.number(soldItems))],
+    [
+      t.items,
+      items === undefined || soldItems === undefined
+        ? undefined
+        : t.count(at.formats.number(items), at.formats.number(soldItems)),
+    ],
   ]
   return (
     <Card title={recall.name || ean} aside={<Badge tone="warn">{t.isActive}</Badge>}>

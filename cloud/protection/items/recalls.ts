@@ -147,23 +147,46 @@ export function recalledItems(db: Db, recall: Recall & Pick<ProductRecallRow, 't
   }, items)
 }
 
-/** Number of items that a recall stops in these stores, all and sold ones. `visible` null: all stores of the recall. */
-export async function countItems(
-  db: Db,
-  recall: ProductRecallRow,
-  visible: readonly string[] | null,
-): Promise<{ items: number; soldItems: number }> {
-  const query = recalledItems(db, recall)
-  const rows = await (visible === null ? query : query.where('i.store_id', 'in', visible))
-    .select('i.item_status')
-    .select((eb) => eb.fn.countAll().as('count'))
-    .groupBy('i.item_status')
-    .execute()
-  const sum = (statuses: typeof rows) => statuses.reduce((total, { count }) => total + Number(count), 0)
-  return { items: sum(rows), soldItems: sum(rows.filter((row) => SOLD.has(row.item_status))) }
+const SOLD: ReadonlySet<string> = new Set<ItemStatus>(['paid', 'picked_up'])
+
+/** Some items of a recall's product, in the order of their ids. */
+export interface RecallWindow {
+  /** Items that the recall stops. */
+  readonly items: readonly { readonly item_id: string; readonly store_id: string }[]
+  /** Number of these items that are paid or picked up. */
+  readonly sold: number
+  /** Id of the last item that was looked at; null if none is left. */
+  readonly last: string | null
 }
 
-const SOLD: ReadonlySet<string> = new Set<ItemStatus>(['paid', 'picked_up'])
+/**
+ * Looks at the next `limit` items of a recall's product after this id. The limit counts the items that do not match,
+ * too: so each look costs the same, however few the recall stops.
+ */
+export async function readWindow(db: Db, recall: Recall, after: string, limit: number): Promise<RecallWindow> {
+  const rows = await db
+    .selectFrom('protected_item as i')
+    .leftJoin('purchase_line as l', 'l.line_id', 'i.line_id')
+    .select(['i.item_id', 'i.store_id', 'i.item_status', 'i.product_id', 'i.lot', 'i.expiry', 'i.serial'])
+    .select(['l.lot as line_lot', 'l.expiry as line_expiry', 'l.serial as line_serial'])
+    .where('i.product_id', '=', recall.product_id)
+    .where('i.item_id', '>', after)
+    .orderBy('i.item_id')
+    .limit(limit)
+    .execute()
+  const items = rows.filter((item) =>
+    isRecalled([recall], {
+      storeId: item.store_id,
+      item,
+      line: { lot: item.line_lot, expiry: item.line_expiry, serial: item.line_serial },
+    }),
+  )
+  return {
+    items,
+    sold: items.filter((item) => SOLD.has(item.item_status)).length,
+    last: rows.length < limit ? null : (rows.at(-1)?.item_id ?? null),
+  }
+}
 
 /** Finds a recall of an account. */
 export function findRecall(db: Db, tenant: string, recallId: string): Promise<ProductRecallRow | undefined> {

@@ -8,6 +8,7 @@ import { PROTECTION_TECHNOLOGIES, TAG_TECHNOLOGIES, type ItemStatus } from '../.
 import { comparableCode, whyUnknown } from '../../catalogue/ean.ts'
 import { findProduct } from '../../catalogue/queries.ts'
 import { unitDataOf, UnitInput } from '../../catalogue/unit-data.ts'
+import { isRoleAtLeast } from '../../foundation/roles.ts'
 import { invalid, precondition } from '../../foundation/failure.ts'
 import { centsOf, Euros, Id, definedFields, scanned, text, ProductCodeText } from '../../operations/fields.ts'
 import type { Call } from '../../operations/operation.ts'
@@ -17,6 +18,7 @@ import { revokeLeases } from './move-by-staff.ts'
 import { receiveTransfer } from './receive-transfer.ts'
 import { storeMoves } from './item-moves.ts'
 import { findItem, updateItem } from './item-queries.ts'
+import { goodsOf, isRecalled, recallsOf } from './recalls.ts'
 import { nextItemSeq } from './item-sequence.ts'
 
 /** One row of registerProtectedItems. */
@@ -91,6 +93,7 @@ export async function registerItem(call: Call, store: StoreRow, item: NewItem): 
   if (known) {
     assertStatusStays(known, item.itemStatus)
     if (product) assertProductStays(known, product.product_id, epc)
+    await assertStaysRecalled(call, known, changeOf(known, stated))
     if (isOnOtherGoods(known, stated)) await revokeLeases(call, known, 'its tag is on other goods')
     await updateItem(call.db, known, changeOf(known, stated), call.nowMs)
     return
@@ -163,6 +166,27 @@ function assertProductStays(known: ProtectedItemRow, productId: string, epc: str
   throw precondition(
     'item_not_sellable',
     `the item is ${known.item_status}: make it sellable with updateItemStatus before you put its tag on other goods`,
+  )
+}
+
+/**
+ * Throws if other facts would end a recall of the item. Those who may end a recall may correct the facts, too: a key of
+ * the account, or a manager.
+ */
+async function assertStaysRecalled(
+  { db, caller }: Call,
+  known: ProtectedItemRow,
+  change: Partial<ProtectedItemRow>,
+): Promise<void> {
+  if (caller.kind === 'user' ? isRoleAtLeast(caller.role, 'manager') : caller.kind === 'secret') return
+  const { tenant, product_id: productId } = known
+  const goods = await goodsOf(db, known)
+  if (!isRecalled(await recallsOf(db, tenant, productId), goods)) return
+  const changed = { ...known, ...change }
+  if (isRecalled(await recallsOf(db, tenant, changed.product_id), { ...goods, item: changed })) return
+  throw precondition(
+    'recalled',
+    'the item is recalled: a manager must confirm another product, lot, expiry or serial of its goods',
   )
 }
 

@@ -3,7 +3,7 @@ import { processEach } from '../../operations/process-each.ts'
 import type { Database, Db } from '../../persistence/database.ts'
 import type { ProductRecallRow } from '../../persistence/tables/protection.ts'
 import { renumberItems } from '../items/item-sequence.ts'
-import { recalledItems } from '../items/recalls.ts'
+import { readWindow } from '../items/recalls.ts'
 
 /** Items per transaction, because each transaction locks the heads of its stores. */
 const ITEMS_AT_ONCE = 1_000
@@ -11,18 +11,13 @@ const ITEMS_AT_ONCE = 1_000
 const ROUNDS = 100
 
 /**
- * Gives the items of a recall that began or ended new numbers, so that agents receive them again (agents/documents). The
- * operation publishes the first items with its own change. A job publishes the others.
+ * Gives the items of a recall that began or ended new numbers, so that agents receive them again (agents/documents), and
+ * counts them. The operation publishes the first items with its own change. A job publishes the others.
  *
  * Returns the stores of these items.
  */
 export async function publishSome(db: Db, recall: ProductRecallRow): Promise<readonly string[]> {
-  const items = await recalledItems(db, recall)
-    .select(['i.item_id', 'i.store_id'])
-    .where('i.item_id', '>', recall.publish_after ?? '')
-    .orderBy('i.item_id')
-    .limit(ITEMS_AT_ONCE)
-    .execute()
+  const { items, sold, last } = await readWindow(db, recall, recall.publish_after ?? '', ITEMS_AT_ONCE)
   const stores = [...new Set(items.map((item) => item.store_id))].sort()
   for (const storeId of stores)
     await renumberItems(
@@ -30,35 +25,48 @@ export async function publishSome(db: Db, recall: ProductRecallRow): Promise<rea
       storeId,
       items.flatMap((item) => (item.store_id === storeId ? item.item_id : [])),
     )
+  const counted = recall.ended_ms === null
   await db
     .updateTable('product_recall')
-    .set({ publish_after: items.length < ITEMS_AT_ONCE ? null : (items.at(-1)?.item_id ?? null) })
+    .set({
+      publish_after: last,
+      ...(counted && { items: recall.items + items.length, sold_items: recall.sold_items + sold }),
+    })
     .where('recall_id', '=', recall.recall_id)
     .execute()
   return stores
 }
 
-/** Publishes the items that the operations did not publish. Several processes may run this at the same time. */
-export function publishRecalls(database: Database, services: Services): Promise<void> {
-  return processEach(services, {
-    job: 'items of recalls',
-    read: (limit, failed) =>
-      database.reads
-        .selectFrom('product_recall')
-        .select('recall_id')
-        .where('publish_after', 'is not', null)
-        .orderBy('recall_id')
-        .limit(limit)
-        .offset(failed)
-        .execute(),
-    async process({ recall_id }) {
-      for (let round = 0; round < ROUNDS; round++) {
-        const stores = await database.write((db) => publishNext(db, recall_id))
+/**
+ * Publishes the items that the operations did not publish. Recalls take turns, so that a long one delays no other.
+ * Several processes may run this at the same time.
+ */
+export async function publishRecalls(database: Database, services: Services): Promise<void> {
+  for (let round = 0, published = 1; round < ROUNDS && published > 0; round++) {
+    published = 0
+    let after = ''
+    await processEach(services, {
+      job: 'items of recalls',
+      async read(limit) {
+        const due = await database.reads
+          .selectFrom('product_recall')
+          .select(['recall_id', 'tenant'])
+          .where('publish_after', 'is not', null)
+          .where('recall_id', '>', after)
+          .orderBy('recall_id')
+          .limit(limit)
+          .execute()
+        after = due.at(-1)?.recall_id ?? after
+        return due
+      },
+      async process({ recall_id, tenant }) {
+        const stores = await database.write((db) => publishNext(db, recall_id), { holder: tenant })
         if (!stores) return
+        published++
         for (const storeId of stores) void services.agents.itemsChanged(storeId)
-      }
-    },
-  })
+      },
+    })
+  }
 }
 
 /** Publishes the next items. Returns undefined if all are published. */

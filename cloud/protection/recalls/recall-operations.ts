@@ -13,7 +13,7 @@ import { ownStore } from '../../stores/own-store.ts'
 import { ownStores } from '../../stores/own-stores.ts'
 import { notifyGates } from '../items/item-sequence.ts'
 import { publishSome } from './publish-recalls.ts'
-import { activeRecalls, countItems, findRecall, listRecalls, nameOfProduct, storesOfRecall } from '../items/recalls.ts'
+import { activeRecalls, findRecall, listRecalls, nameOfProduct, storesOfRecall } from '../items/recalls.ts'
 import { revokeTokensOfRecalled } from './revoke-tokens.ts'
 
 /** Maximum active recalls of an account: each page of items for an agent is compared with them. */
@@ -39,14 +39,21 @@ const Recall = z.strictObject({
   reason: z.string(),
   startedAt: z.string(),
   endedAt: z.string().optional(),
-  items: z.int().describe('Registered items that match now, sold ones included.'),
-  soldItems: z.int().describe('Those of them that are paid or picked up.'),
+  items: z
+    .int()
+    .optional()
+    .describe(
+      'Registered items that matched when the recall began, sold ones included. Absent while they are being counted, and for a key that does not see all stores of the recall.',
+    ),
+  soldItems: z.int().optional().describe('Those of them that were paid or picked up.'),
 })
 
 async function describe(call: Call, row: ProductRecallRow): Promise<z.infer<typeof Recall>> {
   const { storeIds: visible } = keyCaller(call.caller)
   const stores = storesOfRecall(row)
   const { lot, expiry, serial } = row
+  const seesAll = visible === null || (stores?.every((id) => visible.includes(id)) ?? false)
+  const isCounted = seesAll && (row.publish_after === null || row.ended_ms !== null)
   return {
     recallId: row.recall_id,
     state: row.ended_ms === null ? 'active' : 'ended',
@@ -57,7 +64,7 @@ async function describe(call: Call, row: ProductRecallRow): Promise<z.infer<type
     reason: row.reason,
     startedAt: iso(row.started_ms),
     ...(row.ended_ms !== null && { endedAt: iso(row.ended_ms) }),
-    ...(await countItems(call.db, row, visible)),
+    ...(isCounted && { items: row.items, soldItems: row.sold_items }),
   }
 }
 
@@ -111,12 +118,14 @@ export const recallProducts = operation({
       ended_ms: null,
       ended_by: null,
       publish_after: '',
+      items: 0,
+      sold_items: 0,
     }
     await db.insertInto('product_recall').values(row).execute()
     await revokeTokensOfRecalled(call, row)
     await publish(call, row)
     call.changed(row.recall_id)
-    return { success: true as const, ...(await describe(call, row)) }
+    return { success: true as const, ...(await describe(call, await ownRecall(call, row.recall_id))) }
   },
 })
 

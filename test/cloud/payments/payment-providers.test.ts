@@ -600,6 +600,30 @@ for (const provider of PSP_NAMES) {
       },
     )
 
+    it.each(['before', 'after'])(
+      'believe the provider more than staff, who say that it did not pay: %s they refund again',
+      async (when) => {
+        const { transactionId, session, entry } = await partWithoutResponse()
+        store.psp.switches.status = 503
+        await store.wait('the end of the tries', async () => (await entry()).status === 'failed', 20 * 60_000)
+        const { refundId } = await entry()
+        const deny = () => store.call('refundPayment', { purchaseId: transactionId, refundId, notPaid: true })
+        const hasList = provider !== 'custom' && !FORGETS_REFUNDS.has(provider)
+        // Nothing is denied before the provider's list was read.
+        if (hasList) expect(await deny()).toMatchObject({ status: 503 })
+        store.psp.switches.status = undefined
+        if (hasList) expect(await deny()).toMatchObject({ status: 409, body: { reason: 'refund_not_in_doubt' } })
+        else {
+          expect(await deny()).toMatchObject({ status: 200, body: { refund: { status: 'failed' } } })
+          const [made] = refundsOf(session)
+          if (when === 'after') expect(await refund(transactionId, { amount: 10 })).toMatchObject({ success: true })
+          await store.psp.sendRefund(made?.id ?? '')
+        }
+        const { refunded } = await purchaseOf(transactionId)
+        expect([(await entry()).status, refunded]).toEqual(['done', givenBack(session) / 100])
+      },
+    )
+
     it('are refunded by a repeat weeks later if the first attempt did not reach the provider', async () => {
       const { transactionId, session } = await paid(2)
       store.psp.switches.hang = true

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { expect, it, describe } from 'vitest'
 import type { Db } from '../../../cloud/persistence/database.ts'
+import { fairTurns } from '../../../cloud/persistence/fair-queue.ts'
 import { groupCommit } from '../../../cloud/persistence/group-commit.ts'
 import { ensureAccount } from '../../../cloud/registrations/accounts.ts'
 import { commitPosition } from '../../../cloud/persistence/positions.ts'
@@ -279,11 +280,26 @@ describe('SQLite', () => {
     db.close()
   })
 
+  it('lets one read block the process at a time, and accounts take turns', async () => {
+    const inTurn = fairTurns()
+    const ran: string[] = []
+    const read = (name: string, holder: string) => inTurn(holder, async () => void ran.push(name))
+    const turn = () => new Promise<void>((resolve) => setImmediate(() => resolve(void ran.push('other events'))))
+    const flood = Array.from({ length: 3 }, (_, n) => read(`flood ${n}`, 'a'))
+    const others = [read('till 0', 'b'), read('till 1', 'b')]
+    await Promise.all([...flood, ...others, turn().then(turn).then(turn)])
+    expect(ran.filter((each) => each !== 'other events')).toEqual(['flood 0', 'flood 1', 'till 0', 'flood 2', 'till 1'])
+    const withEvents = ran.slice(0, ran.lastIndexOf('till 1')).join(' ')
+    expect(withEvents).toMatch(/flood 0 .*other events.* flood 1|flood 1 .*other events/)
+    await read('later', 'b')
+    expect(ran.at(-1)).toBe('later')
+  })
+
   it('refuses further transactions of an account that has 4,000 waiting, not those of others', async () => {
     const db = new Sqlite(':memory:')
     const groups = groupCommit(db, () => undefined)
     const waiting = Array.from({ length: 4_000 }, () => groups.run(() => Promise.resolve(), 'a'))
-    await expect(groups.run(() => Promise.resolve(), 'a')).rejects.toThrow('too many transactions wait')
+    await expect(groups.run(() => Promise.resolve(), 'a')).rejects.toThrow('too many requests wait for the database')
     await groups.run(() => Promise.resolve(), 'b')
     await Promise.all(waiting)
     db.close()

@@ -7,6 +7,7 @@ export const PROTECTION: readonly string[] = [
     rev bigint NOT NULL, created_ms bigint NOT NULL, updated_ms bigint NOT NULL, item_seq bigint NOT NULL DEFAULT 0,
     UNIQUE (tenant, epc), UNIQUE (tenant, tag_uid), UNIQUE (tenant, tag_id_folded))`,
   `CREATE INDEX protected_item_by_product ON protected_item (store_id, product_id)`,
+  `CREATE INDEX protected_item_of_product ON protected_item (product_id, item_id)`,
   `CREATE INDEX protected_item_by_seq ON protected_item (store_id, item_seq)`,
   // One row per change of an item's status, with the item's identifiers at that time. Rows never change.
   `CREATE TABLE item_move (
@@ -28,7 +29,7 @@ export const PROTECTION: readonly string[] = [
   `CREATE TABLE product_recall (
     recall_id text PRIMARY KEY, tenant text NOT NULL, store_ids text, product_id text NOT NULL, ean text NOT NULL, lot text,
     expiry text, serial text, reason text NOT NULL, started_ms bigint NOT NULL, started_by text NOT NULL, ended_ms bigint,
-    ended_by text, publish_after text)`,
+    ended_by text, publish_after text, items bigint NOT NULL, sold_items bigint NOT NULL)`,
   `CREATE INDEX product_recall_by_tenant ON product_recall (tenant, recall_id)`,
   `CREATE INDEX product_recall_by_product ON product_recall (tenant, product_id)`,
   `CREATE INDEX product_recall_active ON product_recall (tenant) WHERE ended_ms IS NULL`,
