@@ -1,3 +1,5 @@
+import type { Budget } from '../budget.ts'
+
 /**
  * A program or browser that sends a request: the id of its pairing, or `unpaired` if the agent allows unpaired callers.
  */
@@ -7,6 +9,8 @@ export type Caller = { readonly id: string } | 'unpaired'
 export interface LaneState {
   receipt?: { text: string; atMs: number }
   operatorSession?: string
+  /** What the device's own scanner may still send, and how many of its texts are being decided. */
+  ownScans?: { readonly budget: Budget; running: number; dropped: number }
   /** True if the last accepted policy listed the device as a gate. */
   wasGate?: boolean
 }

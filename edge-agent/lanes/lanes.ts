@@ -1,3 +1,4 @@
+import { budget } from '../budget.ts'
 import type { DeviceEvent, TagName } from '../../device-drivers/drivers/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import type { TagTechnology } from '../../policy/vocabulary.ts'
@@ -26,6 +27,11 @@ export interface LaneParts extends GateRequestsParts {
   onOperator(deviceId: string, name: string | null): void
   onPerson(deviceId: string, direction: 'in' | 'out'): void
 }
+
+/** Texts of a device's own scanner: at once, and per second after that. People scan one or two per second. */
+const OWN_SCANS = { most: 20, perSecond: 10 }
+/** Dropped texts for each line of the log. */
+const DROPS_PER_LINE = 1_000
 
 /** Opens the lanes of this agent's devices. */
 export function openLanes(parts: LaneParts): Lanes {
@@ -93,9 +99,37 @@ export class Lanes {
       case 'person':
         return onPerson(deviceId, event.direction)
       case 'scan':
-        return void this.scan(deviceId, event.text, { symbology: event.symbology }).catch((error: unknown) =>
-          this.#onFailure(deviceId, error, 'the decision about a scan failed'),
+        return void this.#onOwnScan(deviceId, event)
+    }
+  }
+
+  /**
+   * Handles a text of the device's own scanner. Drops texts that come faster than people scan, because all who reach
+   * the line of the scanner could send any number of them.
+   */
+  async #onOwnScan(deviceId: string, { text, symbology }: DeviceEvent & { type: 'scan' }): Promise<void> {
+    const { platform, log } = this.#parts
+    const state = this.#states.of(deviceId)
+    const own = (state.ownScans ??= {
+      budget: budget(platform.clock, OWN_SCANS.most, OWN_SCANS.perSecond),
+      running: 0,
+      dropped: 0,
+    })
+    if (own.running >= OWN_SCANS.most || !own.budget.spend()) {
+      if (own.dropped++ % DROPS_PER_LINE === 0)
+        log.warn(
+          { deviceId, dropped: own.dropped },
+          'the scanner sends texts faster than people scan: some are dropped',
         )
+      return
+    }
+    own.running++
+    try {
+      await this.scan(deviceId, text, { symbology })
+    } catch (error) {
+      this.#onFailure(deviceId, error, 'the decision about a scan failed')
+    } finally {
+      own.running--
     }
   }
 

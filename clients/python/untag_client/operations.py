@@ -1155,8 +1155,8 @@ EndRecallResponse = TypedDict(
         "reason": str,
         "startedAt": str,
         "endedAt": NotRequired[str],
-        "items": int,
-        "soldItems": int,
+        "items": NotRequired[int],
+        "soldItems": NotRequired[int],
         "success": Literal[True],
     },
 )
@@ -2745,8 +2745,8 @@ FetchRecallsResponseRecallsItem = TypedDict(
         "reason": str,
         "startedAt": str,
         "endedAt": NotRequired[str],
-        "items": int,
-        "soldItems": int,
+        "items": NotRequired[int],
+        "soldItems": NotRequired[int],
     },
 )
 
@@ -4389,8 +4389,8 @@ RecallProductsResponse = TypedDict(
         "reason": str,
         "startedAt": str,
         "endedAt": NotRequired[str],
-        "items": int,
-        "soldItems": int,
+        "items": NotRequired[int],
+        "soldItems": NotRequired[int],
         "success": Literal[True],
     },
 )

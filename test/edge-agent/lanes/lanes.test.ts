@@ -91,6 +91,18 @@ describe('lanes with readers, through the whole agent', () => {
     expect(await exceptions()).not.toContain('unexpected_release')
   })
 
+  it('takes texts of a scanner only as fast as people scan, whatever its line sends', async () => {
+    await withPad()
+    for (let n = 0; n < 5_000; n++) fake.emit({ type: 'scan', text: `text ${n}` })
+    await advance(100)
+    const first = results().length
+    expect(first).toBeGreaterThan(10)
+    expect(first).toBeLessThan(40)
+    await advance(5_000)
+    fake.emit({ type: 'scan', text: 'text of a person' })
+    await store.until('the text', () => results().length > first)
+  })
+
   it('applies the last receipt, offline, only to the tags that it covers, and counts down', async () => {
     await withPad()
     await selfServiceForAll()
