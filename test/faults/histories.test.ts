@@ -85,7 +85,7 @@ describe.skipIf(missing)(`histories of processes${missing === undefined ? '' : `
   it('stay possible under lost connections, kills and crashes; one of many claimants wins', async () => {
     const load = IS_FULL_SIZE
       ? { seconds: 5, processes: 4, faultEvery: 1 }
-      : { seconds: 3, processes: 3, faultEvery: 0.5, claimants: 16 }
+      : { seconds: 2, processes: 3, faultEvery: 0.4, claimants: 16 }
     const { violations, faults } = await runHistories({ root: ROOT, bundle: bundledCommand, seed: 1, ...load })
     expect(violations).toEqual([])
     expect(faults).toBeGreaterThan(LOST_ANSWERS)

@@ -8,7 +8,7 @@ import { hashesOf, runFuzzer } from '../support/fuzz-process.ts'
 
 const DIST = join(import.meta.dirname, '../../dist')
 /** Steps of each run, and number of runs. `npm run fuzz` does 100,000 steps besides in `.ci/full`. */
-const [STEPS, RUNS] = IS_FULL_SIZE ? [400, 3] : [150, 2]
+const [STEPS, RUNS] = IS_FULL_SIZE ? [400, 3] : [100, 2]
 /** Mutants of three kinds, which few steps find. `.ci/full` runs all of them. */
 const SAMPLE = ['right-checked-before-body', 'form-of-first-store', 'stream-survives-session']
 

@@ -24,7 +24,7 @@ const EVENTS = [
 ]
 
 /** Each round kills the cloud after another number of events. */
-const ROUNDS = IS_FULL_SIZE ? 6 : 3
+const ROUNDS = IS_FULL_SIZE ? 6 : 2
 const NAME = 'the day of a shop with real processes'
 
 // CI has real processes on PostgreSQL in spine.test.ts.
