@@ -29,6 +29,7 @@ const SYSTEM_FIELDS = Webhook.pick({
   disabledReason: true,
   disabledAt: true,
   failingSince: true,
+  missedAt: true,
   oldSecretUntil: true,
   createdAt: true,
   updatedAt: true,

@@ -15,6 +15,8 @@ import { EVERY_EVENT } from './queries.ts'
 const BATCH = 100
 /** Maximum number of batches before the planned deliveries are sent. */
 const BATCHES = 10
+/** Maximum number of deliveries of one account that wait. One batch may exceed it. */
+export const WAITING_LIMIT = 50_000
 /** Maximum number of rows in one insert: SQLite accepts 32,766 parameters. */
 const ROWS_AT_ONCE = 500
 
@@ -60,9 +62,10 @@ async function planBatch(db: Db, platform: Platform): Promise<number> {
   const targets = await readTargets(db, events)
   const packages = targets.length > 0 ? await readPackages(db, events) : () => 'DISCOVER' as const
   const nowMs = platform.clock.wall()
-  const deliveries = events.flatMap((event) =>
+  const wanted = events.flatMap((event) =>
     receiversOf(event, targets, packages(event)).map((webhookId) => deliveryOf(event, webhookId, nowMs, platform)),
   )
+  const deliveries = await withinLimit(db, wanted, nowMs)
   for (let i = 0; i < deliveries.length; i += ROWS_AT_ONCE) {
     await db
       .insertInto('webhook_delivery')
@@ -74,6 +77,41 @@ async function planBatch(db: Db, platform: Platform): Promise<number> {
   const numbers = events.map(({ event_id, tenant }, i) => ({ event_id, tenant, seq: last + i + 1 }))
   for (const chunk of insertChunks(numbers)) await writeNumbers(db, chunk)
   return events.length
+}
+
+/**
+ * Leaves out the deliveries of accounts of which too many wait, and notes at their webhooks that they missed an event:
+ * `fetchWebhookEvents` still has it.
+ */
+async function withinLimit(
+  db: Db,
+  wanted: readonly WebhookDeliveryRow[],
+  nowMs: number,
+): Promise<readonly WebhookDeliveryRow[]> {
+  const full = new Set<string>()
+  for (const tenant of new Set(wanted.map((delivery) => delivery.tenant)))
+    if (await isQueueFull(db, tenant)) full.add(tenant)
+  if (full.size === 0) return wanted
+  const missed = [...new Set(wanted.flatMap(({ tenant, webhook_id: id }) => (full.has(tenant) ? [id] : [])))]
+  for (let i = 0; i < missed.length; i += ROWS_AT_ONCE)
+    await db
+      .updateTable('webhook')
+      .set({ missed_ms: nowMs })
+      .where('webhook_id', 'in', missed.slice(i, i + ROWS_AT_ONCE))
+      .execute()
+  return wanted.filter(({ tenant }) => !full.has(tenant))
+}
+
+async function isQueueFull(db: Db, tenant: string): Promise<boolean> {
+  const last = await db
+    .selectFrom('webhook_delivery')
+    .select('tenant')
+    .where('tenant', '=', tenant)
+    .where('status', '=', sql.lit('pending'))
+    .offset(WAITING_LIMIT - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return last !== undefined
 }
 
 const writeNumbers = preparedInsert((db, numbers: readonly { event_id: string; tenant: string; seq: number }[]) => {

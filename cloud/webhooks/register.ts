@@ -105,6 +105,7 @@ async function make(
     old_until_ms: null,
     failed_in_row: 0,
     failing_since_ms: null,
+    missed_ms: null,
     created_ms: nowMs,
     updated_ms: nowMs,
   }

@@ -37,6 +37,8 @@ export const Webhook = z.strictObject({
   disabledAt: When.optional(),
   /** First failed attempt since the last successful one. */
   failingSince: When.optional(),
+  /** Last event that was not queued, because too many deliveries of the account waited: fetch it with `fetchWebhookEvents`. */
+  missedAt: When.optional(),
   /** Time until which the previous secret also signs. */
   oldSecretUntil: When.optional(),
   createdAt: When,
@@ -62,6 +64,7 @@ export function toWebhook(row: WebhookRow, events: readonly string[], nowMs: num
     disabledReason: row.disabled_reason as z.input<typeof Webhook>['disabledReason'] | null,
     disabledAt: row.disabled_ms === null ? null : iso(row.disabled_ms),
     failingSince: row.failing_since_ms === null ? null : iso(row.failing_since_ms),
+    missedAt: row.missed_ms === null ? null : iso(row.missed_ms),
     oldSecretUntil: overlap,
     createdAt: iso(row.created_ms),
     updatedAt: iso(row.updated_ms),

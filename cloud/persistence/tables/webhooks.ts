@@ -19,6 +19,8 @@ export interface WebhookRow {
   /** Consecutive failed deliveries. */
   failed_in_row: number
   failing_since_ms: number | null
+  /** Last time at which an event was not queued, because too many deliveries of the account waited. */
+  missed_ms: number | null
   created_ms: number
   updated_ms: number
 }

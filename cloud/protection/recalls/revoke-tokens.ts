@@ -1,10 +1,12 @@
 import type { Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import type { ProductRecallRow, ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
-import { redemptionsOf } from '../leases/authorizations.ts'
+import { redemptionsOf, unitsOfAuthorization } from '../leases/authorizations.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
 import { hasRecalledUnit } from './recalled-sales.ts'
-import { inStoresOf, recalledItems, type Recall } from '../items/recalls.ts'
+import { readItem } from '../items/item-queries.ts'
+import { readLines } from '../../purchases/queries.ts'
+import { inStoresOf, isRecalled, recalledItems, type Recall } from '../items/recalls.ts'
 
 /** Age of a sale whose tokens a recall revokes, ms. Receipts are valid for a day, tokens for five minutes. */
 const SOLD_SINCE_MS = 25 * 3_600_000
@@ -15,14 +17,24 @@ export async function revokeTokensOfRecalled(call: Call, recall: ProductRecallRo
   const { db, nowMs } = call
   const livesAfter = Math.floor(nowMs / 1_000) - GUARD_SECONDS
   const rows = new Map((await tokensOfItems(db, recall, livesAfter)).map((row) => [row.nonce, row]))
-  for (const row of await tokensOfPurchases(db, recall, livesAfter, nowMs - SOLD_SINCE_MS)) {
-    const { store_id, purchase_id } = row
-    if (purchase_id !== null && (await hasRecalledUnit(db, { store_id, purchase_id }, () => [recall])))
-      rows.set(row.nonce, row)
-  }
+  for (const row of await tokensOfPurchases(db, recall, livesAfter, nowMs - SOLD_SINCE_MS))
+    if (!rows.has(row.nonce) && (await coversRecalled(db, row, recall))) rows.set(row.nonce, row)
   for (const row of rows.values())
     if ((await redemptionsOf(db, row.nonce)).length < row.count)
       await revokeAuthorization(call, row, 'its goods are recalled')
+}
+
+/** True if the token is for a purchase with recalled goods, or for an item that its purchase line makes recalled. */
+async function coversRecalled(db: Db, row: ProtectionAuthorizationRow, recall: Recalled): Promise<boolean> {
+  const { store_id, purchase_id, item_id } = row
+  if (purchase_id === null) return false
+  if (item_id === null) return hasRecalledUnit(db, { store_id, purchase_id }, () => [recall])
+  const lines = await readLines(db, purchase_id)
+  const item = await readItem(db, item_id)
+  const units = await unitsOfAuthorization(db, row.nonce)
+  return units.some((unit) =>
+    isRecalled([recall], { storeId: store_id, item, line: lines.find((line) => line.line_id === unit.line_id) }),
+  )
 }
 
 type Recalled = Recall & Pick<ProductRecallRow, 'tenant'>
@@ -49,7 +61,6 @@ function tokensOfPurchases(
     .where(inStoresOf('p', recall))
     .where('p.completed_ms', '>', soldSinceMs)
     .where('l.product_id', '=', recall.product_id)
-    .where('a.item_id', 'is', null)
     .where('a.revoked_ms', 'is', null)
     .where('a.exp', '>', livesAfter)
     .selectAll('a')

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { publishRecalls } from '../../../cloud/protection/recalls/publish-recalls.ts'
+import { newId } from '../../../policy/ids.ts'
 import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
@@ -385,6 +386,22 @@ onEveryDatabase('a recall', (kind) => {
       ).toMatchObject({ status: 409, body: { reason: 'too_many_recalls' } })
       await database.write((db) => db.deleteFrom('product_recall').where('lot', '=', '?').execute())
       for (const recallId of ids) await end(recallId)
+    })
+  })
+
+  it('revokes the token of an item whose lot only its purchase line states', async () => {
+    await register({ tagId: 'HT-77', ean: product.ean })
+    const { transactionId } = await shop.buy([{ ean: product.ean, quantity: 1, lot: 'L-9' }])
+    const token = await detach({ tagId: 'HT-77', purchaseId: transactionId })
+    expect(token).toMatchObject({ authorized: true })
+    await during({ lot: 'L-9' }, async () => {
+      const redeemed = await shop.call('redeemProtectionAuthorization', {
+        authorizationToken: token.authorizationToken,
+        deviceId: shop.devices.self_checkout_detacher,
+        redemptionId: newId('rdm', platform),
+      })
+      expect(redeemed.body).not.toMatchObject({ status: 'redeemed' })
+      expect(redeemed).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
     })
   })
 

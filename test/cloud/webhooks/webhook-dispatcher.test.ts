@@ -3,6 +3,7 @@ import type { Services } from '../../../cloud/operations/operation.ts'
 import type { OutgoingAnswer, OutgoingRequest } from '../../../cloud/outgoing/outgoing-http.ts'
 import type { Database } from '../../../cloud/persistence/database.ts'
 import type { SendLoop } from '../../../cloud/operations/send-loop.ts'
+import { planDeliveries, WAITING_LIMIT } from '../../../cloud/webhooks/plan.ts'
 import { startDispatcher } from '../../../cloud/webhooks/dispatcher.ts'
 import { LEASE_MS } from '../../../cloud/webhooks/lease.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
@@ -291,5 +292,37 @@ inFullSizeOnEveryDatabase('webhook dispatchers', (kind) => {
     })
     expect(platform.clock.wall() - before).toBeLessThan(5_000)
     cloud.errors.length = 0
+  })
+
+  it('queue no more events of an account of which 50,000 wait, and say so at the webhook', async () => {
+    const { database } = cloud.db
+    const { webhookId } = await register(1)
+    await emit(1)
+    await planDeliveries(database, platform)
+    const row = await database.reads.selectFrom('webhook_delivery').selectAll().executeTakeFirstOrThrow()
+    const waiting = () =>
+      database.reads
+        .selectFrom('webhook_delivery')
+        .select((eb) => eb.fn.countAll().as('n'))
+        .where('status', '=', 'pending')
+        .executeTakeFirstOrThrow()
+    const copies = Array.from({ length: WAITING_LIMIT - 1 }, (_, n) => ({ ...row, delivery_id: `whd_${n}` }))
+    for (let n = 0; n < copies.length; n += 2_000)
+      await database.write((db) =>
+        db
+          .insertInto('webhook_delivery')
+          .values(copies.slice(n, n + 2_000))
+          .execute(),
+      )
+    const other = await cloud.key('secret', 'test', { account: 'Andere' })
+    await cloud.ok(other, 'registerWebhook', { url: 'https://other.example/', events: ['webhook.test'] })
+    const [missed] = await emit(1)
+    await cloud.ok(other, 'sendTestWebhook', {})
+    await planDeliveries(database, platform)
+    expect(Number((await waiting()).n)).toBe(WAITING_LIMIT + 1)
+    const { webhooks } = await cloud.ok(key, 'fetchWebhooks')
+    expect(webhooks).toMatchObject([{ webhookId, missedAt: new Date(platform.clock.wall()).toISOString() }])
+    const { events } = await cloud.ok(key, 'fetchWebhookEvents')
+    expect(events.map((event: Json) => event.id)).toContain(missed)
   })
 })
