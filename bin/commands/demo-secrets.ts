@@ -23,6 +23,8 @@ const DemoSecrets = z.strictObject({
   operator: z.strictObject({ storeId: z.string(), pin: z.string() }).optional(),
   /** True if the sandbox contains the week before its first start. */
   hasWeek: z.boolean().optional(),
+  /** Address of the cloud that the pictures of products name. */
+  picturesAt: z.string().optional(),
 })
 type DemoSecrets = z.infer<typeof DemoSecrets>
 

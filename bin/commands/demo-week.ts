@@ -4,7 +4,6 @@ import { shopper } from '../../simulators/services/shopper.ts'
 import { startCloud, type CloudSettings, type RunningCloud } from './cloud.ts'
 import { WrongUsage } from '../options.ts'
 import { dayOfDemo, lastHours, prepareShop, type PastShop } from './demo-days.ts'
-import { uploadPictures } from './demo-pictures.ts'
 import { demoKey, type DemoFile } from './demo-secrets.ts'
 import { rfidStore } from './demo-store.ts'
 
@@ -53,7 +52,6 @@ export async function fillDemoWeek(
       fetch: async (url, init) => running.cloud.app.request(url, init),
     })
     const shop: PastShop = { api, store: await rfidStore(api), at: clock.to, now: () => clock.platform.clock.wall() }
-    await uploadPictures(api, shop.store.storeId)
     const known = await prepareShop(shop)
     for (let day = DAYS; day > 0; day--) {
       const opensMs = midnight - day * DAY_MS + OPENS_AT_H * 3_600_000

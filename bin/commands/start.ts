@@ -15,6 +15,7 @@ import { stopOnSignals } from '../shutdown.ts'
 import { startCloud, type CloudSettings, type RunningCloud } from './cloud.ts'
 import { startDemoDevices } from './demo-devices.ts'
 import { demoFile, demoKey, demoOperator, demoOwner } from './demo-secrets.ts'
+import { uploadPictures } from './demo-pictures.ts'
 import { rfidStore } from './demo-store.ts'
 import { fillDemoWeek } from './demo-week.ts'
 import { demonstration } from './demonstration.ts'
@@ -41,6 +42,11 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     const consolePassword = await demoOwner(running, file)
     const api = shopper({ baseUrl, key, fetch })
     const store = await rfidStore(api)
+    // The address of a picture contains that of the cloud, which may have changed since the last start.
+    if (file.read().picturesAt !== baseUrl) {
+      await uploadPictures(api, store.storeId)
+      file.write({ picturesAt: baseUrl })
+    }
 
     const data = join(settings.data, 'edge')
     const identity = readIdentity(data, secretFiles)

@@ -97,6 +97,9 @@ describe('untag start', () => {
     expect(ready['pairingUrl']).toContain(`${ready['agentUrl']}/pair#untag_link_`)
     const api = shopper({ baseUrl: ready['baseUrl'] ?? '', key: ready['key'] ?? '', fetch })
     const storeId = answer.stores.find(({ securityTagMode }: Json) => securityTagMode === 'rfid').storeId
+    const { products } = (await api.call('fetchProducts', { storeId, limit: 100, category: 'bekleidung' })) as Json
+    const pictures = products.flatMap(({ imageUrl }: Json) => imageUrl ?? [])
+    for (const picture of pictures) expect([picture, (await fetch(picture)).status]).toEqual([picture, 200])
     const { tasks } = (await api.call('fetchOpenTasks', { storeId })) as Json
     const waiting = tasks.filter(({ count }: Json) => count > 0).map(({ kind, count }: Json) => [kind, count])
     expect(waiting).toEqual([
