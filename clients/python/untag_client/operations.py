@@ -1113,6 +1113,7 @@ DisposeAlarmRequest = TypedDict(
         "disposition": Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"],
         "operatorId": NotRequired[str],
         "recoveredValue": NotRequired[float],
+        "seen": NotRequired[Union[Literal["none"], str]],
     },
 )
 
@@ -1131,6 +1132,27 @@ DisposeAlarmResponse = TypedDict(
         "recoveredValue": NotRequired[float],
         "disposedAt": str,
         "success": Literal[True],
+    },
+)
+
+DisposeAlarmsRequest = TypedDict(
+    "DisposeAlarmsRequest",
+    {
+        "storeId": str,
+        "deviceId": NotRequired[str],
+        "since": NotRequired[str],
+        "until": str,
+        "disposition": Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"],
+        "operatorId": NotRequired[str],
+    },
+)
+
+DisposeAlarmsResponse = TypedDict(
+    "DisposeAlarmsResponse",
+    {
+        "success": Literal[True],
+        "disposed": int,
+        "left": int,
     },
 )
 
@@ -1644,7 +1666,9 @@ FetchAlarmsRequest = TypedDict(
         "storeId": str,
         "state": NotRequired[Literal["open", "acknowledged", "disposed"]],
         "disposition": NotRequired[Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"]],
+        "deviceId": NotRequired[str],
         "since": NotRequired[str],
+        "until": NotRequired[str],
         "limit": NotRequired[int],
         "cursor": NotRequired[str],
     },
@@ -1667,6 +1691,17 @@ FetchAlarmsResponseAlarmsItemReceipt = TypedDict(
         "match": Literal["item", "product"],
         "purchaseId": str,
         "paidAt": str,
+    },
+)
+
+FetchAlarmsResponseAlarmsItemEarlierItem = TypedDict(
+    "FetchAlarmsResponseAlarmsItemEarlierItem",
+    {
+        "disposition": Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"],
+        "operatorId": str,
+        "recoveredValue": NotRequired[float],
+        "disposedAt": str,
+        "name": NotRequired[str],
     },
 )
 
@@ -1696,6 +1731,7 @@ FetchAlarmsResponseAlarmsItem = TypedDict(
         "operatorId": NotRequired[str],
         "recoveredValue": NotRequired[float],
         "disposedAt": NotRequired[str],
+        "earlier": NotRequired[List["FetchAlarmsResponseAlarmsItemEarlierItem"]],
     },
 )
 
@@ -7503,6 +7539,7 @@ CHANGING = frozenset((
     "deleteOffer",
     "deleteWebhook",
     "disposeAlarm",
+    "disposeAlarms",
     "endRecall",
     "endSessions",
     "enrolEdgeAgent",
@@ -7884,6 +7921,15 @@ class SyncOperations:
         return cast(
             "DisposeAlarmResponse",
             self.call("disposeAlarm", request, idempotency_key=idempotency_key),
+        )
+
+    def disposeAlarms(
+        self, request: "DisposeAlarmsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "DisposeAlarmsResponse":
+        "Stores one disposition for many open alarms, for example after the fault of a gate."
+        return cast(
+            "DisposeAlarmsResponse",
+            self.call("disposeAlarms", request, idempotency_key=idempotency_key),
         )
 
     def endRecall(
@@ -9403,6 +9449,15 @@ class AsyncOperations:
         return cast(
             "DisposeAlarmResponse",
             await self.call("disposeAlarm", request, idempotency_key=idempotency_key),
+        )
+
+    async def disposeAlarms(
+        self, request: "DisposeAlarmsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "DisposeAlarmsResponse":
+        "Stores one disposition for many open alarms, for example after the fault of a gate."
+        return cast(
+            "DisposeAlarmsResponse",
+            await self.call("disposeAlarms", request, idempotency_key=idempotency_key),
         )
 
     async def endRecall(

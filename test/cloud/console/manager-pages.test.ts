@@ -1,6 +1,7 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dayOf } from '../../../cloud/analytics/days.ts'
+import { formId } from '../../../cloud/console/components/form.tsx'
 import { COUNTED_PAGES } from '../../../cloud/console/components/live.tsx'
 import { pages } from '../../../cloud/console/pages/registry.ts'
 import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
@@ -119,7 +120,14 @@ describe('pages of the store manager', () => {
     expect(await get(help)).toContain('Petra Lindner needs help at an alarm.')
     expect((await post(path, 'dispose', { ...fields, disposition: 'real' }, 'associate')).status).toBe(303)
     expect(await get(`${path}?cause=real`)).toContain('>Change</button>')
-    expect((await post(path, 'dispose', { ...fields, disposition: 'phantom' }, 'associate')).status).toBe(303)
+    // A second guard still sees the alarm as new.
+    const asked = { ...fields, disposition: 'phantom', _form: formId('dispose', fields) }
+    const late = await post(path, 'dispose', { ...asked, seen: 'none' }, 'associate')
+    expect(late.status).toBe(409)
+    expect(late.text).toContain('A colleague has recorded a cause in the meantime.')
+    const seen = /name="seen" value="(\d{4}-[^"]+)"/.exec(late.text)?.[1] ?? ''
+    expect((await post(path, 'dispose', { ...fields, disposition: 'phantom', seen }, 'associate')).status).toBe(303)
+    expect(await get(path)).toMatch(/Before that: Theft · Petra Lindner · /)
     expect(await get(`${path}?cause=real`)).not.toContain('>Change</button>')
   })
 
