@@ -51,9 +51,9 @@ export const DeviceHealth = z.strictObject({
   state: z
     .enum([...DEVICE_HEALTH, 'unknown'])
     .describe(
-      '`degraded`: it answers, but a person must change something. `absent`: it does not answer its agent. `unknown`: see `reason`.',
+      '`degraded`: it answers, but a person must change something. `absent`: it does not answer its agent. `unknown`: see `unknownBecause`.',
     ),
-  reason: z
+  unknownBecause: z
     .enum(UNKNOWN_HEALTH)
     .optional()
     .describe(
@@ -73,16 +73,16 @@ export interface ReportingAgent {
 
 /** Health of the device of this agent; undefined: the device has no agent. */
 export function deviceHealth(deviceId: string, agent: ReportingAgent | undefined, nowMs: number): DeviceHealth {
-  if (!agent) return { state: 'unknown', reason: 'no_agent' }
+  if (!agent) return { state: 'unknown', unknownBecause: 'no_agent' }
   const { state } = agent
   if (!isHeard(agent.lastSeenMs, state?.closedAt, nowMs))
     return {
       state: 'unknown',
-      reason: 'agent_offline',
+      unknownBecause: 'agent_offline',
       ...(agent.lastSeenMs > 0 && { since: new Date(agent.lastSeenMs).toISOString() }),
     }
   const reported = state?.devices?.find((device) => device.deviceId === deviceId)
-  if (!reported) return { state: 'unknown', reason: 'not_reported' }
+  if (!reported) return { state: 'unknown', unknownBecause: 'not_reported' }
   const { detail, since } = reported
   return { state: healthOf(reported), ...(detail !== undefined && { detail }), ...(since !== undefined && { since }) }
 }

@@ -69,12 +69,7 @@ export interface FetchReport {
 }
 
 /** Stores the state that a document request reports. Returns true if open pages must show the change. */
-export async function storeFetchReport(
-  db: Db,
-  agent: AgentRow,
-  report: FetchReport,
-  nowMs: number,
-): Promise<boolean> {
+export async function storeFetchReport(db: Db, agent: AgentRow, report: FetchReport, nowMs: number): Promise<boolean> {
   const stored = stateOf(agent.state)
   const policyVersion = report.policyVersion ?? stored?.policyVersion
   const queueDepth =

@@ -205,7 +205,12 @@ export const fetchDevices = operation({
     offset: Offset.optional(),
     cursor: cursorField('dev').optional(),
   }),
-  response: z.strictObject({ ...Success, devices: z.array(ListedDevice), total: z.int(), nextCursor: z.string().optional() }),
+  response: z.strictObject({
+    ...Success,
+    devices: z.array(ListedDevice),
+    total: z.int(),
+    nextCursor: z.string().optional(),
+  }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, input) {
     const store = await ownStoreOrOnly(call, input.storeId)

@@ -77,10 +77,10 @@ export const updateDevice = operation({
       lastSeenAt,
       decommissionedAt,
       movingToAgentId,
-      health: _,
-      ...stated
+      ...others
     },
   ) {
+    const { health: _health, ...stated } = others
     const { row, store } = await ownDevice(call, deviceId)
     const shown = toDevice(row, store)
     for (const [field, value] of Object.entries({

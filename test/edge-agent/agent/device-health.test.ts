@@ -72,7 +72,7 @@ it('does not know the health of devices whose agent was killed, and knows it aga
   store.network(false)
   hooks.onMessage({ agentId, storeId }, topic, will)
   await becomes('unknown')
-  expect(await health()).toMatchObject({ reason: 'agent_offline', since: expect.any(String) })
+  expect(await health()).toMatchObject({ unknownBecause: 'agent_offline', since: expect.any(String) })
   store.network(true)
   cutLine(store.shop.cloud.cloud, agentId)
   await store.until('the agent back', async () => (await health()).state === 'ready', MINUTE_MS)
@@ -85,7 +85,7 @@ it('does not know the health after 90 s without a contact, as after a pulled net
   await store.drive(store.world.advance(80_000), 100_000)
   expect((await health()).state).toBe('ready')
   await store.drive(store.world.advance(11_000))
-  expect(await health()).toMatchObject({ state: 'unknown', reason: 'agent_offline' })
+  expect(await health()).toMatchObject({ state: 'unknown', unknownBecause: 'agent_offline' })
 })
 
 it('limits the rate of state messages of a loose plug', async () => {
