@@ -21,6 +21,14 @@ const health = async (): Promise<Json> => (await device()).health
 const becomes = (state: string, limitMs = KNOWN_MS) =>
   store.until(`the device ${state}`, async () => (await health()).state === state, limitMs)
 const plug = () => store.boardPorts.detacher
+const tenant = async () =>
+  (
+    await store.shop.cloud.db.database.reads
+      .selectFrom('store')
+      .select('tenant')
+      .where('store_id', '=', store.shop.storeId)
+      .executeTakeFirstOrThrow()
+  ).tenant
 const exceptions = async (): Promise<Json[]> =>
   (await store.shop.ok('fetchExceptions', { kind: 'device_not_ready', state: 'open' })).exceptions
 
@@ -33,8 +41,13 @@ it.each([
   await becomes('ready')
   expect(await health()).toMatchObject({ state: 'ready', since: expect.any(String) })
   const deadMs = store.world.clock.wall()
+  let refreshed = 0
+  const { changes } = store.shop.cloud.cloud.services
+  const filter = { tenant: await tenant(), topics: new Set(['agents']), storeIds: null, seesAllStores: true }
+  changes.subscribe(filter, () => refreshed++)
   plug().unplug()
   await becomes('absent', limitMs)
+  expect(refreshed).toBe(1)
   const { detail, since } = await health()
   expect(detail).toMatch(/unplugged|cut/)
   expect(Math.abs(Date.parse(since) - deadMs)).toBeLessThan(2_000)
@@ -106,4 +119,28 @@ it('limits the rate of state messages of a loose plug', async () => {
   }
   expect(states.length).toBeGreaterThan(1)
   expect(states.length).toBeLessThanOrEqual(7)
+})
+
+it('ignores an older state that the broker repeats', async () => {
+  store = await openStore({ broker: true })
+  await becomes('ready')
+  const { agentId, storeId } = store.identity
+  const { self_checkout_detacher: deviceId } = store.shop.devices
+  const say = (ageMs: number) =>
+    store.shop.cloud.cloud.messages.hooks.onMessage(
+      { agentId, storeId },
+      agentTopic(storeId, agentId, 'state'),
+      JSON.stringify({
+        online: true,
+        observedAt: new Date(store.world.clock.wall() - ageMs).toISOString(),
+        devices: [{ deviceId, state: 'identifying' }],
+      }),
+    )
+  say(MINUTE_MS)
+  await store.shop.cloud.cloud.messages.settled()
+  expect((await health()).state).toBe('ready')
+  // Older agents send states of the driver, and no time.
+  say(0)
+  await store.shop.cloud.cloud.messages.settled()
+  expect(await health()).toEqual({ state: 'absent' })
 })
