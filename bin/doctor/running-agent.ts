@@ -176,7 +176,7 @@ export function deviceFindings({ deviceId, name, state, detail, findings }: Chec
       ? fault(
           deviceId,
           'device_absent',
-          `${title}${state}, ${detail}: check its power, its cable, and link in the configuration`,
+          `${title}${state}, ${detail}. Check its power, its cable, and link in the configuration`,
         )
       : fault(deviceId, refusal, `${title}${state}: ${detail}`),
     ...found,
