@@ -2040,11 +2040,50 @@ FetchDevicesRequest = TypedDict(
     },
 )
 
+FetchDevicesResponseDevicesItemHealth = TypedDict(
+    "FetchDevicesResponseDevicesItemHealth",
+    {
+        "state": Literal["ready", "degraded", "absent", "unknown"],
+        "unknownBecause": NotRequired[Literal["no_agent", "agent_offline", "not_reported"]],
+        "detail": NotRequired[str],
+        "since": NotRequired[str],
+    },
+)
+
+FetchDevicesResponseDevicesItem = TypedDict(
+    "FetchDevicesResponseDevicesItem",
+    {
+        "deviceId": str,
+        "deviceType": Literal["pos_deactivator", "self_checkout_detacher", "exit_gate", "handheld_reader", "cabinet_unlocker"],
+        "storeId": str,
+        "name": NotRequired[str],
+        "zoneId": NotRequired[str],
+        "laneId": NotRequired[str],
+        "gateId": NotRequired[str],
+        "agentId": NotRequired[str],
+        "movingToAgentId": NotRequired[str],
+        "firmwareVersion": NotRequired[str],
+        "canDeactivateLabel": bool,
+        "canDetachHardTag": bool,
+        "canReadReceiptQr": bool,
+        "canReadUhfRfid": bool,
+        "canReadHfNfc": bool,
+        "canUnlockFixture": bool,
+        "supportsOfflineAuth": bool,
+        "supportedTechnologies": List[Literal["am", "rf", "uhf_rfid", "hf_nfc", "mechanical_lock"]],
+        "workflowType": Literal["staff_assisted", "self_service", "automatic_exit", "pos_integrated"],
+        "registeredAt": str,
+        "lastSeenAt": str,
+        "decommissionedAt": NotRequired[str],
+        "health": NotRequired["FetchDevicesResponseDevicesItemHealth"],
+    },
+)
+
 FetchDevicesResponse = TypedDict(
     "FetchDevicesResponse",
     {
         "success": Literal[True],
-        "devices": List["Device"],
+        "devices": List["FetchDevicesResponseDevicesItem"],
         "total": int,
         "nextCursor": NotRequired[str],
     },
@@ -2882,6 +2921,24 @@ FetchSignedDocumentsRequestHave = TypedDict(
     },
 )
 
+FetchSignedDocumentsRequestDevicesStatesItem = TypedDict(
+    "FetchSignedDocumentsRequestDevicesStatesItem",
+    {
+        "deviceId": str,
+        "state": str,
+        "detail": NotRequired[str],
+        "since": NotRequired[str],
+    },
+)
+
+FetchSignedDocumentsRequestDevices = TypedDict(
+    "FetchSignedDocumentsRequestDevices",
+    {
+        "observedAt": str,
+        "states": List["FetchSignedDocumentsRequestDevicesStatesItem"],
+    },
+)
+
 FetchSignedDocumentsRequest = TypedDict(
     "FetchSignedDocumentsRequest",
     {
@@ -2893,6 +2950,7 @@ FetchSignedDocumentsRequest = TypedDict(
         "revocations": NotRequired[List[str]],
         "pictures": NotRequired[List[str]],
         "release": NotRequired[str],
+        "devices": NotRequired["FetchSignedDocumentsRequestDevices"],
         "ledgerSeq": NotRequired[int],
     },
 )
@@ -6482,6 +6540,16 @@ UpdateClickCollectStatusResponse = TypedDict(
     },
 )
 
+UpdateDeviceRequestHealth = TypedDict(
+    "UpdateDeviceRequestHealth",
+    {
+        "state": Literal["ready", "degraded", "absent", "unknown"],
+        "unknownBecause": NotRequired[Literal["no_agent", "agent_offline", "not_reported"]],
+        "detail": NotRequired[str],
+        "since": NotRequired[str],
+    },
+)
+
 UpdateDeviceRequest = TypedDict(
     "UpdateDeviceRequest",
     {
@@ -6501,6 +6569,7 @@ UpdateDeviceRequest = TypedDict(
         "supportedTechnologies": NotRequired[List[Literal["am", "rf", "uhf_rfid", "hf_nfc", "mechanical_lock"]]],
         "workflowType": NotRequired[Literal["staff_assisted", "self_service", "automatic_exit", "pos_integrated"]],
         "agentId": NotRequired[str],
+        "health": NotRequired["UpdateDeviceRequestHealth"],
         "storeId": NotRequired[str],
         "deviceType": NotRequired[str],
         "registeredAt": NotRequired[str],

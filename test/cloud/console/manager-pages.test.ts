@@ -367,6 +367,24 @@ describe('pages of the store manager', () => {
     expect(await get('/console/agents', 'associate')).not.toContain('Make a set-up code')
   })
 
+  it('devices: shows the health of a device with its reason and time, apart from its use', async () => {
+    const { devices } = await shop.ok('fetchDevices', { storeId: shop.storeId })
+    const text = await get('/console/agents')
+    const rows = text.split('<tr').filter((row) => row.includes('data-label="Health"'))
+    const rowOf = (state: string) => {
+      const { name } = devices.find((each: Json) => each.health.state === state)
+      return rows.find((row) => row.includes(`scope="row">${name}<`)) ?? ''
+    }
+    expect(rowOf('ready')).toMatch(/class="badge ok">Ready<[^]*In use/)
+    expect(rowOf('absent')).toMatch(/class="badge warn">No answer<[^]*connection refused[^]*since <time[^]*In use/)
+    expect(rowOf('degraded')).toMatch(/class="badge warn">Needs attention<[^]*antenna 2 is not connected/)
+    const silent = devices.find((each: Json) => each.health.unknownBecause === 'agent_offline')
+    expect(rows.find((row) => row.includes(`scope="row">${silent.name}<`))).toMatch(
+      /class="badge plain">Unknown<[^]*Its agent is not connected/,
+    )
+    expect(rows.filter((row) => row.includes('Its agent is not connected')).join('')).not.toContain('badge ok')
+  })
+
   it('closings: shows the latest figures and refuses a second closing of a day', async () => {
     const text = await get('/console/closings', 'viewer')
     for (const part of ['Closing 1:', 'Value added tax', 'No.']) expect(text).toContain(part)
