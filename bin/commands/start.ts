@@ -15,7 +15,7 @@ import { stopOnSignals } from '../shutdown.ts'
 import { startCloud, type CloudSettings, type RunningCloud } from './cloud.ts'
 import { startDemoDevices } from './demo-devices.ts'
 import { demoFile, demoKey, demoOperator, demoOwner } from './demo-secrets.ts'
-import { uploadPictures } from './demo-pictures.ts'
+import { keepPictures } from './demo-pictures.ts'
 import { rfidStore } from './demo-store.ts'
 import { fillDemoWeek } from './demo-week.ts'
 import { demonstration } from './demonstration.ts'
@@ -42,11 +42,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     const consolePassword = await demoOwner(running, file)
     const api = shopper({ baseUrl, key, fetch })
     const store = await rfidStore(api)
-    // The address of a picture contains that of the cloud, which may have changed since the last start.
-    if (file.read().picturesAt !== baseUrl) {
-      await uploadPictures(api, store.storeId)
-      file.write({ picturesAt: baseUrl })
-    }
+    await keepPictures({ api, storeId: store.storeId, baseUrl, file })
 
     const data = join(settings.data, 'edge')
     const identity = readIdentity(data, secretFiles)
