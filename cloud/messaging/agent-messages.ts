@@ -165,7 +165,7 @@ function hooksOf({ database, services, stores, inbox }: HookParts): BrokerHooks 
           assertAgent({ db, services: services(), nowMs: platform.clock.wall() }, agentId, password),
         )
         lastSeen.note(agent.agent_id, platform.clock.wall())
-        return { storeId: agent.store_id, agentId: agent.agent_id }
+        return { storeId: agent.store_id, agentId: agent.agent_id, accountId: agent.tenant.split('.')[0] ?? '' }
       } catch (error) {
         if (error instanceof Failure) return undefined
         throw error

@@ -10,6 +10,7 @@ import { BACKLOG, waitingConnections, type WaitingConnections } from '../foundat
 import type { Log } from '../foundation/log.ts'
 import { agentSlots, type AgentSlots } from './agent-slots.ts'
 import { BROKER_LIMITS, type BrokerLimits } from './broker-limits.ts'
+import { loginBudget, PacketBudgets } from './packet-budget.ts'
 import { packetGuard, type PacketGuard } from './packet-guard.ts'
 
 /** A message to publish. */
@@ -46,7 +47,7 @@ export type AgentBroker = Omit<Broker, 'port'>
 
 export interface BrokerHooks {
   /** Resolves to the address of the agent if the password is right, else to undefined. */
-  authenticate(agentId: string, password: string): Promise<AgentAddress | undefined>
+  authenticate(agentId: string, password: string): Promise<(AgentAddress & { accountId: string }) | undefined>
   onMessage(from: AgentAddress, topic: string, payload: string): void
   onConnected(agent: AgentAddress): void
   /**
@@ -159,13 +160,15 @@ class AgentClients {
   readonly #agents = new WeakMap<Client, AgentAddress>()
   readonly #online = new Map<string, AgentAddress>()
   readonly #clients = new Map<string, Client>()
-  readonly #guards = new WeakMap<object, { accept(agentId: string): void }>()
+  readonly #guards = new WeakMap<object, { accept(agentId: string, accountId: string): void }>()
+  readonly #budgets: PacketBudgets
   readonly #slots: AgentSlots
 
   constructor(hooks: BrokerHooks, parts: BrokerParts) {
     this.#hooks = hooks
     this.#parts = parts
     this.#limits = parts.limits ?? BROKER_LIMITS
+    this.#budgets = new PacketBudgets(parts.platform.clock)
     this.#slots = agentSlots(this.#limits.agents, parts.platform.clock, (agentId) => this.#clients.has(agentId))
   }
 
@@ -184,11 +187,12 @@ class AgentClients {
   admit(socket: Socket, waiting: WaitingConnections, onCut: (why: string) => void): PacketGuard {
     const endWait = this.wait(socket, waiting, onCut)
     socket.setNoDelay(true)
-    const guard = packetGuard(socket, onCut)
+    const { clock, timers } = this.#parts.platform
+    const guard = packetGuard(socket, { budget: loginBudget(clock), timers, onRefused: onCut })
     socket.once('close', endWait)
     this.#guards.set(guard, {
-      accept: (agentId) => {
-        guard.accept()
+      accept: (agentId, accountId) => {
+        guard.accept(this.#budgets.of(agentId, accountId))
         endWait()
         socket.on('data', () => this.#hooks.onActivity(agentId))
       },
@@ -228,8 +232,9 @@ class AgentClients {
       (agent) => {
         if (!agent) return done(refused, false)
         if (!this.#slots.reserve(agent.agentId)) return done(full, false)
-        this.#agents.set(client, agent)
-        this.#guards.get(client.conn)?.accept(agent.agentId)
+        const { accountId, ...address } = agent
+        this.#agents.set(client, address)
+        this.#guards.get(client.conn)?.accept(agent.agentId, accountId)
         done(null, true)
       },
       (error: unknown) => {

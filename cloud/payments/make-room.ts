@@ -3,10 +3,13 @@ import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
 import { updateRefund } from '../purchases/refund-queries.ts'
 import { countsAgainstTotal, DOUBT } from '../purchases/refunds.ts'
 
-/** True if money that the provider paid may be this refund: it was sent, and its result is unknown or was denied by staff. */
+/**
+ * True if money that the provider paid, without our refund id, may be this refund: it was sent, and its result is unknown.
+ * One that staff denied needs its id: they may have refunded its amount again.
+ */
 export function mayBe({ state, attempts, in_doubt: inDoubt, provider_ref: ref, outside }: RefundRow): boolean {
   if (outside !== null || ref !== null) return false
-  return (state === 'due' && attempts > 0) || (state !== 'done' && inDoubt !== DOUBT.none)
+  return (state === 'due' && attempts > 0) || (state !== 'done' && inDoubt === DOUBT.open)
 }
 
 /**

@@ -20,6 +20,7 @@ import {
   guardedPool,
   POOL_LIMITS,
   POOL_SIZES,
+  SLOTS_OF_ACCOUNT,
   startTransaction,
   type GuardedPool,
   type PoolLimits,
@@ -129,7 +130,7 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
       return retry(attempt)
     }
   }
-  const inTurn = fairSlots(POOL_SIZES.writes)
+  const inTurn = fairSlots(POOL_SIZES.writes, SLOTS_OF_ACCOUNT.writes)
   const write: Database['write'] = (work, scope = {}) =>
     inTurn(scope.holder ?? '', () => writeIn(beginOf(scope, pooling), work))
   const writeAlone: Database['writeAlone'] = (job, work) =>
@@ -147,7 +148,7 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
     dialect: 'postgres',
     migrated,
     reads,
-    readInTurn: fairSlots(POOL_SIZES.reads),
+    readInTurn: fairSlots(POOL_SIZES.reads, SLOTS_OF_ACCOUNT.reads),
     write,
     writeAlone,
     ...(replica && { replica }),

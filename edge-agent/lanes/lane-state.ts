@@ -1,4 +1,4 @@
-import type { Budget } from '../budget.ts'
+import type { Budget } from '../../policy/budget.ts'
 
 /**
  * A program or browser that sends a request: the id of its pairing, or `unpaired` if the agent allows unpaired callers.

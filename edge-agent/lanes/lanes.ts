@@ -1,4 +1,4 @@
-import { budget } from '../budget.ts'
+import { budget } from '../../policy/budget.ts'
 import type { DeviceEvent, TagName } from '../../device-drivers/drivers/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import type { TagTechnology } from '../../policy/vocabulary.ts'

@@ -1,5 +1,5 @@
 import { pause, type Cancel, type Platform } from '../../policy/platform.ts'
-import { budget, type Budget } from '../budget.ts'
+import { budget, type Budget } from '../../policy/budget.ts'
 
 /** Rate limit of polls. Each program with access to the broker can trigger polls. */
 const POLLS = { most: 20, perSecond: 2, pauseMs: 500 }

@@ -3,7 +3,7 @@ import { retryDelays, type Platform } from '../../../policy/platform.ts'
 import { agentTopic, storeTopic, STORE_TOPICS } from '../../../policy/mqtt-topics.ts'
 import type { Log } from '../../log.ts'
 import type { Identity } from '../../identity/identity.ts'
-import { budget, type Budget } from '../../budget.ts'
+import { budget, type Budget } from '../../../policy/budget.ts'
 import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
 
 /**

@@ -4,6 +4,7 @@ import { connectAsync, type MqttClient } from 'mqtt'
 import { generate } from 'mqtt-packet'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { realPlatform } from '../../../bin/platform.ts'
+import { PACKET_LIMITS } from '../../../cloud/messaging/packet-budget.ts'
 import { BROKER_LIMITS } from '../../../cloud/messaging/broker-limits.ts'
 import { startBroker, type Broker } from '../../../cloud/messaging/embedded-broker.ts'
 import type { ItemsClaims } from '../../../policy/documents/item-documents.ts'
@@ -261,6 +262,25 @@ describe('the broker', () => {
     const gone = closed(client)
     client.publish(agentTopic(shop.storeId, agent.agentId, 'state'), '{"online":true}', { qos: 2 }, () => undefined)
     await gone
+  })
+
+  it('takes packets of an agent only as fast as its budget allows', async () => {
+    const flooding = await connect(agent)
+    const topic = agentTopic(shop.storeId, agent.agentId, 'state')
+    const before = fromAgents.length
+    const packet = generate({ cmd: 'publish', topic, payload: '{}', qos: 0, dup: false, retain: false })
+    const flood = (client: MqttClient) =>
+      void client.stream.write(Buffer.concat(Array.from({ length: 5_000 }, () => packet)))
+    const quiet = await connect(other)
+    flood(flooding)
+    await waitFor(() => expect(fromAgents.length - before).toBeGreaterThanOrEqual(PACKET_LIMITS.agent.most / 2))
+    // Others are served meanwhile.
+    const own = agentTopic(shop.storeId, other.agentId, 'state')
+    await quiet.publishAsync(own, '{"online":true}', { qos: 1 })
+    expect(fromAgents.some((message) => message.topic === own)).toBe(true)
+    expect(fromAgents.length - before).toBeLessThan(2_500)
+    flooding.end(true)
+    quiet.end(true)
   })
 
   it('does not delay other agents if one does not read', async () => {

@@ -1,4 +1,4 @@
-import type { Clock } from '../policy/platform.ts'
+import type { Clock } from './platform.ts'
 
 /** Rate limit: a burst of `most`, then `perSecond`. */
 export interface Budget {
