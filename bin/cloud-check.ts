@@ -1,4 +1,5 @@
 import { errorText } from './error-text.ts'
+import { connectionFault } from './connection-fault.ts'
 import { certificateFault, fetchTrusting } from './tls/private-ca.ts'
 
 const ANSWER_WITHIN_MS = 5_000
@@ -23,9 +24,9 @@ export async function checkCloud(cloud: string, ca: string | undefined): Promise
       ? { state: 'ok', detail: `${origin} answers` }
       : { state: 'wrong', detail: `${origin} answers /healthz with ${answer.status}: check the proxy of the cloud` }
   } catch (error) {
-    const fault = certificateFault(error)
-    return fault === undefined
-      ? { state: 'note', detail: `${origin} cannot be reached: ${errorText(error)}` }
-      : { state: 'wrong', detail: `${origin}: ${fault}` }
+    const certificate = certificateFault(error)
+    if (certificate !== undefined) return { state: 'wrong', detail: `${origin}: ${certificate}` }
+    const fault = connectionFault(error, cloud, 'the address of the cloud') ?? errorText(error)
+    return { state: 'note', detail: `${origin} cannot be reached: ${fault}` }
   }
 }

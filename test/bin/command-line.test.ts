@@ -478,7 +478,7 @@ describe('the command line', () => {
       expect(await runCommand([...words, '--key', 'untag_test_sk_x', '--base-url', dead])).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(
-          /^http:\/\/127\.0\.0\.1:\d+\/api\/v1 cannot be reached: .*ECONNREFUSED.*; check --base-url\n$/,
+          /^http:\/\/127\.0\.0\.1:\d+\/api\/v1 cannot be reached: .*ECONNREFUSED.*is the cloud running\?.*--base-url or UNTAG_API\n$/,
         ),
       })
     }
