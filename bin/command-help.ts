@@ -3,7 +3,7 @@ import { COMMANDS, type Command } from './command-table.ts'
 
 /** The commands by purpose: title, and the first words of its commands. Each first word has one place. */
 export const COMMAND_GROUPS: readonly (readonly [title: string, firstWords: readonly string[]])[] = [
-  ['Start and check', ['start', 'doctor']],
+  ['Start and check', ['start', 'doctor', 'completion']],
   ['Develop', ['api', 'listen', 'trigger', 'policy', 'simulate']],
   ['Run the cloud', ['cloud', 'keys', 'users', 'broker', 'reseal', 'verify-audit']],
   ['Keep the data of the cloud', ['backup', 'restore', 'migrate', 'database']],
