@@ -271,7 +271,7 @@ export const COMMANDS: readonly Command[] = [
     'bash|zsh',
     'Print the script that completes commands and options in a shell',
     COMPLETION_OPTIONS,
-    async (shell, settings) => (await import('./commands/completion.ts')).runCompletion(shell, settings),
+    async (shell, settings) => (await import('./commands/completion.ts')).runCompletion(shell, settings, COMMANDS),
   ),
   command(
     ['service', 'install', 'cloud'],

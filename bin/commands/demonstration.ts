@@ -22,7 +22,7 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
 
 /** The command as it runs in the folder of this process: npm starts it in a checkout. */
 function ownCommand(env: NodeJS.ProcessEnv): string {
-  return env['npm_lifecycle_event'] === undefined ? 'untag' : 'node bin/untag.js'
+  return ['start', 'dev'].includes(env['npm_lifecycle_event'] ?? '') ? 'node bin/untag.js' : 'untag'
 }
 
 function printWelcome({ baseUrl, key, pin, consolePassword, notes, edge, store, edgeData }: DemonstrationParts): void {
