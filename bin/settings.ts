@@ -1128,8 +1128,36 @@ export const SERVICE_REMOVE_OPTIONS = { out: serviceOut, json }
 
 export const DOCTOR_OPTIONS = {
   data: dataDir('var/edge'),
-  config: text({ flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'Configuration file to check' }, 'FILE', undefined),
+  config: text(
+    {
+      flag: 'config',
+      env: 'UNTAG_EDGE_CONFIG',
+      help: 'Configuration file to check. If no agent runs, the doctor connects to its devices',
+    },
+    'FILE',
+    undefined,
+  ),
   ca,
+  minFreeMb: wholeNumber(
+    {
+      flag: 'min-free-mb',
+      env: 'UNTAG_DOCTOR_MIN_FREE_MB',
+      help: 'Free space of the disk below which is a fault, MiB',
+    },
+    'N',
+    200,
+    0,
+    1_000_000,
+  ),
+  backups: text(
+    {
+      flag: 'backups',
+      env: 'UNTAG_BACKUP_DIR',
+      help: 'Folder of untag backup. A newest backup over 26 hours old is a fault',
+    },
+    'DIR',
+    undefined,
+  ),
   add: wholeNumber(
     {
       flag: 'add',

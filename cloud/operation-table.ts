@@ -63,6 +63,7 @@ import { redeemProtectionAuthorization, revokeProtectionAuthorization } from './
 import { fetchAlarms } from './protection/records/alarm-operations.ts'
 import { callHelpToAlarm } from './protection/records/call-help.ts'
 import { disposeAlarm } from './protection/records/dispose-alarm.ts'
+import { disposeAlarms } from './protection/records/dispose-alarms.ts'
 import { acknowledgeException, fetchExceptions } from './protection/records/exception-operations.ts'
 import { updateDevice } from './protection/devices/update-device.ts'
 import {
@@ -275,6 +276,7 @@ export const OPERATIONS = {
   acknowledgeException,
   fetchAlarms,
   disposeAlarm,
+  disposeAlarms,
   fetchAlarmNotices,
   registerAlarmNotices,
   removeAlarmNotices,

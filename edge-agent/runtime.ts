@@ -189,6 +189,7 @@ export class Agent {
       deviceTypeOf: (deviceId) => this.trust.policy?.devices.find((d) => d.deviceId === deviceId)?.deviceType,
       onAlarm: (deviceId, what) => this.#show(deviceId, { kind: 'alarm', what }),
       onChange: () => this.#changed(),
+      onHealth: () => this.link.reportDevices(),
     })
   }
 

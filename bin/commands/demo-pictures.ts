@@ -1,3 +1,4 @@
+import type { DemoFile } from './demo-secrets.ts'
 import type { Shopper } from '../../simulators/services/shopper.ts'
 
 /** Outlines of clothes on a canvas of 96 × 96, by words in a product's name. The last one has no word. */
@@ -13,8 +14,25 @@ const COLOURS = ['#2b6777', '#8c4a6b', '#47629c', '#6b7f3a', '#a5623a', '#4d4f59
 /** Part of `sharp` that draws. `sharp` is an optional dependency. */
 type Draw = (svg: Buffer) => { png(): { toBuffer(): Promise<Buffer> } }
 
+/** Uploads the pictures again if the cloud has another address than at the last start: their addresses contain it. */
+export async function keepPictures({
+  api,
+  storeId,
+  baseUrl,
+  file,
+}: {
+  api: Shopper
+  storeId: string
+  baseUrl: string
+  file: DemoFile
+}): Promise<void> {
+  if (file.read().picturesAt === baseUrl) return
+  await uploadPictures(api, storeId)
+  file.write({ picturesAt: baseUrl })
+}
+
 /** Gives the clothes of the sandbox drawn pictures. Without the optional package `sharp` they have none. */
-export async function uploadPictures(api: Shopper, storeId: string): Promise<void> {
+async function uploadPictures(api: Shopper, storeId: string): Promise<void> {
   const name: string = 'sharp'
   const draw = await import(name).then(
     (sharp: { default: Draw }) => sharp.default,

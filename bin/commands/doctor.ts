@@ -1,32 +1,33 @@
-import { accessSync, constants, existsSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { ListedReader } from '../../device-drivers/drivers/pcsc/list-readers.ts'
+import { openLink } from '../../device-drivers/transports/link-settings.ts'
+import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
+import type { Platform } from '../../policy/platform.ts'
 import type { AgentConfig } from '../../edge-agent/config.ts'
-import { assertKeyPairs, readIdentity } from '../../edge-agent/identity/identity.ts'
+import { assertKeyPairs, readIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import { configFile } from '../config-file.ts'
 import { checkRegistrations } from '../configured-devices.ts'
-import { checkCloud } from '../cloud-check.ts'
+import { checkAgent } from '../doctor/agent.ts'
+import { certificateEnd, checkCloud } from '../doctor/cloud.ts'
+import { fault, findingLines, type Finding } from '../doctor/finding.ts'
+import { checkBackups, checkFolder } from '../doctor/machine.ts'
+import { deviceFindings, emergencyFinding } from '../doctor/running-agent.ts'
 import { counted } from '../counted.ts'
 import { findSerialPorts, type FoundSerial } from '../serial-ports.ts'
 import { installedSqlite, mayAbort } from '../native-sqlite.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { printResult } from '../output.ts'
-import { listNfcReaders } from '../pcsc-process.ts'
+import { listNfcReaders, openPcsc } from '../pcsc-process.ts'
 import { realPlatform } from '../platform.ts'
-import { checkPorts, DEFAULT_PORTS, agentReadiness } from '../port-checks.ts'
+import { freeBytes } from '../probe-disk.ts'
+import { checkPorts, agentReadiness } from '../port-checks.ts'
 import { secretFiles } from '../secret-files.ts'
 import { readerEntry, titleOf } from '../device-discovery.ts'
 import type { DOCTOR_OPTIONS } from '../settings.ts'
-import { readCa } from '../tls/private-ca.ts'
+import { fetchFromThisMachine, fetchTrusting, readCa, type SendRequest } from '../tls/private-ca.ts'
 import { loadConfig } from './edge.ts'
 import { nearby } from './known-database.ts'
-
-interface Finding {
-  what: string
-  state: 'ok' | 'note' | 'wrong'
-  /** The result; for a fault, also the fix. */
-  detail: string
-}
 
 /** Draft of an entry in `devices` of the agent's configuration, for one attached device. */
 interface Suggestion {
@@ -34,34 +35,29 @@ interface Suggestion {
   entry: Record<string, unknown>
 }
 
+/** What the doctor needs of the machine. */
+export interface DoctorParts {
+  readonly platform: Platform
+  freeBytes(folder: string): Promise<number>
+  readonly openLink: OpenLink
+  /** Sends requests to the cloud. `ca`: certificates of a private CA. */
+  sendToCloud(ca: string | undefined): SendRequest
+  /** Sends requests to the agent on this machine. */
+  readonly sendToAgent: SendRequest
+  certificateEnd(url: URL, ca: string | undefined): Promise<number | undefined>
+}
+
+type Settings = Values<typeof DOCTOR_OPTIONS>
+
 /**
- * Checks this machine. Prints each fault with its fix, and a configuration entry for each attached device. Sets exit
- * code 1 if there is a fault.
+ * Checks this machine, its agent and the cloud. Prints each fault with its next step, and a configuration entry for
+ * each attached device. Sets exit code 1 if there is a fault.
  */
-export async function runDoctor({
-  data,
-  config,
-  pcscdSocket,
-  json,
-  add,
-  device,
-  ca,
-}: Values<typeof DOCTOR_OPTIONS>): Promise<void> {
+export async function runDoctor(settings: Settings): Promise<void> {
+  const { config, pcscdSocket, json, add, device } = settings
+  const platform = realPlatform()
   const ports = findSerialPorts()
   const readers = await seeReaders(pcscdSocket)
-  const findings = [
-    await checkSqlite(),
-    ...(await checkPorts()).map(({ port, ...found }) => ({ what: `port ${port}`, ...found })),
-    checkFolder(data),
-    await checkIdentity(data),
-    ...(await checkItems(data)),
-    ...(await checkWayToCloud(data, ca === undefined ? undefined : readCa('--ca', ca))),
-    checkClock(),
-    ...checkSerial(ports),
-    ...checkReaders(readers),
-    ...(config === undefined ? [] : checkConfig(config, data)),
-    ...checkAgent(await agentReadiness()),
-  ]
   const suggestions = [
     ...ports.map((port) => ({ for: titleOf(port), entry: port.suggestion })),
     ...('readers' in readers
@@ -69,13 +65,67 @@ export async function runDoctor({
       : []),
   ]
   if (add > 0) return addFound(suggestions[add - 1], config, device, json)
+  const findings = [
+    await checkSqlite(),
+    ...(await checkPorts()).map(({ port, ...found }) => ({ what: `port ${port}`, ...found })),
+    ...checkSerial(ports),
+    ...checkReaders(readers),
+    ...(await checkStore(settings, {
+      platform,
+      freeBytes,
+      openLink: (link, signal) =>
+        'pcsc' in link ? openPcsc({ socket: pcscdSocket, ...link }, signal) : openLink(link, signal),
+      sendToCloud: (ca) => (ca === undefined ? fetch : fetchTrusting(ca)),
+      sendToAgent: fetchFromThisMachine(),
+      certificateEnd,
+    })),
+  ]
   if (findings.some((f) => f.state === 'wrong')) process.exitCode = 1
   printResult(json, { findings, suggestions }, linesOf(findings, suggestions))
 }
 
+/** Checks disk, enrolment, cloud, clock, configuration, agent, devices and backups. */
+export async function checkStore(settings: Settings, parts: DoctorParts): Promise<Finding[]> {
+  const { data, config: file, ca: caFile, minFreeMb, backups } = settings
+  const ca = caFile === undefined ? undefined : readCa('--ca', caFile)
+  const { platform, freeBytes: free } = parts
+  const nowMs = () => platform.clock.wall()
+  const identity = identityIn(data)
+  const config = file === undefined ? undefined : configIn(file)
+  const cloud = identity
+    ? await checkCloud({
+        cloud: identity.cloud,
+        send: parts.sendToCloud(ca ?? identity.ca),
+        nowMs,
+        certificateEnd: (url) => parts.certificateEnd(url, ca ?? identity.ca),
+      })
+    : []
+  return [
+    ...(await checkFolder(data, { minFreeMb, freeBytes: free })),
+    await checkIdentity(data),
+    ...(await checkItems(data)),
+    ...cloud,
+    ...(cloud.some(({ what }) => what === 'clock') ? [] : [checkYear(nowMs())]),
+    ...(config?.findings ?? []),
+    ...(config?.config ? checkDevices(config.config, data) : []),
+    ...(identity
+      ? await checkAgent({ data, identity, config: config?.config, ...parts, send: parts.sendToAgent })
+      : agentOnDefaultPort(await agentReadiness())),
+    ...(backups === undefined ? [] : [checkBackups(backups, nowMs())]),
+  ]
+}
+
+/** The identity of the agent in `data`. `checkIdentity` reports its faults. */
+function identityIn(data: string): Identity | undefined {
+  try {
+    return readIdentity(data, secretFiles)
+  } catch {
+    return undefined
+  }
+}
+
 function linesOf(findings: readonly Finding[], suggestions: readonly Suggestion[]): string[] {
-  const marks = { ok: '✓', note: '·', wrong: '✗' }
-  const checked = findings.map(({ what, state, detail }) => `${marks[state]} ${what.padEnd(18)} ${detail}`)
+  const checked = findingLines(findings)
   if (suggestions.length === 0) return checked
   return [
     ...checked,
@@ -127,24 +177,6 @@ async function checkSqlite(): Promise<Finding> {
   }
 }
 
-function checkFolder(data: string): Finding {
-  try {
-    // The check does not create the folder. If it is missing, the check tests the nearest existing parent.
-    let there = resolve(data)
-    while (!existsSync(there)) there = dirname(there)
-    if (!statSync(there).isDirectory())
-      return { what: 'data folder', state: 'wrong', detail: `${there} is a file: choose another folder with --data` }
-    accessSync(there, constants.W_OK)
-    return { what: 'data folder', state: 'ok', detail: `${data} is writable` }
-  } catch {
-    return {
-      what: 'data folder',
-      state: 'wrong',
-      detail: `this user cannot write to ${data}: change its owner, or choose another folder with --data`,
-    }
-  }
-}
-
 async function checkIdentity(data: string): Promise<Finding> {
   try {
     const identity = readIdentity(data, secretFiles)
@@ -180,26 +212,16 @@ async function checkItems(data: string): Promise<Finding[]> {
   return [{ what, state: 'wrong', detail }]
 }
 
-/** Checks the cloud of an enrolled agent. Nothing to check before the enrolment. */
-async function checkWayToCloud(data: string, ca: string | undefined): Promise<Finding[]> {
-  try {
-    const identity = readIdentity(data, secretFiles)
-    if (!identity) return []
-    return [{ what: 'cloud', ...(await checkCloud(identity.cloud, ca ?? identity.ca)) }]
-  } catch {
-    // `checkIdentity` reports the fault.
-    return []
-  }
-}
-
-function checkClock(): Finding {
-  const year = new Date().getFullYear()
-  if (year >= 2026) return { what: 'clock', state: 'ok', detail: new Date().toISOString() }
-  return {
-    what: 'clock',
-    state: 'wrong',
-    detail: `the year is ${year}: set the time, or install a time service (systemd-timesyncd, chrony)`,
-  }
+/** Without an answer of the cloud, only a clock that lost its time is noticed. */
+function checkYear(nowMs: number): Finding {
+  const now = new Date(nowMs)
+  if (now.getFullYear() >= 2026)
+    return { what: 'clock', state: 'note', detail: `${now.toISOString()}, not compared with the clock of a cloud` }
+  return fault(
+    'clock',
+    'clock_wrong',
+    `the year is ${now.getFullYear()}: set the time, or install a time service (systemd-timesyncd, chrony)`,
+  )
 }
 
 function checkSerial(ports: readonly FoundSerial[]): Finding[] {
@@ -233,40 +255,24 @@ function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
   }))
 }
 
-/** Checks emergency inputs and devices of the agent on the default port. Returns nothing if no agent responds. */
-function checkAgent(agent: Awaited<ReturnType<typeof agentReadiness>>): Finding[] {
+/** Emergency and devices of an agent whose data folder is unknown. */
+function agentOnDefaultPort(agent: Awaited<ReturnType<typeof agentReadiness>>): Finding[] {
   if (!agent) return []
-  const devices = agent.devices.flatMap(({ deviceId, findings }) =>
-    findings.map(({ code, detail, isWarning }) => ({
-      what: deviceId,
-      state: isWarning ? ('note' as const) : ('wrong' as const),
-      detail: `${code}: ${detail}`,
-    })),
-  )
-  if (!agent.emergency) return devices
-  return [
-    ...devices,
-    {
-      what: 'emergency',
-      state: 'wrong',
-      detail: `an emergency input of the agent on port ${DEFAULT_PORTS.agent} is active, and the emergency exits are open: reset the fire panel or switch, or check its wire. emergency.lost in /v1/status lists boards that do not respond`,
-    },
-  ]
+  return [...agent.devices.flatMap(deviceFindings), ...(agent.emergency ? [emergencyFinding()] : [])]
 }
 
-/** Checks the configuration file, then whether its devices are registered in the agent's store. */
-function checkConfig(file: string, data: string): Finding[] {
+/** Reads the configuration file. */
+function configIn(file: string): { config?: AgentConfig; findings: Finding[] } {
   try {
     const config = loadConfig(file)
-    return [
-      { what: 'configuration', state: 'ok', detail: `${file}: ${counted(config.devices.length, 'device')}` },
-      ...checkDevices(config, data),
-    ]
+    const detail = `${file}: ${counted(config.devices.length, 'device')}`
+    return { config, findings: [{ what: 'configuration', state: 'ok', detail }] }
   } catch (error) {
-    return [{ what: 'configuration', state: 'wrong', detail: (error as Error).message }]
+    return { findings: [{ what: 'configuration', state: 'wrong', detail: (error as Error).message }] }
   }
 }
 
+/** Checks whether the configured devices are registered in the agent's store. */
 function checkDevices(config: AgentConfig, data: string): Finding[] {
   const what = 'registration'
   try {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { PCSCD_SOCKET } from '../../device-drivers/transports/link-settings.ts'
 import { readIdentity, writeIdentity } from '../../edge-agent/identity/identity.ts'
-import { shopper, type Shopper } from '../../simulators/services/shopper.ts'
+import { shopper } from '../../simulators/services/shopper.ts'
 import { boundedFetch } from '../bounded-fetch.ts'
 import { newLog } from '../log.ts'
 import { openMqttLine } from '../mqtt-line.ts'
@@ -15,7 +15,7 @@ import { stopOnSignals } from '../shutdown.ts'
 import { startCloud, type CloudSettings, type RunningCloud } from './cloud.ts'
 import { startDemoDevices } from './demo-devices.ts'
 import { demoFile, demoKey, demoOperator, demoOwner } from './demo-secrets.ts'
-import { uploadPictures } from './demo-pictures.ts'
+import { keepPictures } from './demo-pictures.ts'
 import { rfidStore } from './demo-store.ts'
 import { fillDemoWeek } from './demo-week.ts'
 import { demonstration } from './demonstration.ts'
@@ -42,7 +42,8 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     const consolePassword = await demoOwner(running, file)
     const api = shopper({ baseUrl, key, fetch })
     const store = await rfidStore(api)
-    await refreshPictures(api, store.storeId, baseUrl, file)
+    await keepPictures({ api, storeId: store.storeId, baseUrl, file })
+
     const data = join(settings.data, 'edge')
     const identity = readIdentity(data, secretFiles)
     // The cloud may have another port than at the last start.
@@ -98,18 +99,6 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     await stop()
     throw error
   }
-}
-
-/** The address of a picture contains that of the cloud, which may have changed since the last start. */
-async function refreshPictures(
-  api: Shopper,
-  storeId: string,
-  baseUrl: string,
-  file: ReturnType<typeof demoFile>,
-): Promise<void> {
-  if (file.read().picturesAt === baseUrl) return
-  await uploadPictures(api, storeId)
-  file.write({ picturesAt: baseUrl })
 }
 
 function isTaken(error: unknown): error is Error {

@@ -65,7 +65,7 @@ export function fetchTrusting(ca: string): SendRequest {
   return fetchOver(new Agent({ keepAlive: true, secureContext: createSecureContext({ ca: withPublicCas(ca) }) }))
 }
 
-/** `fetch` that checks no certificate. Only for servers on this machine, to which no secret is sent. */
+/** `fetch` that checks no certificate. Only for servers on this machine. */
 export function fetchFromThisMachine(): SendRequest {
   return fetchOver(new Agent({ rejectUnauthorized: false }))
 }

@@ -65,7 +65,9 @@ export class AgentInbox {
     try {
       for (let next: string | undefined = first; next !== undefined; next = this.#states.get(agentId)) {
         const state = next
-        await this.#parts.database.write((db) => storeState(db, from, state))
+        const { platform, changes } = this.#parts.services()
+        const changed = await this.#parts.database.write((db) => storeState(db, from, state, platform.clock.wall()))
+        if (changed) changes.publish(agentCaller(changed), 'agents', [])
         if (this.#states.get(agentId) === state) this.#states.delete(agentId)
       }
     } finally {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { stateOf } from '../agents/documents/agent-state.ts'
+import { stateOf } from '../agent-identity/reported-state.ts'
 import type { Db } from '../persistence/database.ts'
 import { readLastBackup } from './last-backup.ts'
 import type { SharedValues } from './metrics.ts'

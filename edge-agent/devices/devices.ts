@@ -8,6 +8,7 @@ import type { DeviceType } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 import { openDeviceJournal, type DeviceJournal } from './device-journal.ts'
+import { DevicesHealth, type KnownHealth } from './device-health.ts'
 import { openDoors, type DoorAlarm, type Doors } from './doors.ts'
 import { openEmergency, type Emergency } from './emergency.ts'
 import { watchReleases, type Execute, type ReleaseAnomaly, type ReleaseWatch } from './release-watch.ts'
@@ -36,6 +37,8 @@ export interface DevicesParts {
   /** Shows an alarm on the pages. */
   onAlarm(deviceId: string, alarm: DeviceAlarm): void
   onChange(): void
+  /** Called when the health of a device changed. */
+  onHealth(): void
 }
 
 /** Sends a command to a device and returns at once. */
@@ -61,6 +64,7 @@ export class Devices {
   readonly doors: Doors
   readonly #parts: DevicesParts
   readonly #releases: ReleaseWatch
+  readonly #health: DevicesHealth
   // The rate of these logs is limited, because a loose plug or a wrong baud rate can cause an event every second.
   readonly #stateLog: RateLimitedLog
   readonly #faultLog: RateLimitedLog
@@ -71,6 +75,7 @@ export class Devices {
     const { platform, log, isOnline, onAlarm, onChange, deviceTypeOf } = parts
     this.#parts = parts
     this.#entries = parts.devices
+    this.#health = new DevicesHealth(platform.clock)
     this.wiring = wiringOf(parts.devices)
     this.journal = openDeviceJournal(parts)
     this.#releases = watchReleases({
@@ -104,6 +109,11 @@ export class Devices {
 
   get statuses(): readonly DeviceStatus[] {
     return this.#supervisor?.statuses ?? []
+  }
+
+  /** Health of the devices for the cloud. `version` rises with each change. */
+  get health(): { readonly version: number; readonly devices: readonly KnownHealth[] } {
+    return { version: this.#health.version, devices: this.#health.of(this.statuses) }
   }
 
   /** Undefined before `start`. */
@@ -169,6 +179,7 @@ export class Devices {
     this.emergency.onState(status)
     this.#stateLog.write({ deviceId, state, detail }, 'a device changed its state', deviceId)
     this.#parts.onChange()
+    if (this.#health.note(status)) this.#parts.onHealth()
   }
 
   /** Returns false for an event of an emergency input: `onEvent` does not receive such events. */

@@ -10,7 +10,7 @@ import { brokerMessages } from './broker-messages.ts'
 import type { CloudLink } from './cloud-link.ts'
 import type { CommandResult } from './documents/handle-command.ts'
 import { BrokerAddress } from './documents/broker-address.ts'
-import { openDocumentReceiver, type DocumentReceiver } from './documents/receive-documents.ts'
+import { openDocumentReceiver, type DeviceReport, type DocumentReceiver } from './documents/receive-documents.ts'
 import type { ReportRefusal } from './documents/refusals.ts'
 import { LinkLoop } from './link-loop.ts'
 import { timeRequests } from './login/time-requests.ts'
@@ -23,6 +23,7 @@ import { storeKeyLogin, type StoreKeyLogin } from './login/store-key-login.ts'
 import { PollRequests } from './poll-requests.ts'
 import type { Outbox } from './reports/outbox.ts'
 import { sender, type Sender } from './reports/sender.ts'
+import { StateReports } from './state-reports.ts'
 import { BrokerLine } from './wire/broker-line.ts'
 import type { CloudAnswer, HttpClient } from './wire/http-client.ts'
 import type { OpenMqttLine } from './wire/mqtt-line.ts'
@@ -65,6 +66,8 @@ export interface CloudConnectionParts {
   deviceIds(): readonly string[]
   /** Returns the fields of the state message, which the broker retains and a console shows. */
   describe(): object
+  /** Health of the devices, for the document requests. */
+  deviceReport(): DeviceReport
   nowMs(): number
   onChange(): void
   /** Called when the agent refused a document, or when the cloud refused a call. */
@@ -97,6 +100,7 @@ export class CloudConnection implements CloudLink {
   readonly #keyLogin: StoreKeyLogin
   readonly #broker: BrokerLine
   readonly #sender: Sender
+  readonly #stateReports: StateReports
   readonly #loop: LinkLoop
   readonly #readyWaiters: Waiters
   #running: Promise<void> | undefined
@@ -121,6 +125,7 @@ export class CloudConnection implements CloudLink {
     this.#keyLogin = storeKeyLogin({ clock: platform.clock, trust, keys: parts.storeKeys, login })
     this.#broker = this.#openBroker()
     this.#sender = this.#openSender()
+    this.#stateReports = new StateReports(platform, () => this.#reportState())
     this.#loop = new LinkLoop({
       ...parts,
       stopping,
@@ -171,6 +176,9 @@ export class CloudConnection implements CloudLink {
   readonly bind = (deviceIds: readonly string[]): Promise<void> =>
     bindDevices(this.#session, deviceIds, this.#parts.onRefused)
 
+  /** Call it when the health of a device changed. The cloud learns of it within seconds. */
+  readonly reportDevices = (): void => this.#stateReports.changed()
+
   call(operation: string, body: object): Promise<CloudAnswer> {
     return this.#session.call(operation, body)
   }
@@ -188,6 +196,7 @@ export class CloudConnection implements CloudLink {
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#polls.stop()
+    this.#stateReports.stop()
     await this.#sender.stop()
     this.#broker.close()
     await this.#running
@@ -253,6 +262,12 @@ export class CloudConnection implements CloudLink {
         this.#polls.now()
       },
     })
+  }
+
+  /** Without a broker, a poll reports the devices. */
+  #reportState(): void {
+    if (this.#broker.isOpen) this.#broker.publishState()
+    else if (this.isOnline) this.#polls.now()
   }
 
   #state(online: boolean): string {

@@ -4,6 +4,7 @@ import type { Devices } from '../devices/devices.ts'
 import { openAgentKey, type AgentKey } from '../identity/agent-key.ts'
 import type { Identity } from '../identity/identity.ts'
 import { openCloudConnection, type CloudConnection } from '../link/cloud-connection.ts'
+import type { DeviceReport } from '../link/documents/receive-documents.ts'
 import { commandHandler } from '../link/documents/handle-command.ts'
 import { refusalReporter } from '../link/documents/refusals.ts'
 import { ledgerHandshake } from '../link/login/ledger-handshake.ts'
@@ -26,7 +27,7 @@ export interface CloudParts extends Stored {
   mqttUrl?: string
   /** Address at which other agents of the store reach this agent, `http://host:port`. */
   address?: string
-  devices: Pick<Devices, 'statuses' | 'entries'>
+  devices: Pick<Devices, 'health' | 'entries'>
   nowMs(): number
   onChange(): void
 }
@@ -56,6 +57,7 @@ export function connectCloud(parts: CloudParts): Cloud {
     outbox: outbox(ledger, messages, trust, agentId),
     deviceIds: () => parts.devices.entries.map(({ deviceId }) => deviceId),
     describe: () => describe(parts),
+    deviceReport: () => deviceReport(parts),
     onRefused: refusalReporter({ platform, ledger, storeId, nowMs, log }),
     onHandshake: handshake.onAnswer,
     onForked(isForked) {
@@ -74,14 +76,26 @@ export function connectCloud(parts: CloudParts): Cloud {
 }
 
 /** Returns the fields of the state message, which the broker retains and a console shows. */
-function describe({ trust, ledger, devices }: CloudParts): object {
+function describe(parts: CloudParts): object {
+  const { trust, ledger } = parts
   return {
     policyVersion: trust.policy?.ver ?? 0,
     queueDepth: ledger.journal.waiting,
-    devices: devices.statuses.map(({ deviceId, state, detail }) => ({
+    devices: deviceReport(parts).devices,
+  }
+}
+
+/** Returns the health of the devices, for the cloud. Times are in the time of the cloud. */
+function deviceReport({ devices, platform, nowMs }: CloudParts): DeviceReport {
+  const { version, devices: known } = devices.health
+  const startMs = nowMs() - platform.clock.elapsed()
+  return {
+    version,
+    devices: known.map(({ deviceId, state, detail, sinceMs }) => ({
       deviceId,
       state,
       detail: detail.slice(0, 300),
+      since: new Date(startMs + sinceMs).toISOString(),
     })),
   }
 }

@@ -93,22 +93,32 @@ export const ROTATION_LIFE = 300
 export const RotationClaims = z.strictObject({ ...Common, formerKid: z.string().length(8) })
 export type RotationClaims = z.infer<typeof RotationClaims>
 
+/**
+ * Whether a device works. `degraded`: it answers, but a person must change something. `absent`: it does not answer.
+ */
+export const DEVICE_HEALTH = ['ready', 'degraded', 'absent'] as const
+export type DeviceHealth = (typeof DEVICE_HEALTH)[number]
+
+/** Maximum number of devices in a report. */
+export const REPORTED_DEVICES_LIMIT = 200
+
+/** Health of a device in the reports of its agent. `state`: one of `DEVICE_HEALTH`; older agents send more states. */
+export const ReportedDevice = z.strictObject({
+  deviceId: z.string().max(128),
+  state: z.string().max(40),
+  detail: z.string().max(300).optional(),
+  /** Time since which it is ready, or since which it is not. Older agents send none. */
+  since: z.iso.datetime().optional(),
+})
+export type ReportedDevice = z.infer<typeof ReportedDevice>
+
 /** Retained MQTT message `state` of an agent. This message is unsigned and only informs people. */
 export const AgentState = z.strictObject({
   online: z.boolean(),
   observedAt: z.iso.datetime(),
   policyVersion: z.int().min(0).optional(),
   queueDepth: z.int().min(0).optional(),
-  devices: z
-    .array(
-      z.strictObject({
-        deviceId: z.string().max(128),
-        state: z.string().max(40),
-        detail: z.string().max(300).optional(),
-      }),
-    )
-    .max(200)
-    .optional(),
+  devices: z.array(ReportedDevice).max(REPORTED_DEVICES_LIMIT).optional(),
 })
 export type AgentState = z.infer<typeof AgentState>
 

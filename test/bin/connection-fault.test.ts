@@ -5,7 +5,7 @@ import { createServer as createHttpServer, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkCloud } from '../../bin/cloud-check.ts'
+import { checkCloud } from '../../bin/doctor/cloud.ts'
 import { connectionFault } from '../../bin/connection-fault.ts'
 import { fetchTrustingFile } from '../../bin/tls/private-ca.ts'
 import { createClient } from '../../client/client.ts'
@@ -53,6 +53,11 @@ async function faultOf(baseUrl: string, trusted?: string): Promise<string | unde
   )
 }
 
+async function detailOf(cloud: string): Promise<string | undefined> {
+  const check = { cloud, send: fetchTrustingFile(undefined), nowMs: Date.now, certificateEnd: async () => undefined }
+  return (await checkCloud(check))[0]?.detail
+}
+
 describe('a failed connection to the cloud', () => {
   it('is explained with its cause and the option to use', async () => {
     const port = portOf(secure)
@@ -76,11 +81,11 @@ describe('a failed connection to the cloud', () => {
       code: 1,
       stderr: expect.stringContaining(text),
     })
-    expect((await checkCloud(`https://127.0.0.1:${port}/api/v1`, undefined)).detail).toContain(text)
+    expect(await detailOf(`https://127.0.0.1:${port}/api/v1`)).toContain(text)
     const refused = await call(`http://127.0.0.1:${closedPort}/api/v1`)
     expect(refused.stderr).toMatch(
       /cannot be reached: .*is the cloud running\?.*--base-url or UNTAG_API \(network\)\n$/,
     )
-    expect((await checkCloud(`http://127.0.0.1:${closedPort}`, undefined)).detail).toContain('is the cloud running?')
+    expect(await detailOf(`http://127.0.0.1:${closedPort}/api/v1`)).toContain('is the cloud running?')
   })
 })

@@ -70,7 +70,13 @@ describe('commands while the agent runs', () => {
     expect(wrong.code).toBe(1)
     const right = await doctor(station)
     expect(right.stdout).toMatch(/✓ registration +1 device in store st_/)
-    expect([right.code, right.stderr]).toEqual([0, ''])
+    // The running agent names the three boards without power.
+    const faults = right.stdout.split('\n').filter((line) => line.startsWith('✗'))
+    expect(faults.map((line) => /^✗ dev_\w+ .*absent, (\S+): .*Check its power/.exec(line)?.[1])).toEqual(
+      Object.values(BOARDS),
+    )
+    expect([right.code, right.stderr]).toEqual([1, ''])
+    expect(right.stdout).toMatch(/✓ agent +agt_\w+ runs at[^]*✓ broker[^]*✓ ledger[^]*explains: device_absent\n/)
   })
 
   it('doctor recognises the cloud, its broker and the agent by their ports', async () => {

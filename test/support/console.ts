@@ -161,12 +161,27 @@ export async function fillConsole(shop: Shop): Promise<{ accountId: string }> {
       .insertInto('agent')
       .values(agent('Alte Kasse', 86_400_000, { revoked_ms: nowMs }))
       .execute()
-    for (const { deviceId } of devices.slice(1))
+    for (const [i, { deviceId }] of devices.entries())
       await db
         .updateTable('device')
-        .set({ agent_id: 'agt_KassenErdgeschoss', gate_id: 'Tor 1', last_seen_ms: nowMs })
+        .set({ agent_id: i === 0 ? 'agt_AusgangNord' : 'agt_KassenErdgeschoss', gate_id: 'Tor 1', last_seen_ms: nowMs })
         .where('device_id', '=', deviceId)
         .execute()
+    const since = new Date(nowMs - 480_000).toISOString()
+    const states = [
+      { state: 'ready', detail: 'Modbus relay' },
+      { state: 'absent', detail: '192.168.40.21:5020: connection refused' },
+      { state: 'degraded', detail: 'antenna 2 is not connected' },
+    ]
+    const reported = states.flatMap((each, i) => {
+      const device = devices[i + 1]
+      return device ? [{ deviceId: device.deviceId, since, ...each }] : []
+    })
+    await db
+      .updateTable('agent')
+      .set({ state: JSON.stringify({ observedAt: since, devices: reported }) })
+      .where('agent_id', '=', 'agt_KassenErdgeschoss')
+      .execute()
   })
   return { accountId: tenant.split('.')[0] ?? '' }
 }

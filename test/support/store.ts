@@ -43,6 +43,8 @@ export interface TestStore {
   identity: Identity
   dataDir: string
   boards: Record<LaneName, RelayBoard>
+  /** Plugs of the boards. */
+  boardPorts: Record<LaneName, MemoryPort>
   /** Reader of the gate, if the option `llrpGate` is set. */
   gateReader: LlrpReader
   gatePort: MemoryPort
@@ -132,6 +134,7 @@ export async function openStore(
   }
 
   const boards = {} as TestStore['boards']
+  const boardPorts = {} as TestStore['boardPorts']
   const scanners = {} as TestStore['scanners']
   const pushes = pushPort()
   const ports = new Map<string, ReturnType<typeof memoryPort>>()
@@ -141,10 +144,8 @@ export async function openStore(
     boards[lane] = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
     scanners[lane] = scannerSimulator({ platform: world })
     const [board, scanner] = [boards[lane], scanners[lane]]
-    ports.set(
-      `10.0.0.${i}:502`,
-      memoryPort((link) => board.serve(link)),
-    )
+    boardPorts[lane] = memoryPort((link) => board.serve(link))
+    ports.set(`10.0.0.${i}:502`, boardPorts[lane])
     ports.set(
       `10.0.0.${i}:4000`,
       memoryPort((link) => scanner.serve(link)),
@@ -271,6 +272,7 @@ export async function openStore(
     identity: enrolled.identity,
     dataDir,
     boards,
+    boardPorts,
     gateReader,
     gatePort,
     scanners,

@@ -1113,6 +1113,7 @@ DisposeAlarmRequest = TypedDict(
         "disposition": Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"],
         "operatorId": NotRequired[str],
         "recoveredValue": NotRequired[float],
+        "seen": NotRequired[Union[Literal["none"], str]],
     },
 )
 
@@ -1131,6 +1132,27 @@ DisposeAlarmResponse = TypedDict(
         "recoveredValue": NotRequired[float],
         "disposedAt": str,
         "success": Literal[True],
+    },
+)
+
+DisposeAlarmsRequest = TypedDict(
+    "DisposeAlarmsRequest",
+    {
+        "storeId": str,
+        "deviceId": NotRequired[str],
+        "since": NotRequired[str],
+        "until": str,
+        "disposition": Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"],
+        "operatorId": NotRequired[str],
+    },
+)
+
+DisposeAlarmsResponse = TypedDict(
+    "DisposeAlarmsResponse",
+    {
+        "success": Literal[True],
+        "disposed": int,
+        "left": int,
     },
 )
 
@@ -1644,7 +1666,9 @@ FetchAlarmsRequest = TypedDict(
         "storeId": str,
         "state": NotRequired[Literal["open", "acknowledged", "disposed"]],
         "disposition": NotRequired[Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"]],
+        "deviceId": NotRequired[str],
         "since": NotRequired[str],
+        "until": NotRequired[str],
         "limit": NotRequired[int],
         "cursor": NotRequired[str],
     },
@@ -1667,6 +1691,17 @@ FetchAlarmsResponseAlarmsItemReceipt = TypedDict(
         "match": Literal["item", "product"],
         "purchaseId": str,
         "paidAt": str,
+    },
+)
+
+FetchAlarmsResponseAlarmsItemEarlierItem = TypedDict(
+    "FetchAlarmsResponseAlarmsItemEarlierItem",
+    {
+        "disposition": Literal["real", "unintentional", "tag_left_on", "staff_error", "phantom"],
+        "operatorId": str,
+        "recoveredValue": NotRequired[float],
+        "disposedAt": str,
+        "name": NotRequired[str],
     },
 )
 
@@ -1696,6 +1731,7 @@ FetchAlarmsResponseAlarmsItem = TypedDict(
         "operatorId": NotRequired[str],
         "recoveredValue": NotRequired[float],
         "disposedAt": NotRequired[str],
+        "earlier": NotRequired[List["FetchAlarmsResponseAlarmsItemEarlierItem"]],
     },
 )
 
@@ -2004,11 +2040,50 @@ FetchDevicesRequest = TypedDict(
     },
 )
 
+FetchDevicesResponseDevicesItemHealth = TypedDict(
+    "FetchDevicesResponseDevicesItemHealth",
+    {
+        "state": Literal["ready", "degraded", "absent", "unknown"],
+        "unknownBecause": NotRequired[Literal["no_agent", "agent_offline", "not_reported"]],
+        "detail": NotRequired[str],
+        "since": NotRequired[str],
+    },
+)
+
+FetchDevicesResponseDevicesItem = TypedDict(
+    "FetchDevicesResponseDevicesItem",
+    {
+        "deviceId": str,
+        "deviceType": Literal["pos_deactivator", "self_checkout_detacher", "exit_gate", "handheld_reader", "cabinet_unlocker"],
+        "storeId": str,
+        "name": NotRequired[str],
+        "zoneId": NotRequired[str],
+        "laneId": NotRequired[str],
+        "gateId": NotRequired[str],
+        "agentId": NotRequired[str],
+        "movingToAgentId": NotRequired[str],
+        "firmwareVersion": NotRequired[str],
+        "canDeactivateLabel": bool,
+        "canDetachHardTag": bool,
+        "canReadReceiptQr": bool,
+        "canReadUhfRfid": bool,
+        "canReadHfNfc": bool,
+        "canUnlockFixture": bool,
+        "supportsOfflineAuth": bool,
+        "supportedTechnologies": List[Literal["am", "rf", "uhf_rfid", "hf_nfc", "mechanical_lock"]],
+        "workflowType": Literal["staff_assisted", "self_service", "automatic_exit", "pos_integrated"],
+        "registeredAt": str,
+        "lastSeenAt": str,
+        "decommissionedAt": NotRequired[str],
+        "health": NotRequired["FetchDevicesResponseDevicesItemHealth"],
+    },
+)
+
 FetchDevicesResponse = TypedDict(
     "FetchDevicesResponse",
     {
         "success": Literal[True],
-        "devices": List["Device"],
+        "devices": List["FetchDevicesResponseDevicesItem"],
         "total": int,
         "nextCursor": NotRequired[str],
     },
@@ -2846,6 +2921,24 @@ FetchSignedDocumentsRequestHave = TypedDict(
     },
 )
 
+FetchSignedDocumentsRequestDevicesStatesItem = TypedDict(
+    "FetchSignedDocumentsRequestDevicesStatesItem",
+    {
+        "deviceId": str,
+        "state": str,
+        "detail": NotRequired[str],
+        "since": NotRequired[str],
+    },
+)
+
+FetchSignedDocumentsRequestDevices = TypedDict(
+    "FetchSignedDocumentsRequestDevices",
+    {
+        "observedAt": str,
+        "states": List["FetchSignedDocumentsRequestDevicesStatesItem"],
+    },
+)
+
 FetchSignedDocumentsRequest = TypedDict(
     "FetchSignedDocumentsRequest",
     {
@@ -2857,6 +2950,7 @@ FetchSignedDocumentsRequest = TypedDict(
         "revocations": NotRequired[List[str]],
         "pictures": NotRequired[List[str]],
         "release": NotRequired[str],
+        "devices": NotRequired["FetchSignedDocumentsRequestDevices"],
         "ledgerSeq": NotRequired[int],
     },
 )
@@ -6446,6 +6540,16 @@ UpdateClickCollectStatusResponse = TypedDict(
     },
 )
 
+UpdateDeviceRequestHealth = TypedDict(
+    "UpdateDeviceRequestHealth",
+    {
+        "state": Literal["ready", "degraded", "absent", "unknown"],
+        "unknownBecause": NotRequired[Literal["no_agent", "agent_offline", "not_reported"]],
+        "detail": NotRequired[str],
+        "since": NotRequired[str],
+    },
+)
+
 UpdateDeviceRequest = TypedDict(
     "UpdateDeviceRequest",
     {
@@ -6465,6 +6569,7 @@ UpdateDeviceRequest = TypedDict(
         "supportedTechnologies": NotRequired[List[Literal["am", "rf", "uhf_rfid", "hf_nfc", "mechanical_lock"]]],
         "workflowType": NotRequired[Literal["staff_assisted", "self_service", "automatic_exit", "pos_integrated"]],
         "agentId": NotRequired[str],
+        "health": NotRequired["UpdateDeviceRequestHealth"],
         "storeId": NotRequired[str],
         "deviceType": NotRequired[str],
         "registeredAt": NotRequired[str],
@@ -7503,6 +7608,7 @@ CHANGING = frozenset((
     "deleteOffer",
     "deleteWebhook",
     "disposeAlarm",
+    "disposeAlarms",
     "endRecall",
     "endSessions",
     "enrolEdgeAgent",
@@ -7884,6 +7990,15 @@ class SyncOperations:
         return cast(
             "DisposeAlarmResponse",
             self.call("disposeAlarm", request, idempotency_key=idempotency_key),
+        )
+
+    def disposeAlarms(
+        self, request: "DisposeAlarmsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "DisposeAlarmsResponse":
+        "Stores one disposition for many open alarms, for example after the fault of a gate."
+        return cast(
+            "DisposeAlarmsResponse",
+            self.call("disposeAlarms", request, idempotency_key=idempotency_key),
         )
 
     def endRecall(
@@ -9403,6 +9518,15 @@ class AsyncOperations:
         return cast(
             "DisposeAlarmResponse",
             await self.call("disposeAlarm", request, idempotency_key=idempotency_key),
+        )
+
+    async def disposeAlarms(
+        self, request: "DisposeAlarmsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "DisposeAlarmsResponse":
+        "Stores one disposition for many open alarms, for example after the fault of a gate."
+        return cast(
+            "DisposeAlarmsResponse",
+            await self.call("disposeAlarms", request, idempotency_key=idempotency_key),
         )
 
     async def endRecall(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ReportedDevice, REPORTED_DEVICES_LIMIT } from '../../../policy/documents/agent-messages.ts'
 import { EARLIER_KEY_SETS_LIMIT } from '../../../policy/documents/store-documents.ts'
 import { PictureHash, PICTURES_AT_ONCE } from '../../../policy/documents/item-documents.ts'
 import { VersionNumber } from '../../../policy/version.ts'
@@ -6,6 +7,7 @@ import { picturesByHash } from '../../catalogue/product-pictures.ts'
 import { notFound } from '../../foundation/failure.ts'
 import { Success } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
+import type { AgentRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import { repeatRevocations } from '../../restore/repeat-revocations.ts'
@@ -19,7 +21,7 @@ import { pendingCommands } from './pending-commands.ts'
 import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
 import { denyPage, freshnessDocument } from './freshness-and-denials.ts'
 import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
-import { storeFetchReport } from './agent-state.ts'
+import { storeFetchReport, type FetchReport } from './agent-state.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 
 /**
@@ -88,6 +90,13 @@ export const fetchSignedDocuments = operation({
       .optional()
       .describe('Small pictures of products that the agent lacks: their SHA-256 from the item pages.'),
     release: VersionNumber.optional().describe('Release that the agent runs; fetchAgents returns it.'),
+    devices: z
+      .strictObject({
+        observedAt: z.iso.datetime().describe('Time of the agent’s clock.'),
+        states: z.array(ReportedDevice).max(REPORTED_DEVICES_LIMIT),
+      })
+      .optional()
+      .describe('Health of its devices, sent after each change. fetchDevices returns it.'),
     ledgerSeq: z
       .int()
       .min(0)
@@ -112,7 +121,7 @@ export const fetchSignedDocuments = operation({
       .describe('Its ledger exists twice: each claim needs the cloud until resolveAgentFork.'),
   }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
-  async run(call, { have, broker, cursor, address, ledgerSeq, release, resynced, revocations, pictures }) {
+  async run(call, { have, broker, cursor, address, ledgerSeq, release, resynced, revocations, pictures, devices }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
     const agent = await findAgent(call.db, caller.agentId)
@@ -125,7 +134,7 @@ export const fetchSignedDocuments = operation({
       await endWaitForAgent(call, caller.agentId, have?.policy?.[1] ?? 0)
     // A request for a later page repeats the report of the first request, so the cloud does not store it again.
     if (agent && cursor === undefined)
-      await storeFetchReport(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
+      await noteReport(call, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release, devices })
     await endMoves(call, caller.storeId)
     const store = await ownStore(call, caller.storeId)
     const { keySet } = call.services.authority.keysOf(caller.tenant)
@@ -167,6 +176,12 @@ export const fetchSignedDocuments = operation({
     }
   },
 })
+
+/** Stores the report of the request, and refreshes open pages if the health of a device changed. */
+async function noteReport(call: Call, agent: AgentRow, report: FetchReport): Promise<void> {
+  if (!(await storeFetchReport(call.db, agent, report, call.nowMs))) return
+  call.afterCommit(() => call.services.changes.publish(call.caller, 'agents', []))
+}
 
 interface From {
   deny: number

@@ -1,6 +1,6 @@
 import type { Db } from '../../persistence/database.ts'
 import { prepared } from '../../persistence/prepared.ts'
-import { stateOf } from '../documents/agent-state.ts'
+import { stateOf } from '../../agent-identity/reported-state.ts'
 
 /** Kinds of exceptions that the cloud raises about agents, devices, keys and its own disk. */
 export const WATCHED_KINDS = [

@@ -10,6 +10,7 @@ import { Icon } from './icons.tsx'
 import { Moment } from './timeline.tsx'
 
 type Alarm = z.output<typeof fetchAlarms.response>['alarms'][number]
+type Disposition = NonNullable<Alarm['disposition']>
 
 /** Path of an image of this cloud. The security policy of the page blocks images of other addresses. */
 const OWN_IMAGE = /\/images\/[\w-]{43}\.(?:jpg|png|webp)$/
@@ -121,7 +122,13 @@ function Actions({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
 export function CauseButton({ at, alarm, label }: { at: ViewContext; alarm: Alarm; label: string }) {
   const t = at.texts.alarms
   const { eventId } = alarm
-  if (at.form.id === formId('dispose', { eventId })) return <Causes at={at} eventId={eventId} />
+  if (at.form.id === formId('dispose', { eventId }))
+    return (
+      <div class="stack">
+        <SoFar at={at} alarm={alarm} />
+        <Causes at={at} alarm={alarm} />
+      </div>
+    )
   const id = `cause-${eventId.replaceAll(/[^\w-]/g, '-')}`
   return (
     <>
@@ -131,13 +138,8 @@ export function CauseButton({ at, alarm, label }: { at: ViewContext; alarm: Alar
       <div id={id} class="popover confirm" popover="auto" role="dialog" aria-labelledby={`${id}-title`}>
         <h2 id={`${id}-title`}>{t.what}</h2>
         <p>{whatOf(at, alarm)}</p>
-        {alarm.disposition === undefined ? null : (
-          <p>
-            <strong>{t.soFar(t.causes[alarm.disposition])}</strong>
-            {alarm.recoveredValue === undefined ? '' : ` · ${at.formats.money(alarm.recoveredValue)}`}
-          </p>
-        )}
-        <Causes at={at} eventId={eventId} />
+        <SoFar at={at} alarm={alarm} />
+        <Causes at={at} alarm={alarm} />
         <button type="button" class="button wide" popovertarget={id} popovertargetaction="hide">
           {at.texts.frame.cancel}
         </button>
@@ -146,15 +148,45 @@ export function CauseButton({ at, alarm, label }: { at: ViewContext; alarm: Alar
   )
 }
 
+/** The recorded causes with their people and times, the latest first. */
+function SoFar({ at, alarm }: { at: ViewContext; alarm: Alarm }) {
+  const t = at.texts.alarms
+  const { disposition, disposedAt, recoveredValue, handledByName, operatorId, earlier = [] } = alarm
+  if (disposition === undefined || disposedAt === undefined) return null
+  const line = (
+    each: { disposition: Disposition; disposedAt: string; recoveredValue?: number | undefined },
+    by?: string,
+  ) =>
+    [
+      t.causes[each.disposition],
+      ...(each.recoveredValue === undefined ? [] : [at.formats.money(each.recoveredValue)]),
+      by ?? '',
+      at.formats.moment(Date.parse(each.disposedAt)),
+    ]
+      .filter((part) => part !== '')
+      .join(' · ')
+  return (
+    <div>
+      <p>
+        <strong>{t.soFar(line({ disposition, disposedAt, recoveredValue }, handledByName ?? operatorId))}</strong>
+      </p>
+      {earlier.map((each) => (
+        <p class="sub">{t.before(line(each, each.name ?? each.operatorId))}</p>
+      ))}
+    </div>
+  )
+}
+
 /**
  * One button for each cause, so that the second tap ends the alarm. The value belongs to theft only, so it stands beside
  * that button.
  */
-function Causes({ at, eventId }: { at: ViewContext; eventId: string }) {
+function Causes({ at, alarm: { eventId, disposedAt } }: { at: ViewContext; alarm: Alarm }) {
   const t = at.texts.alarms
   const isOwn = at.form.id === formId('dispose', { eventId })
   return (
     <ActionForm at={at} action="dispose" about={{ eventId }}>
+      <input type="hidden" name="seen" value={disposedAt ?? 'none'} />
       <div class="alarm-theft">
         <TextField
           form={isOwn ? at.form : { ...at.form, id: undefined, values: {}, errors: {} }}

@@ -78,7 +78,12 @@ export function rejectedForm(form: FormFields, failure: Failure, texts: ConsoleT
   // The session itself was checked before: a form with a code or password contains a wrong one.
   const hasSecret = form.text('code') !== undefined || form.text('password') !== undefined
   const isWrongSecret = failure.code === 'unauthenticated' && hasSecret
-  const text = isWrongSecret ? texts.errors.wrongSecret : `${texts.errors.codes[failure.code]}${why}`
+  const known = isWrongSecret
+    ? texts.errors.wrongSecret
+    : reason === 'alarm_disposed'
+      ? texts.errors.alarm_disposed
+      : undefined
+  const text = known ?? `${texts.errors.codes[failure.code]}${why}`
   return {
     id: form.text(FRAME_FIELDS.form),
     values: form.values(),

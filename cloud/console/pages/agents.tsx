@@ -227,11 +227,8 @@ function Devices({ at, agents, devices, total, nextCursor }: { at: ViewContext }
             },
             { label: t.agent, cell: ({ agentId }) => names.get(agentId ?? '') ?? t.unassigned },
             { label: t.place, cell: ({ laneId, gateId, zoneId }) => gateId ?? laneId ?? zoneId ?? '–' },
-            {
-              label: t.lastContact,
-              cell: ({ lastSeenAt }) => (lastSeenAt === null ? '–' : <LastContact at={at} time={lastSeenAt} />),
-            },
-            { label: at.texts.frame.state, cell: (device) => <DeviceState at={at} device={device} /> },
+            { label: t.health, cell: (device) => <DeviceHealth at={at} device={device} /> },
+            { label: t.use, cell: (device) => <DeviceUse at={at} device={device} /> },
           ]}
         />
       </Card>
@@ -240,15 +237,38 @@ function Devices({ at, agents, devices, total, nextCursor }: { at: ViewContext }
   )
 }
 
-function DeviceState({ at, device }: { at: ViewContext; device: Device }) {
+const HEALTH_TONES = {
+  ready: 'ok',
+  degraded: 'warn',
+  absent: 'warn',
+  unknown: 'plain',
+} as const satisfies Record<string, Tone>
+
+/** Whether the device works, and else why not and since when. */
+function DeviceHealth({ at, device: { health } }: { at: ViewContext; device: Device }) {
   const t = at.texts.agents
-  if (device.decommissionedAt !== undefined) return <Badge>{t.decommissioned}</Badge>
-  if (device.movingToAgentId !== undefined) return <Badge tone="info">{t.moving}</Badge>
+  if (!health) return '–'
+  const { state, unknownBecause, detail, since } = health
   return (
-    <Badge tone={device.agentId === undefined ? 'warn' : 'ok'}>
-      {device.agentId === undefined ? t.unassigned : t.inUse}
-    </Badge>
+    <div>
+      <Badge tone={HEALTH_TONES[state]}>{t.healthStates[state]}</Badge>
+      {unknownBecause === undefined ? null : <span class="sub">{t.unknownHealth[unknownBecause]}</span>}
+      {state === 'ready' || detail === undefined ? null : <span class="sub">{detail}</span>}
+      {since === undefined || state === 'ready' ? null : (
+        <span class="sub">
+          {t.since} <Moment ms={Date.parse(since)} text={at.formats.moment(Date.parse(since))} />
+        </span>
+      )}
+    </div>
   )
+}
+
+/** Whether the store uses the device. This says nothing about its health. */
+function DeviceUse({ at, device }: { at: ViewContext; device: Device }) {
+  const t = at.texts.agents
+  if (device.decommissionedAt !== undefined) return t.decommissioned
+  if (device.movingToAgentId !== undefined) return <Badge tone="info">{t.moving}</Badge>
+  return device.agentId === undefined ? <Badge tone="warn">{t.unassigned}</Badge> : t.inUse
 }
 
 function LastContact({ at, time }: { at: ViewContext; time: string }) {

@@ -6,7 +6,9 @@ import { rolesFrom } from '../../foundation/roles.ts'
 import { iso } from '../../operations/fields.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import { callHelpToAlarm } from '../../protection/records/call-help.ts'
+import { disposeAlarms } from '../../protection/records/dispose-alarms.ts'
 import { disposeAlarm } from '../../protection/records/dispose-alarm.ts'
+import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { acknowledgeException } from '../../protection/records/exception-operations.ts'
 import { AlarmCard, CauseButton, gateOf, whatOf } from '../components/alarm-card.tsx'
 import { Card, Figures } from '../components/card.tsx'
@@ -19,7 +21,7 @@ import { Live } from '../components/live.tsx'
 import { Pagination } from '../components/pagination.tsx'
 import { Table } from '../components/table.tsx'
 import { Moment } from '../components/timeline.tsx'
-import { page, type ViewContext } from '../frame/page.ts'
+import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Alarms = z.output<typeof fetchAlarms.response>
 type Alarm = Alarms['alarms'][number]
@@ -37,6 +39,9 @@ interface AlarmsView {
   /** Number of alarms with a recorded cause in the last 24 hours. */
   readonly recorded: number
   readonly cause: AlarmDisposition | undefined
+  /** Gate of the open alarms that the page shows; undefined: all. */
+  readonly gate: string | undefined
+  readonly gates: readonly { readonly value: string; readonly label: string }[]
   /** False if no agent is set up in the store. */
   readonly isWatched: boolean
   /** Whether this browser gets notices; undefined: the package has none. */
@@ -67,9 +72,20 @@ export const alarmsPage = page<AlarmsView>({
           eventId: form.text('eventId'),
           disposition,
           ...(recoveredValue !== undefined && { recoveredValue }),
+          seen: form.text('seen'),
         }
       },
       done: (texts) => texts.alarms.saved,
+    },
+    disposeAll: {
+      operation: disposeAlarms,
+      input: (form, at) => ({
+        storeId: at.store?.storeId,
+        ...(form.text('gate') && { deviceId: form.text('gate') }),
+        until: form.text('until'),
+        disposition: form.text('disposition'),
+      }),
+      done: (texts) => texts.alarms.savedAll,
     },
     help: {
       operation: callHelpToAlarm,
@@ -90,11 +106,16 @@ export const alarmsPage = page<AlarmsView>({
     const storeId = at.store?.storeId ?? ''
     const cause = ALARM_DISPOSITIONS.find((each) => each === at.query.get('cause'))
     const cursor = at.query.get('cursor') ?? undefined
+    const older = at.query.get('older') ?? undefined
+    const gate = at.query.get('gate') ?? undefined
+    const ofGate = gate ? { deviceId: gate } : {}
     const read = async (filter: { state: Alarm['state']; [name: string]: unknown }) =>
       (await at.runIfAllowed(fetchAlarms, { storeId, limit: SHOWN_LIMIT, ...filter })) ?? NO_ALARMS
     return {
-      open: await read({ state: 'open' }),
-      acknowledged: await read({ state: 'acknowledged' }),
+      open: await read({ state: 'open', ...ofGate, ...(older !== undefined && { cursor: older }) }),
+      acknowledged: older === undefined ? await read({ state: 'acknowledged', ...ofGate }) : NO_ALARMS,
+      gate,
+      gates: await gatesOf(at, storeId),
       disposed: await read({
         state: 'disposed',
         ...(cause && { disposition: cause }),
@@ -187,14 +208,111 @@ function NoticeSwitch({ at, notices }: { at: ViewContext; notices: AlarmsView['n
   )
 }
 
-function Open({ at, open, acknowledged, isWatched }: { at: ViewContext } & AlarmsView) {
+/** Gates of the store, for the choice of the list. */
+async function gatesOf(at: PageContext, storeId: string): Promise<AlarmsView['gates']> {
+  const { devices } = (await at.runIfAllowed(fetchDevices, { storeId, limit: 100 })) ?? { devices: [] }
+  return devices.flatMap(({ deviceId, deviceType, name, decommissionedAt }) =>
+    deviceType === 'exit_gate' && decommissionedAt === undefined ? [{ value: deviceId, label: name ?? deviceId }] : [],
+  )
+}
+
+/** Which gate's alarms the list has, and one cause for all of them. */
+function OpenChoice({ at, open, gate, gates }: { at: ViewContext } & AlarmsView) {
+  const t = at.texts.alarms
+  const total = at.formats.number(open.total)
+  return (
+    <div class="row alarm-choice">
+      {gates.length > 1 ? (
+        <nav class="row" aria-label={t.gate}>
+          {[{ value: undefined, label: t.allGates }, ...gates].map(({ value, label }) => (
+            <a
+              class={value === gate ? 'button main' : 'button'}
+              href={hrefWith(at, { gate: value })}
+              aria-current={value === gate ? 'true' : undefined}
+            >
+              {label}
+            </a>
+          ))}
+        </nav>
+      ) : null}
+      {open.total > 1 ? (
+        <>
+          <button type="button" class="button" popovertarget="cause-of-all">
+            {t.recordAll(total)}
+          </button>
+          <div
+            id="cause-of-all"
+            class="popover confirm"
+            popover="auto"
+            role="dialog"
+            aria-labelledby="cause-of-all-title"
+          >
+            <h2 id="cause-of-all-title">{t.what}</h2>
+            <p>{t.recordAllText(total)}</p>
+            <ActionForm at={at} action="disposeAll">
+              <input type="hidden" name="gate" value={gate ?? ''} />
+              <input type="hidden" name="until" value={iso(at.nowMs)} />
+              <div class="alarm-causes">
+                {ALARM_DISPOSITIONS.map((value) => (
+                  <button type="submit" class="button wide" name="disposition" value={value}>
+                    {t.causes[value]}
+                  </button>
+                ))}
+              </div>
+            </ActionForm>
+            <button type="button" class="button wide" popovertarget="cause-of-all" popovertargetaction="hide">
+              {at.texts.frame.cancel}
+            </button>
+          </div>
+        </>
+      ) : null}
+    </div>
+  )
+}
+
+/** The way to the alarms that did not fit, and back. */
+function OpenPages({ at, open }: { at: ViewContext } & Pick<AlarmsView, 'open'>) {
+  const t = at.texts.alarms
+  const isFirst = !at.query.has('older')
+  if (isFirst && open.nextCursor === undefined) return null
+  return (
+    <nav class="pages" aria-label={t.openAt}>
+      <span class="soft small">{t.shownOf(at.formats.number(open.alarms.length), at.formats.number(open.total))}</span>
+      <span class="row">
+        {isFirst ? null : (
+          <a class="button" href={hrefWith(at, { older: undefined })}>
+            {t.newest}
+          </a>
+        )}
+        {open.nextCursor === undefined ? null : (
+          <a class="button" href={hrefWith(at, { older: open.nextCursor })}>
+            {t.older}
+          </a>
+        )}
+      </span>
+    </nav>
+  )
+}
+
+/** The page with other parameters. Another gate begins with its latest alarms. */
+function hrefWith(at: ViewContext, change: Readonly<Record<string, string | undefined>>): string {
+  const query = new URLSearchParams(at.query)
+  if ('gate' in change) query.delete('older')
+  for (const [name, value] of Object.entries(change)) {
+    if (value === undefined) query.delete(name)
+    else query.set(name, value)
+  }
+  return `${at.path}?${query}`
+}
+
+function Open(props: { at: ViewContext } & AlarmsView) {
+  const { at, open, acknowledged, isWatched, gate } = props
   const t = at.texts.alarms
   // One order for both, so that an acknowledged alarm stays in its place.
   const alarms = [...open.alarms, ...acknowledged.alarms].toSorted(
     (a, b) => Date.parse(b.occurredAt) - Date.parse(a.occurredAt),
   )
-  const hidden = open.total - open.alarms.length
-  if (alarms.length === 0)
+  if (alarms.length === 0 && gate === undefined && !at.query.has('older'))
     return (
       <Card title={t.now}>
         <EmptyState title={isWatched ? t.none : t.unwatched}>{isWatched ? t.noneText : t.unwatchedText}</EmptyState>
@@ -202,10 +320,11 @@ function Open({ at, open, acknowledged, isWatched }: { at: ViewContext } & Alarm
     )
   return (
     <section class="stack" aria-label={t.now}>
+      <OpenChoice {...props} />
       {alarms.map((alarm) => (
         <AlarmCard at={at} alarm={alarm} />
       ))}
-      {hidden > 0 ? <p class="soft">{t.more(at.formats.number(hidden))}</p> : null}
+      <OpenPages {...props} />
       <details class="soft small prose compared">
         <summary>{t.compared}</summary>
         <p>{t.comparedText}</p>

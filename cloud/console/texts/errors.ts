@@ -18,6 +18,7 @@ export const errorTexts = bilingual({
       text: 'You have no store in this mode. Switch between live and test data at the top of the page, or ask the owner of the account for access.',
     },
     backToStart: 'Go to the start page',
+    alarm_disposed: 'A colleague has recorded a cause in the meantime. Record another one only if that is wrong.',
     wrongSecret:
       'The code or password is wrong, or the code was used. Enter it again; a new code appears every 30 seconds.',
     requestNumber: 'Request number',
@@ -65,6 +66,8 @@ export const errorTexts = bilingual({
       text: 'Sie haben in diesem Modus keine Filiale. Wechseln Sie oben zwischen echten Daten und Testdaten, oder bitten Sie um Zugang, wer das Konto besitzt.',
     },
     backToStart: 'Zur Startseite',
+    alarm_disposed:
+      'Jemand hat in der Zwischenzeit eine Ursache festgehalten. Halten Sie nur dann eine andere fest, wenn sie falsch ist.',
     wrongSecret:
       'Der Code oder das Passwort ist falsch, oder der Code wurde schon benutzt. Versuchen Sie es noch einmal; alle 30 Sekunden erscheint ein neuer Code.',
     requestNumber: 'Vorgangsnummer',

@@ -88,6 +88,8 @@ export interface AlarmDispositionRow {
   operator_id: string
   recovered_cent: number | null
   disposed_ms: number
+  /** Earlier dispositions of the alarm as JSON, the latest first; null if there were none. */
+  earlier: string | null
 }
 
 /** A change of an item's status, with its identifiers at that time. */

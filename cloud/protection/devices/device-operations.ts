@@ -4,6 +4,7 @@ import { newId } from '../../../policy/ids.ts'
 import { DEVICE_TYPES, PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES } from '../../../policy/vocabulary.ts'
 import { knownCaller } from '../../foundation/caller.ts'
 import { invalid, notFound } from '../../foundation/failure.ts'
+import { deviceHealth, DeviceHealth, stateOf, type ReportingAgent } from '../../agent-identity/reported-state.ts'
 import { Id, iso, Limit, Offset, definedFields, Success, text, Timestamp } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import { cursorField, pageLimits } from '../../operations/paging.ts'
@@ -54,6 +55,13 @@ export const Device = z.strictObject({
   registeredAt: z.string(),
   lastSeenAt: z.string().nullable(),
   decommissionedAt: z.string().optional(),
+})
+
+/** A device in a list, with its health. */
+const ListedDevice = Device.extend({
+  health: DeviceHealth.optional().describe(
+    'As its agent reported it last; within 15 s after a change. Missing for a decommissioned device.',
+  ),
 })
 
 /** Describes a device in the form of the API. */
@@ -197,7 +205,12 @@ export const fetchDevices = operation({
     offset: Offset.optional(),
     cursor: cursorField('dev').optional(),
   }),
-  response: z.strictObject({ ...Success, devices: z.array(Device), total: z.int(), nextCursor: z.string().optional() }),
+  response: z.strictObject({
+    ...Success,
+    devices: z.array(ListedDevice),
+    total: z.int(),
+    nextCursor: z.string().optional(),
+  }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, input) {
     const store = await ownStoreOrOnly(call, input.storeId)
@@ -212,14 +225,41 @@ export const fetchDevices = operation({
     const { count } = await inStore.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
     const items = rows.slice(0, page.limit)
     const more = rows.length > page.limit ? items.at(-1)?.device_id : undefined
+    const agents = await reportingAgents(call, items)
     return {
       success: true as const,
-      devices: items.map((row) => toDevice(row, store)),
+      devices: items.map((row) => ({
+        ...toDevice(row, store),
+        ...(row.revoked_ms === null && {
+          health: deviceHealth(row.device_id, agents.get(row.agent_id ?? ''), call.nowMs),
+        }),
+      })),
       total: Number(count),
       ...(more && { nextCursor: more }),
     }
   },
 })
+
+/** The agents of these devices, by id. */
+async function reportingAgents(
+  { db, services }: Call,
+  devices: readonly DeviceRow[],
+): Promise<Map<string, ReportingAgent>> {
+  const agentIds = [...new Set(devices.flatMap(({ agent_id }) => agent_id ?? []))]
+  if (agentIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('agent')
+    .select(['agent_id', 'state', 'last_seen_ms'])
+    .where('agent_id', 'in', agentIds)
+    .where('revoked_ms', 'is', null)
+    .execute()
+  return new Map(
+    rows.map(({ agent_id: id, last_seen_ms, state }) => [
+      id,
+      { state: stateOf(state), lastSeenMs: services.lastSeen.lastSeenMs(id) ?? last_seen_ms },
+    ]),
+  )
+}
 
 /** Reads a device with its store. Throws 404 if the device is unknown or the caller may not see its store. */
 export async function ownDevice(call: Call, deviceId: string): Promise<{ row: DeviceRow; store: StoreRow }> {

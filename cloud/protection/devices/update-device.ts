@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { changeCapabilities } from '../../../policy/devices.ts'
 import { PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES } from '../../../policy/vocabulary.ts'
 import { invalid, precondition } from '../../foundation/failure.ts'
+import { DeviceHealth } from '../../agent-identity/reported-state.ts'
 import { Id, Success, text } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import type { DeviceRow } from '../../persistence/tables/agents.ts'
@@ -54,6 +55,7 @@ export const updateDevice = operation({
       .optional()
       .describe('null resets it to the workflow type of the store, else to the default of the device type.'),
     agentId: Id.optional(),
+    health: DeviceHealth.optional().describe('Set by the system, and ignored.'),
     ...systemFields,
   }),
   response: Device.extend(Success),
@@ -75,9 +77,10 @@ export const updateDevice = operation({
       lastSeenAt,
       decommissionedAt,
       movingToAgentId,
-      ...stated
+      ...others
     },
   ) {
+    const { health: _health, ...stated } = others
     const { row, store } = await ownDevice(call, deviceId)
     const shown = toDevice(row, store)
     for (const [field, value] of Object.entries({

@@ -32,6 +32,7 @@ export async function applyAlarmHandled(
     return true
   }
   await writeDisposition(db, {
+    earlier: null,
     event_id: eventId,
     tenant,
     store_id: storeId,

@@ -13,7 +13,7 @@ import { Total } from '../../stores/store-scope.ts'
 import { itemOfEvent } from '../items/technologies.ts'
 import { productOfAlarm, receiptOfAlarm, type AlarmProduct, type FittingReceipt } from './alarm-goods.ts'
 import { dispositionsOf } from './alarm-queries.ts'
-import { Disposition, toDisposition } from './dispose-alarm.ts'
+import { Disposition, EARLIER_LIMIT, earlierOf, toDisposition } from './disposition.ts'
 import { ALARM_STATES, listAlarms, type AlarmPosition } from './list-alarms.ts'
 import { eventsOf, exceptionsOf } from './alarm-records.ts'
 
@@ -61,6 +61,10 @@ const Alarm = z.strictObject({
   helpRequestId: z.string().optional().describe('The call for help at this alarm that is not closed yet.'),
   handledByName: z.string().optional().describe('Name of the operator or user who acknowledged or disposed last.'),
   ...Disposition.partial().shape,
+  earlier: z
+    .array(Disposition.extend({ name: z.string().optional().describe('Name of the operator or user.') }))
+    .optional()
+    .describe(`Dispositions before the present one, the latest first, at most ${EARLIER_LIMIT}.`),
 })
 type Alarm = z.infer<typeof Alarm>
 
@@ -77,7 +81,9 @@ export const fetchAlarms = operation({
     storeId: Id,
     state: z.enum(ALARM_STATES).optional().describe('Default: `open`.'),
     disposition: z.enum(ALARM_DISPOSITIONS).optional().describe('Only for `disposed`.'),
+    deviceId: Id.optional().describe('Gate. Only for `open` and `acknowledged`.'),
     since: Timestamp.optional().describe('Raised, acknowledged or disposed of at this time or later.'),
+    until: Timestamp.optional().describe('Raised, acknowledged or disposed of at this time or earlier.'),
     limit: Limit.optional().describe(`A page contains at most ${PAGE_LIMIT}; use the cursor for more.`),
     cursor: z.string().optional().describe('The `nextCursor` of the previous page.'),
   }),
@@ -88,7 +94,7 @@ export const fetchAlarms = operation({
     nextCursor: z.string().optional(),
   }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', state: 'open' },
-  async run(call, { storeId, state = 'open', disposition, since, cursor, ...paging }) {
+  async run(call, { storeId, state = 'open', disposition, deviceId, since, until, cursor, ...paging }) {
     const store = await ownStore(call, storeId)
     const limit = Math.min(paging.limit ?? DEFAULT_PAGE, PAGE_LIMIT)
     const sinceMs = since === undefined ? 0 : Date.parse(since)
@@ -96,6 +102,8 @@ export const fetchAlarms = operation({
       storeId: store.store_id,
       state,
       disposition,
+      deviceId,
+      untilMs: until === undefined ? undefined : Date.parse(until),
       sinceMs: state === 'acknowledged' ? Math.max(sinceMs, call.nowMs - ACKNOWLEDGED_FOR_MS) : sinceMs,
       after: cursor === undefined ? undefined : readCursor(cursor),
       limit,
@@ -124,7 +132,10 @@ async function describeAlarms(
   const exceptions = await exceptionsOf(db, storeId, eventIds)
   const { devices, staff } = await shownNames(db, tenant, {
     devices: [...events.values()].map(({ deviceId }) => deviceId),
-    staff: eventIds.map((id) => dispositions.get(id)?.operator_id ?? exceptions.get(id)?.acknowledged_by),
+    staff: eventIds.flatMap((id) => [
+      dispositions.get(id)?.operator_id ?? exceptions.get(id)?.acknowledged_by,
+      ...earlierOf(dispositions.get(id)).map(({ operatorId }) => operatorId),
+    ]),
   })
   const calls = await openCallsOf(db, storeId, eventIds)
   const alarms: Alarm[] = []
@@ -140,6 +151,12 @@ async function describeAlarms(
       ...definedFields({ gate: devices.get(event.deviceId ?? '') ?? event.gateId ?? null }),
       ...(await goodsOf(db, tenant, storeId, event)),
       ...handlingOf(exception, disposition),
+      ...(disposition?.earlier && {
+        earlier: earlierOf(disposition).map((each) => ({
+          ...each,
+          ...definedFields({ name: staff.get(each.operatorId) ?? null }),
+        })),
+      }),
       ...definedFields({
         handledByName: by === undefined ? null : (staff.get(by) ?? null),
         helpRequestId: calls.get(eventId) ?? null,

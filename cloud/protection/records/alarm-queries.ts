@@ -2,6 +2,7 @@ import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { closeRequestForAlarm } from '../../assistance/requests.ts'
 import type { Db } from '../../persistence/database.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
+import { EARLIER_LIMIT, earlierOf, toDisposition } from './disposition.ts'
 import type { AlarmDispositionRow, ProtectionEventRow } from '../../persistence/tables/protection.ts'
 
 /** The tenant's gate alarm with this event id, if any. */
@@ -35,17 +36,19 @@ export async function dispositionsOf(
 
 /**
  * Stores the disposition of an alarm, acknowledges its exception, and closes the call for help. The disposition with the latest time
- * counts, so a row that an offline agent sends late does not replace a newer disposition.
+ * counts, so a row that an offline agent sends late does not replace a newer disposition. The earlier ones stay.
  */
 export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promise<void> {
   const { disposition, operator_id, recovered_cent, disposed_ms } = row
+  const before = (await dispositionsOf(db, row.tenant, [row.event_id])).get(row.event_id)
+  const earlier = before && JSON.stringify([toDisposition(before), ...earlierOf(before)].slice(0, EARLIER_LIMIT))
   await db
     .insertInto('alarm_disposition')
     .values(row)
     .onConflict((c) =>
       c
         .columns(['event_id', 'tenant'])
-        .doUpdateSet({ disposition, operator_id, recovered_cent, disposed_ms })
+        .doUpdateSet({ disposition, operator_id, recovered_cent, disposed_ms, earlier: earlier ?? null })
         .where('alarm_disposition.disposed_ms', '<=', disposed_ms),
     )
     .execute()

@@ -1,32 +1,16 @@
 import { z } from 'zod'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
-import { ALARM_DISPOSITIONS, ITEM_STATUSES, type AlarmDisposition } from '../../../policy/vocabulary.ts'
+import { ALARM_DISPOSITIONS, ITEM_STATUSES } from '../../../policy/vocabulary.ts'
 import { knownCaller, staffOf } from '../../foundation/caller.ts'
-import { invalid, notFound } from '../../foundation/failure.ts'
-import { centsOf, Euros, eurosOf, Id, iso, definedFields, Success, text } from '../../operations/fields.ts'
-import { operation } from '../../operations/operation.ts'
+import { invalid, notFound, precondition } from '../../foundation/failure.ts'
+import { centsOf, Euros, Id, iso, definedFields, Success, text, Timestamp } from '../../operations/fields.ts'
+import { operation, type Call } from '../../operations/operation.ts'
 import type { AlarmDispositionRow } from '../../persistence/tables/protection.ts'
 import { ownStoreOf } from '../../stores/own-store.ts'
-import { findAlarm, writeDisposition } from './alarm-queries.ts'
+import { shownNames } from '../../stores/shown-names.ts'
+import { dispositionsOf, findAlarm, writeDisposition } from './alarm-queries.ts'
+import { Disposition, toDisposition } from './disposition.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
-
-/** Disposition of an alarm, with operator and time. */
-export const Disposition = z.strictObject({
-  disposition: z.enum(ALARM_DISPOSITIONS),
-  operatorId: z.string(),
-  recoveredValue: z.number().optional(),
-  disposedAt: z.string(),
-})
-
-/** A stored disposition in API form. */
-export function toDisposition(row: AlarmDispositionRow): z.infer<typeof Disposition> {
-  return {
-    disposition: row.disposition as AlarmDisposition,
-    operatorId: row.operator_id,
-    ...(row.recovered_cent !== null && { recoveredValue: eurosOf(row.recovered_cent) }),
-    disposedAt: iso(row.disposed_ms),
-  }
-}
 
 const Alarm = z.strictObject({
   eventId: z.string(),
@@ -46,7 +30,8 @@ export const disposeAlarm = operation({
   roles: rolesFrom('associate'),
   summary: 'Stores what a person found out about a gate alarm.',
   description:
-    'Works for the events `gate_alarm` and `gate_bulk_alarm`. `real`: theft. `unintentional`: the shopper forgot to pay. `tag_left_on`: the goods are paid, but the tag is still active. `staff_error`: staff carried goods out. `phantom`: no goods left. The latest disposition counts, whether it comes from this call or from a gate’s display. The call also acknowledges the exception of the alarm, and closes its call for help. `recoveredValue` is the value of recovered goods. It is not allowed for a phantom.',
+    'Works for the events `gate_alarm` and `gate_bulk_alarm`. `real`: theft. `unintentional`: the shopper forgot to pay. `tag_left_on`: the goods are paid, but the tag is still active. `staff_error`: staff carried goods out. `phantom`: no goods left. The latest disposition counts, whether it comes from this call or from a gate’s display. The call also acknowledges the exception of the alarm, and closes its call for help. `recoveredValue` is the value of recovered goods. It is not allowed for a phantom. Earlier dispositions stay in `fetchAlarms`.',
+  refusals: ['alarm_disposed'],
   changes: true,
   request: z.strictObject({
     eventId: Id,
@@ -55,6 +40,12 @@ export const disposeAlarm = operation({
       .optional()
       .describe('Stored as sent; the cloud does not verify it. A signed-in user may omit it and is then recorded.'),
     recoveredValue: Euros.optional().describe('EUR.'),
+    seen: z
+      .union([z.literal('none'), Timestamp])
+      .optional()
+      .describe(
+        '`disposedAt` that the person has seen, or `none`. If another one disposed of the alarm meanwhile, the call fails with 409 `alarm_disposed`.',
+      ),
   }),
   response: Alarm.extend(Success),
   example: {
@@ -63,13 +54,14 @@ export const disposeAlarm = operation({
     operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
     recoveredValue: 89.9,
   },
-  async run(call, { eventId, disposition, operatorId, recoveredValue }) {
+  async run(call, { eventId, disposition, operatorId, recoveredValue, seen }) {
     const { tenant } = knownCaller(call.caller)
     const row = await findAlarm(call.db, tenant, eventId)
     if (!row) throw notFound('alarm')
     const store = await ownStoreOf(call, row.store_id, 'alarm')
     if (disposition === 'phantom' && recoveredValue !== undefined && recoveredValue > 0)
       throw invalid('recoveredValue', 'is not allowed for a phantom: there were no goods')
+    if (seen !== undefined) await assertUnchanged(call, tenant, eventId, seen)
     const disposed: AlarmDispositionRow = {
       event_id: eventId,
       tenant,
@@ -78,6 +70,7 @@ export const disposeAlarm = operation({
       operator_id: staffOf(call.caller, operatorId),
       recovered_cent: recoveredValue === undefined ? null : centsOf(recoveredValue),
       disposed_ms: call.nowMs,
+      earlier: null,
     }
     await writeDisposition(call.db, disposed)
     call.changed(eventId)
@@ -97,3 +90,12 @@ export const disposeAlarm = operation({
     }
   },
 })
+
+/** Throws if the alarm has another disposition than the person has seen, and says whose. */
+async function assertUnchanged({ db }: Call, tenant: string, eventId: string, seen: string): Promise<void> {
+  const known = (await dispositionsOf(db, tenant, [eventId])).get(eventId)
+  if (!known || (seen !== 'none' && Date.parse(seen) === known.disposed_ms)) return
+  const { staff } = await shownNames(db, tenant, { devices: [], staff: [known.operator_id] })
+  const by = staff.get(known.operator_id) ?? known.operator_id
+  throw precondition('alarm_disposed', `${by} recorded ${known.disposition} at ${iso(known.disposed_ms)}`)
+}

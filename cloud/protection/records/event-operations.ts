@@ -6,7 +6,7 @@ import { invalidCursor } from '../../operations/paging.ts'
 import { positionSince, waitForFinalPosition } from '../../persistence/positions.ts'
 import { ownStore } from '../../stores/own-store.ts'
 import { dispositionsOf } from './alarm-queries.ts'
-import { Disposition, toDisposition } from './dispose-alarm.ts'
+import { Disposition, toDisposition } from './disposition.ts'
 import { eventsAfter, type EventPosition } from './event-queries.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
 

@@ -11,8 +11,12 @@ export interface AlarmFilter {
   readonly storeId: string
   readonly state: AlarmState
   readonly disposition: string | undefined
+  /** Only alarms of this gate; not for `disposed`. */
+  readonly deviceId?: string | undefined
   /** Earliest time in the state, ms. */
   readonly sinceMs: number
+  /** Latest time in the state, ms. */
+  readonly untilMs?: number | undefined
   /** Last alarm of the previous page. */
   readonly after: AlarmPosition | undefined
   readonly limit: number
@@ -29,6 +33,8 @@ export interface AlarmPosition {
 export interface ListedAlarm extends AlarmPosition {
   readonly eventId: string
 }
+
+const LATEST = Number.MAX_SAFE_INTEGER
 
 /** Literals, because SQLite would not use the partial indexes with parameters. */
 const IS_ALARM = sql<boolean>`kind IN ('gate_alarm', 'gate_bulk_alarm')`
@@ -56,30 +62,34 @@ export async function listAlarms(db: Db, filter: AlarmFilter): Promise<{ rows: L
   }
 }
 
-function matching(db: Db, { storeId, state, disposition, sinceMs }: AlarmFilter) {
+function matching(db: Db, { storeId, state, disposition, deviceId, sinceMs, untilMs = LATEST }: AlarmFilter) {
   if (state === 'disposed') {
     const disposed = db
       .selectFrom('alarm_disposition')
       .select(['disposed_ms as at_ms', 'event_id as id', 'event_id'])
       .where('store_id', '=', storeId)
       .where('disposed_ms', '>=', sinceMs)
+      .where('disposed_ms', '<=', untilMs)
     return disposition === undefined ? disposed : disposed.where('disposition', '=', disposition)
   }
-  const alarms = db
+  const all = db
     .selectFrom('protection_exception')
     .where('protection_exception.store_id', '=', storeId)
     .where(IS_ALARM)
     .where('protection_exception.event_id', 'is not', null)
+  const alarms = deviceId === undefined ? all : all.where('protection_exception.device_id', '=', deviceId)
   if (state === 'open')
     return alarms
       .select(['last_ms as at_ms', 'exception_id as id', 'event_id'])
       .where('acknowledged_ms', 'is', null)
       .where('last_ms', '>=', sinceMs)
+      .where('last_ms', '<=', untilMs)
       .$narrowType<{ at_ms: number; event_id: string }>()
   return alarms
     .select(['acknowledged_ms as at_ms', 'exception_id as id', 'event_id'])
     .where('acknowledged_ms', 'is not', null)
     .where('acknowledged_ms', '>=', sinceMs)
+    .where('acknowledged_ms', '<=', untilMs)
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(

@@ -1,4 +1,5 @@
 import { pause, type Platform } from '../../../policy/platform.ts'
+import type { ReportedDevice } from '../../../policy/documents/agent-messages.ts'
 import { UNTAG_VERSION } from '../../../policy/version.ts'
 import { LedgerFull } from '../../ledger/file/commit.ts'
 import type { Pictures } from '../../items/pictures.ts'
@@ -15,6 +16,13 @@ import type { ReportRefusal } from './refusals.ts'
  * cloud answers with newer documents, commands, and whether the ledger is forked.
  */
 
+/** Health of the agent's devices. */
+export interface DeviceReport {
+  /** Rises with each change of `devices`. */
+  readonly version: number
+  readonly devices: readonly ReportedDevice[]
+}
+
 export interface DocumentReceiverParts {
   platform: Platform
   trust: Trust
@@ -27,6 +35,12 @@ export interface DocumentReceiverParts {
    */
   address: string | undefined
   ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration' | 'metadata'>
+  /**
+   * Health of the devices. The agent sends it with the first request of a login, and with the next poll after each
+   * change, so the cloud also learns of it without a broker.
+   */
+  deviceReport(): DeviceReport
+  nowMs(): number
   /** Receives the address of the broker. */
   brokerAddress: { readonly version: string; receive(document: string): void }
   /** True if a gate of this agent uses the items. */
@@ -64,6 +78,8 @@ export class DocumentReceiver {
   #polling: Promise<void> | undefined
   /** The versions that the last answered poll reported. */
   #reported: { items: string; denySeq: number; resynced: number | undefined } | undefined
+  /** Version of the device report that the cloud has. */
+  #reportedDevices: number | undefined
 
   constructor(parts: DocumentReceiverParts) {
     this.#parts = parts
@@ -97,6 +113,8 @@ export class DocumentReceiver {
   async fetch(scope: 'all' | 'without items'): Promise<boolean> {
     const { trust, session, pictures } = this.#parts
     let cursor: string | undefined
+    // A fetch without items is the first one of a login. The cloud may have lost the report meanwhile.
+    if (scope === 'without items') this.#reportedDevices = undefined
     for (let page = 0; page < PAGES_LIMIT; page++) {
       const have = scope === 'all' ? trust.heldVersions() : { ...trust.heldVersions(), items: undefined }
       const wanted = scope === 'all' ? pictures.request() : []
@@ -129,11 +147,16 @@ export class DocumentReceiver {
   async #request(have: HeldVersions, cursor?: string, pictures: readonly string[] = []): Promise<CloudAnswer> {
     const { session, ledger, brokerAddress, onForked, onCommand } = this.#parts
     const { resynced } = ledger.cloudGeneration
+    const body = await this.#requestBody(have, cursor, resynced)
+    // The cloud ignores reports in requests of later pages.
+    const report = cursor === undefined ? this.#newDeviceReport() : undefined
     const answer = await session.call('fetchSignedDocuments', {
-      ...(await this.#requestBody(have, cursor, resynced)),
+      ...body,
+      ...report?.fields,
       ...(pictures.length > 0 && { pictures }),
     })
     if (answer.kind !== 'answered') return answer
+    if (report) this.#reportedDevices = report.version
     this.#reported = { items: String(have.items), denySeq: have.deny?.[1] ?? 0, resynced }
     const { broker, commands, forked } = answer.body
     if (typeof broker === 'string') brokerAddress.receive(broker)
@@ -141,6 +164,14 @@ export class DocumentReceiver {
     for (const command of Array.isArray(commands) ? (commands as unknown[]) : [])
       if (typeof command === 'string') onCommand(command)
     return answer
+  }
+
+  /** The fields that report the devices. Undefined if the cloud already has this report. */
+  #newDeviceReport(): { version: number; fields: object } | undefined {
+    const { deviceReport, nowMs } = this.#parts
+    const { version, devices } = deviceReport()
+    if (version === this.#reportedDevices) return undefined
+    return { version, fields: { devices: { observedAt: new Date(nowMs()).toISOString(), states: devices } } }
   }
 
   async #requestBody(have: HeldVersions, cursor: string | undefined, resynced: number | undefined): Promise<object> {

@@ -94,6 +94,11 @@ export class BrokerLine {
     return this.#line !== undefined
   }
 
+  /** Publishes the present state, if the line is open. */
+  publishState(): void {
+    this.#line?.publish(this.#topic('state'), this.#parts.state(true), { retain: true })
+  }
+
   /** Call it when the cloud acknowledged a published batch, or did not acknowledge it in time. */
   noteAcknowledgement(wasAcknowledged: boolean): void {
     this.#httpUntilMs = wasAcknowledged ? 0 : this.#elapsedMs + HTTP_ONLY_MS
@@ -139,7 +144,7 @@ export class BrokerLine {
     this.#line = opened
     const storeTopics = STORE_TOPICS.map((name) => storeTopic(storeId, name))
     opened.subscribe([...storeTopics, this.#topic('ack'), this.#topic('command')])
-    opened.publish(this.#topic('state'), state(true), { retain: true })
+    this.publishState()
   }
 
   #onMessage(line: LineState, topic: string, payload: string): void {

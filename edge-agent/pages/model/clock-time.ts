@@ -1,4 +1,5 @@
-import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
+/** `STORE_TIME_ZONE` of the policy, which browsers cannot load. */
+const TIME_ZONE = 'Europe/Berlin'
 
 /** Formats a time of day with seconds, in the time zone of the store. */
 export function clockTime(atMs: number, language: string): string {
@@ -7,6 +8,6 @@ export function clockTime(atMs: number, language: string): string {
     minute: '2-digit',
     second: '2-digit',
     hourCycle: 'h23',
-    timeZone: STORE_TIME_ZONE,
+    timeZone: TIME_ZONE,
   }).format(atMs)
 }

@@ -25,7 +25,7 @@ export const reasonsDe: Texts['reasons'] = {
   },
   locker_mismatch: {
     what: 'Dieser Code öffnet diese Tür nicht.',
-    todo: 'Die Bestellung liegt in einem anderen Fach oder an der Theke. Bitte das Personal fragen.',
+    todo: 'Bitte zum richtigen Fach gehen, oder an der Theke fragen.',
   },
   clock_untrusted: {
     what: 'Die Uhrzeit dieses Geräts ist nicht bestätigt.',
@@ -55,7 +55,7 @@ export const reasonsDe: Texts['reasons'] = {
   },
   already_redeemed: {
     what: 'Etikett oder Beleg ist schon freigegeben.',
-    todo: 'Ist das Etikett noch dran, löst das Personal es von Hand. Auch eine Vitrine öffnet das Personal.',
+    todo: 'Das geht nur einmal. Ein Etikett, das noch dran ist, löst das Personal von Hand.',
   },
   authorization_outstanding: {
     what: 'Ein anderes Gerät gibt das gerade frei.',
@@ -71,11 +71,11 @@ export const reasonsDe: Texts['reasons'] = {
   },
   manual_assistance_required: {
     what: 'Das Personal muss freigeben.',
-    todo: 'Ware mit dem Beleg vergleichen und freigeben. Sonst von Hand lösen.',
+    todo: 'Personal: Ware mit dem Beleg vergleichen, freigeben oder von Hand lösen.',
   },
   limit_exceeded: {
     what: 'Die Grenze für Freigaben ist erreicht.',
-    todo: 'Nach der Grenze je Stunde gibt eine andere Person frei.',
+    todo: 'Nach der Grenze je Stunde gibt anderes Personal frei.',
   },
   tag_not_read: { what: 'Das Etikett wurde nicht gelesen.', todo: 'Bitte die Ware an den Leser halten.' },
 }

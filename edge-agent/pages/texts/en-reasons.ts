@@ -22,7 +22,7 @@ export const reasonsEn: Texts['reasons'] = {
   },
   locker_mismatch: {
     what: 'This code does not open this door.',
-    todo: 'The order is in another locker or at the counter. Please ask our staff.',
+    todo: 'Please go to the right locker, or ask at the counter.',
   },
   clock_untrusted: {
     what: 'The time of this device is not verified.',
@@ -49,7 +49,7 @@ export const reasonsEn: Texts['reasons'] = {
   },
   already_redeemed: {
     what: 'This tag or receipt is already released.',
-    todo: 'If the tag is still on, staff remove it by hand. Staff also open cabinets again.',
+    todo: 'That works only once. If a tag is still on, staff remove it by hand.',
   },
   authorization_outstanding: {
     what: 'Another device is releasing this right now.',
@@ -65,11 +65,11 @@ export const reasonsEn: Texts['reasons'] = {
   },
   manual_assistance_required: {
     what: 'Staff must release this.',
-    todo: 'Compare goods and receipt and release, or remove the tag by hand.',
+    todo: 'Staff compare goods and receipt, then release, or remove the tag by hand.',
   },
   limit_exceeded: {
     what: 'The limit for releases is reached.',
-    todo: 'After the limit for an hour, another person releases.',
+    todo: 'After the limit for an hour, other staff release.',
   },
   tag_not_read: { what: 'The reader has not read the tag.', todo: 'Please hold the goods to the reader.' },
 }

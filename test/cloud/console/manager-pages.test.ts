@@ -1,6 +1,7 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dayOf } from '../../../cloud/analytics/days.ts'
+import { formId } from '../../../cloud/console/components/form.tsx'
 import { COUNTED_PAGES } from '../../../cloud/console/components/live.tsx'
 import { pages } from '../../../cloud/console/pages/registry.ts'
 import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
@@ -119,7 +120,14 @@ describe('pages of the store manager', () => {
     expect(await get(help)).toContain('Petra Lindner needs help at an alarm.')
     expect((await post(path, 'dispose', { ...fields, disposition: 'real' }, 'associate')).status).toBe(303)
     expect(await get(`${path}?cause=real`)).toContain('>Change</button>')
-    expect((await post(path, 'dispose', { ...fields, disposition: 'phantom' }, 'associate')).status).toBe(303)
+    // A second guard still sees the alarm as new.
+    const asked = { ...fields, disposition: 'phantom', _form: formId('dispose', fields) }
+    const late = await post(path, 'dispose', { ...asked, seen: 'none' }, 'associate')
+    expect(late.status).toBe(409)
+    expect(late.text).toContain('A colleague has recorded a cause in the meantime.')
+    const seen = /name="seen" value="(\d{4}-[^"]+)"/.exec(late.text)?.[1] ?? ''
+    expect((await post(path, 'dispose', { ...fields, disposition: 'phantom', seen }, 'associate')).status).toBe(303)
+    expect(await get(path)).toMatch(/Before that: Theft · Petra Lindner · /)
     expect(await get(`${path}?cause=real`)).not.toContain('>Change</button>')
   })
 
@@ -357,6 +365,24 @@ describe('pages of the store manager', () => {
     expect([made.status, /class="big-code">[0-9A-Z]{4}(-[0-9A-Z]{4}){2}</.test(made.text)]).toEqual([200, true])
     expect((await post('/console/agents', 'setup', {}, 'associate')).status).toBe(403)
     expect(await get('/console/agents', 'associate')).not.toContain('Make a set-up code')
+  })
+
+  it('devices: shows the health of a device with its reason and time, apart from its use', async () => {
+    const { devices } = await shop.ok('fetchDevices', { storeId: shop.storeId })
+    const text = await get('/console/agents')
+    const rows = text.split('<tr').filter((row) => row.includes('data-label="Health"'))
+    const rowOf = (state: string) => {
+      const { name } = devices.find((each: Json) => each.health.state === state)
+      return rows.find((row) => row.includes(`scope="row">${name}<`)) ?? ''
+    }
+    expect(rowOf('ready')).toMatch(/class="badge ok">Ready<[^]*In use/)
+    expect(rowOf('absent')).toMatch(/class="badge warn">No answer<[^]*connection refused[^]*since <time[^]*In use/)
+    expect(rowOf('degraded')).toMatch(/class="badge warn">Needs attention<[^]*antenna 2 is not connected/)
+    const silent = devices.find((each: Json) => each.health.unknownBecause === 'agent_offline')
+    expect(rows.find((row) => row.includes(`scope="row">${silent.name}<`))).toMatch(
+      /class="badge plain">Unknown<[^]*Its agent is not connected/,
+    )
+    expect(rows.filter((row) => row.includes('Its agent is not connected')).join('')).not.toContain('badge ok')
   })
 
   it('closings: shows the latest figures and refuses a second closing of a day', async () => {

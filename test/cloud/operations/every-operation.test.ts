@@ -182,6 +182,12 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchExceptions: ({ storeId }) => ({ storeId }),
   acknowledgeException: () => ({ exceptionId: 'exc_x' }),
   fetchAlarms: ({ storeId }) => ({ storeId }),
+  disposeAlarms: ({ storeId }) => ({
+    storeId,
+    until: '2026-11-20T12:00:00Z',
+    disposition: 'phantom',
+    operatorId: 'op_x',
+  }),
   disposeAlarm: () => ({ eventId: 'evt_x', disposition: 'real', operatorId: 'op_x' }),
   fetchProtectionEvents: ({ storeId }) => ({ storeId }),
   exportEpcisEvents: ({ storeId }) => ({ storeId }),

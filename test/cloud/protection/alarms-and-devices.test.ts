@@ -149,7 +149,10 @@ inFullSizeOnEveryDatabase('alarms and devices', (kind) => {
       })
       const { devices } = await shop.ok('fetchDevices', { storeId: shop.storeId })
       const { success: _ok, ...listed } = changed
-      expect(devices.find((d: Json) => d.deviceId === device.deviceId)).toEqual(listed)
+      expect(devices.find((d: Json) => d.deviceId === device.deviceId)).toEqual({
+        ...listed,
+        health: { state: 'unknown', unknownBecause: 'no_agent' },
+      })
     })
 
     it('rejects system fields, devices of other accounts and decommissioned devices', async () => {

@@ -132,6 +132,56 @@ onEveryDatabase('alarms of a store', (kind) => {
     expect((await shop.call('fetchAlarms', { storeId: shop.storeId, cursor: 'x' })).status).toBe(400)
   })
 
+  it('show to a second person who decided first, and keep what was decided before', async () => {
+    const eventId = await raise()
+    const dispose = (operatorId: string, disposition: string, seen?: string) =>
+      shop.call('disposeAlarm', { eventId, disposition, operatorId, ...(seen && { seen }) })
+    const { operatorId: gustav } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Gustav Holm' })
+    expect((await dispose(gustav, 'real', 'none')).status).toBe(200)
+    const second = await dispose('op-2', 'phantom', 'none')
+    expect(second).toMatchObject({ status: 409, body: { reason: 'alarm_disposed' } })
+    expect(second.body.error).toMatch(/^Gustav Holm recorded real at \d{4}-/)
+    const { disposedAt } = await alarmOf(eventId, 'disposed')
+    expect((await dispose('op-2', 'phantom', disposedAt)).status).toBe(200)
+    expect((await dispose('op-3', 'staff_error')).status).toBe(200)
+    expect(await alarmOf(eventId, 'disposed')).toMatchObject({
+      disposition: 'staff_error',
+      operatorId: 'op-3',
+      earlier: [
+        { disposition: 'phantom', operatorId: 'op-2' },
+        { disposition: 'real', operatorId: gustav, name: 'Gustav Holm', disposedAt },
+      ],
+    })
+  })
+
+  it('of one gate and time are listed, and get one disposition together', async () => {
+    const { storeId } = shop
+    const { deviceId } = await shop.ok('registerDevice', {
+      storeId,
+      deviceType: 'exit_gate',
+      workflowType: 'automatic_exit',
+    })
+    const elsewhere = await raise()
+    const ids = [await raise({ deviceId }), await raise({ deviceId }), await raise({ deviceId })]
+    const [cared, ...others] = ids
+    const { exceptionId } = (await fetched({ deviceId })).alarms.find(({ eventId }: Json) => eventId === cared)
+    await shop.ok('acknowledgeException', { exceptionId })
+    expect((await fetched({ deviceId })).alarms.map(({ eventId }: Json) => eventId).toSorted()).toEqual(
+      others.toSorted(),
+    )
+    const until = new Date(nowMs()).toISOString()
+    expect((await fetched({ until: new Date(nowMs() - 86_400_000 * 2).toISOString() })).total).toBe(0)
+    const body = { storeId, deviceId, until, disposition: 'phantom', operatorId: 'op-1' }
+    expect(await shop.ok('disposeAlarms', body)).toMatchObject({ disposed: 2, left: 0 })
+    expect(await shop.ok('disposeAlarms', body)).toMatchObject({ disposed: 0, left: 0 })
+    for (const eventId of others)
+      expect(await alarmOf(eventId, 'disposed')).toMatchObject({ disposition: 'phantom', operatorId: 'op-1' })
+    expect(await alarmOf(cared ?? '', 'acknowledged')).toMatchObject({ state: 'acknowledged' })
+    expect(await alarmOf(elsewhere)).toMatchObject({ state: 'open' })
+    const past = { ...body, until: new Date(nowMs() - 86_400_000).toISOString(), deviceId: shop.devices.exit_gate }
+    expect(await shop.ok('disposeAlarms', past)).toMatchObject({ disposed: 0 })
+  })
+
   it('stores the user who disposes of an alarm, and asks API keys who decided', async () => {
     const eventId = await raise()
     const refused = await shop.call('disposeAlarm', { eventId, disposition: 'phantom' })

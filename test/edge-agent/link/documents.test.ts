@@ -51,6 +51,8 @@ function open(
       metadata: { getCached: () => undefined },
     } as never,
     address: undefined,
+    deviceReport: () => ({ version: 0, devices: [] }),
+    nowMs: () => 0,
     brokerAddress: { version: '', receive: () => undefined },
     hasGate: () => hasGate,
     onForked: () => undefined,

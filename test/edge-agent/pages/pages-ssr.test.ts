@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readAssets } from '../../../edge-agent/pages/assets.ts'
 import { GatePage } from '../../../edge-agent/pages/components/gate-page.tsx'
@@ -204,6 +205,22 @@ describe('the pages of the agent', () => {
     expect(await at('127.0.0.1')).toContain('untag edge link --data &#39;/srv/my data&#39;')
     expect(await at('192.168.1.20')).toContain('untag edge link --data DIR')
     expect(await at('192.168.1.20')).not.toContain('/srv')
+  })
+
+  it('serve every module that their scripts import', () => {
+    const { read } = readAssets()
+    const missing: string[] = []
+    const seen = new Set<string>()
+    const follow = (file: string, by: string) => {
+      if (seen.has(file)) return
+      seen.add(file)
+      const text = read(file)
+      if (text === undefined) return void missing.push(`${by} imports ${file}`)
+      for (const [, path = ''] of text.matchAll(/from '(\.[^']+)'/g))
+        follow(posix.join(posix.dirname(file), path), file)
+    }
+    for (const script of ['station', 'gate', 'setup', 'pair']) follow(`browser/${script}.js`, 'a page')
+    expect(missing).toEqual([])
   })
 
   it('serve only their programs, cacheable for ever under their build', async () => {

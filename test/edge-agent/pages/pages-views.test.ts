@@ -1,3 +1,5 @@
+import { clockTime } from '../../../edge-agent/pages/model/clock-time.ts'
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import { describe, expect, it } from 'vitest'
 import {
   gateLine,
@@ -190,6 +192,12 @@ describe('the state of the agent', () => {
   const status = newStatus()
   const viewOf = (more: object, nowMs = 0) => statusView({ ...status, ...more }, STATION, de, nowMs)
   const badgeTexts = (more: object, nowMs = 0) => viewOf(more, nowMs).badges.map(({ text }) => text)
+
+  it('shows times of the store, whatever the time zone of the browser', () => {
+    const atMs = Date.parse('2026-07-01T12:00:00Z')
+    const inStore = new Date(atMs).toLocaleTimeString('de', { timeZone: STORE_TIME_ZONE })
+    expect(clockTime(atMs, 'de')).toBe(inStore)
+  })
 
   it('shows two good badges without a fault, and no number that only technicians know', () => {
     expect(viewOf({})).toEqual({

@@ -114,6 +114,11 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
     storeId: storeOf(scene),
     ...(scene.chance.happens(0.5) && { state: scene.chance.one(['acknowledged', 'disposed']) }),
   }),
+  disposeAlarms: (scene) => ({
+    storeId: storeOf(scene),
+    until: '2100-01-01T00:00:00Z',
+    disposition: scene.chance.one(['phantom', 'staff_error']),
+  }),
   disposeAlarm: async (scene) => {
     const event = alarm(scene)
     await scene.call('reportProtectionEvents', { events: [event] })

@@ -81,7 +81,7 @@ export const PROTECTION: readonly string[] = [
   `CREATE INDEX protection_event_by_position ON protection_event (store_id, position, event_id)`,
   `CREATE TABLE alarm_disposition (
     event_id text NOT NULL, tenant text NOT NULL, store_id text NOT NULL, disposition text NOT NULL, operator_id text NOT NULL,
-    recovered_cent bigint, disposed_ms bigint NOT NULL, PRIMARY KEY (event_id, tenant))`,
+    recovered_cent bigint, disposed_ms bigint NOT NULL, earlier text, PRIMARY KEY (event_id, tenant))`,
   `CREATE INDEX alarm_disposition_by_store ON alarm_disposition (store_id, disposed_ms, event_id)`,
   // Inputs of past decisions (JSON), to simulate another policy. They contain prices and brands, but no data about
   // customers.

@@ -1,0 +1,119 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
+import type { AgentConfig } from '../../edge-agent/config.ts'
+import type { Identity } from '../../edge-agent/identity/identity.ts'
+import { pause, type Platform } from '../../policy/platform.ts'
+import { readCredential } from '../credential-file.ts'
+import type { SendRequest } from '../tls/private-ca.ts'
+import { checkDevicesAlone } from './devices-alone.ts'
+import { fault, type Finding } from './finding.ts'
+import { askAgent } from './running-agent.ts'
+
+/** An agent that starts answers within this time, ms. */
+const START_MS = 5_000
+const RETRY_MS = 500
+
+export interface AgentCheck {
+  readonly data: string
+  readonly identity: Identity
+  /** Undefined without a valid configuration file. */
+  readonly config: AgentConfig | undefined
+  readonly platform: Platform
+  readonly openLink: OpenLink
+  readonly send: SendRequest
+}
+
+/**
+ * Checks the agent of a data folder: a running agent answers itself. If no agent runs, connects to the devices of the
+ * configuration.
+ */
+export async function checkAgent(check: AgentCheck): Promise<Finding[]> {
+  const { data, identity, config, platform, openLink, send } = check
+  const known = await storedUrl(data)
+  if (typeof known === 'object') return [known]
+  const url = known ?? 'http://127.0.0.1:8090'
+  const ask = () => askAgent({ url, agentId: identity.agentId, credential: credentialOf(data), data, send })
+  const answer = await ask()
+  if (answer) return answer
+  const lock = await takeLock(data)
+  if (lock === 'taken') {
+    const { clock, timers } = platform
+    const endMs = clock.elapsed() + START_MS
+    while (clock.elapsed() < endMs) {
+      await pause(timers, RETRY_MS)
+      const late = await ask()
+      if (late) return late
+    }
+    return [
+      fault(
+        'agent',
+        'agent_silent',
+        `a process uses ${data}, but does not answer at ${url}: read its log, and restart it. Without an answer, nothing is known of its devices`,
+      ),
+    ]
+  }
+  try {
+    const devices = config ? await checkDevicesAlone(config.devices, { platform, openLink }) : []
+    return [notRunning(known, data), ...devices]
+  } finally {
+    lock?.release()
+  }
+}
+
+function notRunning(url: string | undefined, data: string): Finding {
+  if (url === undefined)
+    return { what: 'agent', state: 'note', detail: `was never started: start it with untag edge --data ${data}` }
+  return fault(
+    'agent',
+    'agent_not_running',
+    `no agent runs with ${data}: start it with untag edge --data ${data}, or its service with systemctl start untag-edge`,
+  )
+}
+
+function credentialOf(data: string): string | undefined {
+  try {
+    return readCredential(data)
+  } catch {
+    return undefined
+  }
+}
+
+/** Address that the agent stored at its first start. A finding if its ledger cannot be read. */
+async function storedUrl(data: string): Promise<string | undefined | Finding> {
+  const file = join(data, 'ledger.db')
+  // `openLedgerFile` would create a missing file.
+  if (!existsSync(file)) return undefined
+  try {
+    // Not at the top: the doctor must also run where better-sqlite3 does not load.
+    const { openLedgerFile } = await import('../../edge-agent/ledger/file/ledger-file.ts')
+    const { openMetadata } = await import('../../edge-agent/ledger/file/metadata.ts')
+    const { LOCAL_URLS } = await import('../../edge-agent/ledger/pairings.ts')
+    const db = openLedgerFile(file)
+    try {
+      const urls = JSON.parse(openMetadata(db).get(LOCAL_URLS) ?? '[]') as string[]
+      return urls[0]
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    return fault(
+      'ledger',
+      'ledger_unavailable',
+      `ledger.db cannot be read (${(error as Error).message}): enrol the agent again with untag edge enrol --replace`,
+    )
+  }
+}
+
+/** Takes the lock of the agent, so that none starts meanwhile. Undefined if there is no lock, or no right to it. */
+async function takeLock(data: string): Promise<{ release(): void } | 'taken' | undefined> {
+  const file = join(data, 'agent.lock')
+  if (!existsSync(file)) return undefined
+  const { lockDataDir } = await import('../data-dir-lock.ts')
+  const taken = 'taken'
+  try {
+    return lockDataDir(file, taken)
+  } catch (error) {
+    return (error as Error).message === taken ? taken : undefined
+  }
+}
