@@ -1,6 +1,7 @@
 import { WrongUsage } from './options.ts'
 import { errorText } from './error-text.ts'
-import { certificateFault, fetchTrustingFile } from './tls/private-ca.ts'
+import { connectionFault } from './connection-fault.ts'
+import { fetchTrustingFile } from './tls/private-ca.ts'
 
 /** Calls operations of the API for a command. */
 export interface ApiClient {
@@ -9,6 +10,9 @@ export interface ApiClient {
    */
   call(operation: string, body: object): Promise<{ body: Record<string, unknown>; serverMs: number }>
 }
+
+/** The settings with the address of the API, for error texts. */
+export const ADDRESS_SETTING = '--base-url or UNTAG_API'
 
 const ANSWER_WITHIN_MS = 15_000
 
@@ -34,7 +38,7 @@ export function apiClient({
         redirect: 'error',
       }).catch((error: unknown) => {
         throw new Error(
-          `${baseUrl} cannot be reached: ${certificateFault(error) ?? `${errorText(error)}; check --base-url`}`,
+          `${baseUrl} cannot be reached: ${connectionFault(error, baseUrl, ADDRESS_SETTING) ?? `${errorText(error)}; check ${ADDRESS_SETTING}`}`,
           { cause: error },
         )
       })

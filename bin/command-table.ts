@@ -4,6 +4,7 @@ import {
   BACKUP_OPTIONS,
   BROKER_SYNC_OPTIONS,
   CLOUD_OPTIONS,
+  COMPLETION_OPTIONS,
   DATABASE_COPY_OPTIONS,
   DOCTOR_OPTIONS,
   EDGE_CREDENTIAL_OPTIONS,
@@ -243,13 +244,16 @@ export const COMMANDS: readonly Command[] = [
     LISTEN_OPTIONS,
     async (settings) => (await import('./commands/listen.ts')).runListen(settings),
   ),
-  commandWith(
-    ['trigger'],
-    'EVENT',
-    'Send a test event to the webhooks registered for it',
-    TRIGGER_OPTIONS,
-    async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings),
-  ),
+  {
+    ...commandWith(
+      ['trigger'],
+      'EVENT',
+      'Send a test event to the webhooks registered for it',
+      TRIGGER_OPTIONS,
+      async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings),
+    ),
+    help: async () => (await import('./commands/trigger.ts')).triggerHelp(),
+  },
   command(
     ['policy', 'explain'],
     'Show what the policy of a store decides for a device, and why',
@@ -261,6 +265,13 @@ export const COMMANDS: readonly Command[] = [
     'Check this machine, list its devices and show how to fix faults',
     DOCTOR_OPTIONS,
     async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings),
+  ),
+  commandWith(
+    ['completion'],
+    'bash|zsh',
+    'Print the script that completes commands and options in a shell',
+    COMPLETION_OPTIONS,
+    async (shell, settings) => (await import('./commands/completion.ts')).runCompletion(shell, settings, COMMANDS),
   ),
   command(
     ['service', 'install', 'cloud'],

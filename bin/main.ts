@@ -1,8 +1,8 @@
 import cluster from 'node:cluster'
 import { createRequire } from 'node:module'
+import { commandsOf, help, helpOf, suggestionFor, suggestionIn, written } from './command-help.ts'
 import { COMMANDS, type Command } from './command-table.ts'
 import { describeOptions, listOptions, WrongUsage } from './options.ts'
-import { spellingHint } from '../policy/spelling-hint.ts'
 import { chooseOutput, printFailure, printNote, writesJson } from './output.ts'
 
 const { version: VERSION, testedNode: TESTED_NODE } = createRequire(import.meta.url)('untag/package.json') as {
@@ -11,50 +11,24 @@ const { version: VERSION, testedNode: TESTED_NODE } = createRequire(import.meta.
   testedNode: readonly number[]
 }
 
-const NAMES = COMMANDS.map((c) => c.words.join(' '))
-const SHOWS_OPTIONS = 'untag COMMAND --help shows the options of a command.'
-
-function rowsOf(commands: readonly Command[]): string[] {
-  return commands.map(
-    (c) => `  untag ${[...c.words, ...(c.argument === undefined ? [] : [c.argument])].join(' ').padEnd(24)} ${c.does}`,
-  )
-}
-
-function help(): string {
-  return [
-    'untag decides, at the shop door and at the till, whether a security tag may come off.',
-    '',
-    ...rowsOf(COMMANDS),
-    '',
-    SHOWS_OPTIONS,
-    'untag --version shows the version. In a checkout, write node bin/untag.js instead of untag.',
-    '',
-  ].join('\n')
-}
-
-/** Help for a group of commands such as `untag keys`. Without such a group, returns the help for all commands. */
-function helpFor(word: string | undefined): string {
-  const near = COMMANDS.filter((c) => c.words[0] === word)
-  return near.length === 0 ? help() : [...rowsOf(near), '', SHOWS_OPTIONS, ''].join('\n')
-}
+/** True for the options that show the help. */
+const isHelp = (arg: string) => arg === '--help' || arg === '-h'
 
 function find(args: readonly string[]): Command | undefined {
   const fitting = COMMANDS.filter((c) => c.words.every((word, i) => args[i] === word))
   return fitting.toSorted((a, b) => b.words.length - a.words.length)[0]
 }
 
-/** If a command of a group is similar to `word`, suggests this command. */
-function suggestionIn(group: string | undefined, word: string): string {
-  const words = COMMANDS.filter((c) => c.words[0] === group).flatMap((c) => c.words[1] ?? [])
-  return spellingHint(word, words).replaceAll(/(mean | or )/g, `$1${group} `)
-}
-
 /** Prints help as text, or with --json as JSON. */
 function showHelp(text: string, commands: readonly Command[]): void {
-  const listed = commands.map(({ words, argument, does, options }) => ({
-    command: ['untag', ...words, ...(argument === undefined ? [] : [argument])].join(' '),
-    does,
-    options: listOptions(options).map(({ flag, env, help: about }) => ({ option: `--${flag}`, env, help: about })),
+  const listed = commands.map((command) => ({
+    command: written(command),
+    does: command.does,
+    options: listOptions(command.options).map(({ flag, env, help: about }) => ({
+      option: `--${flag}`,
+      env,
+      help: about,
+    })),
   }))
   process.stdout.write(writesJson() ? `${JSON.stringify({ commands: listed })}\n` : text)
 }
@@ -70,7 +44,7 @@ function noteUntestedNode(): void {
 /** Runs a command line. Returns the exit code: 0 done, 1 failed, 2 wrong usage; undefined while a server runs. */
 export async function main(args: readonly string[]): Promise<number | undefined> {
   chooseOutput(args, process.env)
-  if (args.length === 0 || args[0] === '--help' || args[0] === 'help') {
+  if (args.length === 0 || isHelp(args[0] ?? '') || args[0] === 'help') {
     showHelp(help(), COMMANDS)
     return args.length === 0 ? 2 : 0
   }
@@ -83,9 +57,9 @@ export async function main(args: readonly string[]): Promise<number | undefined>
   noteUntestedNode()
   const rest = args.slice(found.words.length)
   try {
-    if (rest.includes('--help')) {
-      const about = `untag ${[...found.words, ...(found.argument === undefined ? [] : [found.argument])].join(' ')}: ${found.does}\n\n${describeOptions(found.options)}\n`
-      const names = rest.filter((arg) => arg !== '--help' && arg !== '--json')
+    if (rest.some(isHelp)) {
+      const about = `${written(found)}: ${found.does}\n\n${describeOptions(found.options)}\n`
+      const names = rest.filter((arg) => !isHelp(arg) && arg !== '--json')
       showHelp(found.help ? await found.help(names) : about, [found])
       return 0
     }
@@ -107,18 +81,24 @@ export async function main(args: readonly string[]): Promise<number | undefined>
 
 /** Handles a command line without a known command. Prints help or the fault, and returns the exit code. */
 function showUnknown(args: readonly string[]): number {
-  const group = COMMANDS.filter((c) => c.words[0] === args[0])
+  const [first = '', second = ''] = args.filter((word) => word !== '--json')
+  const group = commandsOf(first)
   const isGroup = group.length > 0
-  if (isGroup && args.includes('--help')) {
-    showHelp(helpFor(args[0]), group)
+  if (isGroup && args.some(isHelp)) {
+    showHelp(helpOf(first), group)
     return 0
   }
-  const isWhole = isGroup && (args[1] === undefined || args[1].startsWith('-'))
-  const near = isGroup ? suggestionIn(args[0], args[1] ?? '') : spellingHint(args[0] ?? '', NAMES)
-  const words = args.filter((word) => word !== '--json').slice(0, 2)
-  const unknown = `there is no command "${words.join(' ')}"${near}`
-  const fault = isWhole ? `untag ${args[0]} needs a second word` : unknown
-  if (writesJson()) printFailure(new WrongUsage([fault]))
-  else process.stderr.write(`${fault}:\n\n${helpFor(args[0])}`)
+  if (isGroup && (second === '' || second.startsWith('-')))
+    printFailure(new WrongUsage([`untag ${first} needs a second word`]), `\n${helpOf(first)}`)
+  else if (isGroup)
+    printFailure(
+      new WrongUsage([`there is no command "${first} ${second}"${suggestionIn(first, second)}`]),
+      `untag ${first} --help lists the commands that begin with ${first}.\n`,
+    )
+  else
+    printFailure(
+      new WrongUsage([`there is no command "${first}"${suggestionFor(first)}`]),
+      'untag --help lists all commands.\n',
+    )
   return 2
 }

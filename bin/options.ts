@@ -235,10 +235,15 @@ function tokensOf(options: Options, args: readonly string[], faults: string[]): 
     tokens: true,
   })
   const read: { flag: string; value: string }[] = []
+  // The value of an unknown option is no fault of its own.
+  let mayBeValue = false
   for (const token of tokens) {
-    if (token.kind === 'positional') faults.push(`"${token.value}" is not an option: options start with --`)
+    if (token.kind === 'positional' && !mayBeValue)
+      faults.push(`"${token.value}" is not an option: options start with --`)
+    mayBeValue = false
     if (token.kind !== 'option') continue
     const option = listOptions(options).find((o) => o.flag === token.name)
+    mayBeValue = !option && token.value === undefined
     if (!option) faults.push(`there is no option ${token.rawName}${suggestion(token.name, options)}`)
     else if (option.placeholder === '') read.push({ flag: token.name, value: token.value ?? 'true' })
     else if (token.value === undefined)

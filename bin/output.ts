@@ -1,5 +1,5 @@
 import { printable } from '../policy/printable.ts'
-import { stripVTControlCharacters } from 'node:util'
+import { stripVTControlCharacters, styleText } from 'node:util'
 import { WrongUsage } from './options.ts'
 import { errorText } from './error-text.ts'
 
@@ -31,9 +31,57 @@ export function printResult(json: boolean, object: object, lines: readonly strin
   process.stdout.write(`${json ? printable(JSON.stringify(object)) : lines.map(printable).join('\n')}\n`)
 }
 
-/** Prints that a long-running command is ready: `ready {…}`, or `{"ready": {…}}`. */
-export function printReady(fields: object): void {
+/** True if a person reads the output: a terminal, without `--json`. */
+export function isForPerson(): boolean {
+  return !isJson && process.stdout.isTTY
+}
+
+/**
+ * Prints that a long-running command is ready: `ready {…}`, or `{"ready": {…}}`. In a terminal, prints `forPerson`
+ * instead.
+ */
+export function printReady(fields: object, forPerson: readonly string[] = []): void {
+  if (isForPerson() && forPerson.length > 0) return forPerson.forEach((line) => printLine(line))
   process.stdout.write(isJson ? `${JSON.stringify({ ready: fields })}\n` : `ready ${JSON.stringify(fields)}\n`)
+}
+
+/** Lines with a name and a value each, such as addresses. Values are in one column. */
+export function namedLines(rows: readonly (readonly [name: string, value: string])[]): string[] {
+  const width = Math.max(0, ...rows.map(([name]) => name.length))
+  return rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`)
+}
+
+/** Colours of states in tables. Other states stay as they are. */
+const COLOUR_OF_STATE: Readonly<Record<string, 'green' | 'yellow' | 'red'>> = {
+  active: 'green',
+  next: 'yellow',
+  invited: 'yellow',
+  retiring: 'yellow',
+  expired: 'red',
+  revoked: 'red',
+}
+
+/** Prints a list: JSON, or aligned rows. In a terminal, the rows have a head and coloured states. */
+export function printTable(
+  json: boolean,
+  object: object,
+  { head, rows, empty }: { head: readonly string[]; rows: readonly (readonly string[])[]; empty: string },
+): void {
+  if (json || rows.length === 0) return printResult(json, object, [empty])
+  const isShown = isForPerson()
+  const cells = (isShown ? [head, ...rows] : rows).map((row) => row.map(printable))
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
+  const padded = cells.map((row) => row.map((cell, i) => (i + 1 < row.length ? cell.padEnd(widths[i] ?? 0) : cell)))
+  const lines = padded.map((row, i) => {
+    if (isShown && i === 0) return styleText('bold', row.join('  '))
+    return row.map((cell, column) => (isShown && head[column] === 'STATE' ? coloured(cell) : cell)).join('  ')
+  })
+  process.stdout.write(`${lines.join('\n')}\n`)
+}
+
+function coloured(state: string): string {
+  const colour = COLOUR_OF_STATE[state.trim()]
+  return colour === undefined ? state : styleText(colour, state)
 }
 
 /** Prints a line of a long-running command: the text, or `{"line": "…"}`. */

@@ -446,6 +446,8 @@ export const MIGRATE_OPTIONS = {
   json,
 }
 
+export const COMPLETION_OPTIONS = { json }
+
 export const DATABASE_COPY_OPTIONS = {
   from: text(
     { flag: 'from', env: 'UNTAG_COPY_FROM', help: 'Folder of the cloud whose SQLite database is copied' },

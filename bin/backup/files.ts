@@ -11,6 +11,7 @@ import {
   readdirSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { Progress } from './progress.ts'
 
 /** Durable copies of files. Only the owner may read them. */
 
@@ -39,22 +40,34 @@ export function copyFlushed(from: string, to: string): void {
 
 /**
  * Copies the files of a folder and its subfolders that the target lacks. Returns the number of all files; 0 if the
- * folder does not exist.
+ * folder does not exist. Calls `onFile` after each file.
  */
-export function copyFolder(from: string, to: string): number {
+export function copyFolder(from: string, to: string, onFile: () => void = () => undefined): number {
   if (!existsSync(from)) return 0
   makeFolder(to)
   let files = 0
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)]
-    if (entry.isDirectory()) files += copyFolder(source, target)
+    if (entry.isDirectory()) files += copyFolder(source, target, onFile)
     // The name of an incomplete file ends in `.new`.
     if (!entry.isFile() || entry.name.endsWith('.new')) continue
     if (!existsSync(target)) copyFlushed(source, target)
     files++
+    onFile()
   }
   flush(to)
   return files
+}
+
+/** `copyFolder` with its progress in files. */
+export function copyWithProgress(from: string, to: string, onProgress: Progress): number {
+  if (!existsSync(from)) return 0
+  const entries = readdirSync(from, { withFileTypes: true, recursive: true })
+  const total = entries.filter((entry) => entry.isFile() && !entry.name.endsWith('.new')).length
+  let done = 0
+  onProgress(0, total)
+  // A cloud may add pictures meanwhile.
+  return copyFolder(from, to, () => onProgress(Math.min(++done, total), total))
 }
 
 /** SHA-256 of a file, hex. */

@@ -23,6 +23,8 @@ export async function copyDatabase(
         return PAGES_AT_ONCE
       },
     })
+    // SQLite reports before each step, so that the end of the last step has no report.
+    onProgress(1, 1)
   } finally {
     source.close()
   }

@@ -5,6 +5,8 @@ import type { OperationName } from '../../client/operations.ts'
 import { readOperations, type DescribedApi, type DescribedOperation } from '../api/described-operations.ts'
 import { describeOperation, listOperations } from '../api/help.ts'
 import { requestOfArguments } from '../api/request-of-arguments.ts'
+import { ADDRESS_SETTING } from '../api-client.ts'
+import { connectionFault } from '../connection-fault.ts'
 import { describeOptions, readOptions, WrongUsage } from '../options.ts'
 import { writesJson } from '../output.ts'
 import { API_OPTIONS } from '../settings.ts'
@@ -52,11 +54,20 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
     return 0
   } catch (error) {
     if (!(error instanceof UntagError)) throw error
-    process.stderr.write(writesJson() ? `${printable(JSON.stringify(refusalFields(error)))}\n` : refusal(error))
+    const shown = withRemedy(error, baseUrl)
+    process.stderr.write(writesJson() ? `${printable(JSON.stringify(refusalFields(shown)))}\n` : refusal(shown))
     if (key === undefined && error.status === 401 && !writesJson())
       process.stderr.write('Set UNTAG_KEY to your API key, or use --key KEY.\n')
     return 1
   }
+}
+
+/** The error with the reason and remedy of a failed connection. Other errors stay as they are. */
+function withRemedy(error: UntagError, baseUrl: string): UntagError {
+  const fault = error.code === 'network' ? connectionFault(error, baseUrl, ADDRESS_SETTING) : undefined
+  return fault === undefined
+    ? error
+    : new UntagError(`${baseUrl} cannot be reached: ${fault}`, { status: error.status, code: error.code })
 }
 
 function find({ operations }: DescribedApi, name: string): DescribedOperation {

@@ -2,10 +2,10 @@ import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { keysOf, type KeyPlace } from '../../cloud/authority/key-files.ts'
 import { databaseErasures, writeErasures } from '../backup/erasures.ts'
-import { copyFlushed, copyFolder, flush, makeFolder, sha256Of } from '../backup/files.ts'
+import { copyFlushed, copyWithProgress, flush, makeFolder, sha256Of } from '../backup/files.ts'
 import { writeManifest, type Manifest } from '../backup/manifest.ts'
 import { dumpPostgres, keyNamesOf } from '../backup/postgres-dump.ts'
-import { progressOf } from '../backup/progress.ts'
+import { progressOf, terminalProgress } from '../backup/progress.ts'
 import { backupName, deleteObsolete, storedBackups } from '../backup/retention.ts'
 import { startSchedule } from '../backup/schedule.ts'
 import { copyDatabase } from '../backup/sqlite-copy.ts'
@@ -75,7 +75,7 @@ async function makeBackup(settings: Settings): Promise<{ folder: string; manifes
     const copy = join(partial, file)
     if (databaseUrl === undefined) await copyDatabase(source, copy, progressOf('database'))
     else await dumpPostgres(databaseUrl, copy)
-    const images = copyFolder(join(data, 'images'), join(partial, 'images'))
+    const images = copyWithProgress(join(data, 'images'), join(partial, 'images'), terminalProgress('pictures'))
     // Read after the copy, so that the list also contains erasures that the copy lacks.
     writeErasures(partial, await databaseErasures({ data, databaseUrl }))
     if (withKeys) copyKeys(keys, keysOf(partial))

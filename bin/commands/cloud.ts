@@ -21,6 +21,7 @@ import { outgoingHttp } from '../outgoing-http.ts'
 import { UNTAG_VERSION } from '../../policy/version.ts'
 import { printReady } from '../output.ts'
 import { realPlatform } from '../platform.ts'
+import { cloudLines } from '../ready-lines.ts'
 import { freeBytes, probeDisk } from '../probe-disk.ts'
 import { secretFiles } from '../secret-files.ts'
 import { answersHealthz } from '../service/healthz.ts'
@@ -73,7 +74,8 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
   } else stopOnSignals(service.reportStop(stop))
   const { migrated } = running.database
   log.info({ release: UNTAG_VERSION, ...(migrated.length > 0 && { migrated }) }, 'the cloud runs')
-  printReady({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl, ...metrics?.ready })
+  const ready = { baseUrl: running.baseUrl, mqttUrl: running.mqttUrl, ...metrics?.ready }
+  printReady(ready, cloudLines(ready, settings))
   service.ready()
 }
 

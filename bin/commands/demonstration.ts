@@ -20,6 +20,11 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
   pressKeys({ ...shopperKeys(parts, walks), ...storeKeys(parts, walks) })
 }
 
+/** The command as it runs in the folder of this process: npm starts it in a checkout. */
+function ownCommand(env: NodeJS.ProcessEnv): string {
+  return ['start', 'dev'].includes(env['npm_lifecycle_event'] ?? '') ? 'node bin/untag.js' : 'untag'
+}
+
 function printWelcome({ baseUrl, key, pin, consolePassword, notes, edge, store, edgeData }: DemonstrationParts): void {
   const pairingUrl = edge.newPairingUrl()
   const origin = new URL(baseUrl).origin
@@ -50,6 +55,11 @@ function printWelcome({ baseUrl, key, pin, consolePassword, notes, edge, store, 
   say()
   say(`  Cloud API       ${baseUrl}`)
   say(`  Sandbox key     ${key}`)
+  say()
+  say('  Copy these lines into another terminal to call the API:')
+  say()
+  say(`  export UNTAG_KEY=${key} UNTAG_API=${baseUrl}`)
+  say(`  ${ownCommand(process.env)} api fetchStores`)
   say(`  curl -s ${baseUrl}/fetchStores -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '{}'`)
   say()
   say(soft('  untag stands for node bin/untag.js in a checkout.'))

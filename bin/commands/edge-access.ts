@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { printable } from '../../policy/printable.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
 import { openMetadata } from '../../edge-agent/ledger/file/metadata.ts'
 import { LOCAL_URLS, openPairings, type Pairing, type Pairings } from '../../edge-agent/ledger/pairings.ts'
@@ -8,6 +7,7 @@ import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/identity/cre
 import { readIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import { credentialFile } from '../credential-file.ts'
 import { WrongUsage, type Values } from '../options.ts'
+import { printTable } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import {
@@ -84,14 +84,21 @@ export async function runPairings({ data, revoke, json }: Values<typeof EDGE_PAI
     return
   }
   const list = withPairings(data, (pairings) => pairings.list())
-  if (json) return void process.stdout.write(`${JSON.stringify({ pairings: list.map(toPairing) })}\n`)
-  if (list.length === 0) process.stdout.write('no program has a named credential, and no browser is paired\n')
-  for (const { id, kind, name, pairedMs, usedMs } of list) {
-    const used = usedMs === null ? '' : `, last used ${dayOf(usedMs)}`
-    process.stdout.write(
-      `${id}  ${kind}  ${name === '' ? '' : `${printable(name)}, `}paired ${dayOf(pairedMs)}${used}\n`,
-    )
-  }
+  printTable(
+    json,
+    { pairings: list.map(toPairing) },
+    {
+      head: ['ID', 'KIND', 'NAME', 'PAIRED', 'LAST USED'],
+      rows: list.map(({ id, kind, name, pairedMs, usedMs }) => [
+        id,
+        kind,
+        name,
+        `paired ${dayOf(pairedMs)}`,
+        usedMs === null ? 'never used' : `last used ${dayOf(usedMs)}`,
+      ]),
+      empty: 'no program has a named credential, and no browser is paired',
+    },
+  )
 }
 
 /** Prints only the value, or a JSON object with it. */

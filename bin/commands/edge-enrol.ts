@@ -7,6 +7,7 @@ import { LedgerDamaged, openLedgerFile } from '../../edge-agent/ledger/file/ledg
 import type { Fetch } from '../../edge-agent/link/wire/http-client.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { agentFetch } from '../bounded-fetch.ts'
+import { connectionFault } from '../connection-fault.ts'
 import { credentialFile } from '../credential-file.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { makeFolder } from '../durable-folder.ts'
@@ -14,7 +15,7 @@ import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { EDGE_ENROL_OPTIONS } from '../settings.ts'
-import { certificateFault, readCa } from '../tls/private-ca.ts'
+import { readCa } from '../tls/private-ca.ts'
 
 /** Enrols an agent with a code of the cloud, and prints its ids. */
 export async function runEnrol(settings: Values<typeof EDGE_ENROL_OPTIONS>): Promise<void> {
@@ -55,7 +56,7 @@ export async function enrolAgent(
     let fault: string | undefined
     const noting: Fetch = (url, init) =>
       fetch(url, init).catch((error: unknown) => {
-        fault = certificateFault(error)
+        fault = connectionFault(error, settings.cloud, '--cloud')
         throw error
       })
     const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch: noting })

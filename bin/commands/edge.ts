@@ -25,6 +25,7 @@ import { mqttLineTrusting, openMqttLine } from '../mqtt-line.ts'
 import type { Values } from '../options.ts'
 import { openPcsc } from '../pcsc-process.ts'
 import { realPlatform } from '../platform.ts'
+import { edgeLines } from '../ready-lines.ts'
 import { hideFromOthers } from '../private-files.ts'
 import { runtimeFiles } from '../runtime-files.ts'
 import { secretFiles } from '../secret-files.ts'
@@ -66,7 +67,8 @@ export async function runEdge(settings: EdgeSettings): Promise<void> {
       'no browser is paired yet: open this link in the browser that shows the pages. It works once, within 15 minutes; untag edge link prints another',
     )
   log.info({ release: UNTAG_VERSION }, 'the agent runs')
-  printReady({ url: running.url, agentId: running.agent.identity.agentId })
+  const { agentId, storeId } = running.agent.identity
+  printReady({ url: running.url, agentId }, edgeLines({ url: running.url, agentId, storeId }, settings.data))
   service.ready()
 }
 

@@ -7,6 +7,7 @@ import { sealer } from '../../cloud/authority/sealing.ts'
 import type { Db } from '../../cloud/persistence/database.ts'
 import { keyPlaceOf } from '../key-place.ts'
 import type { Values } from '../options.ts'
+import { printTable } from '../output.ts'
 import { pathExists } from '../path-access.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
@@ -34,18 +35,19 @@ export async function runKeysCheck(settings: Values<typeof KEYS_CHECK_OPTIONS>):
     return signingKeys(reads)
   })
   const root = files.root.signer.kid
-  if (settings.json) {
-    process.stdout.write(`${JSON.stringify({ ok: true, root, masterKeys: files.sealingKeys.length, keys })}\n`)
-    return
-  }
-  const lines = keys.map(({ kid, use, state, iss, since }) =>
-    [kid, use.padEnd(9), state.padEnd(8), since, iss].join('  '),
+  printTable(
+    settings.json,
+    { ok: true, root, masterKeys: files.sealingKeys.length, keys },
+    {
+      head: ['KEY', 'USE', 'STATE', 'SINCE', 'STORE OR ISSUER'],
+      rows: [
+        ...keys.map(({ kid, use, state, iss, since }) => [kid, use, state, since, iss]),
+        [root, 'root', 'active', '', place.root],
+      ],
+      empty: '',
+    },
   )
-  process.stdout.write(
-    [...lines, `${root}  root  ${place.root}`, `${place.master} and ${place.root} belong to this database`, ''].join(
-      '\n',
-    ),
-  )
+  if (!settings.json) process.stdout.write(`${place.master} and ${place.root} belong to this database\n`)
 }
 
 async function signingKeys(db: Db) {

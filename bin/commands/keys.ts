@@ -9,7 +9,7 @@ import type { Db } from '../../cloud/persistence/database.ts'
 import type { ApiKeyRow } from '../../cloud/persistence/tables/accounts.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { makeFolder } from '../durable-folder.ts'
-import { printResult } from '../output.ts'
+import { printResult, printTable } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
 import { accountNamed } from './account-named.ts'
@@ -65,21 +65,22 @@ export async function runKeysList(settings: Values<typeof KEYS_LIST_OPTIONS>): P
     return listKeysOfAll(reads, account)
   })
   const keys = rows.map((row) => ({ account: row.account, accountId: row.account_id, ...toKeyRecord(row, nowMs) }))
-  const lines = keys.map((k) =>
-    [
-      k.keyId,
-      k.status.padEnd(7),
-      k.mode,
-      k.kind.padEnd(11),
-      k.shown,
-      (k.lastUsedAt ?? 'never used').padEnd(24),
-      `${k.account}: ${k.name}`,
-    ].join('  '),
-  )
-  printResult(
+  printTable(
     settings.json,
     { keys },
-    lines.length > 0 ? lines : ['there are no keys: create one with untag keys create'],
+    {
+      head: ['ID', 'STATE', 'MODE', 'KIND', 'KEY', 'LAST USED', 'ACCOUNT: NAME'],
+      rows: keys.map((k) => [
+        k.keyId,
+        k.status,
+        k.mode,
+        k.kind,
+        k.shown,
+        k.lastUsedAt ?? 'never used',
+        `${k.account}: ${k.name}`,
+      ]),
+      empty: 'there are no keys: create one with untag keys create',
+    },
   )
 }
 

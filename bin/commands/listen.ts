@@ -4,6 +4,7 @@ import { signatureHeaders } from '../../cloud/webhooks/signatures.ts'
 import { apiClient, ApiRefusal, type ApiClient } from '../api-client.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
+import { listenLines } from '../ready-lines.ts'
 import type { LISTEN_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 
@@ -27,7 +28,7 @@ export async function runListen(settings: Values<typeof LISTEN_OPTIONS>): Promis
   const filter = { events: events.split(',').map((e) => e.trim()), ...(storeId !== undefined && { storeId }) }
   let stopped = false
   stopOnSignals(async () => void (stopped = true))
-  printReady({ forwardTo, secret })
+  printReady({ forwardTo, secret }, listenLines(forwardTo, secret, settings.events))
   let position: { since: string } | { cursor: string } = { since: new Date(serverMs).toISOString() }
   while (!stopped) {
     const found = await fetchEvents(api, { ...filter, ...position, limit: 100 })

@@ -6,9 +6,10 @@ import { markRestored, type RestoreSummary } from '../../cloud/restore/mark-rest
 import { sealer } from '../../cloud/authority/sealing.ts'
 import { addErasures, type ListedErasure } from '../../cloud/customers/erasures.ts'
 import { collectErasures, writeErasures } from '../backup/erasures.ts'
-import { copyFlushed, copyFolder, flush, makeFolder } from '../backup/files.ts'
+import { copyFlushed, copyFolder, copyWithProgress, flush, makeFolder } from '../backup/files.ts'
 import { readBackup, type Manifest } from '../backup/manifest.ts'
 import { checkDump, dropTables, loadPostgres, inspectPostgres } from '../backup/postgres-dump.ts'
+import { terminalProgress } from '../backup/progress.ts'
 import { checkCopy } from '../backup/sqlite-copy.ts'
 import { assertRestored, restoringFolder } from '../backup/unfinished.ts'
 import { counted } from '../counted.ts'
@@ -94,7 +95,7 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
     databaseUrl === undefined
       ? await stageOrClean(from, staging, { keys, erasures })
       : await fillPostgres(settings, databaseUrl, from, { keys, erasures })
-  copyFolder(join(from, 'images'), join(data, 'images'))
+  copyWithProgress(join(from, 'images'), join(data, 'images'), terminalProgress('pictures'))
   swap(settings, staging)
   return { ...restored, unread }
 }
@@ -162,11 +163,17 @@ async function stageOrClean(from: string, staging: string, additions: Additions)
 
 async function stageSqlite(from: string, staging: string, additions: Additions): Promise<Restored> {
   const file = join(staging, 'cloud.db')
+  const progress = terminalProgress('database')
+  progress(0, 4)
   copyFlushed(join(from, 'cloud.db'), file)
+  progress(1, 4)
   checkCopy(file)
+  progress(2, 4)
   const restored = await raiseGeneration({ data: staging, databaseUrl: undefined }, additions)
+  progress(3, 4)
   // Merges the write-ahead log into the file, so that the file can be moved.
   checkCopy(file)
+  progress(4, 4)
   flush(file)
   flush(staging)
   return restored
@@ -182,9 +189,15 @@ async function assertRestorable(from: string, { needs }: Manifest, keys: KeyPlac
 }
 
 async function fillPostgres(settings: Settings, url: string, from: string, additions: Additions): Promise<Restored> {
+  const progress = terminalProgress('database')
+  progress(0, 3)
   await dropTables(url, (await inspectPostgres(url)).tables)
+  progress(1, 3)
   await loadPostgres(url, join(from, 'cloud.dump'))
-  return raiseGeneration(settings, additions)
+  progress(2, 3)
+  const restored = await raiseGeneration(settings, additions)
+  progress(3, 3)
+  return restored
 }
 
 /** Checks that the keys belong to the database, raises the generation, and adds the erasures. */

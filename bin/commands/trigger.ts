@@ -1,9 +1,17 @@
+import { EVENT_TYPES } from '../../cloud/webhooks/event-types.ts'
+import { spellingHint } from '../../policy/spelling-hint.ts'
 import { apiClient } from '../api-client.ts'
-import type { Values } from '../options.ts'
-import type { TRIGGER_OPTIONS } from '../settings.ts'
+import { describeOptions, WrongUsage, type Values } from '../options.ts'
+import { TRIGGER_OPTIONS } from '../settings.ts'
 
 /** Sends a test event with invented data and prints its id. Events other than `webhook.test` need a test key. */
 export async function runTrigger(event: string, settings: Values<typeof TRIGGER_OPTIONS>): Promise<void> {
+  if (!EVENT_TYPES.has(event)) {
+    const near = spellingHint(event, EVENT_TYPES.keys())
+    throw new WrongUsage([
+      `there is no event ${event}${near === '' ? '; untag trigger --help lists all events' : near}`,
+    ])
+  }
   const { webhookId, storeId, json } = settings
   const { body } = await apiClient(settings).call('sendTestWebhook', {
     event,
@@ -12,4 +20,21 @@ export async function runTrigger(event: string, settings: Values<typeof TRIGGER_
   })
   const eventId = String(body['eventId'])
   process.stdout.write(json ? `${JSON.stringify({ event, eventId })}\n` : `${event} ${eventId}\n`)
+}
+
+/** Help with all events. */
+export function triggerHelp(): string {
+  const width = Math.max(...[...EVENT_TYPES.keys()].map((name) => name.length))
+  const events = [...EVENT_TYPES.values()].map(({ name, when }) => `  ${name.padEnd(width)}  ${when}`)
+  return [
+    'untag trigger EVENT: Send a test event to the webhooks registered for it, and to untag listen',
+    '',
+    describeOptions(TRIGGER_OPTIONS),
+    '',
+    'Events:',
+    ...events,
+    '',
+    'Example: untag trigger checkout.completed',
+    '',
+  ].join('\n')
 }

@@ -1,13 +1,12 @@
 import { noteChange } from '../../cloud/accounts/audit-queries.ts'
 import { tenantOf } from '../../cloud/foundation/caller.ts'
-import { ROLES } from '../../cloud/foundation/roles.ts'
 import { iso } from '../../cloud/operations/fields.ts'
 import { consoleUrlAt, invitationUrl, readConsoleUrl } from '../../cloud/users/console-address.ts'
 import { assertRoleFits, assertStoresOf, invite } from '../../cloud/users/invitations.ts'
 import { Email, toUserRecord } from '../../cloud/users/schema.ts'
 import { deleteUser, findUserOfAccount, listUsers } from '../../cloud/users/user-queries.ts'
 import { WrongUsage, type Values } from '../options.ts'
-import { printResult } from '../output.ts'
+import { printResult, printTable } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import type { USERS_INVITE_OPTIONS, USERS_LIST_OPTIONS, USERS_REMOVE_OPTIONS } from '../settings.ts'
 import { accountNamed } from './account-named.ts'
@@ -68,16 +67,20 @@ export async function runUsersList(settings: Values<typeof USERS_LIST_OPTIONS>):
   const users = await withKnownDatabase(settings, async ({ reads }) =>
     (await listUsers(reads, await accountNamed(reads, account))).map(toUserRecord),
   )
-  const width = Math.max(...ROLES.map((role) => role.length))
-  const lines = users.map((user) =>
-    [user.userId, user.role.padEnd(width), user.status.padEnd(7), user.email, user.storeIds?.join(',') ?? 'all stores']
-      .join('  ')
-      .trimEnd(),
-  )
-  printResult(
+  printTable(
     settings.json,
     { users },
-    lines.length > 0 ? lines : ['there are no users: invite one with untag users invite'],
+    {
+      head: ['ID', 'ROLE', 'STATE', 'EMAIL', 'STORES'],
+      rows: users.map((user) => [
+        user.userId,
+        user.role,
+        user.status,
+        user.email,
+        user.storeIds?.join(',') ?? 'all stores',
+      ]),
+      empty: 'there are no users: invite one with untag users invite',
+    },
   )
 }
 

@@ -1,4 +1,5 @@
 import { connect } from 'node:tls'
+import { connectionFault } from '../connection-fault.ts'
 import { errorText } from '../error-text.ts'
 import { certificateFault, withPublicCas, type SendRequest } from '../tls/private-ca.ts'
 import { fault, type Finding } from './finding.ts'
@@ -52,7 +53,7 @@ export async function checkCloud({ cloud, send, nowMs, certificateEnd }: CloudCh
         ? fault(
             'cloud',
             'cloud_unreachable',
-            `${origin} cannot be reached (${errorText(error)}): check the network, the firewall and whether the cloud runs. The agent goes on deciding offline, and sends its events later`,
+            `${origin} cannot be reached (${connectionFault(error, cloud, 'the address of the cloud') ?? errorText(error)}): check the network, the firewall and whether the cloud runs. The agent goes on deciding offline, and sends its events later`,
           )
         : fault('cloud', 'certificate', `${origin}: ${untrusted}`),
     ]

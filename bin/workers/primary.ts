@@ -10,6 +10,7 @@ import { keyPlaceOf } from '../key-place.ts'
 import { metricsServer } from '../metrics-server.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { printReady } from '../output.ts'
+import { cloudLines } from '../ready-lines.ts'
 import { reservePort, type ReservedPort } from '../reserve-port.ts'
 import { secretFiles } from '../secret-files.ts'
 import { answersHealthz } from '../service/healthz.ts'
@@ -63,7 +64,8 @@ export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platfor
     process.on('SIGHUP', () =>
       process.stdin.isTTY ? process.kill(process.pid, 'SIGTERM') : void primary.restartEach(),
     )
-    printReady({ ...ready, ...metrics?.ready })
+    const served = { ...ready, ...metrics?.ready }
+    printReady(served, cloudLines(served, settings))
     service.ready()
   } catch (error) {
     for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGKILL')

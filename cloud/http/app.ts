@@ -12,6 +12,7 @@ import { answerPreflight } from './cors.ts'
 import { brokerLoginRoute } from './broker-login.ts'
 import { checkoutRoutes } from './checkout.ts'
 import { apiDocuments } from './docs/documents.ts'
+import { iconRoutes } from './icon.ts'
 import { imageRoutes } from './images.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import { loyaltyCardRoute } from './loyalty-card.ts'
@@ -57,6 +58,8 @@ export function createApp(
   for (const [path, document] of Object.entries(apiDocuments(operations, config)))
     app.get(path, (c) => document.answer(c))
   app.get('/', (c) => c.redirect('/docs'))
+  app.get('/docs/', (c) => c.redirect('/docs', 308))
+  iconRoutes(app)
   healthRoutes(app, services)
   jwksRoutes(app, database, access)
   securityTxtRoute(app, services, access)

@@ -31,10 +31,10 @@ export interface PageRenderer {
 /** Header of all pages of the cloud. An answer without it is of a proxy or a guest network. */
 export const UNTAG_PAGE = { 'untag-page': '1' }
 
-/** Headers of pages. Pages load no other files. The content of a page depends on the request headers in `vary`. */
+/** Headers of pages. Pages load no other files than the icon. The content of a page depends on the request headers in `vary`. */
 export const PAGE_HEADERS = {
   'content-security-policy':
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',

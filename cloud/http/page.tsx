@@ -58,6 +58,7 @@ export function Page({
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="robots" content="noindex" />
         <title>{title}</title>
+        <link rel="icon" href="/icon.svg" type="image/svg+xml" />
         <style>{raw(STYLE)}</style>
         {head}
       </head>

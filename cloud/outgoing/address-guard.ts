@@ -12,7 +12,11 @@ export interface TargetRules {
   readonly privateTargets: boolean
 }
 
-export type Refusal = { readonly refusal: string }
+export interface Refusal {
+  readonly refusal: string
+  /** The address is refused only because it is not public: `privateTargets` allows it. */
+  readonly isPrivate?: true
+}
 
 const URL_LIMIT = 2_048
 /**
@@ -81,7 +85,9 @@ export function checkAddress(
   if (privateTargets) return undefined
   const isOpen =
     family === 4 ? !closedV4.check(plain, 'ipv4') : openV6.check(plain, 'ipv6') && !closedV6.check(plain, 'ipv6')
-  return isOpen ? undefined : { refusal: 'it leads to a private, loopback, link-local or reserved address' }
+  return isOpen
+    ? undefined
+    : { refusal: 'it leads to a private, loopback, link-local or reserved address', isPrivate: true }
 }
 
 /**
@@ -110,6 +116,6 @@ function checkHost(hostname: string, rules: TargetRules): Refusal | undefined {
   if (rules.privateTargets) return undefined
   if (isIP(name) !== 0) return checkAddress(name, rules)
   if (!name.includes('.') || CLOSED_NAMES.test(name))
-    return { refusal: 'its host is a name of this machine or of a private network' }
+    return { refusal: 'its host is a name of this machine or of a private network', isPrivate: true }
   return undefined
 }

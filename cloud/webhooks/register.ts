@@ -28,6 +28,10 @@ export const WEBHOOKS_LIMIT = 100
 export const DEFAULT_OVERLAP_HOURS = 24
 const HOUR_MS = 3_600_000
 
+/** What a developer does instead of registering a receiver of an own network. */
+const PRIVATE_REMEDY =
+  ': to receive events on your machine use untag listen --forward-to URL, or start the cloud with --allow-private-targets'
+
 /** Rules for targets of this tenant. */
 export function targetRules(tenant: string, config: CloudConfig): TargetRules {
   return { plainHttp: tenant.endsWith('.test'), privateTargets: config.allowPrivateTargets }
@@ -36,7 +40,8 @@ export function targetRules(tenant: string, config: CloudConfig): TargetRules {
 /** Normalizes a URL for comparison. Throws 400 if the cloud does not send to this URL. */
 export function urlKey(call: Call, url: string): string {
   const checked = checkTarget(url, targetRules(knownCaller(call.caller).tenant, call.services.config))
-  if ('refusal' in checked) throw invalid('url', checked.refusal, 'url_refused')
+  if ('refusal' in checked)
+    throw invalid('url', `${checked.refusal}${checked.isPrivate ? PRIVATE_REMEDY : ''}`, 'url_refused')
   checked.url.hash = ''
   const { href } = checked.url
   if (href.length > URL_LIMIT)

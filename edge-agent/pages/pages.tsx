@@ -76,7 +76,9 @@ export function pageRoutes(app: Hono, agent: PagesAgent, access: PageAccess, dat
   app.get('/station', (c) => pages.showDevice(c, 'station', (at) => pages.station(at)))
   app.get('/gate', (c) => pages.showDevice(c, 'gate', (at) => pages.gate(at)))
   app.get('/setup', (c) => pages.showSetup(c))
-  app.get('/icon.svg', (c) => c.body(ICON, 200, { 'content-type': 'image/svg+xml', 'cache-control': 'max-age=86400' }))
+  // Browsers ask for `/favicon.ico` on pages that name no icon.
+  for (const path of ['/icon.svg', '/favicon.ico'])
+    app.get(path, (c) => c.body(ICON, 200, { 'content-type': 'image/svg+xml', 'cache-control': 'max-age=86400' }))
   app.get('/manifest.webmanifest', (c) => {
     const { page, device = '' } = c.req.query()
     const isPage = page === 'gate' || page === 'station'

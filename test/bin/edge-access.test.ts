@@ -131,7 +131,7 @@ describe('commands while the agent runs', () => {
     expect(list).not.toContain('untag_')
     const ids = (kind: string) =>
       [...list.matchAll(new RegExp(`^(pr_\\S{12})  ${kind}  `, 'gm'))].map(([, id = '']) => id)
-    expect(list).toMatch(/program {2}till 3, paired \d{4}-\d\d-\d\d$/m)
+    expect(list).toMatch(/program {2}till 3 {2}paired \d{4}-\d\d-\d\d {2}never used$/m)
     expect(ids('browser')).toHaveLength(2)
     for (const id of [...ids('browser'), ...ids('program')])
       expect(await edge('pairings', '--revoke', id)).toBe(`revoked ${id}\n`)

@@ -9,6 +9,7 @@ import { shopper } from '../../simulators/services/shopper.ts'
 import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { bundledCommand } from '../support/bundled-command.ts'
+import { runProcess } from '../support/processes.ts'
 
 describe('untag start', () => {
   let folder: string
@@ -75,6 +76,10 @@ describe('untag start', () => {
     expect(lines.join('\n')).toMatch(/Sandbox key {5}untag_test_sk_/)
     const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as Json
     expect(answer.stores).toHaveLength(2)
+    const [, ...variables] = (await line(/^ {2}export UNTAG_KEY=/)).trim().split(' ')
+    const command = (await line(/^ {2}untag api /)).trim().split(' ').slice(1)
+    const called = await runProcess(command, Object.fromEntries(variables.map((each) => each.split('='))))
+    expect(JSON.parse(called.stdout).stores).toEqual(answer.stores)
     for (const name of ['Staff station', 'Exit gate', 'API reference']) {
       const url = /http\S+/.exec(await line(new RegExp(name)))?.[0] ?? ''
       const status = { 'API reference': 200, 'Exit gate': 401, 'Staff station': 200 }[name]

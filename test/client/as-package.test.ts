@@ -99,13 +99,28 @@ describe('untag as a package', () => {
   it('compiles in another project without skipLibCheck, rejects wrong calls, and runs', async () => {
     writeFileSync(join(folder, 'program.ts'), PROGRAM)
     writeFileSync(join(folder, 'page.ts'), onPage('docs/guides/api.md'))
+    writeFileSync(join(folder, 'receiver.ts'), onPage('docs/guides/webhooks.md'))
     writeFileSync(join(folder, 'agent.ts'), AGENT_EXAMPLES)
     writeFileSync(join(folder, 'till.ts'), onPage('docs/guides/agent-api.md'))
     expect(onPage('docs/guides/api.md')).toContain('createClient')
     writeFileSync(join(folder, 'wrong.ts'), WRONG)
-    const faults = compile('program.ts', 'page.ts', 'agent.ts', 'till.ts', 'wrong.ts')
+    const faults = compile('program.ts', 'page.ts', 'receiver.ts', 'agent.ts', 'till.ts', 'wrong.ts')
     expect(faults.match(/^\S+\.ts\(\d+/gm)).toEqual([5, 6, 7, 8, 10, 11].map((line) => `wrong.ts(${line}`))
     expect(JSON.parse(await run('program.js'))).toEqual({ stores: 1, many: true, code: 'not-found' })
+  })
+
+  it('installs from a checkout with npm, and runs the program of the page as written', async () => {
+    const project = temporaryFolder('shop')
+    writeFileSync(join(project, 'package.json'), '{}')
+    writeFileSync(join(project, 'shop.mjs'), onPage('docs/guides/api.md'))
+    execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', ROOT], { cwd: project, stdio: 'pipe' })
+    const said = await new Promise<string>((resolve, reject) => {
+      const env = { ...process.env, UNTAG_API: api, UNTAG_KEY: key }
+      execFile(process.execPath, ['shop.mjs'], { cwd: project, env }, (error, stdout, stderr) =>
+        error || stderr !== '' ? reject(new Error(stderr)) : resolve(stdout),
+      )
+    })
+    expect(said).toMatch(/^.+ \d+(?:\.\d+)?$/m)
   })
 
   it('has an OpenAPI document from which a generator creates a working client', async () => {

@@ -53,6 +53,31 @@ suiteWith(isMissing ? 'install python3-httpx' : undefined, 'the Python client', 
     return JSON.parse(stdout)
   }
 
+  it('verifies deliveries in the receiver of the guide', async () => {
+    const guide = readFileSync(join(ROOT, 'docs/guides/webhooks.md'), 'utf8')
+    const receiver = /^```python\n([\s\S]*?)^```/m.exec(guide)?.[1] ?? ''
+    const secret = newSecret(virtualPlatform().random)
+    const body = '{"event":"checkout.completed","data":{}}'
+    const sentS = Math.floor(Date.now() / 1_000)
+    const headers = signatureHeaders({ id: 'whe_1', sentS, body }, { current: secret })
+    const answers = await python(
+      `${receiver.replace('HTTPServer((', 'server = HTTPServer((').replace('4242', '0').replace('.serve_forever()', '')}
+import contextlib, json, sys, threading, urllib.error, urllib.request
+threading.Thread(target=server.serve_forever, daemon=True).start()
+def post(body):
+    request = urllib.request.Request(f"http://127.0.0.1:{server.server_port}/", body.encode(), json.loads(os.environ["HEADERS"]))
+    try:
+        return urllib.request.urlopen(request).status
+    except urllib.error.HTTPError as error:
+        return error.code
+with contextlib.redirect_stdout(sys.stderr):
+    answers = [post(${JSON.stringify(body)}), post("{}")]
+print(json.dumps(answers))`,
+      { WEBHOOK_SECRET: secret, HEADERS: JSON.stringify(headers) },
+    )
+    expect(answers).toEqual([200, 400])
+  })
+
   it('runs the examples of its README against a cloud', async () => {
     const readme = readFileSync(join(PACKAGE, 'README.md'), 'utf8')
     const blocks = [...readme.matchAll(/^```python\n([\s\S]*?)^```/gm)].map((m) => m[1] ?? '')

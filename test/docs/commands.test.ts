@@ -68,9 +68,12 @@ async function checkoutFor(page: string, text: string): Promise<string> {
   mkdirSync(join(folder, 'bin'))
   symlinkSync(await bundledCommand(), join(folder, 'bin/untag.js'))
   writeFileSync(join(folder, 'page.sh'), text)
-  if (text.includes('till.mjs')) {
-    const program = codeBlocksOf(page).filter(({ info }) => info === 'ts')
-    writeFileSync(join(folder, 'till.mjs'), program.map((block) => block.text).join('\n'))
+  // A program is the first `ts` block after the text that names its file.
+  for (const [, name = ''] of text.matchAll(/\bnode (\w+\.mjs)/g)) {
+    const program = codeBlocksOf(page).find(
+      ({ info, introduction }) => info === 'ts' && introduction.includes(`\`${name}\``),
+    )
+    writeFileSync(join(folder, name), program?.text ?? '')
   }
   const npm = '#!/bin/sh\ncase "$1" in start) exec node bin/untag.js start ;; run) [ "$2" = build ] ;; esac\n'
   mkdirSync(join(folder, 'tools'))
@@ -186,6 +189,7 @@ describe('commands of the pages', () => {
       const { code, said } = await runPage(page, text)
       expect(code, said).toBe(0)
       expect(said, said).not.toMatch(/"error"|"success":false/)
+      if (text.includes('receiver.mjs')) expect(said).toContain('checkout.completed {')
       if (text.includes('till.mjs')) expect(said).toMatch(/"outcome":"confirmed"[^]*already_redeemed\nonline/)
     },
   )

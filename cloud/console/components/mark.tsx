@@ -1,9 +1,3 @@
-const SHAPE =
-  '<path d="M8 7v11a8 8 0 0 0 16 0V7" fill="none" stroke="currentColor" stroke-width="4.4" stroke-linecap="round"/><circle cx="16" cy="7.2" r="2.9" fill="#2fb6a8"/>'
-
-/** The mark as a file, for the browser’s tab: a `u` whose pin lifts off, on a tile. */
-export const MARK = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#102a31"/><g color="#fff" transform="translate(3.2 3.6) scale(.8)">${SHAPE}</g></svg>`
-
 /** The mark of untag: a `u`, the open tag, and above it the pin that lifts off. */
 export function Mark({ size = 28 }: { size?: number }) {
   return (

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Language } from '../../../policy/page-language.ts'
+import { ICON } from '../../http/icon.ts'
 import { ownScript } from '../../http/own-script.ts'
 import { packageFile } from '../../http/package-file.ts'
 import { staticDocument, type StaticDocument } from '../../http/static-document.ts'
 import { STYLE } from '../style/style.ts'
-import { MARK } from '../components/mark.tsx'
 import { consoleTexts } from '../texts/catalogue.ts'
 
 const SCRIPT = 'text/javascript; charset=utf-8'
@@ -48,7 +48,7 @@ function readConsoleAssets(): ConsoleAssets {
     'alarms.js': [ownScript('console/browser/alarms.js'), SCRIPT],
     'notices.js': [ownScript('console/browser/notices.js'), SCRIPT],
     'passkeys.js': [ownScript('console/browser/passkeys.js'), SCRIPT],
-    'mark.svg': [MARK, 'image/svg+xml'],
+    'mark.svg': [ICON, 'image/svg+xml'],
   }
   const hash = createHash('sha256')
   for (const name of NAMES) hash.update(name).update('\0').update(texts[name][0]).update('\0')

@@ -43,6 +43,7 @@ export function consoleRoutes(app: Hono, parts: ConsoleParts): void {
     app.get(page.path, (c) => handler.show(c, page))
     app.post(page.path, (c) => handler.act(c, page))
   }
+  app.get('/console/', (c) => c.redirect('/console', 308))
   app.all('/console/*', (c) => handler.show(c, undefined))
 }
 

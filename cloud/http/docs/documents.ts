@@ -64,6 +64,7 @@ function pageHeaders(scripts: readonly string[]): Record<string, string> {
     `script-src ${scripts.map((script) => `'sha256-${hashOf(script)}'`).join(' ')}`,
     `style-src 'sha256-${hashOf(STYLE)}'`,
     "connect-src 'self'",
+    "img-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",

@@ -27,6 +27,7 @@ export function DocsPage({ description, guide, scripts }: Parts) {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>untag API reference</title>
         <meta name="description" content="Every operation of the untag API with its fields, errors and code samples." />
+        <link rel="icon" href="/icon.svg" type="image/svg+xml" />
         <style>{raw(STYLE)}</style>
       </head>
       <body>

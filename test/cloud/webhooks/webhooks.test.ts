@@ -186,6 +186,8 @@ inFullSizeOnEveryDatabase('webhooks', (kind) => {
             400,
             expect.objectContaining({ path: 'url', code: 'url_refused' }),
           ])
+          const isPrivate = /10\.1|::1|localhost|127/.test(url)
+          expect([url, /untag listen .*--allow-private-targets/.test(answer.body.error)]).toEqual([url, isPrivate])
         }
         const live = await strict.cloud.key('secret', 'live')
         expect(

@@ -18,7 +18,7 @@ const LOG = { info: () => undefined, warn: () => undefined, error: () => undefin
 const OPERATIONS = Object.values<AgentOperation>(AGENT_OPERATIONS)
 /** Routes that are not operations: pages, their files, and reads that readers send. */
 const OTHER_ROUTES =
-  /^\/(?:station|gate|setup|pair|icon\.svg|manifest\.webmanifest|assets\/.*|pictures\/.*|ingest\/.*|\*)?$|^\/v1\/(?:setup\/)?\*$/
+  /^\/(?:station|gate|setup|pair|icon\.svg|favicon\.ico|manifest\.webmanifest|assets\/.*|pictures\/.*|ingest\/.*|\*)?$|^\/v1\/(?:setup\/)?\*$/
 
 const text = fc.oneof(
   fc.string({ maxLength: 40 }),

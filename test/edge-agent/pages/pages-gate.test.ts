@@ -121,6 +121,7 @@ describe.skipIf(NO_WHOLE_CHROMIUM)(`alarms on the page of the gate (${NO_WHOLE_C
     // Browsers of tests keep nothing, as private windows do. Nothing else prevents the installation.
     expect(installabilityErrors.map(({ errorId }) => errorId)).toEqual(['in-incognito'])
     expect((await page.request.get(`${served.url}/manifest.webmanifest?page=setup&device=x`)).status()).toBe(404)
+    expect((await page.request.get(`${served.url}/favicon.ico`)).headers()['content-type']).toBe('image/svg+xml')
   })
 
   it('need a new sign-in if the session has ended', async () => {

@@ -129,8 +129,12 @@ function fill(article: HTMLElement, parts: Parts, example: unknown): void {
   once.value = changes ? freshKey() : ''
   hideLabel(once, !changes)
   hideLabel(file, article.dataset['file'] === undefined)
-  request.value = JSON.stringify(example ?? {}, null, 2)
-  key.addEventListener('input', () => remember(key, refused))
+  prefill(request, JSON.stringify(example ?? {}, null, 2))
+  void useOwnStore(parts)
+  key.addEventListener('input', () => {
+    remember(key, refused)
+    void useOwnStore(parts)
+  })
   request.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit()
   })
@@ -139,6 +143,50 @@ function fill(article: HTMLElement, parts: Parts, example: unknown): void {
     void submit(article, parts)
   })
   ;(key.value === '' ? key : request).focus()
+}
+
+/** The first store of each key that was used. A key without a readable store has no entry. */
+const storeOfKey = new Map<string, string>()
+
+/** Puts a text into the field that the person has not changed yet. */
+function prefill(request: HTMLTextAreaElement, text: string): void {
+  request.defaultValue = text
+  request.value = text
+}
+
+/** Replaces the example store by the first store of the key, unless the person has changed the request. */
+async function useOwnStore({ key, request }: Parts): Promise<void> {
+  const used = key.value.trim()
+  if (!TEST_KEY.test(used) || !/"storeIds?"/.test(request.value)) return
+  const storeId = storeOfKey.get(used) ?? (await fetchFirstStore(used))
+  if (storeId === undefined) return
+  storeOfKey.set(used, storeId)
+  if (request.value !== request.defaultValue) return
+  const replaced: unknown = JSON.parse(request.value, (name, value: unknown) => {
+    if (name === 'storeId' && typeof value === 'string') return storeId
+    return name === 'storeIds' && Array.isArray(value) ? [storeId] : value
+  })
+  prefill(request, JSON.stringify(replaced, null, 2))
+}
+
+/** Undefined if the key may not list stores, or no answer arrives. */
+async function fetchFirstStore(key: string): Promise<string | undefined> {
+  const path = document.getElementById('fetchStores')?.dataset['path']
+  if (path === undefined) return undefined
+  try {
+    const response = await fetch(path, {
+      method: 'POST',
+      credentials: 'omit',
+      cache: 'no-store',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ limit: 1 }),
+      signal: AbortSignal.timeout(SENDING_LIMIT_MS),
+    })
+    const { stores = [] } = (await response.json()) as { stores?: { storeId: string }[] }
+    return stores[0]?.storeId
+  } catch {
+    return undefined
+  }
 }
 
 function hideLabel(input: HTMLElement, isHidden: boolean): void {
@@ -165,6 +213,7 @@ async function submit(article: HTMLElement, parts: Parts): Promise<void> {
   const why = objection(key, article.dataset['open'] !== undefined)
   refuse(parts.refused, why)
   if (why !== undefined) return parts.key.focus()
+  await useOwnStore(parts)
   let request: Record<string, unknown>
   try {
     request = JSON.parse(parts.request.value) as Record<string, unknown>

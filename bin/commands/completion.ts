@@ -1,0 +1,75 @@
+import { EVENT_TYPES } from '../../cloud/webhooks/event-types.ts'
+import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import { listOptions, WrongUsage, type Options, type Values } from '../options.ts'
+import type { COMPLETION_OPTIONS } from '../settings.ts'
+
+/** Shells for which `untag completion` writes a script. */
+export const SHELLS = ['bash', 'zsh'] as const
+
+/** The parts of a command that are completed. */
+type Completed = readonly { readonly words: readonly string[]; readonly options: Options }[]
+
+/** Prints the script that completes commands and options in a shell. */
+export async function runCompletion(
+  shell: string,
+  { json }: Values<typeof COMPLETION_OPTIONS>,
+  commands: Completed,
+): Promise<void> {
+  if (shell !== 'bash' && shell !== 'zsh')
+    throw new WrongUsage([`the shell must be one of ${SHELLS.join(', ')}, not "${shell}"`])
+  const script = completionScript(shell, commands)
+  process.stdout.write(json ? `${JSON.stringify({ script })}\n` : script)
+}
+
+/**
+ * The words and options that may follow each beginning of a command, with the operations of `api` and the events of
+ * `trigger`. The key is the beginning, such as `keys create`; the empty key is the beginning of each command line.
+ */
+function followers(commands: Completed): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>([['', new Set(['help', 'version', '--help', '--version'])]])
+  const add = (key: string, word: string) => void found.set(key, (found.get(key) ?? new Set()).add(word))
+  for (const { words, options } of commands) {
+    for (const [index, word] of words.entries()) add(words.slice(0, index).join(' '), word)
+    const whole = words.join(' ')
+    for (const { flag } of listOptions(options)) add(whole, `--${flag}`)
+    add(whole, '--help')
+  }
+  for (const shell of SHELLS) add('completion', shell)
+  for (const event of EVENT_TYPES.keys()) add('trigger', event)
+  for (const operation of OPERATION_TABLE.keys()) add('api', operation)
+  return found
+}
+
+/** zsh runs the same script through its `bashcompinit`. */
+function completionScript(shell: (typeof SHELLS)[number], commands: Completed): string {
+  const cases = [...followers(commands)].map(
+    ([key, words]) => `    '${key}') words='${[...words].toSorted().join(' ')}' ;;`,
+  )
+  return [
+    `# Completes the commands and options of untag in ${shell}.`,
+    ...(shell === 'zsh' ? ['autoload -Uz +X compinit bashcompinit && compinit && bashcompinit'] : []),
+    '_untag_words() {',
+    '  local words',
+    '  case "$1" in',
+    ...cases,
+    '    *) return 1 ;;',
+    '  esac',
+    '  echo "$words"',
+    '}',
+    '_untag() {',
+    '  COMPREPLY=()',
+    '  local current="${COMP_WORDS[COMP_CWORD]}" key="" word next',
+    // The longest beginning of the line that is a beginning of a command.
+    '  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
+    '    next="${key:+$key }$word"',
+    '    _untag_words "$next" > /dev/null || { [ -n "$key" ] && break || return 0; }',
+    '    key="$next"',
+    '  done',
+    '  COMPREPLY=($(compgen -W "$(_untag_words "$key")" -- "$current"))',
+    '  # Without a match, such as for the value of an option, the shell completes file names.',
+    '  return 0',
+    '}',
+    'complete -o default -F _untag untag',
+    '',
+  ].join('\n')
+}
