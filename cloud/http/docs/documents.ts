@@ -86,9 +86,14 @@ function readScripts(): string[] {
   const programs = ['search.js', 'docs.js'].map((name) => join(folder, 'browser', name)).filter(existsSync)
   const library = createRequire(import.meta.url).resolve('minisearch')
   return [
-    `/* MiniSearch, MIT, https://github.com/lucaong/minisearch */${readFileSync(join(library, '../../umd/index.js'), 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')}`,
+    `/* MiniSearch, MIT, https://github.com/lucaong/minisearch */${withoutComments(join(library, '../../umd/index.js'))}`,
     // The scripts are compiled as modules without imports. Wrapped in a function, they run as classic scripts and can
     // use the library's global variable.
-    ...programs.map((file) => `(() => {${readFileSync(file, 'utf8').replace(/^export \{\};?$/m, '')}})()`),
+    ...programs.map((file) => `(() => {${withoutComments(file).replace(/^export \{\};?$/m, '')}})()`),
   ]
+}
+
+/** A script without its comments. No text in these scripts looks like a comment. */
+function withoutComments(file: string): string {
+  return readFileSync(file, 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
 }
