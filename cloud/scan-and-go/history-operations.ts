@@ -13,9 +13,17 @@ const OLDER_DEFAULT_PAGE = 50
 const SEARCH_FIELDS = {
   ean: ProductCodeText.optional().describe('Purchases with this product. The EAN in any form.'),
   tag: scanned(128).optional().describe('Purchases of the tagged item: its EPC, tag UID or printed number.'),
+  number: z
+    .string()
+    .regex(/^[0-9A-HJKMNP-TV-Z]{6,26}$/i, 'must be the last 6 to 26 characters of a number')
+    .optional()
+    .describe('Last characters of the number of the purchase, as lists show them. Searches the last 90 days.'),
   day: z.iso.date().optional().describe('Purchases that were paid on this day, in the time zone of the store.'),
 }
-const TotalCent = z.int().min(0).describe('Purchases with this total. Needs `day`, `ean` or `tag`.')
+const TotalCent = z
+  .int()
+  .min(0)
+  .describe('Purchases with this total. Without `day`, `ean` or `tag`, searches the last 30 days.')
 const Paging = { total: z.int(), totalIsEstimate: z.literal(true).optional(), nextCursor: z.string().optional() }
 
 export const fetchPurchaseHistory = operation({
@@ -26,7 +34,7 @@ export const fetchPurchaseHistory = operation({
   summary: 'Lists purchases, the newest first.',
   description:
     'All purchases, or only those of one store or one shopper. To find a purchase without its number, send `ean` or ' +
-    '`tag` of the goods, or `day` and `totalCent`. Omits QR codes of receipts; `fetchPurchase` ' +
+    '`tag` of the goods, the end of its number, or `day` and `totalCent`. Omits QR codes of receipts; `fetchPurchase` ' +
     'returns them.',
   changes: false,
   request: z.strictObject({

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
+import { firstIdAt } from '../../policy/ids.ts'
 import { normaliseIdentifiers } from '../../policy/item-identifiers.ts'
 import { addDays, startOfDay } from '../analytics/days.ts'
 import { eansOf } from '../catalogue/ean.ts'
 import { knownCaller } from '../foundation/caller.ts'
-import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import { pageLimits, type PageRequest } from '../operations/paging.ts'
 import { toPageWithinLines } from '../operations/within-lines.ts'
@@ -17,6 +17,10 @@ import { refundsOfMany } from '../purchases/present-refunds.ts'
 
 /** Maximum exact total. Larger totals are estimates, because counting would cost more than reading the page. */
 const EXACT_TOTAL = 10_000
+const DAY_MS = 86_400_000
+/** Days in which a purchase is found by the end of its number, and by its total alone. */
+const NUMBER_DAYS = 90
+const TOTAL_DAYS = 30
 /** A literal, because SQLite would not use the partial index with a parameter. */
 const IS_AWAITING = sql<boolean>`approval = 'awaiting'`
 
@@ -27,6 +31,7 @@ export interface HistoryFilter extends PageRequest {
   ean?: string | undefined
   tag?: string | undefined
   day?: string | undefined
+  number?: string | undefined
   totalCent?: number | undefined
 }
 
@@ -68,7 +73,8 @@ export async function readHistory(call: Call, filter: HistoryFilter, defaultLimi
 
 /** Selects purchases. Without `storeId`, selects the purchases of all stores that the caller may see (ADR 0002). */
 async function purchasesOf(call: Call, filter: HistoryFilter) {
-  const { storeId, userId, awaitingApproval, ean, tag, day, totalCent } = filter
+  const { storeId, userId, awaitingApproval, ean, tag, day, number, totalCent } = filter
+  const since = (days: number) => firstIdAt('pur', call.nowMs - days * DAY_MS)
   const caller = knownCaller(call.caller)
   let query = call.db.selectFrom('purchase').where('tenant', '=', caller.tenant)
   if (userId !== undefined) query = query.where('user_id', '=', userId)
@@ -88,11 +94,15 @@ async function purchasesOf(call: Call, filter: HistoryFilter) {
   }
   if (day !== undefined)
     query = query.where('completed_ms', '>=', startOfDay(day)).where('completed_ms', '<', startOfDay(addDays(day, 1)))
+  // No index has the end of a number or the total, so that time limits the search.
+  if (number !== undefined)
+    query = query
+      .where('purchase_id', '>=', since(NUMBER_DAYS))
+      .where('purchase_id', 'like', `%${number.toUpperCase()}`)
   if (totalCent !== undefined) {
-    // No index has the total, so that another filter must limit the search.
-    if (day === undefined && ean === undefined && tag === undefined)
-      throw invalid('totalCent', 'needs day, ean or tag', 'missing')
     query = query.where('total_cent', '=', totalCent)
+    if (day === undefined && ean === undefined && tag === undefined)
+      query = query.where('purchase_id', '>=', since(TOTAL_DAYS))
   }
   if (storeId !== undefined) return query.where('store_id', '=', (await ownStore(call, storeId)).store_id)
   const own = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds

@@ -2659,6 +2659,7 @@ FetchPurchaseHistoryRequest = TypedDict(
         "awaitingApproval": NotRequired[Literal[True]],
         "ean": NotRequired[str],
         "tag": NotRequired[str],
+        "number": NotRequired[str],
         "day": NotRequired[str],
         "totalCent": NotRequired[int],
         "limit": NotRequired[int],

@@ -84,6 +84,11 @@ export function Frame(props: FrameProps) {
               <div id="page">
                 <div class="page-head">
                   <div>
+                    <p class="on-paper">
+                      {[at.store?.tradingName, at.formats.moment(at.nowMs), isTest ? texts.testRibbon : '']
+                        .filter((part) => part)
+                        .join(' · ')}
+                    </p>
                     <h1>{title}</h1>
                     {lead === undefined ? null : <p>{lead}</p>}
                   </div>

@@ -4,6 +4,7 @@ import { readProductCode } from '../../../policy/gs1/product-code.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
 import { centsOf } from '../../operations/fields.ts'
 import { paidForPieces } from '../../purchases/pieces.ts'
+import { searchProducts } from '../../catalogue/operations.ts'
 import { asFailure } from '../../http/as-failure.ts'
 import { refundPayment } from '../../payments/refund-payment.ts'
 import { fetchPurchaseHistory } from '../../scan-and-go/history-operations.ts'
@@ -24,6 +25,8 @@ import { tagOf } from './tags.tsx'
 type Purchase = z.output<typeof fetchPurchaseHistory.response>['purchases'][number]
 
 const PAGE = 20
+/** Products whose purchases a search by name finds. */
+const NAMED_LIMIT = 5
 /** Statuses in which money may be returned. */
 const REFUNDABLE: ReadonlySet<Purchase['status']> = new Set(['SUCCESS', 'UNLOADED', 'CANCELLED'])
 
@@ -70,22 +73,27 @@ export const refundsPage = page<RefundsView>({
     if (purchase) return { ...nothing, purchase, isSearch: true }
     const day = at.query.get('day') ?? ''
     const amount = centsIn(at.query.get('amount') ?? '')
-    const isSearch = text !== '' || day !== ''
+    const isSearch = text !== '' || day !== '' || amount !== undefined
     const cursor = at.query.get('cursor') ?? undefined
-    const goods = goodsNamed(text)
-    if (text !== '' && !goods) return { ...nothing, purchase: undefined, isSearch }
-    const found = await at.runIfAllowed(fetchPurchaseHistory, {
-      storeId,
-      limit: PAGE,
-      ...goods,
-      ...(/^\d{4}-\d{2}-\d{2}$/.test(day) && { day }),
-      ...(isSearch && amount !== undefined && { totalCent: amount }),
-      ...(cursor !== undefined && { cursor }),
-    })
+    const filters = await filtersOf(at, text)
+    if (text !== '' && filters.length === 0) return { ...nothing, purchase: undefined, isSearch }
+    const pages = []
+    for (const filter of text === '' ? [{}] : filters)
+      pages.push(
+        await at.runIfAllowed(fetchPurchaseHistory, {
+          storeId,
+          limit: PAGE,
+          ...filter,
+          ...(/^\d{4}-\d{2}-\d{2}$/.test(day) && { day }),
+          ...(amount !== undefined && { totalCent: amount }),
+          ...(cursor !== undefined && { cursor }),
+        }),
+      )
+    const [only] = pages.length === 1 ? pages : []
     return {
-      recent: found?.purchases ?? [],
-      total: found?.total,
-      nextCursor: found?.nextCursor,
+      recent: newestOf(pages.flatMap((found) => found?.purchases ?? [])),
+      total: only?.total,
+      nextCursor: only?.nextCursor,
       purchase: undefined,
       isSearch,
     }
@@ -164,11 +172,24 @@ function wantedPieces(text: string, form: FormFields) {
   }
 }
 
-/** Filter for the goods in a text: a product if it is a product code, else a tag. */
-function goodsNamed(text: string): { ean: string } | { tag: string } | undefined {
-  if (text === '' || text.length > 128) return undefined
+/**
+ * Filters for what a person reads on the page, the receipt or the goods: the end of a number, a product code, the name of
+ * a product, a tag. A text may mean several of them.
+ */
+async function filtersOf(at: PageContext, text: string): Promise<readonly Record<string, string>[]> {
+  if (text === '' || text.length > 128) return []
   const read = readProductCode(text)
-  return read.ok && (read.code.isExact || toGtin14(text) !== undefined) ? { ean: text } : { tag: text }
+  if (read.ok && (read.code.isExact || toGtin14(text) !== undefined)) return [{ ean: text }]
+  const number = /^(?:.*…\s*)?([0-9A-HJKMNP-TV-Z]{6,26})$/i.exec(text)?.[1]
+  const storeId = at.store?.storeId ?? ''
+  const named = (await at.runIfAllowed(searchProducts, { storeId, q: text, limit: NAMED_LIMIT }))?.products ?? []
+  return [...(number === undefined ? [] : [{ number }]), ...named.map(({ ean }) => ({ ean })), { tag: text }]
+}
+
+/** The newest of these purchases, each once. */
+function newestOf(found: readonly Purchase[]): readonly Purchase[] {
+  const byId = new Map(found.map((purchase) => [purchase.transactionId, purchase]))
+  return [...byId.values()].toSorted((a, b) => (a.transactionId < b.transactionId ? 1 : -1)).slice(0, PAGE)
 }
 
 /** Cents of an amount such as `49,90`; undefined if the text is none. */

@@ -50,10 +50,13 @@ export function SignInPage({
   again,
   site,
   accounts,
+  isEnded = false,
 }: {
   view: VisitorView
   to: string
   provider: string | undefined
+  /** True if the session of this browser has ended. */
+  isEnded?: boolean
   again: boolean
   site: PasskeySite | undefined
   accounts: readonly string[]
@@ -62,6 +65,11 @@ export function SignInPage({
   const { form } = view
   return (
     <VisitorPage view={view} title={signIn.title}>
+      {isEnded ? (
+        <Notice tone="info" title={signIn.ended}>
+          {signIn.endedText}
+        </Notice>
+      ) : null}
       {provider === undefined ? null : (
         <>
           <a

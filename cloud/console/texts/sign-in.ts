@@ -3,6 +3,9 @@ import { bilingual } from './texts.ts'
 export const signInTexts = bilingual({
   en: {
     title: 'Sign in',
+    ended: 'Your session has ended',
+    endedText:
+      'It ends after some time without use, or when your rights change. Sign in again: what you typed is still there, but for passwords and codes.',
     email: 'E-mail address',
     password: 'Password',
     submit: 'Sign in',
@@ -49,6 +52,9 @@ export const signInTexts = bilingual({
   },
   de: {
     title: 'Anmelden',
+    ended: 'Ihre Sitzung ist beendet',
+    endedText:
+      'Sie endet nach einiger Zeit ohne Benutzung, oder wenn sich Ihre Rechte ändern. Melden Sie sich wieder an: Was Sie getippt haben, steht noch da, außer Passwörtern und Codes.',
     email: 'E-Mail-Adresse',
     password: 'Passwort',
     submit: 'Anmelden',

@@ -120,6 +120,22 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await close()
   })
 
+  it.each([
+    ['A4 landscape', 1122, 793],
+    ['A4 portrait', 793, 1122],
+    ['A3 landscape', 1587, 1122],
+  ])('prints day closings over the whole paper, with the name of the store: %s', async (_, width, height) => {
+    const { page, close } = await open('light', 'de', width, { path: '/console/closings' })
+    await page.setViewportSize({ width, height })
+    await page.emulateMedia({ media: 'print' })
+    const box = await page.locator('main').boundingBox()
+    expect(box?.width).toBeGreaterThan(0.95 * width)
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    expect(await page.locator('.on-paper').innerText()).toMatch(/Hafenkante .* · .*\d{4}/)
+    expect(await page.locator('.side, .top, .bottom').filter({ visible: true }).count()).toBe(0)
+    await close()
+  })
+
   describe('whose cloud does not answer', () => {
     const badGateway = {
       status: 502,

@@ -315,6 +315,13 @@ describe('pages of the store manager', () => {
     expect(await get(`/console/refunds?day=${day}&amount=${String(total).replace('.', ',')}`)).toContain(purchaseId)
     expect(await get(`/console/refunds?day=${day}&amount=0,01`)).not.toContain(purchaseId)
     expect(await get('/console/refunds?purchase=HT-nobody')).toContain('No purchase of this store')
+    // What the list shows: the end of the number, also as it stands there, the goods, and the total alone.
+    const [{ name }] = receipt.items
+    const searches = [purchaseId.slice(-6), `Purchase …${purchaseId.slice(-6).toLowerCase()}`, name]
+    for (const text of searches)
+      expect(await get(`/console/refunds?purchase=${encodeURIComponent(text)}`), text).toContain(purchaseId)
+    expect(await get(`/console/refunds?amount=${String(total).replace('.', ',')}`)).toContain(purchaseId)
+    expect(await get('/console/refunds?purchase=000000')).toContain('No purchase of this store')
     expect((await post(path, 'refund', { purchaseId }, 'associate')).status).toBe(403)
   })
 

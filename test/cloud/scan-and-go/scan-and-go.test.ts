@@ -187,9 +187,16 @@ onEveryDatabase('scan and go', (kind) => {
       ])
     })
 
-    it('needs more than its total, and a real day', async () => {
+    it('is found by the end of its number, and by its total alone; a wrong number or day is refused', async () => {
+      const { transactionId, total } = await shop.buy([{ ean: shop.products[4].ean, quantity: 3 }])
+      const totalCent = Math.round(total * 100)
+      for (const filter of [{ number: transactionId.slice(-6).toLowerCase() }, { number: transactionId.slice(4) }])
+        expect(await find(filter)).toEqual([transactionId])
+      expect(await find({ totalCent })).toContain(transactionId)
+      expect(await find({ number: transactionId.slice(-6), totalCent: totalCent + 1 })).toEqual([])
       const call = (filter: Json) => shop.call('fetchPurchaseHistory', { storeId: shop.storeId, ...filter })
-      expect(await call({ totalCent: 100 })).toMatchObject({ status: 400, body: { details: [{ path: 'totalCent' }] } })
+      for (const number of ['ABC', '%%%%%%', 'ABCDE_', 'I23456'])
+        expect(await call({ number })).toMatchObject({ status: 400, body: { details: [{ path: 'number' }] } })
       expect((await call({ day: '2026-02-30' })).status).toBe(400)
     })
 
