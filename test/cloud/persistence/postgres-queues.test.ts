@@ -69,13 +69,17 @@ suiteWith(missing, 'A busy PostgreSQL database', () => {
   async function openTransactions(count: number) {
     const { opened, open } = gate()
     const running: Promise<unknown>[] = []
-    const hold = (isHeld: () => void) =>
-      database.write(async (db) => {
-        await sql`select pg_advisory_xact_lock_shared(1)`.execute(db)
-        isHeld()
-        await opened
-      })
-    for (let i = 0; i < count; i++) await new Promise<void>((isHeld) => running.push(hold(isHeld)))
+    // Each of another account, because one account may use only its share of the connections.
+    const hold = (holder: string, isHeld: () => void) =>
+      database.write(
+        async (db) => {
+          await sql`select pg_advisory_xact_lock_shared(1)`.execute(db)
+          isHeld()
+          await opened
+        },
+        { holder },
+      )
+    for (let i = 0; i < count; i++) await new Promise<void>((isHeld) => running.push(hold(`account ${i}`, isHeld)))
     return { end: () => (open(), Promise.allSettled(running)) }
   }
 
