@@ -90,6 +90,36 @@ function restoreTyped(): void {
 }
 restoreTyped()
 
+// A question keeps the focus while it is open, and gives it back to its button.
+const DIALOG = '.popover[role="dialog"]'
+const FOCUSABLE = 'a[href], button:not([disabled]), input:not([type="hidden"]), select, textarea'
+document.addEventListener(
+  'toggle',
+  (event) => {
+    const dialog = event.target
+    if (!(dialog instanceof HTMLElement) || !dialog.matches(DIALOG)) return
+    if (dialog.matches(':popover-open')) {
+      const title = dialog.querySelector<HTMLElement>('h2') ?? dialog
+      title.tabIndex = -1
+      title.focus()
+    } else if (document.activeElement === document.body)
+      document.querySelector<HTMLElement>(`[popovertarget="${CSS.escape(dialog.id)}"]`)?.focus()
+  },
+  true,
+)
+document.addEventListener('keydown', (event) => {
+  const dialog = event.key === 'Tab' ? document.querySelector(`${DIALOG}:popover-open`) : null
+  if (!dialog) return
+  const parts = [...dialog.querySelectorAll<HTMLElement>(FOCUSABLE)].filter((part) => part.offsetParent !== null)
+  const [first, last] = [parts[0], parts.at(-1)]
+  const end = event.shiftKey ? first : last
+  const isInside = document.activeElement !== null && dialog.contains(document.activeElement)
+  const isOnTitle = !parts.includes(document.activeElement as HTMLElement)
+  if (isInside && document.activeElement !== end && !(event.shiftKey && isOnTitle)) return
+  event.preventDefault()
+  ;(event.shiftKey ? last : first)?.focus()
+})
+
 // After a rejected form, the cursor is in the first wrong field.
 document.addEventListener('htmx:afterSettle', () => {
   const wrong = document.querySelector<HTMLElement>('[aria-invalid="true"]')

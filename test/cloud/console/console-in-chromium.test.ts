@@ -106,6 +106,28 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await close()
   })
 
+  it('keeps the focus in a question, and gives it back to the button', async () => {
+    const { page, close } = await open('light', 'en', 1280, { path: '/console/alarms' })
+    const button = page.getByRole('button', { name: 'Record the cause' }).first()
+    await button.focus()
+    const inside = () =>
+      page.evaluate<boolean>(
+        `document.querySelector('.popover:popover-open')?.contains(document.activeElement) === true`,
+      )
+    const focused = () => page.evaluate<string>(`document.activeElement?.getAttribute('popovertarget') ?? ''`)
+    for (const key of ['Tab', 'Shift+Tab']) {
+      await page.keyboard.press('Enter')
+      await expect.poll(inside).toBe(true)
+      for (let n = 0; n < 12; n++) {
+        await page.keyboard.press(key)
+        expect(await inside()).toBe(true)
+      }
+      await page.keyboard.press('Escape')
+      await expect.poll(focused).toMatch(/^cause-/)
+    }
+    await close()
+  })
+
   it('shows a new request for help without a reload', async () => {
     const { page, problems, close } = await open('light', 'en', 1280)
     const stream = page.waitForResponse((response) => response.url().includes('/console/live'))
