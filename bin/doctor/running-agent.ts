@@ -89,16 +89,29 @@ function statusFindings(status: Status, url: string): Finding[] {
   ]
 }
 
-function connectionFindings({ online, offlineSince, broker, queueDepth, clock }: Status): Finding[] {
+/** Time that an agent may need to connect after its start, or again after a restart of the cloud, ms. */
+const CONNECTING_MS = 10_000
+
+function isStarting(offlineSince: string | null | undefined, now: string): boolean {
+  return typeof offlineSince === 'string' && Date.parse(now) - Date.parse(offlineSince) < CONNECTING_MS
+}
+
+function connectionFindings({ online, offlineSince, broker, queueDepth, clock, now }: Status): Finding[] {
   const waiting = counted(queueDepth, 'event')
   return [
     online
       ? { what: 'connection', state: 'ok', detail: 'the agent is connected to the cloud' }
-      : fault(
-          'connection',
-          'cloud_unreachable',
-          `the agent has been offline since ${offlineSince ?? 'its start'}: its log says why. It goes on deciding, and sends its events later`,
-        ),
+      : isStarting(offlineSince, now)
+        ? {
+            what: 'connection',
+            state: 'note',
+            detail: 'the agent is connecting to the cloud: ask again in a few seconds',
+          }
+        : fault(
+            'connection',
+            'cloud_unreachable',
+            `the agent has been offline since ${offlineSince ?? 'its start'}: its log says why. It goes on deciding, and sends its events later`,
+          ),
     ...(online
       ? [
           broker

@@ -29,23 +29,12 @@ export class FairQueue<T> {
 
   /** Removes and returns the first entry of the holder whose turn it is. */
   take(): T | undefined {
-    return this.takeIf(() => true)?.entry
-  }
-
-  /** True if an entry of this holder waits. */
-  has(holder: string): boolean {
-    return this.#byHolder.has(holder)
-  }
-
-  /** Like `take`, but skips holders that may not begin. */
-  takeIf(mayBegin: (holder: string) => boolean): { holder: string; entry: T } | undefined {
     for (const [holder, own] of this.#byHolder) {
-      if (!mayBegin(holder)) continue
-      const entry = own.shift() as T
+      const entry = own.shift()
       this.#byHolder.delete(holder)
       if (own.length > 0) this.#byHolder.set(holder, own)
       this.#size--
-      return { holder, entry }
+      return entry
     }
     return undefined
   }
@@ -59,36 +48,19 @@ export class FairQueue<T> {
   }
 }
 
-/**
- * Runs at most `size` tasks at the same time, and at most `ofOne` of one holder, so that others need not wait for its
- * long tasks. Holders that wait take turns.
- */
-export function fairSlots(size: number, ofOne = size): <T>(holder: string, task: () => Promise<T>) => Promise<T> {
+/** Runs at most `size` tasks at the same time. Holders that wait take turns. */
+export function fairSlots(size: number): <T>(holder: string, task: () => Promise<T>) => Promise<T> {
   const waiting = new FairQueue<() => void>()
-  const own = new Map<string, number>()
   let atWork = 0
-
-  function occupy(holder: string, change: 1 | -1): void {
-    atWork += change
-    const left = (own.get(holder) ?? 0) + change
-    if (left > 0) own.set(holder, left)
-    else own.delete(holder)
-  }
-  const mayBegin = (holder: string) => atWork < size && (own.get(holder) ?? 0) < ofOne
-
   return async (holder, task) => {
-    if (mayBegin(holder) && !waiting.has(holder)) occupy(holder, 1)
+    if (atWork < size) atWork++
     else await new Promise<void>((resolve) => waiting.add(holder, resolve))
     try {
       return await task()
     } finally {
-      occupy(holder, -1)
-      for (;;) {
-        const next = waiting.takeIf(mayBegin)
-        if (!next) break
-        occupy(next.holder, 1)
-        next.entry()
-      }
+      const next = waiting.take()
+      if (next) next()
+      else atWork--
     }
   }
 }

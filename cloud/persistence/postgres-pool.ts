@@ -9,8 +9,6 @@ import { isDiskFull, type OnStorageState } from './storage-state.ts'
  * keeps its connection while it waits for other writes.
  */
 export const POOL_SIZES = { writes: 12, reads: 6 } as const
-/** Connections that one account may use at the same time: others need not wait for its long transactions. */
-export const SLOTS_OF_ACCOUNT = { writes: 6, reads: 5 } as const
 /** Maximum number of calls that wait for a free connection of one pool. */
 export const WAITING_LIMIT = 10_000
 /** Timeouts for a silent server or network. */

@@ -20,7 +20,6 @@ import {
   guardedPool,
   POOL_LIMITS,
   POOL_SIZES,
-  SLOTS_OF_ACCOUNT,
   startTransaction,
   type GuardedPool,
   type PoolLimits,
@@ -130,7 +129,7 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
       return retry(attempt)
     }
   }
-  const inTurn = fairSlots(POOL_SIZES.writes, SLOTS_OF_ACCOUNT.writes)
+  const inTurn = fairSlots(POOL_SIZES.writes)
   const write: Database['write'] = (work, scope = {}) =>
     inTurn(scope.holder ?? '', () => writeIn(beginOf(scope, pooling), work))
   const writeAlone: Database['writeAlone'] = (job, work) =>
@@ -148,7 +147,7 @@ export async function openPostgres(place: PostgresPlace, onState: OnStorageState
     dialect: 'postgres',
     migrated,
     reads,
-    readInTurn: fairSlots(POOL_SIZES.reads, SLOTS_OF_ACCOUNT.reads),
+    readInTurn: fairSlots(POOL_SIZES.reads),
     write,
     writeAlone,
     ...(replica && { replica }),

@@ -72,8 +72,8 @@ it('events reach a receiver on this machine by untag listen, and by a webhook wi
     stderr: expect.stringContaining('EVENT is missing'),
   })
   expect(await runProcess(['trigger', 'no.event'], env)).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('invalid-argument'),
+    code: 2,
+    stderr: expect.stringContaining('there is no event no.event'),
   })
   expect(await runProcess(['listen', '--forward-to', receiver.url])).toMatchObject({
     code: 2,

@@ -13,7 +13,7 @@ import { IS_FULL_SIZE } from '../support/full-size.ts'
 import { NO_STRACE } from '../support/strace.ts'
 
 /** A sample. `npm run prove` checks 5,000 states, and 500,000 in size `night`. */
-const [STATES, PURCHASES] = IS_FULL_SIZE ? [300, 30] : [50, 6]
+const [STATES, PURCHASES] = IS_FULL_SIZE ? [300, 30] : [80, 6]
 
 describe('a disk after a power cut', () => {
   const bytes = (text: string) => Buffer.from(text)

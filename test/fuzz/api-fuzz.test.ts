@@ -13,13 +13,14 @@ const [REQUESTS, RUNS] = IS_FULL_SIZE ? [2_500, 4] : [500, 2]
 
 describe('the API fuzzer', () => {
   it('finds no violation; each seed repeats its requests and answers', { timeout: 600_000 }, async () => {
+    // The last request of a run may need some more, so a short further run follows.
     const run = (seed: number, runs: number) =>
-      runFuzzer(['--run', `${REQUESTS}`, '--requests', `${REQUESTS * runs}`, '--seed', `${seed}`])
+      runFuzzer(['--run', `${REQUESTS}`, '--requests', `${REQUESTS * runs + 50}`, '--seed', `${seed}`])
     const [all, second] = await Promise.all([run(1, RUNS), run(2, 1)])
     expect([all.code, all.stdout]).toEqual([0, expect.stringMatching(/^\d{4,5} requests, 0 violations; /)])
     const hashes = hashesOf(all.stdout)
-    expect(new Set(hashes).size).toBe(RUNS)
-    expect(hashesOf(second.stdout)).toEqual([hashes[1]])
+    expect(new Set(hashes).size).toBe(RUNS + 1)
+    expect(hashesOf(second.stdout)[0]).toBe(hashes[1])
   })
 })
 

@@ -111,9 +111,10 @@ describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMI
     await reads(gate, '.stage', 'Danke, auf Wiedersehen')
     demo.press('u')
     await reads(gate, '.stage', /Alarm\s+Für diese Ware liegt noch keine Zahlung vor./)
-    await reads(gate, 'aside', /Für diese Ware liegt noch keine Zahlung vor.[^]*Ausgang frei/)
+    // The stage has the reason; the list names the goods.
+    await reads(gate, 'aside', /Bearbeiten[^]*Ausgang frei/)
     const again = await open(`${demo.gateUrl}&lang=en`)
-    await reads(again, 'aside', /We have no payment for this item yet.[^]*You may leave/)
+    await reads(again, 'aside', /Handle[^]*You may leave/)
     // Staff read the name of the goods, and say what the alarm was.
     const line = gate.locator('[data-alarm]').first()
     const goods = await line.locator('code').innerText()

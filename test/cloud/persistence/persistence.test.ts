@@ -3,8 +3,7 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { expect, it, describe } from 'vitest'
 import type { Db } from '../../../cloud/persistence/database.ts'
-import { untilInProcess } from '../../support/receiver.ts'
-import { fairSlots, fairTurns } from '../../../cloud/persistence/fair-queue.ts'
+import { fairTurns } from '../../../cloud/persistence/fair-queue.ts'
 import { groupCommit } from '../../../cloud/persistence/group-commit.ts'
 import { ensureAccount } from '../../../cloud/registrations/accounts.ts'
 import { commitPosition } from '../../../cloud/persistence/positions.ts'
@@ -279,23 +278,6 @@ describe('SQLite', () => {
     )
     expect(seen).toBe(1)
     db.close()
-  })
-
-  it('lets one account use only its share of the slots, and accounts take turns', async () => {
-    const inTurn = fairSlots(3, 2)
-    const ran: string[] = []
-    const ends: (() => void)[] = []
-    const task = (name: string, holder: string) =>
-      inTurn(holder, () => new Promise<void>((resolve) => void (ran.push(name), ends.push(resolve))))
-    const all = [task('a1', 'a'), task('a2', 'a'), task('a3', 'a'), task('b1', 'b'), task('b2', 'b')]
-    await untilInProcess('the first ones', () => ran.length === 3)
-    expect(ran).toEqual(['a1', 'a2', 'b1'])
-    for (let n = 0; n < 5; n++) {
-      await untilInProcess('the next one', () => ends.length > n)
-      ends[n]?.()
-    }
-    await Promise.all(all)
-    expect(ran).toEqual(['a1', 'a2', 'b1', 'a3', 'b2'])
   })
 
   it('lets one read block the process at a time, and accounts take turns', async () => {

@@ -58,7 +58,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/payments/refund-outcome.js',
-        "return refund.state !== 'failed' || refund.in_doubt === 1;",
+        "return refund.state !== 'failed' || isOpen;",
         "return refund.state === 'due';",
       ),
     ],
