@@ -61,7 +61,8 @@ export function typedBurst(): TypedBurst {
       endedMs = atMs
       return { do: 'scan', text: scanned }
     }
-    if (atMs - endedMs > ECHO_MS) return { do: 'pass' }
+    // Before the scan: another keyboard, whose time stamps are behind.
+    if (atMs < endedMs || atMs - endedMs > ECHO_MS) return { do: 'pass' }
     endedMs = atMs
     return { do: 'hold' }
   }
