@@ -163,7 +163,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await page.getByText('Die PIN ist falsch.').waitFor()
     // The keys of a keyboard work as well as the pad.
     await page.keyboard.type(OPERATOR.pin, { delay: 60 })
-    await page.keyboard.press('Enter')
+    await button('OK').click()
     await toneIs('granted')
     expect(await page.locator('.operator').innerText()).toContain('Angemeldet: Frau Petersen')
     expect(bench.scans.map(({ text, operatorId, byHand }) => [text, operatorId, byHand])).toEqual([
