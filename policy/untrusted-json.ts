@@ -1,6 +1,6 @@
 /**
  * Limits of JSON from outside: request bodies, and answers of tills, ERP systems, payment providers and devices. To
- * parse and check a million values takes seconds, in which the process serves nobody else.
+ * parse and check a million values takes seconds, in which the process serves no other caller.
  */
 const MAX_DEPTH = 32
 const MAX_VALUES = 50_000

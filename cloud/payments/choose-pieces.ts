@@ -99,7 +99,7 @@ const TAG_IS_ON = 3
 /**
  * Order in which pieces come back if the request names no tags: first those that staff or a failed refund already
  * returned, then those of which no tag is known, so that no right outlives its goods, then those whose tag was taken
- * off. Pieces whose known tag is still on them can be told apart, so the request must name them.
+ * off. Pieces whose known tag is still on them can be distinguished, so the request must name them.
  */
 function rankOf(unit: PurchaseUnitRow, { rights }: Known): number {
   const right = rights.get(keyOf(unit))

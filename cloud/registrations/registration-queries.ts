@@ -3,7 +3,7 @@ import type { RegistrationRow } from '../persistence/tables/accounts.ts'
 
 /** Period in which requests of one network are counted, ms. */
 export const NETWORK_MS = 24 * 3_600_000
-/** Time after which a request without a key that nobody decided expires, ms. */
+/** Time after which a request without a key expires if no operator decides it, ms. */
 const PENDING_MS = 30 * 24 * 3_600_000
 
 /** Finds a registration of any submitter. */

@@ -13,7 +13,7 @@ export interface SignInSubjects {
   /** User or credential, if the caller named one. A success clears these failures. */
   readonly user?: string
   /**
-   * E-mail address. Unknown addresses count like known ones, so that nobody can tell them apart. A success does not clear
+   * E-mail address. Unknown addresses count like known ones, so that callers cannot tell them apart. A success does not clear
    * these failures, because a user of another account may have the same address.
    */
   readonly email?: string

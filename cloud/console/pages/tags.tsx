@@ -48,7 +48,7 @@ function linesOf(text: string | undefined): string[] {
   return (text ?? '').split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
 }
 
-/** Shortest EPC that is told from a printed number, hex digits. */
+/** Shortest EPC that differs from a printed number, hex digits. */
 const EPC_LENGTH = 24
 
 /** An EPC has 96 bits or more, and the bytes of a UID have colons. Everything else is a printed number. */

@@ -18,7 +18,7 @@ export const disposeAlarms = operation({
   minimumPackage: 'GROW',
   roles: rolesFrom('associate'),
   summary: 'Stores one disposition for many open alarms, for example after the fault of a gate.',
-  description: `Works like \`disposeAlarm\` for the open alarms of a store that were raised until \`until\`, the latest first, at most ${AT_ONCE} in a call. \`left\` is the number of those that are still open: call again. Alarms that somebody takes care of stay as they are.`,
+  description: `Works like \`disposeAlarm\` for the open alarms of a store that were raised until \`until\`, the latest first, at most ${AT_ONCE} in a call. \`left\` is the number of those that are still open: call again. Acknowledged alarms stay as they are.`,
   changes: true,
   request: z.strictObject({
     storeId: Id,

@@ -134,7 +134,7 @@ export function seeOutside(track: Track, atMs: number, calibratingUntilMs: numbe
 
 /**
  * Time until a tag counts as left if it is not read again, ms. Undefined if it cannot leave like this: such as a tag
- * whose last read was inside. For a gate that still learns: somebody who walks fast is soon read no more, and a reader
+ * whose last read was inside. For a gate that still learns: a fast walker is soon read no more, and a reader
  * may report a tag outside only once.
  */
 export function leavesInMs(track: Track, atMs: number): number | undefined {
