@@ -2236,7 +2236,7 @@ FetchOfferResponse = TypedDict(
 FetchOpenTasksRequest = TypedDict(
     "FetchOpenTasksRequest",
     {
-        "storeId": str,
+        "storeId": NotRequired[str],
     },
 )
 
@@ -2249,11 +2249,29 @@ FetchOpenTasksResponseTasksItem = TypedDict(
     },
 )
 
+FetchOpenTasksResponseStoresItemTasksItem = TypedDict(
+    "FetchOpenTasksResponseStoresItemTasksItem",
+    {
+        "kind": Literal["alarm", "alarmHelp", "ageCheck", "spotCheck", "help", "order", "release", "refund", "exception"],
+        "count": int,
+        "oldestAt": NotRequired[str],
+    },
+)
+
+FetchOpenTasksResponseStoresItem = TypedDict(
+    "FetchOpenTasksResponseStoresItem",
+    {
+        "storeId": str,
+        "tasks": List["FetchOpenTasksResponseStoresItemTasksItem"],
+    },
+)
+
 FetchOpenTasksResponse = TypedDict(
     "FetchOpenTasksResponse",
     {
         "success": Literal[True],
         "tasks": List["FetchOpenTasksResponseTasksItem"],
+        "stores": NotRequired[List["FetchOpenTasksResponseStoresItem"]],
     },
 )
 
@@ -8201,9 +8219,9 @@ class SyncOperations:
         )
 
     def fetchOpenTasks(
-        self, request: "FetchOpenTasksRequest", *, idempotency_key: Optional[str] = None
+        self, request: "FetchOpenTasksRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchOpenTasksResponse":
-        "Counts what waits for a person in a store."
+        "Counts what waits for a person in a store, or in all stores of the caller."
         return cast(
             "FetchOpenTasksResponse",
             self.call("fetchOpenTasks", request, idempotency_key=idempotency_key),
@@ -9729,9 +9747,9 @@ class AsyncOperations:
         )
 
     async def fetchOpenTasks(
-        self, request: "FetchOpenTasksRequest", *, idempotency_key: Optional[str] = None
+        self, request: "FetchOpenTasksRequest" = {}, *, idempotency_key: Optional[str] = None
     ) -> "FetchOpenTasksResponse":
-        "Counts what waits for a person in a store."
+        "Counts what waits for a person in a store, or in all stores of the caller."
         return cast(
             "FetchOpenTasksResponse",
             await self.call("fetchOpenTasks", request, idempotency_key=idempotency_key),

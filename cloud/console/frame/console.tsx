@@ -184,7 +184,8 @@ class Console {
   ): Promise<Response> {
     if (!page) return this.#renderer.notFound(c, session, at)
     if (!at.has(page.roles)) return this.#renderer.forbidden(c, session, page, at)
-    if (page.scope === 'store' && !at.store) return this.#renderer.noStore(c, session, page, at)
+    if (page.scope !== 'account' && at.stores.length === 0) return this.#renderer.noStore(c, session, page, at)
+    if (page.scope === 'store' && !at.store) return this.#renderer.chooseStore(c, session, page, at)
     const toast = takeToast(c, this.#pages, at.texts, this.#isSecure)
     try {
       const data = await page.load(at)

@@ -12,7 +12,7 @@ import { fetchStore, fetchStores } from '../../store-operations/read-stores.ts'
 import type { Store } from '../../stores/schema.ts'
 import { consoleFormats, consoleTexts } from '../texts/catalogue.ts'
 import type { ConsoleSession } from './access.ts'
-import type { ConsolePage, OpenTasks, PageContext } from './page.ts'
+import type { BusyStores, ConsolePage, OpenTasks, PageContext } from './page.ts'
 import type { Preferences } from './preferences.ts'
 
 /** Maximum number of agents among which a page looks for the store to show first. */
@@ -50,7 +50,8 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
   }
   const { stores, total } = await listStores(runIfAllowed)
   const store = await chosenStore(stores, preferences, page?.scope ?? 'account', runIfAllowed)
-  const open = store && (await runIfAllowed(fetchOpenTasks, { storeId: store.storeId }))
+  const open = stores.length > 0 && (await runIfAllowed(fetchOpenTasks, store ? { storeId: store.storeId } : {}))
+  const waiting = (open || {}) as { tasks?: OpenTasks; stores?: BusyStores }
   const query = new URLSearchParams(new URL(c.req.url).search)
   for (const name of SWITCHES) query.delete(name)
   return {
@@ -60,7 +61,8 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
     stores,
     storesTotal: total,
     store,
-    tasks: (open?.['tasks'] ?? []) as OpenTasks,
+    tasks: waiting.tasks ?? [],
+    busyStores: waiting.stores ?? [],
     language,
     texts: consoleTexts(language),
     formats: consoleFormats(language),
@@ -111,7 +113,8 @@ async function chosenStore(
   runIfAllowed: RunIfAllowed,
 ): Promise<Store | undefined> {
   const isAll = storeId === 'all' || (from === 'form' && storeId === undefined)
-  if (isAll && scope === 'account') return undefined
+  if (isAll && (from !== 'form' || scope !== 'store'))
+    return scope === 'account' || stores.length > 1 ? undefined : stores[0]
   if (storeId !== undefined && storeId !== 'all') {
     const listed = stores.find((store) => store.storeId === storeId)
     const store = listed ?? (await visibleStore(storeId, runIfAllowed))

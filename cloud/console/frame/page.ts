@@ -42,6 +42,9 @@ export type IconName =
 /** One entry of each kind of task. */
 export type OpenTasks = z.output<typeof fetchOpenTasks.response>['tasks']
 
+/** Stores in which something waits. */
+export type BusyStores = NonNullable<z.output<typeof fetchOpenTasks.response>['stores']>
+
 /** What loaders and views know about a request. */
 export interface PageContext {
   readonly user: ConsoleUser
@@ -52,7 +55,7 @@ export interface PageContext {
   readonly stores: readonly Store[]
   /** Number of all stores that the user may see. */
   readonly storesTotal: number
-  /** The chosen store. Undefined: all stores, only on pages with the scope `account`. */
+  /** The chosen store. Undefined: all stores. A page with the scope `store` is then not drawn. */
   readonly store: Store | undefined
   readonly language: Language
   readonly texts: ConsoleTexts
@@ -63,8 +66,10 @@ export interface PageContext {
   readonly query: URLSearchParams
   /** Values of `:name` in the path. */
   readonly params: Readonly<Record<string, string>>
-  /** What waits for a person in the chosen store; empty without one. */
+  /** What waits for a person in the chosen store, or in all stores. */
   readonly tasks: OpenTasks
+  /** The stores in which something waits, with what; only while all stores are chosen. */
+  readonly busyStores: BusyStores
   /** True if the user has one of these roles. */
   has(roles: readonly Role[]): boolean
   /** True if there is a page at this path that the user may open. */
@@ -111,8 +116,11 @@ export interface ConsolePage<D = unknown> {
   /** Path such as `/console/agents` or `/console/orders/:orderId`. */
   readonly path: `/console${string}`
   readonly roles: readonly Role[]
-  /** `store`: the page shows one store. `account`: it may also show all stores. */
-  readonly scope: 'store' | 'account'
+  /**
+   * `store`: the page shows one store, and asks for it while all are chosen. `stores`: it shows one store or all of
+   * them. `account`: it needs no store.
+   */
+  readonly scope: 'store' | 'stores' | 'account'
   /** Place in the navigation; undefined: the page is not in it. */
   readonly navigation?: {
     readonly group: NavigationGroup

@@ -5,6 +5,7 @@ import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { ERROR_STATUS, type Failure } from '../../foundation/failure.ts'
 import { Frame } from '../components/frame.tsx'
+import { StoreChoice } from '../components/store-choice.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import type { ConsoleSession } from './access.ts'
 import type { ConsoleAssets } from './assets.ts'
@@ -70,6 +71,12 @@ export class ConsoleRenderer {
   noStore(c: Context, session: ConsoleSession, page: ConsolePage, at: PageContext): Response | Promise<Response> {
     const { noStore } = at.texts.errors
     return this.#reason(c, session, at, { status: 200, icon: 'store', heading: page.title(at.texts), ...noStore })
+  }
+
+  /** All stores are chosen, and the page shows one. */
+  chooseStore(c: Context, session: ConsoleSession, page: ConsolePage, at: PageContext): Response | Promise<Response> {
+    const about = { title: page.title(at.texts), lead: at.texts.frame.chooseStoreLead, liveHref: liveHrefOf(page, at) }
+    return send(c, this.#frame(session, at, about, <StoreChoice at={at} page={page} />), 200)
   }
 
   /** A failure of a loader, with the request id that is in the log. */

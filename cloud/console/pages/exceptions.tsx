@@ -143,8 +143,8 @@ function Steps({ at, exception }: { at: ViewContext; exception: Exception }) {
               </ActionButton>
             ))
           : null}
-        {purchaseId !== undefined && at.opens('/console/refunds') ? (
-          <a class="button" href={`/console/refunds?purchase=${purchaseId}`}>
+        {purchaseId !== undefined && at.opens('/console/purchases') ? (
+          <a class="button" href={`/console/purchases?purchase=${purchaseId}`}>
             {t.openPurchase}
           </a>
         ) : null}

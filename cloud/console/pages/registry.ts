@@ -9,7 +9,7 @@ import { helpPage } from './help.tsx'
 import { operatorsPage } from './operators.tsx'
 import { ordersPage } from './orders.tsx'
 import { recallsPage } from './recalls.tsx'
-import { refundsPage } from './refunds.tsx'
+import { purchasesPage } from './purchases.tsx'
 import { stockPage } from './stock.tsx'
 import { tagsPage } from './tags.tsx'
 import { profilePage } from './profile.tsx'
@@ -24,7 +24,7 @@ export const pages: readonly ConsolePage[] = [
   helpPage,
   exceptionsPage,
   ordersPage,
-  refundsPage,
+  purchasesPage,
   stockPage,
   tagsPage,
   recallsPage,

@@ -10,6 +10,7 @@ import { Card, Figures, type FigureView } from '../components/card.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
+import { StoreList, storesWithTasks, type StoreTasks } from '../components/store-choice.tsx'
 import { List } from '../components/table.tsx'
 import { ROLES } from '../../foundation/roles.ts'
 import { iso } from '../../operations/fields.ts'
@@ -18,20 +19,18 @@ import { page, type IconName, type PageContext } from '../frame/page.ts'
 type Agents = z.output<typeof fetchAgents.response>['agents']
 
 const DAY_MS = 86_400_000
-/** Maximum number of other stores whose tasks the page counts. */
-const OTHER_STORES_LIMIT = 10
-
-/** Another store of the user, in which something waits. */
-interface BusyStore {
-  readonly storeId: string
-  readonly name: string
-  readonly count: number
-  readonly hasAlarm: boolean
-}
+const AGENTS_PAGE = 100
+/** Maximum number of agents that the page reads. */
+const AGENTS_LIMIT = 1_000
+/** Maximum number of agents without connection in the list. */
+const SILENT_LIMIT = 20
+/** Maximum number of stores whose sales and alarms the page adds up. */
+const FIGURES_OF_STORES = 25
 
 /** What the page shows. */
 interface TodayView {
-  readonly others: readonly BusyStore[]
+  /** With one chosen store: the others in which something waits. With all: all of them. */
+  readonly stores: readonly StoreTasks[]
   readonly agents: Agents
   readonly figures: readonly FigureView[]
 }
@@ -53,79 +52,83 @@ const TASKS: Readonly<Record<TaskKind, { icon: IconName; path: string }>> = {
 export const todayPage = page<TodayView>({
   path: '/console',
   roles: ROLES,
-  scope: 'store',
+  scope: 'stores',
   navigation: { group: 'work', icon: 'today' },
   live: ['stores', 'scan and go', 'assistance', 'protection', 'agents', 'payments'],
   title: (texts) => texts.today.title,
   lead: (at) => at.texts.today.lead(at.formats.date(at.nowMs)),
   async load(at) {
-    const storeId = at.store?.storeId ?? ''
-    const found = await at.runIfAllowed(fetchAgents, { storeId, limit: 100 })
-    const agents: Agents = found?.agents ?? []
+    const storeIds = at.store ? [at.store.storeId] : at.stores.map(({ storeId }) => storeId)
+    const agents = await agentsOf(at)
     return {
-      others: await busyStores(at),
+      stores: await storesOf(at),
       agents: agents.filter(({ state }) => state !== 'revoked'),
-      figures: await figuresOf(at, storeId),
+      figures: storeIds.length <= FIGURES_OF_STORES ? await figuresOf(at, storeIds) : [],
     }
   },
   view: (at) => (
     <Live at={at} id="today">
       <WaitingTasks at={at} />
-      <OtherStores at={at} others={at.data.others} />
+      <Stores at={at} stores={at.data.stores} />
       <Figures figures={at.data.figures} />
       <AgentsAtWork at={at} agents={at.data.agents} />
     </Live>
   ),
 })
 
-/** Sales of today and yesterday, if the package of the store has reports, and the alarms. */
-async function figuresOf(at: PageContext, storeId: string): Promise<FigureView[]> {
+async function storesOf(at: PageContext): Promise<readonly StoreTasks[]> {
+  if (!at.store) return storesWithTasks(at, at.busyStores)
+  if (at.stores.length < 2) return []
+  const { stores = [] } = await at.run(fetchOpenTasks, {})
+  return storesWithTasks(at, stores).filter(({ storeId, tasks }) => storeId !== at.store?.storeId && tasks.length > 0)
+}
+
+async function agentsOf(at: PageContext): Promise<Agents> {
+  const agents: Agents = []
+  for (let cursor: string | undefined; ;) {
+    const about = { ...(at.store && { storeId: at.store.storeId }), ...(cursor !== undefined && { cursor }) }
+    const found = await at.runIfAllowed(fetchAgents, { ...about, limit: AGENTS_PAGE })
+    agents.push(...(found?.agents ?? []))
+    cursor = found?.nextCursor
+    if (cursor === undefined || agents.length >= AGENTS_LIMIT) return agents
+  }
+}
+
+/** Sales of today and yesterday, of the stores whose packages have reports, and the alarms. */
+async function figuresOf(at: PageContext, storeIds: readonly string[]): Promise<FigureView[]> {
   const t = at.texts.today
   const today = dayOf(at.nowMs)
-  const found = await at.runIfAllowed(fetchAnalytics, { storeId, from: addDays(today, -1), to: today })
-  const sales = (found?.reports ?? []).toReversed().map(({ date, scanAndGo }) => ({
-    label: date === today ? t.salesToday : t.salesYesterday,
-    value: at.formats.money(scanAndGo.revenueCent / 100),
-    note: t.purchases(at.formats.number(scanAndGo.completedCheckouts)),
-  }))
+  const sales = new Map<string, { cent: number; checkouts: number }>()
   let alarms = 0
-  for (const state of ALARM_STATES) {
-    const since = iso(at.nowMs - DAY_MS)
-    alarms += (await at.runIfAllowed(fetchAlarms, { storeId, state, since, limit: 1 }))?.total ?? 0
+  for (const storeId of storeIds) {
+    const found = await at.runIfAllowed(fetchAnalytics, { storeId, from: addDays(today, -1), to: today })
+    for (const { date, scanAndGo } of found?.reports ?? []) {
+      const sum = sales.get(date) ?? { cent: 0, checkouts: 0 }
+      sum.cent += scanAndGo.revenueCent
+      sum.checkouts += scanAndGo.completedCheckouts
+      sales.set(date, sum)
+    }
+    for (const state of ALARM_STATES) {
+      const since = iso(at.nowMs - DAY_MS)
+      alarms += (await at.runIfAllowed(fetchAlarms, { storeId, state, since, limit: 1 }))?.total ?? 0
+    }
   }
-  return [...sales, { label: t.alarms, value: at.formats.number(alarms), href: '/console/alarms' }]
+  return [
+    ...[...sales].toReversed().map(([date, { cent, checkouts }]) => ({
+      label: date === today ? t.salesToday : t.salesYesterday,
+      value: at.formats.money(cent / 100),
+      note: t.purchases(at.formats.number(checkouts)),
+    })),
+    { label: t.alarms, value: at.formats.number(alarms), href: '/console/alarms' },
+  ]
 }
 
-async function busyStores(at: PageContext): Promise<BusyStore[]> {
-  const others = at.stores.filter(({ storeId }) => storeId !== at.store?.storeId).slice(0, OTHER_STORES_LIMIT)
-  const busy: BusyStore[] = []
-  for (const { storeId, tradingName: name } of others) {
-    const { tasks } = await at.run(fetchOpenTasks, { storeId })
-    const count = tasks.reduce((sum, task) => sum + task.count, 0)
-    if (count > 0)
-      busy.push({ storeId, name, count, hasAlarm: tasks.some((t) => URGENT_TASKS.has(t.kind) && t.count > 0) })
-  }
-  return busy
-}
-
-function OtherStores({ at, others }: { at: PageContext; others: readonly BusyStore[] }) {
-  const t = at.texts.today
-  if (others.length === 0) return null
+/** The other stores in which something waits, or all stores. */
+function Stores({ at, stores }: { at: PageContext; stores: readonly StoreTasks[] }) {
+  if (stores.length === 0) return null
   return (
-    <Card title={t.otherStores} flush>
-      <List>
-        {others.map(({ storeId, name, count, hasAlarm }) => (
-          <li>
-            <strong>{name}</strong>
-            <span class="row">
-              <Badge tone={hasAlarm ? 'alarm' : 'warn'}>{at.formats.number(count)}</Badge>
-              <a class="button" href={`/console?store=${storeId}`} aria-label={`${t.open}: ${name}`}>
-                {t.open}
-              </a>
-            </span>
-          </li>
-        ))}
-      </List>
+    <Card title={at.store ? at.texts.today.otherStores : at.texts.today.stores} flush>
+      <StoreList at={at} stores={stores} path="/console" />
     </Card>
   )
 }
@@ -194,17 +197,23 @@ function AgentsAtWork({ at, agents }: { at: PageContext; agents: Agents }) {
           </div>
           {agents.length > 0 && others.length === 0 ? <Badge tone="ok">{states.online}</Badge> : null}
         </li>
-        {others.map((agent) => (
+        {others.slice(0, SILENT_LIMIT).map((agent) => (
           <li>
             <div>
               <strong>{agent.name}</strong>
+              {at.store ? null : <span class="sub">{nameOfStore(at, agent.storeId)}</span>}
               <span class="sub">{agent.state === 'forked' ? t.forked : t.offline}</span>
               <span class="sub">{t.lastSeen(at.formats.ago(Date.parse(agent.lastSeenAt), at.nowMs))}</span>
             </div>
             <Badge tone="warn">{agent.state === 'forked' ? states.forked : states.offline}</Badge>
           </li>
         ))}
+        {others.length > SILENT_LIMIT ? <li>{t.moreSilent(at.formats.number(others.length - SILENT_LIMIT))}</li> : null}
       </List>
     </Card>
   )
+}
+
+function nameOfStore(at: PageContext, id: string): string {
+  return at.stores.find(({ storeId }) => storeId === id)?.tradingName ?? id
 }

@@ -122,7 +122,7 @@ export const accountTexts = bilingual({
     inviteTitle: 'Person einladen',
     inviteHint: 'Sie bekommen einen Link, den Sie weitergeben. untag sendet keine E-Mail.',
     roleHint:
-      'Verkauf bearbeitet Alarme, Freigaben, Fragen und Bestellungen, die Filialleitung auch Erstattungen, Bestand, Personal, Geräte und Tagesabschluss. Die Verwaltung lädt auch für alle Filialen ein und ändert Filialen. Inhaberinnen und Inhaber dürfen alles.',
+      'Das Ladenteam bearbeitet Alarme, Freigaben, Fragen und Bestellungen, die Filialleitung auch Erstattungen, Bestand, Personal, Geräte und Tagesabschluss. Die Verwaltung lädt auch für alle Filialen ein und ändert Filialen. Inhaberinnen und Inhaber dürfen alles.',
     sandboxTitle: 'Nur Testdaten',
     sandboxText:
       'Sie sehen nur Testdaten, und wen Sie jetzt einladen, ebenso. Um zu echten Daten einzuladen, richten Sie zuerst in Ihrem Profil einen zweiten Faktor ein.',

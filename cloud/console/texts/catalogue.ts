@@ -16,7 +16,7 @@ import { operatorsTexts } from './operators.ts'
 import { ordersTexts } from './orders.ts'
 import { passkeysTexts } from './passkeys.ts'
 import { recallsTexts } from './recalls.ts'
-import { refundsTexts } from './refunds.ts'
+import { purchasesTexts } from './purchases.ts'
 import { signInTexts } from './sign-in.ts'
 import { stockTexts } from './stock.ts'
 import { tagsTexts } from './tags.ts'
@@ -39,7 +39,7 @@ const PARTS = {
   stock: stockTexts,
   tags: tagsTexts,
   recalls: recallsTexts,
-  refunds: refundsTexts,
+  purchases: purchasesTexts,
   operators: operatorsTexts,
   closings: closingsTexts,
   agents: agentsTexts,

@@ -4,7 +4,7 @@ import { bilingual } from './texts.ts'
 export const exceptionsTexts = bilingual({
   en: {
     title: 'Exceptions',
-    lead: 'Contradictions and faults that a person must look at.',
+    lead: 'What contradicts itself or does not work. Please look at it.',
     states: { open: 'Open', acknowledged: 'Done' },
     apply: 'Show',
     nothing: 'Nothing to look at',
@@ -26,13 +26,13 @@ export const exceptionsTexts = bilingual({
     resolved: 'What you saw is recorded',
   },
   de: {
-    title: 'Ausnahmen',
-    lead: 'Widersprüche und Störungen, nach denen ein Mensch sehen muss.',
+    title: 'Störungen',
+    lead: 'Was nicht stimmt oder nicht läuft. Bitte sehen Sie nach.',
     states: { open: 'Offen', acknowledged: 'Erledigt' },
     apply: 'Zeigen',
     nothing: 'Es gibt nichts nachzusehen',
-    nothingText: 'Eine Ausnahme erscheint hier von selbst.',
-    unknownKind: 'Andere Ausnahme',
+    nothingText: 'Eine neue Störung erscheint hier von selbst.',
+    unknownKind: 'Andere Störung',
     since: (ago: string, times: string) => `Zuerst ${ago}, Meldungen: ${times}`,
     detail: 'Einzelheiten für den Support',
     code: 'Kennung',
@@ -45,7 +45,7 @@ export const exceptionsTexts = bilingual({
     note: 'Notiz (freiwillig)',
     done: 'Erledigt, ich habe nachgesehen',
     doneBy: (by: string) => `Erledigt durch ${by}`,
-    acknowledged: 'Die Ausnahme ist erledigt',
+    acknowledged: 'Die Störung ist erledigt',
     resolved: 'Was Sie gesehen haben, ist festgehalten',
   },
 })

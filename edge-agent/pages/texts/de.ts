@@ -292,7 +292,7 @@ export const de: Texts = {
     steps: {
       acknowledged: { long: 'Ich kümmere mich', short: 'Übernommen' },
       real: { long: 'Diebstahl', short: 'Diebstahl' },
-      unintentional: { long: 'Nur vergessen zu zahlen', short: 'Nicht bezahlt' },
+      unintentional: { long: 'Bezahlen vergessen', short: 'Vergessen' },
       tag_left_on: { long: 'Bezahlt, Etikett war noch dran', short: 'Etikett noch dran' },
       staff_error: { long: 'Personal trug die Ware', short: 'Fehler des Personals' },
       phantom: { long: 'Fehlalarm, keine Ware', short: 'Fehlalarm' },

@@ -57,6 +57,25 @@ describe('pages of the store manager', () => {
     expect(text).toContain(`href="/console?store=${shop.storeId}"`)
   })
 
+  it('all stores: adds up what waits, and asks for the store where a page shows one', async () => {
+    const { stores } = await shop.ok('fetchStores')
+    const names = stores.map(({ tradingName }: Json) => tradingName)
+    const all = { cookie: 'untag_console=test/all', [ROLE_HEADER]: 'manager', 'accept-language': 'en' }
+    const read = async (path: string) => (await app.request(path, { headers: all })).text()
+    const today = await read('/console')
+    expect(today).toContain('Alarms at the exit')
+    for (const text of ['Your stores', 'Sales today', ...names]) expect(today).toContain(text)
+    for (const { path, scope, title } of pages.filter((each) => each.scope === 'store')) {
+      const text = await read(path)
+      expect([scope, text.includes(title(consoleTexts('en')))]).toEqual(['store', true])
+      expect(text).toContain('Choose a store')
+      for (const { storeId } of stores) expect(text).toContain(`href="${path}?store=${storeId}"`)
+    }
+    const alarms = await read('/console/alarms')
+    expect(alarms).toContain('Alarms at the exit: 1')
+    expect(alarms).not.toContain('Help calls: ')
+  })
+
   it('approvals: lists baskets that wait, and records the user who approves or refuses', async () => {
     const waiting = async () =>
       (await shop.ok('fetchPurchaseHistory', { storeId: shop.storeId, awaitingApproval: true })).purchases
@@ -290,11 +309,11 @@ describe('pages of the store manager', () => {
     const [first, second] = shop.products
     const items = [first, second].map(({ productId }) => ({ productId, quantity: 1 }))
     const { transactionId: purchaseId, items: bought } = await shop.buy(items)
-    const path = `/console/refunds?purchase=${purchaseId}`
-    expect(await get('/console/refunds')).toContain(purchaseId)
-    expect(await get(`/console/refunds?purchase=${encodeURIComponent(`https://x.example/r/${purchaseId}`)}`)).toContain(
-      'Which goods came back?',
-    )
+    const path = `/console/purchases?purchase=${purchaseId}`
+    expect(await get('/console/purchases')).toContain(purchaseId)
+    expect(
+      await get(`/console/purchases?purchase=${encodeURIComponent(`https://x.example/r/${purchaseId}`)}`),
+    ).toContain('Which goods came back?')
     const lines = bought[0].itemLineId
     const question = await get(`${path}&line=${lines}&confirm=lines`)
     expect(question).toContain(`Refund €${first.price} now`)
@@ -307,21 +326,23 @@ describe('pages of the store manager', () => {
     expect(await get(`${path}&confirm=whole`)).toContain('The whole purchase is cancelled')
     expect((await post(path, 'refund', { purchaseId })).status).toBe(303)
     expect((await shop.ok('fetchPurchase', { purchaseId })).status).toBe('CANCELLED')
-    expect(await get('/console/refunds?purchase=pur_00000000000000000000000000')).toContain('No purchase of this store')
+    expect(await get('/console/purchases?purchase=pur_00000000000000000000000000')).toContain(
+      'No purchase of this store',
+    )
     const { total, receipt } = await shop.ok('fetchPurchase', { transactionId: purchaseId })
     const day = dayOf(receipt.completedAt)
     const eans = receipt.items.map((item: Json) => item.ean)
-    expect(await get(`/console/refunds?purchase=${eans[0]}`)).toContain(purchaseId)
-    expect(await get(`/console/refunds?day=${day}&amount=${String(total).replace('.', ',')}`)).toContain(purchaseId)
-    expect(await get(`/console/refunds?day=${day}&amount=0,01`)).not.toContain(purchaseId)
-    expect(await get('/console/refunds?purchase=HT-nobody')).toContain('No purchase of this store')
+    expect(await get(`/console/purchases?purchase=${eans[0]}`)).toContain(purchaseId)
+    expect(await get(`/console/purchases?day=${day}&amount=${String(total).replace('.', ',')}`)).toContain(purchaseId)
+    expect(await get(`/console/purchases?day=${day}&amount=0,01`)).not.toContain(purchaseId)
+    expect(await get('/console/purchases?purchase=HT-nobody')).toContain('No purchase of this store')
     // What the list shows: the end of the number, also as it stands there, the goods, and the total alone.
     const [{ name }] = receipt.items
     const searches = [purchaseId.slice(-6), `Purchase …${purchaseId.slice(-6).toLowerCase()}`, name]
     for (const text of searches)
-      expect(await get(`/console/refunds?purchase=${encodeURIComponent(text)}`), text).toContain(purchaseId)
-    expect(await get(`/console/refunds?amount=${String(total).replace('.', ',')}`)).toContain(purchaseId)
-    expect(await get('/console/refunds?purchase=000000')).toContain('No purchase of this store')
+      expect(await get(`/console/purchases?purchase=${encodeURIComponent(text)}`), text).toContain(purchaseId)
+    expect(await get(`/console/purchases?amount=${String(total).replace('.', ',')}`)).toContain(purchaseId)
+    expect(await get('/console/purchases?purchase=000000')).toContain('No purchase of this store')
     expect((await post(path, 'refund', { purchaseId }, 'associate')).status).toBe(403)
   })
 
@@ -332,7 +353,7 @@ describe('pages of the store manager', () => {
     const bought = await shop.buy([{ ean: product.ean, quantity: 3, epcs }])
     const purchaseId = bought.transactionId
     const lineId = bought.items[0].itemLineId
-    const path = `/console/refunds?purchase=${purchaseId}`
+    const path = `/console/purchases?purchase=${purchaseId}`
     expect(await get(path)).toContain(`name="quantity-${lineId}"`)
     const question = await get(`${path}&line=${lineId}&quantity-${lineId}=1&confirm=lines`)
     expect(question).toContain(`Refund €${product.price} now`)

@@ -59,6 +59,31 @@ onEveryDatabase('open tasks of a store', (kind) => {
     })
   })
 
+  it('adds up all stores of the caller, and lists those in which something waits', async () => {
+    const { storeId, otherStoreId } = shop
+    const { zones } = await shop.ok('fetchZones', { storeId })
+    await shop.ok('requestAssistance', { zoneId: zones[0].zoneId })
+    const { zoneId } = await shop.ok('createZone', { storeId: otherStoreId, name: 'Ausgang' })
+    const counts = (tasks: Json[]) => Object.fromEntries(tasks.filter((t) => t.count > 0).map((t) => [t.kind, t.count]))
+    const one = await shop.ok('fetchOpenTasks', {})
+    expect(counts(one.tasks)).toEqual({ help: 1 })
+    expect(one.stores.map((store: Json) => store.storeId)).toEqual([storeId])
+    await shop.ok('requestAssistance', { zoneId })
+    const both = await shop.ok('fetchOpenTasks', {})
+    expect(counts(both.tasks)).toEqual({ help: 2 })
+    expect(Object.fromEntries(both.stores.map((store: Json) => [store.storeId, counts(store.tasks)]))).toEqual({
+      [storeId]: { help: 1 },
+      [otherStoreId]: { help: 1 },
+    })
+    const { key } = await shop.ok('createApiKey', { name: 'one', kind: 'secret', storeIds: [otherStoreId] })
+    const bound = await shop.cloud.ok(key, 'fetchOpenTasks', {})
+    expect([counts(bound.tasks), bound.stores.length]).toEqual([{ help: 1 }, 1])
+    for (const id of [storeId, otherStoreId]) {
+      const { requests } = await shop.ok('fetchAssistanceRequests', { storeId: id })
+      for (const { requestId } of requests) await shop.ok('answerAssistanceRequest', { requestId, message: 'Ja.' })
+    }
+  })
+
   it('names when the oldest task of a kind began', async () => {
     const { storeId } = shop
     const { zones } = await shop.ok('fetchZones', { storeId })

@@ -43,13 +43,13 @@ interface RefundsView {
 }
 
 /** Refunds: find a purchase, choose its lines, confirm. */
-export const refundsPage = page<RefundsView>({
-  path: '/console/refunds',
+export const purchasesPage = page<RefundsView>({
+  path: '/console/purchases',
   roles: rolesFrom('manager'),
   scope: 'store',
   navigation: { group: 'operations', icon: 'money' },
-  title: (texts) => texts.refunds.title,
-  lead: (at) => at.texts.refunds.lead,
+  title: (texts) => texts.purchases.title,
+  lead: (at) => at.texts.purchases.lead,
   actions: {
     refund: {
       operation: refundPayment,
@@ -61,7 +61,7 @@ export const refundsPage = page<RefundsView>({
         const about = { purchaseId: form.text('purchaseId'), lines, refundId: form.text('refundId') }
         return { ...about, reason: form.text('reason') }
       },
-      done: (texts) => texts.refunds.refunded,
+      done: (texts) => texts.purchases.refunded,
       next: ({ transactionId }, at) => `${at.path}?purchase=${String(transactionId)}`,
     },
   },
@@ -99,7 +99,7 @@ export const refundsPage = page<RefundsView>({
     }
   },
   view(at) {
-    const t = at.texts.refunds
+    const t = at.texts.purchases
     const { purchase, recent, total, nextCursor, isSearch } = at.data
     const confirm = at.query.get('confirm')
     if (purchase && (confirm === 'whole' || (confirm === 'lines' && at.query.has('line'))))
@@ -199,7 +199,7 @@ function centsIn(text: string): number | undefined {
 }
 
 function Recent({ at, purchases, isSearch }: { at: ViewContext; purchases: readonly Purchase[]; isSearch: boolean }) {
-  const t = at.texts.refunds
+  const t = at.texts.purchases
   return (
     <Card title={isSearch ? t.found : t.recent} flush>
       {purchases.length === 0 ? (
@@ -228,7 +228,7 @@ function Recent({ at, purchases, isSearch }: { at: ViewContext; purchases: reado
                   <Badge>{stateOf(at, purchase)}</Badge>
                   <a
                     class="button"
-                    href={`/console/refunds?purchase=${purchase.transactionId}`}
+                    href={`/console/purchases?purchase=${purchase.transactionId}`}
                     aria-label={`${t.open}: ${name}`}
                   >
                     {t.open}
@@ -245,7 +245,7 @@ function Recent({ at, purchases, isSearch }: { at: ViewContext; purchases: reado
 
 /** The lines of a purchase with checkboxes. The form leads to the confirmation, so it changes nothing. */
 function Lines({ at, purchase }: { at: ViewContext; purchase: Purchase }) {
-  const t = at.texts.refunds
+  const t = at.texts.purchases
   const gone = returnedPieces(purchase)
   const isPaid = REFUNDABLE.has(purchase.status)
   const mayRefund = isPaid && purchase.refunded < purchase.total
@@ -362,14 +362,14 @@ function chosenLines(at: ViewContext, purchase: Purchase): ChosenLine[] {
 }
 
 function stateOf(at: ViewContext, { status, refunded, total }: Purchase): string {
-  const t = at.texts.refunds
+  const t = at.texts.purchases
   if (refunded === 0) return t.states[status]
   return refunded < total ? t.partlyRefunded : t.isRefunded
 }
 
 /** What is refunded, before it is: the chosen lines, or the whole purchase. */
 function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Purchase; isWhole: boolean }) {
-  const t = at.texts.refunds
+  const t = at.texts.purchases
   const lines = chosenLines(at, purchase)
   const shown = isWhole
     ? purchase.items.flatMap(({ name, price, quantity, paid }) => (price < 0 ? [] : [{ name, quantity, paid }]))
@@ -418,7 +418,7 @@ function Confirmation({ at, purchase, isWhole }: { at: ViewContext; purchase: Pu
 
 /** Which pieces of a line came back, and whether their money was paid back before. */
 function Pieces({ at, purchase, lines }: { at: ViewContext; purchase: Purchase; lines: readonly ChosenLine[] }) {
-  const t = at.texts.refunds
+  const t = at.texts.purchases
   const partly = lines.filter(({ line, quantity, left }) => quantity < left && line.depositOf === undefined)
   const paidBefore = purchase.refunds.filter(
     (refund) => isEffective(refund) && refund.lines === undefined && GOODS_UNKNOWN.has(refund.kind),

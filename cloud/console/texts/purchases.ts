@@ -1,10 +1,10 @@
 import { bilingual } from './texts.ts'
 
-/** Texts of the page about refunds. */
-export const refundsTexts = bilingual({
+/** Texts of the page with purchases and refunds. */
+export const purchasesTexts = bilingual({
   en: {
-    title: 'Refunds',
-    lead: 'Find the purchase, choose the returned goods, and confirm.',
+    title: 'Purchases',
+    lead: 'What was sold. To refund, find the purchase, choose the returned goods and confirm.',
     search: 'Find a purchase',
     searchHint:
       'Scan the receipt, the EAN or the tag, or type the number (its last 6 characters are enough) or the name of a product',
@@ -55,8 +55,8 @@ export const refundsTexts = bilingual({
     refunded: 'The refund is on its way',
   },
   de: {
-    title: 'Erstattungen',
-    lead: 'Finden Sie den Einkauf, wählen Sie die zurückgegebene Ware, und bestätigen Sie.',
+    title: 'Einkäufe',
+    lead: 'Was verkauft wurde. Zum Erstatten: Einkauf finden, zurückgegebene Ware wählen, bestätigen.',
     search: 'Einkauf suchen',
     searchHint:
       'Scannen Sie Beleg, EAN oder Etikett, oder tippen Sie die Nummer (die letzten 6 Zeichen genügen) oder den Namen eines Produkts',
