@@ -3,6 +3,7 @@ import type { Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer, type Authorize, type AuthorizeParts } from './decisions/authorize.ts'
 import { exitClaimer } from './decisions/claim-exit.ts'
+import { receiptOfPurchase } from './decisions/printed-number.ts'
 import { verifyPickupCode } from './decisions/pickup-code.ts'
 import { Devices, type DevicesParts } from './devices/devices.ts'
 import { openFeed, type Feed } from './feed.ts'
@@ -272,6 +273,7 @@ export class Agent {
         this.#changed()
         return answer
       },
+      receiptOfPurchase: (purchaseId) => receiptOfPurchase(this.link, purchaseId),
       verifyPickupCode: (code) => verifyPickupCode(this.link, this.identity.storeId, code),
       onResult: (deviceId, result) => this.#show(deviceId, result),
       onOperator: (deviceId, name) => feed.publish({ type: 'operator', deviceId, name }),

@@ -34,8 +34,10 @@ export const generateReceiptQR = operation({
   summary: 'Returns the QR code of a receipt.',
   description:
     'Every call returns the same receipt. Agents record each used unit, so a reprint releases nothing twice. ' +
-    'After 24 hours the operation fails with 409 `receipt_expired`.',
+    'After 24 hours the operation fails with 409 `receipt_expired`. ' +
+    'Agents call it when staff type the number of a purchase.',
   refusals: ['purchase_not_paid', 'receipt_expired'],
+  callers: ['secret', 'agent'],
   changes: false,
   request: z.strictObject({ purchaseId: Id.optional(), transactionId: Id.optional(), id: Id.optional() }),
   response: ReceiptQr,

@@ -95,6 +95,9 @@ export const ScanResult = z
       why: z.enum([
         'unknown_code',
         'needs_connection',
+        'needs_staff',
+        'purchase_not_paid',
+        'receipt_expired',
         'product_code',
         'wrong_badge',
         'locked',

@@ -12,6 +12,7 @@ import {
   type WorkflowType,
 } from '../../policy/vocabulary.ts'
 import { looksLikePickupCode, type VerifiedCode } from '../decisions/pickup-code.ts'
+import { purchaseNumberIn, type FoundReceipt } from '../decisions/printed-number.ts'
 import type { AuthorizeRequest } from '../decisions/request.ts'
 import { classifyScan, type ScannedCode } from '../decisions/classify-scan.ts'
 import type { LaneOperators } from './lane-operators.ts'
@@ -31,6 +32,7 @@ export interface LaneReaderParts extends ReceiptParts {
   /** The policy's facts about the device; undefined if the policy does not list it. */
   deviceOf(deviceId: string): DeviceFacts | undefined
   verifyPickupCode(code: string): Promise<VerifiedCode>
+  receiptOfPurchase(purchaseId: string): Promise<FoundReceipt>
   /** Called after a receipt was presented: the receipt may cover tags that are still at the reader. */
   onReceipt(deviceId: string): void
 }
@@ -51,6 +53,7 @@ const notUnderstood = (why: NotUnderstood): ReadScan => ({ result: { kind: 'not_
 
 /**
  *   text ─┬─ badge ─▶ sign-in of the operator
+ *         ├─ number of a purchase, from staff ─▶ its receipt, from the cloud
  *         ├─ receipt, token, EPC, printed tag number ─▶ request
  *         ├─ pick-up code at a handheld ─▶ order; at a cabinet ─▶ request to open the locker
  *         └─ anything else ─▶ not understood
@@ -71,11 +74,16 @@ export class LaneReader {
     { operatorId, byHand, caller, symbology }: ScanOrigin,
   ): Promise<ReadScan> {
     const { states, operators, laneOperators, deviceOf } = this.#parts
-    const scanned = classifyScan(text, symbology)
     const device = deviceOf(deviceId)
     const state = states.of(deviceId)
     const session = sessionFor(state, caller)
     if (byHand || (device && STAFF_WORKFLOWS.has(device.workflowType))) operators.find(session)
+    const purchaseId = purchaseNumberIn(text)
+    // Unlike a receipt, the number of a purchase is no secret: lists and webhooks contain it. So it needs staff.
+    if (purchaseId !== undefined && !operators.peek(session)) return notUnderstood('needs_staff')
+    const found = purchaseId === undefined ? undefined : await this.#parts.receiptOfPurchase(purchaseId)
+    if (found?.kind === 'none') return notUnderstood(found.why)
+    const scanned = classifyScan(found?.text ?? text, symbology)
     if (scanned.kind === 'badge') {
       const callerId = typeof caller === 'object' ? caller.id : undefined
       return { result: laneOperators.signInWithProof(deviceId, { badge: scanned.text }, callerId) }

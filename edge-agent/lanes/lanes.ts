@@ -3,6 +3,7 @@ import type { DeviceEvent, TagName } from '../../device-drivers/drivers/device.t
 import type { DeviceFacts } from '../../policy/devices.ts'
 import type { TagTechnology } from '../../policy/vocabulary.ts'
 import type { VerifiedCode } from '../decisions/pickup-code.ts'
+import type { FoundReceipt } from '../decisions/printed-number.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import { findByTag } from '../items/find-item.ts'
 import type { Replica } from '../items/replica.ts'
@@ -21,6 +22,7 @@ export interface LaneParts extends GateRequestsParts {
   operators: Operators
   items: Pick<Replica, 'find' | 'onChange' | 'productOf' | 'onlyProductOf' | 'pictureOf'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
+  receiptOfPurchase(purchaseId: string): Promise<FoundReceipt>
   log: Log
   /** Shows the result of a request on the pages of the device. */
   onResult(deviceId: string, result: ScanResult): void

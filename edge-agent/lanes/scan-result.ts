@@ -49,6 +49,9 @@ export type ScanResult =
       why:
         | 'unknown_code'
         | 'needs_connection'
+        | 'needs_staff'
+        | 'purchase_not_paid'
+        | 'receipt_expired'
         | 'product_code'
         | 'wrong_badge'
         | 'locked'

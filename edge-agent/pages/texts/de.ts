@@ -176,9 +176,18 @@ export const de: Texts = {
   notUnderstood: {
     unknown_code: { what: 'Dieser Code ist kein Beleg.', todo: 'Bitte den QR-Code auf dem Beleg scannen.' },
     needs_connection: {
-      what: 'Abholcodes brauchen eine Verbindung.',
+      what: 'Dieser Code braucht eine Verbindung.',
       todo: 'Bitte noch einmal versuchen, wenn der Agent online ist.',
     },
+    needs_staff: {
+      what: 'Die Nummer eines Einkaufs gilt nur mit Personal.',
+      todo: 'Bitte den QR-Code auf dem Beleg scannen. Personal: anmelden, dann die Nummer noch einmal eingeben.',
+    },
+    purchase_not_paid: {
+      what: 'Dieser Einkauf ist noch nicht bezahlt.',
+      todo: 'Bitte bezahlen, dann den Beleg scannen.',
+    },
+    receipt_expired: { what: 'Dieser Beleg ist älter als ein Tag.', todo: 'Bitte das Personal fragen.' },
     product_code: { what: 'Das ist der Strichcode der Ware.', todo: 'Bitte den QR-Code auf dem Beleg scannen.' },
     wrong_badge: {
       what: 'Dieser Ausweis gilt hier nicht.',

@@ -171,7 +171,13 @@ export const en: Texts = {
   noReason: 'No reason was given.',
   notUnderstood: {
     unknown_code: { what: 'This code is not a receipt.', todo: 'Please scan the QR code on the receipt.' },
-    needs_connection: { what: 'Pick-up codes need a connection.', todo: 'Please try again when the agent is online.' },
+    needs_connection: { what: 'This code needs a connection.', todo: 'Please try again when the agent is online.' },
+    needs_staff: {
+      what: 'The number of a purchase works with staff only.',
+      todo: 'Please scan the QR code on the receipt. Staff: sign in, then enter the number again.',
+    },
+    purchase_not_paid: { what: 'This purchase is not paid yet.', todo: 'Please pay, then scan the receipt.' },
+    receipt_expired: { what: 'This receipt is older than a day.', todo: 'Please ask our staff.' },
     product_code: { what: 'This is the bar code of the goods.', todo: 'Please scan the QR code on the receipt.' },
     wrong_badge: { what: 'This badge is not valid here.', todo: 'Sign in with name and PIN, or get a new badge.' },
     locked: { what: 'Too many wrong attempts.', todo: 'Wait a moment, then try again.' },

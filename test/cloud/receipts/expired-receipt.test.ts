@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
+import { enrolTestAgent } from '../../support/test-agent.ts'
 
 const DAY_MS = 86_400_000
 
@@ -28,6 +29,17 @@ inFullSizeOnEveryDatabase('a receipt older than 24 hours', (kind) => {
       expect([status, body.reason]).toEqual([409, 'receipt_expired'])
       expect(body.error).toMatch(/staff can release goods by `purchaseId`/)
     }
+  })
+
+  it('is given to agents of the purchase’s store only', async () => {
+    const statuses: number[] = []
+    for (const storeId of [shop.storeId, shop.otherStoreId]) {
+      const agent = await enrolTestAgent(shop, storeId)
+      await agent.login()
+      for (const operation of ['generateReceiptQR', 'generateReceiptWithQR'])
+        statuses.push((await agent.call(operation, { purchaseId })).status)
+    }
+    expect(statuses).toEqual([409, 409, 404, 404])
   })
 
   it('can be read without a QR code', async () => {

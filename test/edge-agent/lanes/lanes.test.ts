@@ -103,6 +103,36 @@ describe('lanes with readers, through the whole agent', () => {
     await store.until('the text', () => results().length > first)
   })
 
+  it('finds the receipt of a typed purchase number for staff alone, while the cloud answers', async () => {
+    await withPad()
+    await selfServiceForAll()
+    const station = store.shop.devices.pos_deactivator
+    const type = (text: string) => store.drive(store.agent.lanes.scan(station, text, { byHand: true }))
+    const { purchase } = await store.buy([{ ean: cheap().ean, quantity: 1 }])
+    const { sessionId } = await store.shop.ok('checkIn', { storeId: store.shop.storeId, userId: 'shopper-2' })
+    const unpaid = await store.shop.ok('startCheckout', { sessionId, items: [{ ean: cheap().ean, quantity: 1 }] })
+    const number = purchase.transactionId as string
+    expect(await type(number)).toEqual({ kind: 'not_understood', why: 'needs_staff' })
+    const { operatorId } = await store.drive(
+      store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '471108' }),
+    )
+    await store.drive(store.agent.link.poll())
+    await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
+    store.agent.lanes.signIn(station, { operatorId, pin: '471108' }, station)
+    expect(await type(unpaid.transactionId)).toEqual({ kind: 'not_understood', why: 'purchase_not_paid' })
+    expect(await type(`pur_${'0'.repeat(26)}`)).toEqual({ kind: 'not_understood', why: 'unknown_code' })
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    expect(await type(number)).toEqual({ kind: 'not_understood', why: 'needs_connection' })
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    expect(await type(` ${number.toLowerCase()} `)).toMatchObject({
+      kind: 'decision',
+      answer: { authorized: true, outcome: 'confirmed' },
+    })
+    expect(await type(number)).toMatchObject({ kind: 'decision', answer: { reason: 'already_redeemed' } })
+  })
+
   it('applies the last receipt, offline, only to the tags that it covers, and counts down', async () => {
     await withPad()
     await selfServiceForAll()
