@@ -14,31 +14,34 @@ export interface Proxy {
 }
 
 /** The servers of docs/guides/many-processes.md, with the configuration of that page. */
-export const PROXIES: readonly { why: string | undefined; start(...hosts: string[]): Promise<Proxy> }[] = [
-  {
-    why: missingTool('caddy'),
-    async start(...hosts) {
-      const port = await freePort()
-      const site = configOf('caddyfile', hosts).replace('shop.example', `http://127.0.0.1:${port}`)
-      return run('caddy', `{\n\tadmin off\n}\n${site}`, port, (file) => [
-        'run',
-        '--adapter=caddyfile',
-        `--config=${file}`,
-      ])
+export const PROXIES: readonly { name: string; why: string | undefined; start(...hosts: string[]): Promise<Proxy> }[] =
+  [
+    {
+      name: 'caddy',
+      why: missingTool('caddy'),
+      async start(...hosts) {
+        const port = await freePort()
+        const site = configOf('caddyfile', hosts).replace('shop.example', `http://127.0.0.1:${port}`)
+        return run('caddy', `{\n\tadmin off\n}\n${site}`, port, (file) => [
+          'run',
+          '--adapter=caddyfile',
+          `--config=${file}`,
+        ])
+      },
     },
-  },
-  {
-    why: missingTool('nginx'),
-    async start(...hosts) {
-      const port = await freePort()
-      const http = configOf('nginx', hosts).replace('listen 80;', `listen 127.0.0.1:${port};`)
-      const folder = temporaryFolder('nginx')
-      const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((n) => `${n}_temp_path ${folder}/${n};`)
-      const text = `daemon off; pid ${folder}/pid; error_log stderr; events {}\nhttp { access_log off; ${paths.join(' ')}\n${http} }`
-      return run('nginx', text, port, (file) => ['-c', file, '-e', 'stderr'])
+    {
+      name: 'nginx',
+      why: missingTool('nginx'),
+      async start(...hosts) {
+        const port = await freePort()
+        const http = configOf('nginx', hosts).replace('listen 80;', `listen 127.0.0.1:${port};`)
+        const folder = temporaryFolder('nginx')
+        const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((n) => `${n}_temp_path ${folder}/${n};`)
+        const text = `daemon off; pid ${folder}/pid; error_log stderr; events {}\nhttp { access_log off; ${paths.join(' ')}\n${http} }`
+        return run('nginx', text, port, (file) => ['-c', file, '-e', 'stderr'])
+      },
     },
-  },
-]
+  ]
 
 /** The configuration of the guide, with one or two clouds (host and port) instead of its machines. */
 function configOf(language: string, [host = '', other]: readonly string[]): string {

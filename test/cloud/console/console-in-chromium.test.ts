@@ -6,6 +6,7 @@ import { violations } from '../../support/axe.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { consoleOf, fillConsole } from '../../support/console.ts'
 import { IS_FULL_SIZE } from '../../support/full-size.ts'
+import { PROXIES } from '../../support/proxies.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 
 const COMBINATIONS = [
@@ -29,10 +30,11 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
   let chromium: TestBrowser
   let stop: () => Promise<void>
   let base: string
+  let accountId: string
 
   beforeAll(async () => {
     shop = await openShop('sqlite')
-    const { accountId } = await fillConsole(shop)
+    ;({ accountId } = await fillConsole(shop))
     const server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
     server.serve(consoleOf(shop, accountId, undefined, 'owner'))
     base = `http://127.0.0.1:${server.port}`
@@ -200,6 +202,46 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
         .click()
       await page.getByText('Jana Petersen').first().waitFor()
       await close()
+    })
+
+    it('keeps open alarms and what was typed behind an nginx that lost the cloud', async () => {
+      const { start } = PROXIES.find(({ name }) => name === 'nginx')!
+      const app = consoleOf(shop, accountId, undefined, 'owner').get('/healthz', (c) => c.text('ok'))
+      const begin = async (port: number) => {
+        const server = await listen({ host: '127.0.0.1', port, flag: 'port' })
+        server.serve(app)
+        return server
+      }
+      let cloud = await begin(0)
+      const proxy = await start(`127.0.0.1:${cloud.port}`)
+      const context = await chromium.browser.newContext()
+      const [alarms, form] = [await context.newPage(), await context.newPage()]
+      const at = (path: string) => `${proxy.origin}${path}?mode=test&store=${shop.storeId}&lang=en`
+      await alarms.goto(at('/console/alarms'))
+      await form.goto(at('/console/operators'))
+      const cards = await alarms.locator('#alarms li, #alarms .card').count()
+      expect(cards).toBeGreaterThan(0)
+      await form.getByLabel('Name').first().fill('Ole Jensen')
+      await cloud.close()
+      await form
+        .getByRole('button', { name: /add|register/i })
+        .first()
+        .click()
+      for (const page of [alarms, form])
+        await page.getByRole('alert').filter({ hasText: 'No connection to the cloud' }).waitFor()
+      expect(await alarms.locator('#alarms li, #alarms .card').count()).toBe(cards)
+      expect(await form.getByLabel('Name').first().inputValue()).toBe('Ole Jensen')
+      cloud = await begin(cloud.port)
+      for (const page of [alarms, form])
+        await page.getByRole('alert').filter({ hasText: 'No connection to the cloud' }).waitFor({ state: 'hidden' })
+      await form
+        .getByRole('button', { name: /add|register/i })
+        .first()
+        .click()
+      await form.getByText('Ole Jensen').first().waitFor()
+      await context.close()
+      await proxy.stop()
+      await cloud.close()
     })
 
     it('says so at once without network, and refreshes its alarms afterwards', async () => {
