@@ -34,6 +34,7 @@ export function ActionForm({
   return (
     <form
       class="stack"
+      data-rejected={isRejected ? '' : undefined}
       method="post"
       action={length === 0 ? at.path : `${at.path}?${at.query}`}
       hx-boost="true"

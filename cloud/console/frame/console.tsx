@@ -117,7 +117,7 @@ class Console {
         return this.#renderer.problem(c, session, shown, failure, requestId)
       }
       if (!form) return this.#renderer.problem(c, session, at, failure, requestId)
-      return this.#render(c, session, page, at, rejectedForm(form, failure, at.texts), requestId, failure)
+      return this.#render(c, session, page, at, rejectedForm(form, failure, at), requestId, failure)
     }
   }
 

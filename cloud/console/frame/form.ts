@@ -1,4 +1,5 @@
 import type { Context } from 'hono'
+import type { Language } from '../../../policy/page-language.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { Failure } from '../../foundation/failure.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
@@ -67,12 +68,21 @@ export interface FormState {
 
 export const NO_FORM: FormState = { id: undefined, values: {}, errors: {}, message: undefined }
 
+/** Codes whose messages are sentences of our own rules. All are English. */
+const OWN_RULES: ReadonlySet<string> = new Set(['invalid'])
+
 /** State of a form that an operation rejected. */
-export function rejectedForm(form: FormFields, failure: Failure, texts: ConsoleTexts): FormState {
+export function rejectedForm(
+  form: FormFields,
+  failure: Failure,
+  { texts, language }: { texts: ConsoleTexts; language: Language },
+): FormState {
   const { details = [], reason } = failure.extras
   const byCode: Readonly<Record<string, string>> = texts.errors.fields
+  const textOf = (code: string, message: string) =>
+    byCode[code] ?? (language === 'en' && OWN_RULES.has(code) ? message : texts.errors.fields.other)
   const errors: Record<string, string> = {}
-  for (const { path, code, message } of details) errors[path.split(/[.[]/)[0] ?? path] ??= byCode[code] ?? message
+  for (const { path, code, message } of details) errors[path.split(/[.[]/)[0] ?? path] ??= textOf(code, message)
   const isField = failure.code === 'invalid-argument' && details.length > 0
   const why = isField || reason === undefined ? '' : ` (${failure.message})`
   // The session itself was checked before: a form with a code or password contains a wrong one.

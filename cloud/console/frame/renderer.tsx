@@ -1,10 +1,12 @@
 import type { Context } from 'hono'
+import { raw } from 'hono/html'
 import type { Child } from 'hono/jsx'
 import type { JSX } from 'hono/jsx/jsx-runtime'
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { ERROR_STATUS, type Failure } from '../../foundation/failure.ts'
 import { Frame } from '../components/frame.tsx'
+import { Notice } from '../components/notice.tsx'
 import { StoreChoice } from '../components/store-choice.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import type { ConsoleSession } from './access.ts'
@@ -44,7 +46,7 @@ export class ConsoleRenderer {
     const liveHref = liveHrefOf(page, at)
     return send(
       c,
-      this.#frame(session, at, { title, lead, toast, liveHref }, page.view(view)),
+      this.#frame(session, at, { title, lead, toast, liveHref }, withLostForm(view, page.view(view))),
       failure ? ERROR_STATUS[failure.code] : 200,
     )
   }
@@ -150,6 +152,21 @@ export class ConsoleRenderer {
       </Frame>
     )
   }
+}
+
+/** Adds the reason of a rejected form whose place is gone, for instance because a colleague was faster. */
+function withLostForm({ form, texts }: ViewContext, content: Child): Child {
+  if (form.message === undefined) return content
+  const html = String(<>{content}</>)
+  if (html.includes(' data-rejected=""')) return raw(html)
+  return (
+    <>
+      <Notice tone="warn" title={texts.errors.form} isUrgent>
+        {form.message}
+      </Notice>
+      {raw(html)}
+    </>
+  )
 }
 
 function send(c: Context, page: JSX.Element, status: number): Response | Promise<Response> {

@@ -192,7 +192,7 @@ function Lists({ at }: { at: ViewContext }) {
 
 function Forms({ at }: { at: ViewContext }) {
   const t = at.texts.gallery
-  const wrong: FormState = { ...at.form, errors: { email: at.texts.errors.fields.required } }
+  const wrong: FormState = { ...at.form, errors: { email: at.texts.errors.fields.missing } }
   return (
     <Card title={t.form}>
       <ActionForm at={at} action="try">

@@ -229,14 +229,15 @@ export class SignInPages {
     const failure = asFailure(error)
     if (failure.code === 'internal')
       this.#services.log.error({ err: error, route: routePath(c, -1) }, 'a sign-in failed')
-    const texts = consoleTexts(this.#languageOf(c))
+    const language = this.#languageOf(c)
+    const texts = consoleTexts(language)
     const own: Partial<Record<Failure['code'], string>> = {
       unauthenticated: texts.signIn.wrong,
       'resource-exhausted': texts.signIn.tooMany,
       'permission-denied': texts.signIn.otherSite,
       'not-found': texts.signIn.invitationGone,
     }
-    const state = form ? rejectedForm(form, failure, texts) : NO_FORM
+    const state = form ? rejectedForm(form, failure, { texts, language }) : NO_FORM
     const message = own[failure.code] ?? state.message ?? texts.errors.codes[failure.code]
     return [{ ...state, message }, ERROR_STATUS[failure.code]]
   }

@@ -38,7 +38,8 @@ export const errorTexts = bilingual({
       internal: 'An error occurred and was recorded.',
     },
     fields: {
-      required: 'Fill in this field.',
+      missing: 'Fill in this field.',
+      other: 'This is not accepted here. Change it and try again.',
       too_small: 'This is too short or too small.',
       too_big: 'This is too long or too large.',
       invalid_type: 'This has the wrong form.',
@@ -87,7 +88,8 @@ export const errorTexts = bilingual({
       internal: 'Ein Fehler ist aufgetreten und wurde aufgezeichnet.',
     },
     fields: {
-      required: 'Füllen Sie dieses Feld aus.',
+      missing: 'Füllen Sie dieses Feld aus.',
+      other: 'Das wird hier nicht angenommen. Ändern Sie es, und versuchen Sie es noch einmal.',
       too_small: 'Das ist zu kurz oder zu klein.',
       too_big: 'Das ist zu lang oder zu groß.',
       invalid_type: 'Das hat die falsche Form.',

@@ -141,6 +141,8 @@ describe('the frame of the console', () => {
     expect(text).toContain(
       `[a] [Das ist zu lang oder zu groß.] [${'x'.repeat(81)}] [Prüfen Sie die markierten Felder.]`,
     )
+    // The page draws no form for this state, like one whose entry is gone: its reason stands above the page.
+    expect(text).toContain('Die Eingaben wurden nicht gespeichert.')
   })
 
   it('rejects forms of other sites, other sessions and other roles, and unknown actions', async () => {
