@@ -1,10 +1,105 @@
 import type { AgentAnswer } from '../edge-agent/http/operations.ts'
 import { AgentError, asAgentError } from './agent-error.ts'
 import { errorOfAnswer, UntagError } from './error.ts'
-import { eventBuffer, type Missed } from './event-buffer.ts'
-import { eventReader } from './event-stream.ts'
 import { exchange, unreachable } from './exchange.ts'
 import type { ClientPlatform } from './platform.ts'
+
+/** Buffers events for one consumer. A full buffer drops its oldest events and counts them. */
+interface EventBuffer<E> {
+  push(event: E): void
+  /** Ends the stream after the buffered events. After these events the stream throws `error`, if there is one. */
+  end(error?: unknown): void
+  read(): AsyncGenerator<E | Missed, void, undefined>
+}
+
+/** Event for the consumer: `count` events before the next event were dropped. */
+interface Missed {
+  type: 'missed'
+  count: number
+}
+
+/** Creates a buffer of at most `limit` events. */
+export function eventBuffer<E>(limit: number): EventBuffer<E> {
+  const waiting: E[] = []
+  let missed = 0
+  let ended: { error?: unknown } | undefined
+  let wake: () => void = () => undefined
+
+  return {
+    push(event) {
+      if (waiting.length >= limit) {
+        waiting.shift()
+        missed++
+      }
+      waiting.push(event)
+      wake()
+    },
+    end(error) {
+      ended ??= { error }
+      wake()
+    },
+    async *read() {
+      for (;;) {
+        if (missed > 0) {
+          const count = missed
+          missed = 0
+          yield { type: 'missed', count }
+        }
+        const event = waiting.shift()
+        if (event !== undefined) yield event
+        else if (ended) {
+          if (ended.error !== undefined) throw ended.error
+          return
+        } else await new Promise<void>((resolve) => (wake = resolve))
+      }
+    },
+  }
+}
+
+/** Maximum size of one event, characters. */
+const EVENT_LIMIT = 1024 * 1024
+
+/** Parses server-sent events (WHATWG HTML §9.2) from text that arrives in chunks. */
+interface EventReader {
+  /** Adds a chunk and returns the data of the events that are now complete. Throws when an event is too large. */
+  read(text: string): string[]
+}
+
+/** Creates a reader for a new stream. */
+export function eventReader(): EventReader {
+  let rest = ''
+  let data: string[] = []
+  let size = 0
+
+  function line(text: string): string | undefined {
+    if (text === '') {
+      const event = data.length > 0 ? data.join('\n') : undefined
+      data = []
+      size = 0
+      return event
+    }
+    const value = /^data(?:: ?(.*))?$/s.exec(text)
+    if (value) data.push(value[1] ?? '')
+    size += text.length
+    return undefined
+  }
+
+  return {
+    read(text) {
+      const events: string[] = []
+      // A CR at the end may be the first half of a CRLF.
+      const parts = `${rest}${text}`.split(/\r\n|\n|\r(?!$)/)
+      rest = parts.pop() ?? ''
+      for (const part of parts) {
+        const event = line(part)
+        if (event !== undefined) events.push(event)
+        if (size > EVENT_LIMIT) break
+      }
+      if (size + rest.length > EVENT_LIMIT) throw new Error('an event is too large')
+      return events
+    },
+  }
+}
 
 /** An event of the agent, or of the connection to it. */
 export type AgentEvent =

@@ -1,5 +1,5 @@
 import { DEFAULT_RETRY, withRetries, type RetryRules } from './attempts.ts'
-import { isOperationName, mayChange } from './operation-rules.ts'
+import { isOperationName, mayChange, isGet } from './operation-rules.ts'
 import type {
   AnswerOf,
   ItemOf,
@@ -10,9 +10,103 @@ import type {
   TextFormatOf,
   TextRequestOf,
 } from './operations.ts'
-import { itemsOf } from './pages.ts'
 import { REAL_PLATFORM, type ClientPlatform } from './platform.ts'
-import { send } from './send.ts'
+import { UntagError, errorOfAnswer } from './error.ts'
+import { exchange } from './exchange.ts'
+
+/** A call that can be sent repeatedly. */
+interface Outgoing {
+  readonly operation: string
+  readonly baseUrl: string
+  readonly key: string | undefined
+  readonly request: Readonly<Record<string, unknown>>
+  readonly idempotencyKey: string | undefined
+  readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** Content types of text exports. */
+const TEXT_FORM = /^(?:text\/csv|application\/x-ndjson)\b/i
+
+/** Sends a call once. Returns the JSON, or the text of an export. Throws an `UntagError`, or the signal's reason. */
+async function send(call: Outgoing, platform: ClientPlatform): Promise<unknown> {
+  const { response, text } = await exchange({ ...call, url: addressOf(call), init: requestOf(call) }, platform)
+  if (!response.ok) throw errorOfAnswer(response.status, response.headers, text, platform.now())
+  if (TEXT_FORM.test(response.headers.get('content-type') ?? '')) return text
+  const requestId = response.headers.get('x-request-id') ?? undefined
+  try {
+    const answer: unknown = JSON.parse(text)
+    if (typeof answer === 'object' && answer !== null) return answer
+  } catch {
+    // The error below reports the cause.
+  }
+  throw new UntagError('the response is no JSON object: check that baseUrl is the address of the API', {
+    status: response.status,
+    code: 'bad-answer',
+    requestId,
+  })
+}
+
+function addressOf({ operation, baseUrl, request }: Outgoing): string {
+  if (!isGet(operation)) return `${baseUrl}/${operation}`
+  const parameters = Object.entries(request).filter(([, value]) => value !== undefined)
+  return `${baseUrl}/${operation}?${new URLSearchParams(parameters.map(([name, value]) => [name, String(value)] as [string, string])).toString()}`
+}
+
+function requestOf({ operation, key, request, idempotencyKey }: Outgoing): RequestInit {
+  const headers: Record<string, string> = { accept: 'application/json' }
+  if (key !== undefined) headers['authorization'] = `Bearer ${key}`
+  if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
+  if (isGet(operation)) return { method: 'GET', headers }
+  // `fetch` sets the content type of a form with its boundary.
+  if (Object.values(request).some(isFile)) return { method: 'POST', headers, body: formOf(request) }
+  headers['content-type'] = 'application/json'
+  return { method: 'POST', headers, body: JSON.stringify(request) }
+}
+
+function isFile(value: unknown): value is Blob {
+  return value instanceof Blob
+}
+
+function formOf(request: Readonly<Record<string, unknown>>): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(request)) {
+    if (value === undefined) continue
+    if (isFile(value)) form.append(name, value, (value as { name?: string }).name ?? name)
+    else form.append(name, typeof value === 'object' ? JSON.stringify(value) : String(value))
+  }
+  return form
+}
+
+type Answer = Readonly<Record<string, unknown>>
+
+/** Arrays that a response may contain beside its list. */
+const SIDE_LISTS: ReadonlySet<string> = new Set(['warnings', 'errors'])
+
+/** Yields the items of all pages. Fetches a page only when the caller requests its first item. */
+async function* itemsOf(
+  fetchPage: (cursor: string | undefined) => Promise<Answer>,
+  first?: string,
+): AsyncGenerator<unknown, void, undefined> {
+  let cursor = first
+  do {
+    const answer = await fetchPage(cursor)
+    yield* listIn(answer)
+    const next = typeof answer['nextCursor'] === 'string' ? answer['nextCursor'] : undefined
+    if (next !== undefined && next === cursor)
+      throw new UntagError('the server returned the same cursor twice', { status: 200, code: 'bad-answer' })
+    cursor = next
+  } while (cursor !== undefined)
+}
+
+/** Returns the only list of a paged response. */
+export function listIn(answer: Answer): readonly unknown[] {
+  const lists = Object.entries(answer).filter(([name, value]) => Array.isArray(value) && !SIDE_LISTS.has(name))
+  const list = lists[0]?.[1]
+  if (lists.length !== 1 || !Array.isArray(list))
+    throw new UntagError('this operation does not return exactly one list', { status: 200, code: 'bad-answer' })
+  return list
+}
 
 export { UntagError, type UntagErrorDetail } from './error.ts'
 export type { AnswerOf, ItemOf, OperationName, PagedName, RequestOf } from './operations.ts'

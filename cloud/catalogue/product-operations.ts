@@ -1,20 +1,177 @@
 import { z } from 'zod'
-import { notFound } from '../foundation/failure.ts'
-import { Euros, Id, Success } from '../operations/fields.ts'
+import { notFound, invalid, Failure } from '../foundation/failure.ts'
+import { Euros, Id, Success, Timestamp, scanned, text, ProductCodeText } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { RawJson } from '../operations/raw-json.ts'
-import type { ProductRow } from '../persistence/tables/stores.ts'
+import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
-import { assertOldPrice, changeProduct, insertIntoStore } from './change-product.ts'
-import { assertAcceptable, eanWarning } from './ean.ts'
+import { assertAcceptable, eanWarning, eansOf } from './ean.ts'
 import { namedProduct, eanOfRequest } from './named-product.ts'
-import { eanToStore, endCounting, findDocument, findProduct, listListings } from './queries.ts'
-import { priceColumns } from './product-row.ts'
-import { toProduct } from './render.ts'
-import { BARCODE_FIELDS, checkOldPrice, Product, PRODUCT_CHANGES, PRODUCT_FIELDS, PRODUCT_NAMES } from './schema.ts'
-import { SYSTEM_FIELDS, settableFields } from './system-fields.ts'
-import { removeListing, writeProducts } from './write-products.ts'
+import { eanToStore, endCounting, findDocument, findProduct, listListings, findSharedProduct } from './queries.ts'
+import { priceColumns, changedRow, newProductRow, sharedColumns } from './product-row.ts'
+import { toProduct, pricedAt } from './render.ts'
+import {
+  BARCODE_FIELDS,
+  checkOldPrice,
+  Product,
+  PRODUCT_CHANGES,
+  PRODUCT_FIELDS,
+  PRODUCT_NAMES,
+  type ProductChanges,
+  type ProductInput,
+} from './schema.ts'
+import { removeListing, writeProducts, addNewProduct, type PriceInStore } from './write-products.ts'
 import { rolesFrom } from '../foundation/roles.ts'
+import { assert } from '../../policy/assert.ts'
+import { newId } from '../../policy/ids.ts'
+
+/** Result of `insertIntoStore`. */
+interface InsertedProduct {
+  product: Product
+  /** Fields of the request that were ignored, because other stores already sell the product with different values. */
+  ignored: string[]
+}
+
+/**
+ * Adds a product to a store. Throws 409 if the store already sells the product. If other stores sell the product, only
+ * the price of the input is used.
+ */
+async function insertIntoStore(
+  call: Call,
+  store: StoreRow,
+  input: ProductInput & { ean: string },
+): Promise<InsertedProduct> {
+  const { price_cent = 0, old_price_cent = null } = priceColumns(input)
+  const listing = { store_id: store.store_id, price_cent, old_price_cent, updated_ms: call.nowMs }
+  const made = { tenant: store.tenant, ean: input.ean, nowMs: call.nowMs }
+  const added = newProductRow(input, { ...made, productId: newId('prd', call.services.platform) })
+  const isNew = await addNewProduct(call.db, added, listing)
+  const after = isNew ? added : await listSharedProduct(call, added, listing)
+  const product = toProduct(pricedAt(after, { ...listing, product_id: after.product_id }))
+  return { product, ignored: Object.keys(input).filter((name) => differs(input, product, name)) }
+}
+
+/**
+ * Adds a product of the account to a store. `stated`: the row to write if the product is no longer sold in any store.
+ */
+async function listSharedProduct(call: Call, stated: ProductRow, listing: PriceInStore): Promise<ProductRow> {
+  call.requireAlone()
+  const { tenant, ean } = stated
+  const before = await findSharedProduct(call.db, tenant, { ean })
+  assert(before !== undefined, `product ${ean} is neither there nor new`)
+  const { product_id, created_ms } = before
+  const known = (await listListings(call.db, [product_id])).get(product_id) ?? []
+  if (known.some(({ store_id }) => store_id === listing.store_id))
+    throw new Failure('already-exists', `the store already sells a product with the ean ${ean}: use updateProduct`, {
+      reason: 'product_exists',
+    })
+  const after = known.length > 0 ? before : { ...stated, product_id, created_ms }
+  await writeProducts(call.db, [{ before, after, known, listing }])
+  return after
+}
+
+function differs(input: object, product: Product, name: string): boolean {
+  const stated = (input as Record<string, unknown>)[name]
+  return (
+    stated !== undefined &&
+    name in PRODUCT_FIELDS &&
+    JSON.stringify(stated) !== JSON.stringify((product as Record<string, unknown>)[name])
+  )
+}
+
+/** Throws 400 if the old price is below the price. */
+function assertOldPrice(priceCent: number, oldPriceCent: number | null): void {
+  if (oldPriceCent !== null && oldPriceCent < priceCent) throw invalid('oldPrice', 'must not be below price')
+}
+
+/** Prices that a change states. A price at or above the stored old price removes the old price. */
+function newPrices(stated: Partial<ProductChanges>, here: PriceInStore | undefined) {
+  const prices = priceColumns(stated)
+  if (!here) return prices
+  const { price_cent = here.price_cent, old_price_cent } = prices
+  if (old_price_cent !== undefined) assertOldPrice(price_cent, old_price_cent)
+  const isOver = old_price_cent === undefined && here.old_price_cent !== null && here.old_price_cent <= price_cent
+  return isOver && prices.price_cent !== undefined ? { ...prices, old_price_cent: null } : prices
+}
+
+/** Changes a product that the store sells: `price` and `oldPrice` in this store, other fields in all stores. */
+async function changeProduct(
+  call: Call,
+  store: StoreRow,
+  before: ProductRow,
+  stated: Partial<ProductChanges>,
+): Promise<void> {
+  const known = (await listListings(call.db, [before.product_id])).get(before.product_id) ?? []
+  const here = known.find((listing) => listing.store_id === store.store_id)
+  const prices = newPrices(stated, here)
+  const isAlone = known.length === 1 && here !== undefined
+  const after = changedRow(before, { ...sharedColumns(stated), ...(isAlone && prices) }, call.nowMs)
+  const isNewPrice =
+    here !== undefined && Object.entries(prices).some(([name, value]) => here[name as keyof typeof prices] !== value)
+  const listing = here && (isNewPrice ? { ...here, ...prices, updated_ms: call.nowMs } : here)
+  if (after === before && !isNewPrice) return
+  await writeProducts(call.db, [{ before, after, known, listing }])
+}
+
+/**
+ * Fields that the system sets. `updateProduct` accepts them if they are unchanged, so that clients can edit a response
+ * and send it back (ADR 0002).
+ */
+const SYSTEM_FIELDS = {
+  success: z.literal(true).optional(),
+  ean: ProductCodeText.optional(),
+  barcode: ProductCodeText.optional(),
+  media: z
+    .strictObject({ snapshot: scanned(2_048) })
+    .nullable()
+    .optional(),
+  fromPos: z.boolean().optional(),
+  posProductId: text(128).nullable().optional(),
+  nameLower: text(240).optional(),
+  brandLower: text(240).nullable().optional(),
+  createdAt: Timestamp.optional(),
+  updatedAt: Timestamp.optional(),
+}
+
+const SAME_TIME = new Set(['createdAt', 'updatedAt'])
+
+type Sent = z.output<z.ZodObject<Omit<typeof SYSTEM_FIELDS, 'ean' | 'barcode'>>>
+
+/** Removes the system fields from a request. Throws 400 if one of these fields differs from the product. */
+function settableFields<T extends Sent>(
+  sent: T,
+  eans: { ean?: string | undefined; barcode?: string | undefined },
+  product: Product,
+): Omit<T, keyof Sent> {
+  const {
+    success: _success,
+    media,
+    fromPos,
+    posProductId,
+    nameLower,
+    brandLower,
+    createdAt,
+    updatedAt,
+    ...fields
+  } = sent
+  const system = { media, fromPos, posProductId, nameLower, brandLower, createdAt, updatedAt }
+  for (const [name, value] of Object.entries(system)) {
+    if (value === undefined) continue
+    const is = product[name as keyof typeof system] ?? null
+    const isSame = SAME_TIME.has(name)
+      ? Date.parse(String(value)) === Date.parse(String(is))
+      : JSON.stringify(value) === JSON.stringify(is)
+    if (!isSame) throw invalid(name, 'is set by the system and cannot be changed', 'system_field')
+  }
+  if ((eans.ean ?? eans.barcode) !== undefined && !eansOf(eanOfRequest(eans)).includes(product.ean)) {
+    throw invalid(
+      'ean',
+      'cannot be changed, because the EAN identifies the product. Insert a new product instead',
+      'system_field',
+    )
+  }
+  return fields
+}
 
 const EXAMPLE_STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 const EXAMPLE_PRODUCT = 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B'

@@ -3,11 +3,115 @@ import type { Db } from '../persistence/database.ts'
 import { insertChunks } from '../persistence/insert-chunks.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import { NEXT_LISTING_NUMBER, takeListingNumbers } from '../persistence/listing-numbers.ts'
-import type { ProductRow, StoreProductRow } from '../persistence/tables/stores.ts'
-import { noteProductChanges, type ProductInStore } from './product-changes.ts'
+import type { ProductRow, StoreProductRow, ProductWordRow } from '../persistence/tables/stores.ts'
 import { listedCategory, renderListing, type NumberedListing } from './render.ts'
-import { IndexChanges } from './search-index.ts'
 import { searchTermsOf } from './search-terms.ts'
+import { prepared } from '../persistence/prepared.ts'
+import { blockOf, entryOf } from './search-blocks.ts'
+
+/** A term of a listing. */
+interface ListingTerm {
+  store_id: string
+  word: string
+  listing_no: number
+}
+
+const appendListings = preparedInsert((db, rows: readonly ProductWordRow[]) =>
+  db
+    .insertInto('product_word')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['store_id', 'word', 'block']).doUpdateSet((eb) => ({
+        products: eb('product_word.products', '||', eb.ref('excluded.products')),
+      })),
+    ),
+)
+
+const removeEntry = prepared((db, p: Omit<ProductWordRow, 'products'> & { entry: string; empty: string }) =>
+  db
+    .updateTable('product_word')
+    .set((eb) => ({ products: eb.fn<string>('replace', [eb.ref('products'), eb.val(p.entry), eb.val(p.empty)]) }))
+    .where('store_id', '=', p.store_id)
+    .where('word', '=', p.word)
+    .where('block', '=', p.block),
+)
+const removeEmptyRow = prepared((db, p: ProductWordRow) =>
+  db
+    .deleteFrom('product_word')
+    .where('store_id', '=', p.store_id)
+    .where('word', '=', p.word)
+    .where('block', '=', p.block)
+    .where('products', '=', p.products),
+)
+
+/** Changes of the search index in one transaction. Do not add a term to a listing that already has it. */
+class IndexChanges {
+  readonly #added = new Map<string, ProductWordRow>()
+  readonly #removed: ListingTerm[] = []
+
+  add({ store_id, word, listing_no }: ListingTerm): void {
+    const block = blockOf(listing_no)
+    const key = `${store_id} ${word} ${block}`
+    const products = (this.#added.get(key)?.products ?? '') + entryOf(listing_no)
+    this.#added.set(key, { store_id, word, block, products })
+  }
+
+  remove(term: ListingTerm): void {
+    this.#removed.push(term)
+  }
+
+  async write(db: Db): Promise<void> {
+    for (const { store_id, word, listing_no } of this.#removed) {
+      const row = { store_id, word, block: blockOf(listing_no) }
+      await removeEntry(db, { ...row, entry: entryOf(listing_no), empty: '' })
+      await removeEmptyRow(db, { ...row, products: '' })
+    }
+    // Rows are always written in the same order, which avoids deadlocks between two transactions.
+    const rows = [...this.#added.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+    for (const chunk of insertChunks(rows)) await appendListings(db, chunk)
+  }
+}
+
+/** A product in a store. */
+interface ProductInStore {
+  storeId: string
+  productId: string
+}
+
+/** Products per statement. */
+const AT_ONCE = 200
+
+/**
+ * Notes that agents must receive the items of these products again, because name, brand, category, price or picture
+ * changed. A job publishes the items (protection/items/refresh-items.ts), because a product may have many. Products
+ * without items are skipped.
+ */
+async function noteProductChanges(db: Db, products: readonly ProductInStore[]): Promise<void> {
+  // Rows are always written in the same order, which avoids deadlocks between two transactions.
+  for (const storeId of [...new Set(products.map((each) => each.storeId))].sort()) {
+    const ofStore = products.filter((each) => each.storeId === storeId)
+    const ids = [...new Set(ofStore.map(({ productId }) => productId))].sort()
+    for (let i = 0; i < ids.length; i += AT_ONCE) await noteOfStore(db, storeId, ids.slice(i, i + AT_ONCE))
+  }
+}
+
+async function noteOfStore(db: Db, storeId: string, productIds: readonly string[]): Promise<void> {
+  const tagged = await db
+    .selectFrom('protected_item')
+    .select('product_id')
+    .distinct()
+    .where('store_id', '=', storeId)
+    .where('product_id', 'in', productIds)
+    .orderBy('product_id')
+    .execute()
+  if (tagged.length === 0) return
+  await db
+    .insertInto('item_refresh')
+    .values(tagged.map(({ product_id }) => ({ store_id: storeId, product_id: product_id ?? '', after_item: '' })))
+    // A job that is under way begins again.
+    .onConflict((c) => c.columns(['store_id', 'product_id']).doUpdateSet({ after_item: '' }))
+    .execute()
+}
 
 /**
  * All writes of the catalogue use this file. One transaction updates the product, its documents in all stores

@@ -1,11 +1,160 @@
-import { errorsOf, type PossibleError } from './errors.ts'
 import { exampleAnswer } from './examples.ts'
 import type { JsonSchema } from '../../policy/json-schema.ts'
-import type { SchemaWriter } from '../../policy/schema-writer.ts'
-import { apiSchemaWriter } from './schema-writer.ts'
+import { type SchemaWriter, schemaWriter, type SchemaDirection } from '../../policy/schema-writer.ts'
 import { describeEvents } from '../webhooks/describe-events.ts'
 import type { Multipart } from '../operations/body-formats.ts'
 import type { LegacyForm, Operation } from '../operations/operation.ts'
+import { z } from 'zod'
+import { Product } from '../catalogue/schema.ts'
+import { Device } from '../protection/devices/device-operations.ts'
+import { CheckoutLine, Purchase, TransactionData } from '../purchases/schema.ts'
+import { Store, StoreMasterData } from '../stores/schema.ts'
+import { ERROR_STATUS, type ErrorCode } from '../foundation/failure.ts'
+import { PACKAGES } from '../foundation/packages.ts'
+import type { ErrorBody } from '../operations/error-body.ts'
+
+/** An error that an operation may return, for its documentation. */
+interface PossibleError {
+  readonly status: number
+  readonly code: ErrorCode
+  /** Short name of the case: the key of its example. */
+  readonly title: string
+  readonly example: ErrorBody
+}
+
+const REQUEST_ID = 'req_01KANXA4B6C8D1E3F5G7H9J2K4'
+
+function possible(code: ErrorCode, title: string, error: string, extras: Partial<ErrorBody> = {}): PossibleError {
+  return { status: ERROR_STATUS[code], code, title, example: { error, code, ...extras, requestId: REQUEST_ID } }
+}
+
+/** Errors that an operation may return, in the order of the checks (ADR 0003). */
+function errorsOf(operation: Operation, fields: readonly string[]): PossibleError[] {
+  const { callers, minimumPackage, name } = operation
+  const open = callers.includes('anyone')
+  const sends = !operation.getOnly
+  return [
+    ...(open
+      ? []
+      : [possible('unauthenticated', 'no key', 'send an API key in the header Authorization: Bearer untag_…')]),
+    possible('resource-exhausted', 'too many requests', 'too many requests'),
+    ...(open || callers.includes('publishable')
+      ? []
+      : [
+          possible('permission-denied', 'wrong kind of key', `${name} needs a secret key; you sent a publishable key`, {
+            reason: 'publishable_not_allowed',
+          }),
+        ]),
+    ...(sends
+      ? [possible('payload-too-large', 'body too large', `the body is larger than ${operation.bodyLimit} bytes`)]
+      : []),
+    ...(sends
+      ? [
+          possible(
+            'unsupported-media-type',
+            'no JSON',
+            `send the body as ${operation.multipart?.alsoJson === false ? 'multipart/form-data' : 'application/json'}, not text/plain`,
+          ),
+        ]
+      : []),
+    unknownField(fields),
+    ...(open || minimumPackage === PACKAGES[0] ? [] : [packageTooLow(operation)]),
+    ...(fields.some((field) => /(?:Id|token|nonce)$/i.test(field))
+      ? [possible('not-found', 'unknown or foreign', notFoundText(fields))]
+      : []),
+    ...(operation.changes && !open
+      ? [
+          possible('already-exists', 'Idempotency-Key used', 'this Idempotency-Key was used for another request', {
+            reason: 'idempotency_key_reused',
+          }),
+        ]
+      : []),
+    ...operation.refusals.map((reason) =>
+      possible('failed-precondition', reason, reason.replaceAll('_', ' '), { reason }),
+    ),
+    possible('internal', 'unexpected error', 'an unexpected error occurred and was logged with this requestId'),
+    possible('unavailable', 'busy', 'too many requests wait; try again'),
+  ]
+}
+
+function unknownField(fields: readonly string[]): PossibleError {
+  const meant = fields.find((field) => field.length > 4)
+  const path = meant === undefined ? 'colour' : meant.slice(0, -1)
+  const message = `unknown field "${path}"${meant === undefined ? '' : `; did you mean "${meant}"?`}`
+  return possible('invalid-argument', 'unknown field', message, { details: [{ path, code: 'unknown_field', message }] })
+}
+
+function packageTooLow({ name, minimumPackage }: Operation): PossibleError {
+  const currentPackage = PACKAGES[PACKAGES.indexOf(minimumPackage) - 1] ?? PACKAGES[0]
+  return possible('permission-denied', 'package too low', `${name} needs the package ${minimumPackage}`, {
+    reason: 'package_too_low',
+    requiredUpgrade: minimumPackage,
+    currentPackage,
+  })
+}
+
+function notFoundText(fields: readonly string[]): string {
+  const id =
+    fields.find((field) => field.endsWith('Id') && field !== 'storeId') ?? fields.find((field) => field.endsWith('Id'))
+  const words: Record<string, string> = { transactionId: 'purchase', purchaseId: 'purchase', storeId: 'store' }
+  return id === undefined ? 'no such receipt' : `no such ${words[id] ?? id.slice(0, -2)}`
+}
+
+/**
+ * Schemas that the description defines once and references. Other schemas name themselves with `.meta({ id: 'Offer' })`.
+ */
+const SHARED = { Store, StoreMasterData, Product, Device, CheckoutLine, Purchase, TransactionData }
+
+/** Registers the names of the shared schemas. Idempotent. */
+function nameSharedSchemas(): void {
+  for (const [id, schema] of Object.entries(SHARED))
+    if (z.globalRegistry.get(schema)?.id === undefined) z.globalRegistry.add(schema, { id })
+}
+
+/** Object schemas with a name, by name. */
+function namedObjects(): Map<string, z.ZodObject> {
+  const named = new Map<string, z.ZodObject>()
+  for (const [id, schema] of z.globalRegistry._idmap) if (schema instanceof z.ZodObject) named.set(id, schema)
+  return named
+}
+
+/** Minimum number of fields of a shared schema that responses reference as their base. */
+const WORTH_SHARING = 3
+
+/**
+ * Makes a writer. If a response extends a shared schema, the writer describes the response as this schema plus further
+ * fields.
+ */
+function apiSchemaWriter(): SchemaWriter {
+  nameSharedSchemas()
+  const { components, write: plain } = schemaWriter()
+
+  function write(schema: z.ZodType, io: SchemaDirection): JsonSchema {
+    const base = io === 'output' ? baseOf(schema) : undefined
+    if (!base) return plain(schema, io)
+    const more = plain(base.rest, io)
+    return { allOf: [plain(base.shared, io), ...(Object.keys(more.properties ?? {}).length > 0 ? [more] : [])] }
+  }
+
+  return { components, write }
+}
+
+/** Finds the largest shared schema whose fields are all in this schema, and the further fields of this schema. */
+function baseOf(schema: z.ZodType): { shared: z.ZodObject; rest: z.ZodObject } | undefined {
+  if (!(schema instanceof z.ZodObject) || schema._zod.def.checks) return undefined
+  const shape = schema.shape as Record<string, unknown>
+  let best: z.ZodObject | undefined
+  for (const shared of namedObjects().values()) {
+    const fields = Object.entries(shared.shape)
+    if (shared === schema || fields.length < WORTH_SHARING || fields.length <= Object.keys(best?.shape ?? {}).length)
+      continue
+    if (fields.every(([name, field]) => shape[name] === field)) best = shared
+  }
+  if (!best) return undefined
+  const inBase = best.shape as Record<string, unknown>
+  const rest = Object.entries(schema.shape).filter(([name]) => !(name in inBase))
+  return { shared: best, rest: z.object(Object.fromEntries(rest)) }
+}
 
 /** OpenAPI 3.0.3 description, generated from the table of operations. */
 

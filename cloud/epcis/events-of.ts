@@ -1,13 +1,123 @@
 import type { ProtectionEvent } from '../../policy/protection-events.ts'
-import type { ProtectionAction } from '../../policy/vocabulary.ts'
+import type { ProtectionAction, ItemStatus } from '../../policy/vocabulary.ts'
 import { iso } from '../operations/fields.ts'
 import type { ItemMoveRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { eventHashId } from './event-hash.ts'
 import { NAMESPACE, type EpcisEvent, type EventContent } from './event.ts'
-import { dispositionOf, stepOf } from './dispositions.ts'
-import { deviceUri, itemUri, placeUri, productUri, purchaseUri, storeUri, urn } from './uris.ts'
+import { parseEpc } from '../../policy/gs1/epc.ts'
+import { toGtin14 } from '../../policy/gs1/gtin.ts'
+import { comparableIdentifier } from '../../policy/item-identifiers.ts'
+
+/*
+ * URIs of items, products and places in EPCIS: canonical GS1 Digital Links if a GS1 key is known, otherwise URNs of
+ * this cloud.
+ */
+const GS1 = 'https://id.gs1.org'
+/** Location extensions of GS1: 1–20 characters of set 82. */
+const EXTENSION = /^[!"%-?A-Z_a-z]{1,20}$/
+
+/** Identifiers of an item. */
+interface ItemNames {
+  epc?: string | null | undefined
+  tagUid?: string | null | undefined
+  tagId?: string | null | undefined
+}
+
+/** URI of an item, from its SGTIN or another identifier; undefined without identifiers. */
+export function itemUri({ epc, tagUid, tagId }: ItemNames): string | undefined {
+  const { gtin14, serial } = (epc && parseEpc(epc)) || {}
+  if (gtin14 !== undefined && serial !== undefined) return `${GS1}/01/${gtin14}/21/${escaped(serial)}`
+  if (epc) return urn('epc', epc)
+  if (tagUid) return urn('uid', tagUid)
+  // Receivers compare URIs character by character, so all spellings of a tag number have one URI.
+  return tagId ? urn('tag', comparableIdentifier('tagId', tagId)) : undefined
+}
+
+/** URI of a product, or of a lot of it; undefined without EAN. */
+function productUri(ean: string | null, lot?: string | null): string | undefined {
+  const gtin14 = ean === null ? undefined : toGtin14(ean)
+  return gtin14 === undefined ? undefined : `${GS1}/01/${gtin14}${lot ? `/10/${escaped(lot)}` : ''}`
+}
+
+/** URI of a store. */
+function storeUri({ gln, store_id }: Pick<StoreRow, 'gln' | 'store_id'>): string {
+  return gln === null ? urn('store', store_id) : `${GS1}/414/${gln}`
+}
+
+/** URI of a gate, lane, zone or device in a store. */
+function placeUri(store: Pick<StoreRow, 'gln' | 'store_id'>, place: string): string {
+  const extended = store.gln !== null && EXTENSION.test(place)
+  return extended
+    ? `${GS1}/414/${store.gln}/254/${escaped(place)}`
+    : `${urn('place', store.store_id)}:${encodeURIComponent(place)}`
+}
+
+/** URI of a device. */
+function deviceUri(deviceId: string): string {
+  return urn('device', deviceId)
+}
+
+/** URI of a purchase as a business transaction. */
+function purchaseUri({ gln }: Pick<StoreRow, 'gln'>, purchaseId: string): string {
+  return gln === null ? urn('purchase', purchaseId) : `urn:epcglobal:cbv:bt:${gln}:${encodeURIComponent(purchaseId)}`
+}
+
+/** Escapes a value like GS1's tools do. Another spelling would be another URI and would change the event hash. */
+function escaped(value: string): string {
+  return encodeURIComponent(value).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.codePointAt(0)?.toString(16).toUpperCase()}`,
+  )
+}
+
+/** URN of this cloud. */
+function urn(kind: string, name: string): string {
+  return `urn:untag:${kind}:${encodeURIComponent(name)}`
+}
+
+/**
+ * Disposition of each item status in the Core Business Vocabulary (CBV). The `reserved` of CBV is for identifiers,
+ * not for goods.
+ */
+const DISPOSITION: Readonly<Record<ItemStatus, string>> = {
+  sellable: 'sellable_accessible',
+  paid: 'retail_sold',
+  reserved_bopis: 'non_sellable_other',
+  picked_up: 'retail_sold',
+  returned: 'returned',
+  transfer_in_transit: 'in_transit',
+  cancelled: 'sellable_accessible',
+  exception_hold: 'non_sellable_other',
+}
+
+/** Business step of a change to each status. A change from `exception_hold` is always an inspection. */
+const STEP: Readonly<Partial<Record<ItemStatus, string>>> = {
+  sellable: 'stocking',
+  reserved_bopis: 'picking',
+  picked_up: 'retail_selling',
+  returned: 'receiving',
+  transfer_in_transit: 'shipping',
+  exception_hold: 'holding',
+}
+
+/** Disposition of an item status; undefined for other texts. */
+function dispositionOf(status: string | undefined): string | undefined {
+  return (DISPOSITION as Record<string, string | undefined>)[status ?? '']
+}
+
+/**
+ * Business step of a change between two statuses; undefined if CBV has none. Without a change, the tag was removed from
+ * the goods.
+ */
+function stepOf(from: string | null, to: string): string | undefined {
+  if (from === null) return 'commissioning'
+  if (from === to) return 'decommissioning'
+  if (from === 'exception_hold') return 'inspecting'
+  if (from === 'transfer_in_transit') return 'receiving'
+  return (STEP as Record<string, string | undefined>)[to]
+}
 
 type Store = Pick<StoreRow, 'store_id' | 'gln'>
 

@@ -5,24 +5,167 @@ import { errorBody, type ErrorBody } from '../operations/error-body.ts'
 import { ERROR_STATUS, Failure } from '../foundation/failure.ts'
 import { readIdempotencyKey } from '../operations/idempotency.ts'
 import type { Operation, Services } from '../operations/operation.ts'
-import type { OperationRequest } from '../operations/call-context.ts'
+import type { OperationRequest, OperationResult } from '../operations/call-context.ts'
 import { perform } from '../operations/perform.ts'
 import { performStream } from '../operations/perform-stream.ts'
 import type { ReportProgress } from '../operations/perform-steps.ts'
 import type { Database } from '../persistence/database.ts'
 import { asFailure } from './as-failure.ts'
 import { authenticate } from './authentication.ts'
-import { bodyRoom } from './body-room.ts'
 import { readJsonBody } from './body.ts'
 import { corsHeaders } from './cors.ts'
 import { clientAddress } from './client-address.ts'
-import { streamProgress } from './event-stream.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import { isMultipart, readMultipart } from './multipart.ts'
 import type { OperationLimits } from './operation-limits.ts'
 import { pickCaller, type AuthenticatedCaller } from './pick-caller.ts'
-import type { PageRenderer } from './page-renderer.ts'
-import { streamResponse } from './stream-response.ts'
+import type { PageRenderer } from './page-renderer.tsx'
+import { shares } from '../foundation/shares.ts'
+import type { Timers } from '../../policy/platform.ts'
+import type { StreamedResponse } from '../operations/body-formats.ts'
+
+/**
+ * Maximum number of reports that wait for a slow client. If more would wait, reports are dropped, because each report
+ * replaces the previous one.
+ */
+const WAITING_LIMIT = 16
+
+/**
+ * Runs work and streams its progress as server-sent events: some `progress` events, then `result` or `error`. If the
+ * work ends before its first report, the response is an ordinary response. A disconnected client does not stop the
+ * work.
+ */
+async function streamProgress(
+  work: (report: ReportProgress) => Promise<OperationResult>,
+  asFailure: (error: unknown) => Failure,
+  requestId: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response | OperationResult> {
+  const encoder = new TextEncoder()
+  const reports: string[] = []
+  let sink: ReadableStreamDefaultController<Uint8Array> | undefined
+  let started: () => void = () => undefined
+  const first = new Promise<'progress'>((resolve) => (started = () => resolve('progress')))
+  const send = (event: string, data: string) => {
+    const text = `event: ${event}\ndata: ${data}\n\n`
+    if (sink) {
+      if ((sink.desiredSize ?? 0) > -WAITING_LIMIT || event !== 'progress') sink.enqueue(encoder.encode(text))
+    } else if (reports.push(text) > WAITING_LIMIT) reports.shift()
+  }
+  const ended = work((report) => {
+    send('progress', JSON.stringify(report))
+    started()
+  })
+  // The work ended before its first report, so the response is not a stream.
+  if ((await Promise.race([first, ended.then(() => 'ended' as const)])) === 'ended') return ended
+
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      sink = controller
+      for (const text of reports) controller.enqueue(encoder.encode(text))
+      void ended
+        .then(
+          (performed) => send('result', performed.body),
+          (error: unknown) => send('error', JSON.stringify(errorBody(asFailure(error), requestId))),
+        )
+        .finally(() => {
+          const open = sink
+          sink = undefined
+          open?.close()
+        })
+        // The client has disconnected.
+        .catch(() => undefined)
+    },
+    cancel() {
+      sink = undefined
+    },
+  })
+  return new Response(body, {
+    status: 200,
+    headers: { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store' },
+  })
+}
+
+/** Maximum time that a client takes for one part, ms. A part has at most some hundred kilobytes. */
+const PART_MS = 60_000
+
+/**
+ * Sends a response part by part. Produces the next part only when the client has received the previous parts. Cuts a
+ * client that takes too long for a part. Calls `close` once when the response ends in any way.
+ */
+export function streamResponse(
+  { contentType, fileName, chunks, close }: StreamedResponse & { close(): void },
+  headers: Readonly<Record<string, string>>,
+  timers: Timers,
+  onFailure: (error: unknown) => void,
+): Response {
+  const encoder = new TextEncoder()
+  const parts = chunks[Symbol.asyncIterator]()
+  /** True if the response has ended: all is sent, or the client has left. This may happen while a part is produced. */
+  let isOver = false
+  let stopWaiting = () => {}
+
+  async function end(): Promise<void> {
+    if (isOver) return
+    isOver = true
+    stopWaiting()
+    close()
+    await parts.return?.()
+  }
+
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        stopWaiting()
+        try {
+          const part = await parts.next()
+          if (isOver) return
+          if (part.done === true) {
+            controller.close()
+            return await end()
+          }
+          stopWaiting = timers.after(PART_MS, () => {
+            controller.error(new Error('the client reads too slowly'))
+            void end()
+          })
+          controller.enqueue(encoder.encode(part.value))
+        } catch (error) {
+          onFailure(error)
+          if (!isOver) controller.error(error)
+          await end()
+        }
+      },
+      cancel: end,
+    },
+    { highWaterMark: 1 },
+  )
+  const disposition = fileName === undefined ? {} : { 'content-disposition': `attachment; filename="${fileName}"` }
+  return new Response(body, {
+    status: 200,
+    headers: { ...headers, ...disposition, 'content-type': contentType, 'cache-control': 'no-store' },
+  })
+}
+
+/** Maximum number of bytes of large bodies that are on their way or in work, of one holder and in total. */
+export const BODY_ROOM = { ofOne: 128 * 1024 * 1024, total: 512 * 1024 * 1024 }
+/** Smaller bodies are not counted: the limits of connections and requests bound them. */
+const COUNTED_FROM = 64 * 1024
+
+/**
+ * Memory for large bodies. A body takes its room before the first byte is read, so that slow or many uploads of one
+ * holder leave room for the others. The function throws 503 if there is no room, and returns how to give it back.
+ */
+export function bodyRoom(): (holder: string, bytes: number) => () => void {
+  const take = shares(BODY_ROOM)
+  return (holder, bytes) => {
+    if (bytes < COUNTED_FROM) return () => undefined
+    const release = take(holder, bytes)
+    if (release) return release
+    throw new Failure('unavailable', 'too many large bodies are on their way: send them one after another', {
+      retryAfter: 5,
+    })
+  }
+}
 
 /**
  * Handles requests to operations. Never rejects. Makes these checks in this order (ADR 0003): key (401), name of the

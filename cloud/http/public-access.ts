@@ -6,7 +6,7 @@ import type { Services } from '../operations/operation.ts'
 import { clientAddress } from './client-address.ts'
 import { JSON_HEADERS } from './json-headers.ts'
 import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
-import type { PageRenderer } from './page-renderer.ts'
+import type { PageRenderer } from './page-renderer.tsx'
 
 /** Limit by address for public pages. */
 const PAGE_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }

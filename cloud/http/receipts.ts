@@ -6,7 +6,7 @@ import { readPublicReceipt } from '../receipts/operations.ts'
 import { receiptText } from '../receipts/receipt-text.ts'
 import { corsHeaders } from './cors.ts'
 import { tooManyRequests, type PublicAccess } from './public-access.ts'
-import { PAGE_HEADERS, type PageRenderer } from './page-renderer.ts'
+import { PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
 import { ReceiptPage } from './receipt-page.tsx'
 
 type Form = 'page' | 'text'

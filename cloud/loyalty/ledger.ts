@@ -3,7 +3,6 @@ import { precondition } from '../foundation/failure.ts'
 import { definedFields } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { LoyaltyEntryRow } from '../persistence/tables/loyalty.ts'
-import type { LoyaltyEvent } from './events.ts'
 import { amountOf, expiryOf, monthOf, tierOf, unlockedRewards, type Program } from './program.ts'
 import {
   earnedByTransaction,
@@ -14,7 +13,52 @@ import {
   moveBalance,
   reversedOf,
 } from './queries.ts'
-import type { EarningSource } from './schema.ts'
+import { type EarningSource, EARNING_SOURCES } from './schema.ts'
+import { z } from 'zod'
+
+/** `data` of loyalty events (specification, Events). */
+
+const MemberFields = { userId: z.string(), programId: z.string(), storeId: z.string() }
+
+const Earned = z.strictObject({
+  ...MemberFields,
+  amount: z.number(),
+  newBalance: z.number(),
+  transactionId: z.string().describe('The purchase, order or receipt; a generated id if there is none.'),
+  source: z.enum(EARNING_SOURCES),
+})
+
+export const LOYALTY_EVENTS = {
+  'loyalty.points_earned': Earned,
+  'loyalty.qr_earned': Earned,
+  'loyalty.checkin_earned': Earned,
+  'loyalty.points_redeemed': z.strictObject({
+    ...MemberFields,
+    amount: z.number(),
+    newBalance: z.number(),
+    transactionId: z.string(),
+    rewardId: z.string().optional(),
+  }),
+  'loyalty.enrollment': z.strictObject({ ...MemberFields, source: z.enum(EARNING_SOURCES) }),
+  'loyalty.reward_unlocked': z.strictObject({
+    ...MemberFields,
+    rewardId: z.string(),
+    rewardName: z.string(),
+    cost: z.number(),
+    newBalance: z.number(),
+  }),
+  'loyalty.tier_changed': z.strictObject({
+    ...MemberFields,
+    previousTier: z.string().nullable(),
+    newTier: z.string().nullable(),
+    direction: z.enum(['up', 'down']),
+    newBalance: z.number(),
+  }),
+}
+
+type LoyaltyEvent = {
+  [T in keyof typeof LOYALTY_EVENTS]: { type: T; storeId: string; data: z.infer<(typeof LOYALTY_EVENTS)[T]> }
+}[keyof typeof LOYALTY_EVENTS]
 
 /**
  * The balance is the sum of the entries and never negative: `earn` adds, and `redeem`, `expire` and `reverse` subtract.

@@ -11,9 +11,8 @@ import { makeOffer, type OfferContent } from './make-offer.ts'
 import { discountOf, offerProducts } from './offer-products.ts'
 import { scopeOf } from './offer-scope.ts'
 import { OFFER_FILTERS, statusAt, type OfferFilter, type OfferStatus } from './offer-status.ts'
-import { offerIdOf, offerOfCaller } from './offer-of-caller.ts'
-import { removeOffer } from './remove-offer.ts'
-import { listGroups } from './queries.ts'
+import { offerIdOf, offerOfCaller, type OfferOfCaller } from './offer-of-caller.ts'
+import { listGroups, deleteBranches, deleteGroup, dropUnusedLists } from './queries.ts'
 import { isSandboxOfferId } from './sandbox-id.ts'
 import { isSandbox, mockCreatedOffer, mockOffer, mockOffers } from './sandbox-offers.ts'
 import {
@@ -26,9 +25,51 @@ import {
   Sandbox,
   UpdateOffer,
 } from './schema.ts'
-import { assertUnchanged, hasSystemFields } from './system-fields.ts'
 import { newValidity, storeChanges, updatedFieldsOf, updateOffer as change } from './update-offer.ts'
 import { rolesFrom } from '../foundation/roles.ts'
+import { invalid } from '../foundation/failure.ts'
+
+/** Counters that may have grown since the client read them. */
+const COUNTERS = ['clickCount', 'favoritedCount'] as const
+const FIXED = ['groupId', 'storeCount', 'productCount', 'isActive', 'status', 'scope', 'discountPercent'] as const
+
+/** True if an update contains a field that the system sets. */
+function hasSystemFields(input: UpdateOffer): boolean {
+  return [...COUNTERS, ...FIXED, 'createdAt' as const, 'offerIds' as const].some((field) => input[field] !== undefined)
+}
+
+/** Throws 400 if a field that the system sets differs from the offer (ADR 0002). */
+function assertUnchanged(
+  input: UpdateOffer,
+  offer: ListedOffer,
+  ids: { groupId: string; offerIds: readonly string[] },
+): void {
+  const wrong = (field: string) => invalid(field, 'is set by the system and cannot be changed')
+  for (const field of FIXED) {
+    const sent = input[field]
+    if (sent !== undefined && sent !== offer[field] && !(field === 'groupId' && sent === ids.groupId))
+      throw wrong(field)
+  }
+  for (const field of COUNTERS) if ((input[field] ?? 0) > offer[field]) throw wrong(field)
+  if (input.createdAt !== undefined && Date.parse(input.createdAt) !== Date.parse(offer.createdAt))
+    throw wrong('createdAt')
+  const { offerIds } = input
+  if (offerIds && (offerIds.length !== ids.offerIds.length || offerIds.some((id) => !ids.offerIds.includes(id))))
+    throw wrong('offerIds')
+}
+
+/** Deletes an offer with all its documents. Returns the number of branches that were active before. */
+async function removeOffer(call: Call, { group, branches, active }: OfferOfCaller): Promise<number> {
+  await deleteBranches(call.db, group.group_id)
+  await deleteGroup(call.db, group.group_id)
+  await dropUnusedLists(
+    call.db,
+    branches.map((row) => row.list_id),
+  )
+  call.changed(group.lead_id)
+  call.afterCommit(call.services.offersChanged.notify)
+  return active.length
+}
 
 const DEFAULT_PAGE = 50
 const OFFER = 'off_01KANX6Y7C3V9Q2M8R5T4W6Z1B'

@@ -1,6 +1,14 @@
 import SqliteConnection, { type Database as Connection, type Statement } from 'better-sqlite3'
-import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, ValueNode } from 'kysely'
-import type { CompiledQuery, DatabaseConnection, LimitNode, QueryResult } from 'kysely'
+import {
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  ValueNode,
+  type CompiledQuery,
+  type DatabaseConnection,
+  type LimitNode,
+  type QueryResult,
+} from 'kysely'
 import { assert } from '../../policy/assert.ts'
 import type { Clock } from '../../policy/platform.ts'
 import type { Database, Db, StorageFailure } from './database.ts'
@@ -10,8 +18,20 @@ import { groupCommit } from './group-commit.ts'
 import { bringUpToDate, migrateSqlite, type MigrationMode } from './migrate.ts'
 import { firstFreeListingNumber } from './listing-numbers.ts'
 import { raisePositions } from './positions.ts'
-import { rowMaker } from './row-maker.ts'
 import { reportDiskState, stateReporter, type OnStorageState } from './storage-state.ts'
+
+/** Makes a row of a result from its values. */
+type MakeRow = (values: readonly unknown[]) => Record<string, unknown>
+
+/**
+ * Returns a function that makes rows with these columns. The function is compiled from an object literal, because
+ * Node.js creates a literal at least ten times as fast as it sets columns one by one.
+ */
+export function rowMaker(columns: readonly string[]): MakeRow {
+  assert(!columns.includes('__proto__'), 'a literal cannot set a column named __proto__')
+  const fields = columns.map((column, i) => `${JSON.stringify(column)}: values[${i}]`)
+  return new Function('values', `return { ${fields.join(', ')} }`) as MakeRow
+}
 
 /** Opens one connection. The simulation passes a function that uses simulated disks. */
 export type OpenConnection = (file: string, options?: { readonly?: boolean }) => Connection

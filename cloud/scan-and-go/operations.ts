@@ -22,9 +22,34 @@ import { purchaseOfCaller, purchaseIdOf, wholePurchase } from '../purchases/purc
 import { toPurchase, toTransactionData, type WholePurchase } from '../purchases/present.ts'
 import { CheckoutRequest, Purchase, TransactionData } from '../purchases/schema.ts'
 import { sessionOfCaller } from '../purchases/session-of-caller.ts'
-import { openSession } from './sessions.ts'
 import { startPurchase } from './start-checkout.ts'
 import { rolesFrom } from '../foundation/roles.ts'
+import { newId } from '../../policy/ids.ts'
+import { countSession } from '../analytics/count-purchases.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
+import type { ShoppingSessionRow } from '../persistence/tables/purchases.ts'
+
+const insertSession = preparedInsert((db, rows: readonly ShoppingSessionRow[]) =>
+  db.insertInto('shopping_session').values(rows),
+)
+
+/** Creates a shopping session in a store. */
+async function openSession(call: Call, storeId: string, userId: string | undefined): Promise<ShoppingSessionRow> {
+  const session: ShoppingSessionRow = {
+    session_id: newId('ses', call.services.platform),
+    tenant: knownCaller(call.caller).tenant,
+    store_id: storeId,
+    user_id: userId ?? null,
+    created_ms: call.nowMs,
+    purchase_id: null,
+    completed: 0,
+    spot_check_due: 0,
+    vouched: userId !== undefined && knownCaller(call.caller).kind === 'secret' ? 1 : 0,
+  }
+  await insertSession(call.db, [session])
+  await countSession(call, session)
+  return session
+}
 
 export const checkIn = operation({
   name: 'checkIn',

@@ -2,11 +2,18 @@ import { deadline } from '../../policy/platform.ts'
 import type { Services } from '../operations/operation.ts'
 import { OutgoingFault } from '../outgoing/outgoing-http.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
-import { envelopeOf } from './envelope.ts'
 import type { Job } from './lease.ts'
 import { targetRules } from './register.ts'
 import { openSecret } from './secret.ts'
 import { signatureHeaders, type Secrets } from './signatures.ts'
+import { iso } from '../operations/fields.ts'
+import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
+
+/** Body of a delivery, the same at every attempt. `event` and `type` are equal, because the specification has both. */
+function envelopeOf(row: Pick<OutboxEventRow, 'event_id' | 'type' | 'at_ms' | 'data'>): string {
+  const head = JSON.stringify({ id: row.event_id, event: row.type, type: row.type, timestamp: iso(row.at_ms) })
+  return `${head.slice(0, -1)},"data":${row.data}}`
+}
 
 /** Time limit for the receiver's acknowledgement, ms (specification, Events). */
 export const ACKNOWLEDGE_WITHIN_MS = 10_000

@@ -1,21 +1,18 @@
-import type { CommandResult } from '../../device-drivers/drivers/device.ts'
+import type { CommandResult, TagName } from '../../device-drivers/drivers/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import type { AnnouncedRelease } from '../../policy/documents/release-notice.ts'
 import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { newId } from '../../policy/ids.ts'
-import type { Platform } from '../../policy/platform.ts'
+import { type Platform, deadline } from '../../policy/platform.ts'
 import { rightClassOf } from '../../policy/vocabulary.ts'
 import { OVERRIDE_PREFIX, type ClaimResult } from '../ledger/claims/claim-request.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import type { Home } from '../peers/home.ts'
-import { untrustedReason } from '../trust/revocation/untrusted-ledger.ts'
-import { commandRelease, type CommandParts } from './command.ts'
-import { Decider, type DeciderParts } from './decider.ts'
+import { untrustedReason, isRestored } from '../trust/revocation/untrusted-ledger.ts'
 import type { TokenVoider } from './void-tokens.ts'
 import type { Outcomes } from './outcomes.ts'
 import { DecisionRecords, type RecordParts } from './decision-records.ts'
-import { announcedReleases } from './announced-releases.ts'
 import {
   itemInfoOf,
   NOTHING_RELEASED,
@@ -25,7 +22,173 @@ import {
   type AuthorizeRequest,
   type Denial,
   type Grant,
+  NEEDS_STAFF,
+  type Verdict,
 } from './request.ts'
+import { extractReceiptToken } from '../../policy/receipts/receipt-token.ts'
+import type { ItemIdentifiers } from '../../policy/item-identifiers.ts'
+import type { Execute } from '../devices/release-watch.ts'
+import type { Replica } from '../items/replica.ts'
+import { decideByItem, openByStaff } from './by-item.ts'
+import { decideByToken, isOnlyForCloud, openWithNewestKeys } from './by-token.ts'
+import { decideOnline } from './online.ts'
+import { offlineReceipts, type OfflineReceipts, type OfflineReceiptsParts } from './offline-receipts.ts'
+
+interface DeciderParts extends OfflineReceiptsParts {
+  platform: Pick<Platform, 'random'>
+  link: CloudLink
+  items: Pick<Replica, 'find' | 'namesIn' | 'confirmedMs'>
+  /** Voids tokens that the agent fetched and did not use. */
+  tokenVoider: Pick<TokenVoider, 'voidUnlessUsedSoon'>
+}
+
+/** `offline`: the agent decided without the cloud, or was offline when it decided. */
+interface Decided {
+  verdict: Verdict
+  offline: boolean
+}
+
+/**
+ *   token of this ledger ─▶ by-token.ts
+ *   online ─▶ online.ts: the cloud decides
+ *   offline, ledger untrusted, pick-up code, or token only for the cloud ─▶ staff
+ *   offline, receipt ─▶ offline-receipts.ts ─▶ by-receipt.ts; staff at a fixture ─▶ by-item.ts
+ *   offline, anything else ─▶ by-item.ts
+ *
+ * Of the lines above, the first that applies decides the request. A verdict uses up no right.
+ */
+class Decider {
+  readonly #parts: DeciderParts
+  readonly #receipts: OfflineReceipts
+
+  constructor(parts: DeciderParts) {
+    this.#parts = parts
+    this.#receipts = offlineReceipts(parts)
+  }
+
+  async decide(context: RequestContext): Promise<Decided> {
+    const { ledger, clock, link, items, tokenVoider } = this.#parts
+    const { token, receipt, pickupCode } = context.request
+    const opened = token === undefined ? undefined : await openWithNewestKeys(this.#parts, link, context, token)
+    if (opened && !isOnlyForCloud(opened, context)) {
+      // If the ledger was forked or restored, another copy of the ledger may have used the token, so staff decide. Once
+      // the cloud knows of the restore, older tokens name a former generation of the ledger and are refused.
+      const isUntrusted = untrustedReason(ledger, clock.now().nowMs) === 'forked' || isRestored(ledger)
+      const verdict = isUntrusted ? NEEDS_STAFF : decideByToken(this.#parts, context, opened, false)
+      return { verdict, offline: !link.isOnline }
+    }
+    const online = link.isOnline ? await decideOnline(this.#parts, link, context) : undefined
+    if (online) {
+      if (online.granted && online.grant?.source === 'token') tokenVoider.voidUnlessUsedSoon(online.grant.nonce)
+      return { verdict: online, offline: false }
+    }
+    if (opened || pickupCode !== undefined || untrustedReason(ledger, clock.now().nowMs))
+      return { verdict: NEEDS_STAFF, offline: true }
+    if (receipt !== undefined) {
+      const verdict = await this.#receipts.decide(context, receipt)
+      return { verdict: verdict.granted ? verdict : openByStaff(this.#parts, items, context, verdict), offline: true }
+    }
+    return { verdict: decideByItem(this.#parts, items, context), offline: true }
+  }
+
+  /** True if a decision about a receipt is still valid. */
+  stillHolds(grant: Grant): boolean {
+    return this.#receipts.stillHolds(grant)
+  }
+}
+
+interface CommandParts {
+  platform: Pick<Platform, 'timers'>
+  ledger: Pick<Ledger, 'commits' | 'claims'>
+  /** True if a release at this device switches an output or writes to the named tag. */
+  canRelease(deviceId: string, isTagNamed: boolean): boolean
+  /** Moves a device; never throws. */
+  execute: Execute
+}
+
+/** Longest wait for the outcome, ms. The API of POST /v1/authorize promises this limit. */
+const OUTCOME_TIMEOUT_MS = 10_000
+
+const ALREADY_OPEN: CommandResult = {
+  outcome: 'confirmed',
+  commanded: false,
+  detail: 'already_open: the gate was opened for another unit of the receipt',
+}
+const NOTHING_TO_OPEN: CommandResult = {
+  outcome: 'confirmed',
+  commanded: false,
+  detail: 'nothing_to_open: this gate has nothing to open',
+}
+
+/**
+ * Sends at most one command for a claimed redemption, and resolves with the device's result. Never throws.
+ */
+async function commandRelease(
+  { platform, ledger, canRelease, execute }: CommandParts,
+  redemptionId: string,
+  { request, device }: RequestContext,
+): Promise<CommandResult> {
+  const { deviceId, action } = request
+  const tag = tagOf(request.identifiers, device)
+  if (request.isAlreadyOpen === true) return ALREADY_OPEN
+  const isExit = device.deviceType === 'exit_gate' && action === 'authorize_exit'
+  if (isExit && !canRelease(deviceId, tag !== undefined)) return NOTHING_TO_OPEN
+  // No decision depends on the stored time of the command, so the command does not wait for this write.
+  ledger.commits.durably(() => ledger.claims.markCommanded(redemptionId)).catch(() => undefined)
+  const limit = deadline(platform.timers, OUTCOME_TIMEOUT_MS)
+  try {
+    return await execute(deviceId, { kind: 'release', ...(tag && { tag }) }, limit.signal)
+  } finally {
+    limit.done()
+  }
+}
+
+/**
+ * Tag that the device must write to. If the request names both EPC and UID, the capabilities of the device determine
+ * which of the two is returned.
+ */
+function tagOf({ epc, tagUid }: ItemIdentifiers, { capabilities }: DeviceFacts): TagName | undefined {
+  const isByUid =
+    tagUid !== undefined && (epc === undefined || (capabilities.canReadHfNfc && !capabilities.canReadUhfRfid))
+  if (isByUid) return { tagUid }
+  return epc === undefined ? undefined : { epc }
+}
+
+/**
+ * Describes each unit of a confirmed release for the gates of the store. A description names the device, the tag if
+ * known, and the receipt or token that proves the release. Returns an empty list for actions that release no tag, and
+ * for overrides.
+ */
+function announcedReleases(
+  { request }: RequestContext,
+  grant: Grant,
+  claimed: readonly number[],
+  nowMs: number,
+): AnnouncedRelease[] {
+  const { action: protectionAction, deviceId, identifiers } = request
+  if (protectionAction !== 'deactivate_label' && protectionAction !== 'detach_hard_tag') return []
+  const { epc, tagUid } = identifiers
+  return claimed.flatMap((step) => {
+    const proof = proofOf(request, grant, step)
+    const named = { ...(epc !== undefined && { epc }), ...(tagUid !== undefined && { tagUid }) }
+    return proof ? [{ deviceId, protectionAction, releasedS: Math.floor(nowMs / 1_000), ...named, proof }] : []
+  })
+}
+
+/**
+ * Returns the receipt if possible, because a receipt names the unit. A token names a unit only if it is for one item.
+ */
+function proofOf(
+  { receipt, token }: RequestContext['request'],
+  grant: Grant,
+  step: number,
+): AnnouncedRelease['proof'] | undefined {
+  const text = receipt === undefined ? undefined : extractReceiptToken(receipt)
+  const ordinal = grant.source === 'receipt' ? step : grant.receipt?.ordinals[step]
+  if (text !== undefined && ordinal !== undefined) return { receipt: text, ordinal }
+  const usedToken = grant.source === 'token' ? (grant.token ?? token) : undefined
+  return usedToken === undefined ? undefined : { token: usedToken }
+}
 
 /**
  *   scan ─▶ read ─▶ decide ─┬─ yes ─▶ claim ─▶ command ─▶ confirm ─▶ report

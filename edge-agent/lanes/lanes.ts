@@ -1,7 +1,7 @@
 import { budget } from '../../policy/budget.ts'
 import type { DeviceEvent, TagName } from '../../device-drivers/drivers/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
-import type { TagTechnology } from '../../policy/vocabulary.ts'
+import { type TagTechnology, rightClassOf, type DenyReason } from '../../policy/vocabulary.ts'
 import type { VerifiedCode } from '../decisions/pickup-code.ts'
 import type { FoundReceipt } from '../decisions/printed-number.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
@@ -9,14 +9,145 @@ import { findByTag } from '../items/find-item.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Log } from '../log.ts'
 import { openGateRequests, type GateRequests, type GateRequestsParts } from './gate/gate-requests.ts'
-import { LaneDecisions } from './lane-decisions.ts'
 import { LaneOperators } from './lane-operators.ts'
 import { LaneReader } from './lane-reader.ts'
 import { laneStates, type LaneStates } from './lane-states.ts'
 import type { SignInResult, Operators, Proof } from './operators.ts'
 import { openPresentations, type Presentations } from './presentations.ts'
 import { decisionResult, type ScanOrigin, type ScanResult } from './scan-result.ts'
-import { openStaffCards, type StaffCards } from './staff-cards.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { parseCardNumber } from '../../policy/operator-verifiers.ts'
+import type { Wiring } from '../devices/wiring.ts'
+import { hasItemIdentifier } from '../../policy/item-identifiers.ts'
+import type { Authorize } from '../decisions/authorize.ts'
+import { goodsOf, unusedRights, type Goods, type ReceiptParts } from './unused-rights.ts'
+
+interface LaneDecisionsParts extends ReceiptParts {
+  items: Pick<Replica, 'find' | 'onlyProductOf'>
+  /** The policy's facts about the device; undefined if the policy does not list it. */
+  deviceOf(deviceId: string): DeviceFacts | undefined
+  authorize: Authorize
+  gateRequests: Pick<GateRequests, 'decide'>
+}
+
+/** Denials that can come from the receipt: the receipt does not cover the tag, or is not valid. */
+const RECEIPT_REASONS: ReadonlySet<DenyReason> = new Set([
+  'item_not_paid',
+  'no_tagged_goods',
+  'store_mismatch',
+  'token_invalid',
+  'token_expired',
+  'token_revoked',
+])
+
+/**
+ * Decides the requests of lanes: at gates with `GateRequests`, which also switches lights and siren; elsewhere with
+ * `authorize`.
+ */
+class LaneDecisions {
+  readonly #parts: LaneDecisionsParts
+  readonly #underWay = new Set<Promise<unknown>>()
+
+  constructor(parts: LaneDecisionsParts) {
+    this.#parts = parts
+  }
+
+  decide(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const decided = this.#decideAt(request)
+    this.#underWay.add(decided)
+    return decided.finally(() => this.#underWay.delete(decided))
+  }
+
+  /**
+   * Decides with the remembered receipt. If that receipt is the reason of a denial and the item is paid, decides again
+   * without the receipt. The receipt may belong to another shopper.
+   */
+  async decideWithOrWithoutReceipt(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const { receipt, ...withoutReceipt } = request
+    const first = await this.decide({ ...withoutReceipt, ...(receipt !== undefined && { receipt }) })
+    const mayBeReceipt = receipt !== undefined && first.reason !== undefined && RECEIPT_REASONS.has(first.reason)
+    const status = mayBeReceipt && findByTag(this.#parts.items, withoutReceipt.identifiers)?.status
+    return status === 'paid' || status === 'picked_up' ? this.decide(withoutReceipt) : first
+  }
+
+  /**
+   * Goods of the request's receipt that are still to be released. Empty if this agent does not know them: it does not
+   * know the units that other agents released, so their number must fit the answer.
+   */
+  goodsLeft({ receipt, action }: AuthorizeRequest, { authorized, remaining }: AuthorizeAnswer): Goods[] {
+    if (!authorized || remaining === 0 || receipt === undefined || rightClassOf(action) !== 'release') return []
+    const rest = unusedRights(this.#parts, receipt, 'release')
+    return rest?.unused.length === remaining ? goodsOf(rest, this.#parts.items) : []
+  }
+
+  /** Resolves when all running decisions are stored with their outcomes. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underWay)
+  }
+
+  async #decideAt(request: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const { deviceOf, gateRequests, authorize } = this.#parts
+    const isGate = deviceOf(request.deviceId)?.deviceType === 'exit_gate'
+    return isGate ? gateRequests.decide(request) : this.#withRest(request, await authorize(request))
+  }
+
+  /** Adds the number of unused units of the receipt, because the answer for a tag covers only one unit. */
+  #withRest({ receipt, identifiers, action }: AuthorizeRequest, answer: AuthorizeAnswer): AuthorizeAnswer {
+    const isOneUnit = answer.authorized && hasItemIdentifier(identifiers) && rightClassOf(action) === 'release'
+    if (!isOneUnit || receipt === undefined) return answer
+    const rest = unusedRights(this.#parts, receipt, 'release')
+    return rest ? { ...answer, itemCount: rest.claims.units, remaining: rest.unused.length } : answer
+  }
+}
+
+/** Handles staff cards at readers that are configured for them. Reports a presented card once. */
+interface StaffCards {
+  /** Handles the event of a reader for staff cards. Returns false if the event is for another handler. */
+  onEvent(sourceId: string, laneId: string, event: DeviceEvent): boolean
+}
+
+interface StaffCardsParts {
+  platform: Pick<Platform, 'clock'>
+  wiring: Pick<Wiring, 'readsStaffCards'>
+  onCard(laneId: string, readerId: string, card: string): void
+}
+
+/** Time without a read after which a card counts as removed, ms. */
+const AWAY_MS = 2_000
+
+/** Starts without cards. */
+function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): StaffCards {
+  /** Reader → its last card. */
+  const lastCards = new Map<string, { card: string; seenMs: number }>()
+
+  function show(sourceId: string, laneId: string, card: string): void {
+    const nowMs = platform.clock.elapsed()
+    const last = lastCards.get(sourceId)
+    const isSame = last?.card === card && nowMs - last.seenMs <= AWAY_MS
+    lastCards.set(sourceId, { card, seenMs: nowMs })
+    // The check of a card is slow on purpose, so it runs once per presentation.
+    if (!isSame) onCard(laneId, sourceId, card)
+  }
+
+  return {
+    onEvent(sourceId, laneId, event) {
+      if (!wiring.readsStaffCards(sourceId)) return false
+      if (event.type === 'tag_gone') return true
+      if (event.type === 'tags') {
+        // Handles one card at a time, and ignores buffered reads.
+        const read = event.reads.find(
+          ({ tag, seenAtMs }) => 'tagUid' in tag && platform.clock.elapsed() - seenAtMs <= AWAY_MS,
+        )
+        if (read && 'tagUid' in read.tag) show(sourceId, laneId, read.tag.tagUid)
+        return true
+      }
+      const card = event.type === 'scan' ? parseCardNumber(event.text) : undefined
+      if (card === undefined) return false
+      show(sourceId, laneId, card)
+      return true
+    },
+  }
+}
 
 export interface LaneParts extends GateRequestsParts {
   operators: Operators

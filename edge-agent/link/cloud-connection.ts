@@ -1,4 +1,4 @@
-import { pause, type Platform } from '../../policy/platform.ts'
+import { pause, type Platform, type Cancel } from '../../policy/platform.ts'
 import type { AgentKey } from '../identity/agent-key.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { StoreKeys } from '../identity/store-keys.ts'
@@ -6,15 +6,12 @@ import type { Pictures } from '../items/pictures.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 import type { Trust } from '../trust/trust.ts'
-import { brokerMessages } from './broker-messages.ts'
 import type { CloudLink } from './cloud-link.ts'
 import type { CommandResult } from './documents/handle-command.ts'
-import { BrokerAddress } from './documents/broker-address.ts'
 import { openDocumentReceiver, type DeviceReport, type DocumentReceiver } from './documents/receive-documents.ts'
 import type { ReportRefusal } from './documents/refusals.ts'
 import { LinkLoop } from './link-loop.ts'
 import { timeRequests } from './login/time-requests.ts'
-import { bindDevices } from './login/bind-devices.ts'
 import type { HandshakeAnswer } from './login/ledger-handshake.ts'
 import type { MessageSigner } from './login/sign-messages.ts'
 import { KeyRenewal } from './login/renew-key.ts'
@@ -23,11 +20,155 @@ import { storeKeyLogin, type StoreKeyLogin } from './login/store-key-login.ts'
 import { PollRequests } from './poll-requests.ts'
 import type { Outbox } from './reports/outbox.ts'
 import { sender, type Sender } from './reports/sender.ts'
-import { StateReports } from './state-reports.ts'
 import { BrokerLine } from './wire/broker-line.ts'
 import type { CloudAnswer, HttpClient } from './wire/http-client.ts'
 import type { OpenMqttLine } from './wire/mqtt-line.ts'
 import { Waiters } from './wire/waiters.ts'
+import { agentTopic } from '../../policy/mqtt-topics.ts'
+import { LedgerFull } from '../ledger/file/commit.ts'
+import { BrokerClaims, brokerVersion, type BrokerAccess } from '../../policy/documents/broker-document.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { openDocument } from '../../policy/documents/signed-document.ts'
+
+interface BrokerAddressParts {
+  identity: Pick<Identity, 'agentId' | 'mqttUrl'>
+  trust: Pick<Trust, 'keys'>
+  /** URL of the broker from the configuration. This URL replaces the URL in the cloud's document. */
+  mqttUrl: string | undefined
+  onRefused: ReportRefusal
+  /** Called when the address or the credentials changed. */
+  onChange(): void
+}
+
+/**
+ * Where and how the agent logs in to the broker. For each agent, the cloud signs a document with this information and
+ * sends the document with polls. After a start, the agent has only the URL from the enrolment. So the agent fetches the
+ * document before it connects to the broker.
+ */
+export class BrokerAddress {
+  readonly #parts: BrokerAddressParts
+  #access: BrokerAccess
+  #version = ''
+
+  constructor(parts: BrokerAddressParts) {
+    this.#parts = parts
+    this.#access = { url: parts.mqttUrl ?? parts.identity.mqttUrl, username: parts.identity.agentId }
+  }
+
+  get access(): BrokerAccess {
+    return this.#access
+  }
+
+  /** Version of the accepted document; empty before the first one. */
+  get version(): string {
+    return this.#version
+  }
+
+  /**
+   * Accepts a document from the HTTP API. Does not check the time of the document, because the agent's clock may be
+   * wrong. An old document leads to a former broker only until the next poll.
+   */
+  receive(document: string): void {
+    const { identity, trust, mqttUrl, onRefused, onChange } = this.#parts
+    const opened = openDocument<BrokerClaims>(document, DOCUMENT_KINDS.broker, {
+      keys: trust.keys,
+      audience: identity.agentId,
+    })
+    if (!opened.ok) return onRefused(`broker document: ${opened.fault} (${opened.detail})`)
+    const claims = BrokerClaims.safeParse(opened.claims)
+    if (!claims.success) return onRefused('broker document: claims_invalid')
+    const { url, username, password, ca } = claims.data
+    const access = { url, username, ...(password !== undefined && { password }), ...(ca !== undefined && { ca }) }
+    const isNew = brokerVersion(access) !== this.#version
+    this.#version = brokerVersion(access)
+    this.#access = { ...access, url: mqttUrl ?? url }
+    if (isNew) onChange()
+  }
+}
+
+interface BrokerMessagesParts {
+  identity: Pick<Identity, 'agentId' | 'storeId'>
+  log: Log
+  onAck(ack: string): void
+  onCommand(command: string): void
+  onDocument(document: string): void
+}
+
+/**
+ * Returns a function that passes each broker message to its handler. If the disk is full, the agent logs a warning and
+ * drops the message. The cloud sends the content again.
+ */
+function brokerMessages(parts: BrokerMessagesParts): (topic: string, payload: string) => void {
+  const { identity, log } = parts
+  const ackTopic = agentTopic(identity.storeId, identity.agentId, 'ack')
+  const commandTopic = agentTopic(identity.storeId, identity.agentId, 'command')
+
+  function handleMessage(topic: string, payload: string): void {
+    if (topic === ackTopic) parts.onAck(payload)
+    else if (topic === commandTopic) parts.onCommand(payload)
+    else parts.onDocument(payload)
+  }
+
+  return (topic, payload) => {
+    try {
+      handleMessage(topic, payload)
+    } catch (error) {
+      if (error instanceof LedgerFull) log.warn({ topic }, 'the disk is full: a message from the broker was dropped')
+      else log.error({ err: error, topic }, 'a message from the broker could not be processed')
+    }
+  }
+}
+
+/** Time in which a device may recover before the agent reports its fault, ms: a restarted driver needs less. */
+const SETTLE_MS = 1_000
+/** Minimum time between two reports, ms. A device with a loose plug changes its state several times a second. */
+const EVERY_MS = 5_000
+
+/** Reports changes of the devices to the cloud. Merges several changes into one report, and limits the rate. */
+class StateReports {
+  readonly #platform: Pick<Platform, 'timers' | 'clock'>
+  readonly #report: () => void
+  #lastMs = -EVERY_MS
+  #due: Cancel | undefined
+  #isStopped = false
+
+  constructor(platform: Pick<Platform, 'timers' | 'clock'>, report: () => void) {
+    this.#platform = platform
+    this.#report = report
+  }
+
+  changed(): void {
+    if (this.#isStopped) return
+    const { timers, clock } = this.#platform
+    const waitMs = Math.max(SETTLE_MS, this.#lastMs + EVERY_MS - clock.elapsed())
+    this.#due ??= timers.after(waitMs, () => {
+      this.#due = undefined
+      this.#lastMs = clock.elapsed()
+      this.#report()
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#due?.()
+  }
+}
+
+/**
+ * Reports a heartbeat of each device. If a device has no agent yet, the cloud then assigns the device to this agent.
+ */
+async function bindDevices(
+  session: Pick<CloudSession, 'call'>,
+  deviceIds: readonly string[],
+  onRefused: (what: string) => void,
+): Promise<void> {
+  for (const deviceId of deviceIds) {
+    const answer = await session.call('reportDeviceHeartbeat', { deviceId })
+    if (answer.kind === 'unreachable') return
+    // A scanner that only serves another device (`feeds`) need not be registered, so 404 is no fault.
+    if (answer.kind === 'refused' && answer.status !== 404) onRefused(`device ${deviceId}: ${answer.message}`)
+  }
+}
 
 /**
  *   login ─ time ─ devices ─ documents ─ broker line ─▶ online ──▶ a call fails or a socket closes

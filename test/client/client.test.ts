@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest'
 import { isGet, mayChange } from '../../client/operation-rules.ts'
-import { createClient, UntagError, type AnswerOf, type ClientPlatform, type RequestOf } from '../../client/client.ts'
-import { listIn } from '../../client/pages.ts'
+import {
+  createClient,
+  UntagError,
+  type AnswerOf,
+  type ClientPlatform,
+  type RequestOf,
+  listIn,
+} from '../../client/client.ts'
 import { exampleAnswer } from '../../cloud/description/examples.ts'
 import { describeApi } from '../../cloud/description/openapi.ts'
 import { OPERATION_TABLE } from '../../cloud/operation-table.ts'

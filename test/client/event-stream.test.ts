@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { eventBuffer } from '../../client/event-buffer.ts'
-import { eventReader } from '../../client/event-stream.ts'
+import { eventBuffer, eventReader } from '../../client/agent-events.ts'
 
 describe('the reader of server-sent events', () => {
   it.each([

@@ -6,23 +6,66 @@ import { VersionNumber } from '../../../policy/version.ts'
 import { picturesByHash } from '../../catalogue/product-pictures.ts'
 import { notFound } from '../../foundation/failure.ts'
 import { Success } from '../../operations/fields.ts'
-import { operation, type Call } from '../../operations/operation.ts'
+import { operation, type Call, type Services } from '../../operations/operation.ts'
 import type { AgentRow } from '../../persistence/tables/agents.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
 import { prepared } from '../../persistence/prepared.ts'
 import { repeatRevocations } from '../../restore/repeat-revocations.ts'
 import { markResynced } from '../../protection/leases/resync.ts'
 import { ownStore } from '../../stores/own-store.ts'
-import { storeAddress } from './agent-address.ts'
 import { endWaitForAgent } from '../../protection/receipt-home/home-move.ts'
 import { endMoves } from '../../protection/devices/move-device.ts'
-import { brokerDocument } from './broker-document.ts'
 import { pendingCommands } from './pending-commands.ts'
 import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
 import { denyPage, freshnessDocument } from './freshness-and-denials.ts'
 import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
 import { storeFetchReport, type FetchReport } from './agent-state.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
+import { raiseDocumentVersion } from '../../stores/queries.ts'
+import { brokerVersion, type BrokerAccess, type BrokerClaims } from '../../../policy/documents/broker-document.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+
+type Parts = Pick<Services, 'authority' | 'config'>
+
+const LIFE = 3_600
+
+/** Address and credentials with which this agent logs in to the broker. */
+function brokerAccess(agentId: string, { authority, config }: Parts): BrokerAccess {
+  const { mqttUrl: url, outsideBroker } = config
+  return {
+    url,
+    username: agentId,
+    ...(outsideBroker && { password: authority.brokerPassword(agentId) }),
+    ...(outsideBroker?.ca !== undefined && { ca: outsideBroker.ca }),
+  }
+}
+
+/**
+ * Signs the broker document of this agent, unless the agent already has the current version. `have`: the version that
+ * the agent has.
+ */
+function brokerDocument(agentId: string, have: string, services: Parts): string | undefined {
+  const access = brokerAccess(agentId, services)
+  if (brokerVersion(access) === have) return undefined
+  const iat = Math.floor(services.authority.clock.nowMs() / 1_000)
+  const claims: BrokerClaims = { aud: agentId, iat, exp: iat + LIFE, ...access }
+  return signDocument(DOCUMENT_KINDS.broker, claims, services.authority.freshnessSigner)
+}
+
+/** Stores the agent's address for other agents and publishes it in the signed policy. */
+async function storeAddress({ db, services, afterCommit }: Call, agentId: string, address: string): Promise<void> {
+  const moved = await db
+    .updateTable('agent')
+    .set({ home_url: address })
+    .where('agent_id', '=', agentId)
+    .where((eb) => eb.or([eb('home_url', 'is', null), eb('home_url', '!=', address)]))
+    .returning('store_id')
+    .executeTakeFirst()
+  if (!moved) return
+  await raiseDocumentVersion(db, moved.store_id)
+  afterCommit(() => services.agents.storeChanged(moved.store_id))
+}
 
 /**
  * An agent sends its document versions, its address and the number of its last ledger row. The cloud stores these facts

@@ -3,7 +3,7 @@ import { isUnprogrammed, parseEpc } from '../../../policy/gs1/epc.ts'
 import { eanOfGtin14, toGtin14 } from '../../../policy/gs1/gtin.ts'
 import { newId } from '../../../policy/ids.ts'
 import { comparableIdentifier, normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
-import { FIRST_ITEM_STATUSES } from '../../../policy/item-status.ts'
+import { FIRST_ITEM_STATUSES, mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
 import { PROTECTION_TECHNOLOGIES, TAG_TECHNOLOGIES, type ItemStatus } from '../../../policy/vocabulary.ts'
 import { comparableCode, whyUnknown } from '../../catalogue/ean.ts'
 import { findProduct } from '../../catalogue/queries.ts'
@@ -14,12 +14,45 @@ import { centsOf, Euros, Id, definedFields, scanned, text, ProductCodeText } fro
 import type { Call } from '../../operations/operation.ts'
 import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
 import type { StoreRow } from '../../persistence/tables/stores.ts'
-import { revokeLeases } from './move-by-staff.ts'
-import { receiveTransfer } from './receive-transfer.ts'
+import { revokeLeases, clearPurchaseLinks } from './move-by-staff.ts'
 import { storeMoves } from './item-moves.ts'
 import { findItem, updateItem } from './item-queries.ts'
 import { goodsOf, isRecalled, recallsOf } from './recalls.ts'
-import { nextItemSeq } from './item-sequence.ts'
+import { nextItemSeq, notifyGates, removeItemNames } from './item-sequence.ts'
+
+/** Moves an item in transit to this store. Gates of the previous store delete the identifiers of the item. */
+async function receiveTransfer(
+  call: Call,
+  item: ProtectedItemRow,
+  storeId: string,
+  itemStatus: ItemStatus,
+  stated: Partial<ProtectedItemRow>,
+): Promise<void> {
+  const { db, nowMs } = call
+  const from = item.item_status as ItemStatus
+  if (!mayItemMove(from, itemStatus))
+    throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, {
+      allowedNext: nextItemStatuses(from),
+    })
+  const noPurchase = await clearPurchaseLinks(call, item)
+  await removeItemNames(db, item, nowMs)
+  const change = {
+    ...stated,
+    ...noPurchase,
+    store_id: storeId,
+    item_status: itemStatus,
+    item_seq: await nextItemSeq(db, storeId),
+    updated_ms: nowMs,
+  }
+  const arrived = await db
+    .updateTable('protected_item')
+    .set((eb) => ({ ...change, rev: eb('rev', '+', 1) }))
+    .where('item_id', '=', item.item_id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await storeMoves(db, [arrived], from, nowMs)
+  notifyGates(call, item.store_id)
+}
 
 /** One row of registerProtectedItems. */
 export const NewItem = z.strictObject({

@@ -9,6 +9,8 @@ import {
   pinDerivation,
   publishedVerifier,
   parseCardNumber,
+  DERIVED_KEY_BYTES,
+  type KeyDerivation,
 } from '../../../policy/operator-verifiers.ts'
 import { knownCaller } from '../../foundation/caller.ts'
 import { Failure, invalid, notFound } from '../../foundation/failure.ts'
@@ -16,12 +18,29 @@ import { Id, iso, Success, text } from '../../operations/fields.ts'
 import { operation, type Call } from '../../operations/operation.ts'
 import type { Db } from '../../persistence/database.ts'
 import { ownStore, ownStoreOf } from '../../stores/own-store.ts'
-import { withDerivationSlot, deriveVerifier } from './derive-verifier.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { assertPolicyFits } from '../store-policy/policy-size.ts'
 import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
-import { holderOf } from '../../foundation/shared-slots.ts'
+import { holderOf, sharedSlots } from '../../foundation/shared-slots.ts'
+import { scrypt } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { Verifier } from '../../../policy/documents/store-documents.ts'
+
+/** Each derivation keeps a core busy. More concurrent derivations would delay requests of gates and tills. */
+const withDerivationSlot = sharedSlots(
+  { atWork: 2, atWorkOfOne: 1, waiting: 20, waitingOfOne: 10 },
+  { text: 'too many operators are being registered: try again', retryAfter: 1 },
+)
+
+const derive = promisify<string, Uint8Array, number, { N: number; r: number; p: number }, Buffer>(scrypt)
+
+/** Derives the verifier of a secret that can be guessed, such as a PIN. Runs outside the main thread. */
+async function deriveVerifier(secret: string, how: KeyDerivation): Promise<Verifier> {
+  const { salt, n, r, p } = how
+  const key = await derive(secret, Buffer.from(salt, 'base64url'), DERIVED_KEY_BYTES, { N: n, r, p })
+  return { ...how, key: key.toString('base64url') }
+}
 
 /**
  * Operators: staff who may sign in at the agents of a store, even offline (ADR 0023). The cloud derives a base verifier

@@ -4,10 +4,128 @@ import type { Clock } from '../../../policy/platform.ts'
 import type { DeviceJournal, DeviceRecord } from '../../devices/device-journal.ts'
 import type { KnownItem } from '../../items/item-table.ts'
 import { AMBER_SECONDS, GREEN_SECONDS } from '../gate-signals.ts'
-import { bulkDetector, type BulkDetector } from './bulk-detector.ts'
-import { incidents, RESOLVABLE_MS, type Incidents } from './incident.ts'
 import { explain, type GateReason, type TagAssessment } from './assess-tag.ts'
 import { tagNameOf } from './tags/gate-tag.ts'
+
+/**
+ * Groups the alarms of people who leave a gate together. An incident starts with an alarm. The incident ends when each
+ * of its tags is resolved (paid, or covered by a receipt or release), or 10 s after its last alarm.
+ */
+interface Incidents {
+  /** Adds an alarm. */
+  raise(tag: string, isBulk: boolean, atMs: number): void
+  /**
+   * Removes and returns the tags of the last 10 s that `isResolved` accepts. `isOver`: all tags of the incident are
+   * resolved.
+   */
+  resolve(isResolved: (tag: string) => boolean, atMs: number): { tags: string[]; isOver: boolean }
+  /** Tags that caused an alarm within the last 10 s and are still unresolved. */
+  tags(atMs: number): string[]
+  /**
+   * Ends the incident 10 s after its last alarm. If the ended incident was a bulk alarm, returns its number of tags and
+   * its duration.
+   */
+  tidy(atMs: number): { count: number; seconds: number } | undefined
+  /** Earliest time at which `tidy` ends the incident, ms. */
+  readonly endsMs: number | undefined
+}
+
+/** Time after an alarm in which a payment, receipt or release ends the alarm, ms. */
+const RESOLVABLE_MS = 10_000
+const TAGS_LIMIT = 1_000
+
+interface Incident {
+  startedMs: number
+  lastMs: number
+  isBulk: boolean
+  /** Unresolved tags with the time of their alarm, ms. */
+  open: Map<string, number>
+  count: number
+}
+
+/** The incidents of one gate. At most one is open. */
+function incidents(): Incidents {
+  let current: Incident | undefined
+  return {
+    raise(tag, isBulk, atMs) {
+      current ??= { startedMs: atMs, lastMs: atMs, isBulk: false, open: new Map(), count: 0 }
+      current.lastMs = atMs
+      current.isBulk ||= isBulk
+      if (!current.open.has(tag)) current.count++
+      if (current.open.size < TAGS_LIMIT) current.open.set(tag, atMs)
+    },
+    resolve(isResolved, atMs) {
+      if (!current) return { tags: [], isOver: false }
+      const tags = [...current.open].flatMap(([tag, at]) =>
+        atMs - at <= RESOLVABLE_MS && isResolved(tag) ? [tag] : [],
+      )
+      for (const tag of tags) current.open.delete(tag)
+      const isOver = tags.length > 0 && current.open.size === 0
+      if (isOver) current = undefined
+      return { tags, isOver }
+    },
+    tags: (atMs) => [...(current?.open ?? [])].flatMap(([tag, at]) => (atMs - at <= RESOLVABLE_MS ? [tag] : [])),
+    tidy(atMs) {
+      if (!current || atMs - current.lastMs < RESOLVABLE_MS) return undefined
+      const { isBulk, count, startedMs, lastMs } = current
+      current = undefined
+      return isBulk ? { count, seconds: (lastMs - startedMs) / 1_000 } : undefined
+    },
+    get endsMs() {
+      return current && current.lastMs + RESOLVABLE_MS
+    },
+  }
+}
+
+/**
+ * Counts the distinct unpaid items that left within the time windows of the policy. If many items leave, they are
+ * probably stolen. If very many items leave, staff are probably moving goods.
+ */
+interface BulkDetector {
+  /** Counts a leaving tag. `count`: items that left within the time for bulk alarms. */
+  add(tag: string, atMs: number): { isBulk: boolean; count: number; isReplenishment: boolean }
+  /** Time until which the siren stays silent because staff move goods, ms; 0 at first. */
+  readonly mutedUntilMs: number
+}
+
+/** Maximum items in memory. No policy needs so many. */
+const LIMIT = 10_000
+
+/** Makes the detector of one gate. The detector reads `policy` again for each item. */
+export function bulkDetector(policy: () => GatePolicy): BulkDetector {
+  /** Tag → time at which it left, ms; oldest first. */
+  const departures = new Map<string, number>()
+  let mutedUntilMs = 0
+
+  function within(seconds: number, atMs: number): number {
+    let count = 0
+    for (const at of departures.values()) if (atMs - at <= seconds * 1_000) count++
+    return count
+  }
+
+  function dropOld(atMs: number, seconds: number): void {
+    for (const [tag, at] of departures) {
+      if (atMs - at <= seconds * 1_000 && departures.size <= LIMIT) return
+      departures.delete(tag)
+    }
+  }
+
+  return {
+    add(tag, atMs) {
+      const { bulk, replenishment } = policy()
+      departures.delete(tag)
+      departures.set(tag, atMs)
+      dropOld(atMs, Math.max(bulk.seconds, replenishment.seconds))
+      const count = within(bulk.seconds, atMs)
+      const moved = replenishment.tags > 0 && within(replenishment.seconds, atMs) >= replenishment.tags
+      if (moved) mutedUntilMs = atMs + replenishment.muteSeconds * 1_000
+      return { isBulk: count >= bulk.tags, count, isReplenishment: moved || atMs < mutedUntilMs }
+    },
+    get mutedUntilMs() {
+      return mutedUntilMs
+    },
+  }
+}
 
 export interface GateAlarmsParts {
   deviceId: string

@@ -1,7 +1,7 @@
 import type { DeviceCommand } from '../../../device-drivers/drivers/device.ts'
 import { DEFAULT_GATE_POLICY, type GatePolicy } from '../../../policy/gate-policy.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
-import { pause, type Cancel, type Platform } from '../../../policy/platform.ts'
+import { pause, type Cancel, type Platform, type Timers } from '../../../policy/platform.ts'
 import type { ReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { Replica } from '../../items/replica.ts'
@@ -11,10 +11,92 @@ import { assessTag, mayBeCovered, type TagAssessment } from './assess-tag.ts'
 import type { ReleasedUnits } from './released-units.ts'
 import { receiptPasses, tagsOfReceipt, type ReceiptPasses, type TagEntry } from './receipt-pass.ts'
 import { deduplicator, type Deduplicator, type Zone } from './tags/deduplicate.ts'
-import { departures, type Departures } from './tags/departures.ts'
 import { itemOf, tagNameOf } from './tags/gate-tag.ts'
-import { lateReads, type LateReads } from './tags/late-reads.ts'
 import { openPresence, type Presence, type StationaryTag } from './tags/presence.ts'
+
+/**
+ * Paid tags that left one gate. The gate reports a tag 30 s after its last read, if that read was not inside. Until
+ * then the shopper may still present a receipt, and that receipt needs the exit right.
+ */
+interface Departures {
+  /** Adds a tag that left. */
+  left(tag: string, atMs: number): void
+  /** Call it for every read. Ignores tags that have not left. */
+  seen(tag: string, zone: Zone, atMs: number): void
+  /** Drops tags whose exit right a receipt used. */
+  drop(isUsedUp: (tag: string) => boolean): void
+  /**
+   * Removes the tags without a read for 30 s. Of these, returns the tags whose last read was not inside, with the time
+   * of leaving.
+   */
+  removeGone(atMs: number): { tag: string; leftMs: number }[]
+}
+
+/** Time without a read after which a tag is gone, ms. Receipts cover tags for the same time (receipt-pass.ts). */
+const GONE_MS = 30_000
+/** Maximum tags that wait for these 30 s. The gate does not report further tags. */
+const LIMIT = 2_000
+
+/** Starts without tags. */
+function departures(): Departures {
+  const waiting = new Map<string, { leftMs: number; lastMs: number; isInside: boolean }>()
+  return {
+    left(tag, atMs) {
+      if (waiting.size < LIMIT || waiting.has(tag)) waiting.set(tag, { leftMs: atMs, lastMs: atMs, isInside: false })
+    },
+    seen(tag, zone, atMs) {
+      const departure = waiting.get(tag)
+      if (!departure) return
+      departure.lastMs = atMs
+      departure.isInside = zone === 'inside'
+    },
+    drop(isUsedUp) {
+      for (const tag of waiting.keys()) if (isUsedUp(tag)) waiting.delete(tag)
+    },
+    removeGone(atMs) {
+      const gone = [...waiting].filter(([, { lastMs }]) => atMs - lastMs >= GONE_MS)
+      for (const [tag] of gone) waiting.delete(tag)
+      return gone.flatMap(([tag, { leftMs, isInside }]) => (isInside ? [] : [{ tag, leftMs }]))
+    },
+  }
+}
+
+/** Reports reads that came too late to cause an alarm, in at most one line per 5 s. */
+interface LateReads {
+  add(tag: string, ageMs: number): void
+  stop(): void
+}
+
+const REPORT_AFTER_MS = 5_000
+const UNPAID_LIMIT = 1_000
+
+/** `report` receives the lines, which are for staff. */
+function lateReads(timers: Timers, isUnpaid: (tag: string) => boolean, report: (detail: string) => void): LateReads {
+  let count = 0
+  let oldestMs = 0
+  let unpaid = new Set<string>()
+  let timer: Cancel | undefined
+
+  function finish(): void {
+    timer = undefined
+    report(
+      `${count} reads came too late to alarm, the oldest ${Math.round(oldestMs / 1_000)} s; ${unpaid.size >= UNPAID_LIMIT ? 'over ' : ''}${unpaid.size} unpaid items among them`,
+    )
+    count = 0
+    oldestMs = 0
+    unpaid = new Set()
+  }
+
+  return {
+    add(tag, ageMs) {
+      count++
+      oldestMs = Math.max(oldestMs, ageMs)
+      if (unpaid.size < UNPAID_LIMIT && isUnpaid(tag)) unpaid.add(tag)
+      timer ??= timers.after(REPORT_AFTER_MS, finish)
+    },
+    stop: () => timer?.(),
+  }
+}
 
 /** Numbers of reads and tags since the start. */
 export interface GateCounts {

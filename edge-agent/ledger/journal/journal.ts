@@ -1,9 +1,195 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../../../policy/journal.ts'
 import type { Metadata } from '../file/metadata.ts'
-import { fitEvent } from './fit-event.ts'
-import { JournalRows } from './journal-rows.ts'
-import { rowReferences, type RowReferences } from './row-references.ts'
+import { hash } from 'node:crypto'
+import { ProtectionEvent } from '../../../policy/protection-events.ts'
+
+/** An event within the limits of the API. */
+interface FittedEvent {
+  readonly event: ProtectionEvent
+  /** Event for staff that lists the removed fields. */
+  readonly notice?: ProtectionEvent
+}
+
+/** Maximum characters of texts for people. The agent shortens such texts without a notice. */
+const TEXT_LIMITS = { reason: 60, detail: 300 } as const
+const LONGEST_ID = 128
+/** The latest time with a four-digit year. */
+const END_OF_TIME_MS = 253_402_300_799_999
+
+/**
+ * Reduces an event to the limits of the API, because the cloud leaves a row with an invalid event unapplied and does
+ * not record the event. Removes an invalid identifier as a whole, because a shortened id could be the id of another
+ * thing.
+ */
+function fitEvent(original: ProtectionEvent, atMs: number): FittedEvent {
+  const first = ProtectionEvent.safeParse(original)
+  if (first.success) return { event: original }
+  const event: Record<string, unknown> = { ...original }
+  for (const [field, limit] of Object.entries(TEXT_LIMITS)) {
+    const text = event[field]
+    if (typeof text === 'string') event[field] = storable(text).slice(0, limit).toWellFormed()
+  }
+  const removedFields = faultsOf(event)
+  if (removedFields.length === 0) return { event: event as ProtectionEvent }
+  for (const field of removedFields) delete event[field]
+  const id = hash('sha256', `${textOf(original.eventId)}\0${JSON.stringify(removedFields)}`, 'hex').slice(0, 26)
+  const fitting = {
+    type: 'protection.exception.raised',
+    eventId: `evt_${id}`,
+    occurredAt: new Date(Math.min(atMs, END_OF_TIME_MS)).toISOString(),
+    storeId: storable(textOf(original.storeId)).slice(0, LONGEST_ID).toWellFormed() || 'unknown',
+    ...event,
+  } as ProtectionEvent
+  return { event: fitting, notice: noticeFor(fitting, original, removedFields, `evt_w${id}`) }
+}
+
+/** A value as text. `String` throws for an object whose `toString` is no function. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}
+
+function faultsOf(event: object): string[] {
+  const { error } = ProtectionEvent.safeParse(event)
+  const fields = (error?.issues ?? []).flatMap((issue) =>
+    issue.code === 'unrecognized_keys' ? issue.keys : [String(issue.path[0])],
+  )
+  return [...new Set(fields)]
+}
+
+function noticeFor(
+  event: ProtectionEvent,
+  original: object,
+  removedFields: readonly string[],
+  noticeId: string,
+): ProtectionEvent {
+  const { type, occurredAt, storeId, deviceId, reason, eventId } = event
+  const what = removedFields
+    .map((field) => `${field.slice(0, 40)} (${describeValue((original as Record<string, unknown>)[field])})`)
+    .join(', ')
+  return {
+    type: 'protection.exception.raised',
+    eventId: noticeId,
+    occurredAt,
+    storeId,
+    ...(deviceId !== undefined && { deviceId }),
+    reason: 'event_incomplete',
+    detail: storable(`${reason ?? type} ${eventId} was reported without ${what}`)
+      .slice(0, TEXT_LIMITS.detail)
+      .toWellFormed(),
+  }
+}
+
+function describeValue(value: unknown): string {
+  return typeof value === 'string' ? `${value.length} characters: ${value.slice(0, 40)}` : typeof value
+}
+
+function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '')
+}
+
+interface StoredJournalRow {
+  readonly seq: number
+  readonly hash: string
+  /** JSON. */
+  readonly body: string
+}
+
+/** The journal's table. */
+class JournalRows {
+  readonly #db: Connection
+  readonly #insert
+  readonly #last
+  readonly #one
+  readonly #after
+  readonly #delete
+  readonly #afterGap
+
+  constructor(db: Connection) {
+    this.#db = db
+    this.#insert = db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (?, ?, ?, ?)')
+    this.#last = db.prepare<[], Omit<StoredJournalRow, 'body'>>(
+      'SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1',
+    )
+    this.#one = db.prepare<[number], StoredJournalRow>('SELECT seq, hash, body FROM journal WHERE seq = ?')
+    this.#after = db.prepare<[number, number], StoredJournalRow>(
+      'SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?',
+    )
+    this.#delete = db.prepare('DELETE FROM journal WHERE seq < ? AND at_ms < ?')
+    // Pruning deletes rows by time. If a wrong clock put the times out of order, the numbers may have gaps.
+    this.#afterGap = db.prepare<[], { seq: number | null }>(
+      'SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)',
+    )
+  }
+
+  insert({ seq, hash, body }: StoredJournalRow, atMs: number): void {
+    this.#insert.run(seq, hash, body, atMs)
+  }
+
+  last(): { seq: number; hash: string } | undefined {
+    return this.#last.get()
+  }
+
+  at(seq: number): StoredJournalRow | undefined {
+    return this.#one.get(seq)
+  }
+
+  /** Returns rows after this number, oldest first. With limit -1, returns all these rows. */
+  after(seq: number, limit: number): StoredJournalRow[] {
+    return this.#after.all(seq, limit)
+  }
+
+  /** Number of the first row after the last gap. All rows after this row are stored. */
+  oldest(): number {
+    return this.#afterGap.get()?.seq ?? 1
+  }
+
+  /** Deletes rows whose number is below `belowSeq` and whose time is before `beforeMs`. */
+  delete(belowSeq: number, beforeMs: number): void {
+    this.#delete.run(belowSeq, beforeMs)
+  }
+
+  clear(): void {
+    this.#db.prepare('DELETE FROM journal').run()
+  }
+}
+
+/**
+ * Corrects the row numbers in other tables, after the journal has renumbered its rows or voided acknowledgements. Runs
+ * inside the journal's transaction.
+ */
+interface RowReferences {
+  /**
+   * Call it when the rows after `acked` have new numbers, the last of which is `head`. The cloud has all earlier rows.
+   */
+  renumber(acked: number, head: number): void
+  /**
+   * Voids all acknowledgements. The agent sends again only rows after `acked`, so it discards references to earlier
+   * rows.
+   */
+  resetAcknowledged(acked: number): void
+  /** Voids the acknowledgements of rows after `acked`. */
+  unacknowledge(acked: number): void
+}
+
+/** Opens the references in this ledger's tables. */
+function rowReferences(db: Connection): RowReferences {
+  return {
+    renumber(acked, head) {
+      // References to renumbered rows get the last new number. The acknowledgement of that row never comes before the
+      // acknowledgement of the referenced row.
+      db.prepare("UPDATE mark SET value = ? WHERE name = 'isolated_seq'").run(String(head))
+      db.prepare('UPDATE unknown_use SET seq = CASE WHEN seq <= ? THEN 0 ELSE ? END WHERE seq IS NOT NULL').run(
+        acked,
+        head,
+      )
+    },
+    resetAcknowledged(acked) {
+      db.prepare('UPDATE unknown_use SET told_s = NULL, seq = CASE WHEN seq > ? THEN seq END').run(acked)
+    },
+    unacknowledge: (acked) => void db.prepare('UPDATE unknown_use SET told_s = NULL WHERE seq > ?').run(acked),
+  }
+}
 
 /**
  * The numbered rows of a ledger. The hash of a row covers the hash of the previous row, its own number and its body.

@@ -4,7 +4,7 @@ import {
   BATCHES_OF_AGENT,
   BATCHES_OF_ALL,
   waitingBatches,
-} from '../../../cloud/messaging/waiting-batches.ts'
+} from '../../../cloud/messaging/agent-messages.ts'
 import { lruCache } from '../../../cloud/foundation/lru-cache.ts'
 
 /** docs/reference/limits.md lists all lists and tables of the cloud that callers fill. */

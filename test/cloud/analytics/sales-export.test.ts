@@ -1,7 +1,7 @@
 import { newId } from '../../../policy/ids.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addDays } from '../../../cloud/analytics/days.ts'
-import { csvCell } from '../../../cloud/analytics/sales-files.ts'
+import { csvCell } from '../../../cloud/analytics/export-operations.ts'
 import type { Json } from '../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { openPrimeShop, type PrimeShop } from '../../support/prime-shop.ts'

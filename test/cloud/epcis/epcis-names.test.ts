@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { itemUri } from '../../../cloud/epcis/uris.ts'
-import { parseDigitalLink } from '../../../policy/gs1/digital-link.ts'
+import { itemUri } from '../../../cloud/epcis/events-of.ts'
+import { parseDigitalLink } from '../../../policy/gs1/product-code.ts'
 
 it('a serial in an EPCIS URI is escaped like in the tools of GS1, and can be parsed', () => {
   const uri = itemUri({ epc: "urn:epc:id:sgtin:0614141.112345.a!'()*%2F" }) ?? ''

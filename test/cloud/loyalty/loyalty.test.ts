@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expireEarnings } from '../../../cloud/loyalty/expire-earnings.ts'
-import { LOYALTY_EVENTS } from '../../../cloud/loyalty/events.ts'
+import { LOYALTY_EVENTS } from '../../../cloud/loyalty/ledger.ts'
 import { earnedByPurchase, expiryOf, openProgram, type Program } from '../../../cloud/loyalty/program.ts'
 import { adjustEarnings } from '../../../cloud/loyalty/earn-automatically.ts'
 import type { Json } from '../../support/cloud.ts'

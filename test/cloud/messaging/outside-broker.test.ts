@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { BrokerConnection } from '../../../cloud/messaging/broker-connection.ts'
-import { ANNOUNCE_MS, CloudMembers } from '../../../cloud/messaging/cloud-members.ts'
+import { ANNOUNCE_MS, CloudMembers } from '../../../cloud/messaging/outside-broker.ts'
 import { BrokerProbe } from '../../../cloud/messaging/probe-broker.ts'
 import { parseCloudTopic } from '../../../policy/mqtt-topics.ts'
 

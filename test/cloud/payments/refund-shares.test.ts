@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { refundedByLine } from '../../../cloud/analytics/line-refunds.ts'
+import { refundedByLine } from '../../../cloud/analytics/export-operations.ts'
 import { shareRefund, sharesLeft, sharesOf, type TaxShare } from '../../../cloud/analytics/refund-shares.ts'
 import type { RefundRow } from '../../../cloud/persistence/tables/payments.ts'
 

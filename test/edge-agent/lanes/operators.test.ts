@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { operatorLocks } from '../../../edge-agent/lanes/operator-locks.ts'
-import { operatorSessions, type Operators } from '../../../edge-agent/lanes/operators.ts'
+import { operatorLocks, operatorSessions, type Operators } from '../../../edge-agent/lanes/operators.ts'
 import type { Verifier } from '../../../policy/documents/store-documents.ts'
 import { badgeCode, newBadgeVerifier, newStoreKey, publishedVerifier } from '../../../policy/operator-verifiers.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'

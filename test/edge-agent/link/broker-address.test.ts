@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { realPlatform } from '../../../bin/platform.ts'
-import { BrokerAddress } from '../../../edge-agent/link/documents/broker-address.ts'
+import { BrokerAddress } from '../../../edge-agent/link/cloud-connection.ts'
 import { brokerVersion } from '../../../policy/documents/broker-document.ts'
 import { DOCUMENT_KINDS, type DocumentKind } from '../../../policy/documents/kinds.ts'
 import { createSigner, keyRing, newKey } from '../../../policy/documents/keys.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseDigitalLink } from '../../../policy/gs1/digital-link.ts'
+import { parseDigitalLink } from '../../../policy/gs1/product-code.ts'
 import { parseElementString } from '../../../policy/gs1/element-string.ts'
 import { checkDigit } from '../../../policy/gs1/gtin.ts'
 

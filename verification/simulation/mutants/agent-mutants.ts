@@ -101,7 +101,7 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     what: 'The ledger accepts a second claim on a confirmed release right.',
     changes: [
       change(
-        'edge-agent/ledger/claims/free-rights.js',
+        'edge-agent/ledger/claims/claims.js',
         'if (!row)\n            return 0;',
         "if (!row || row.state === 'confirmed')\n            return (row?.attempt ?? -1) + 1;",
       ),
@@ -245,7 +245,7 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
         'throw error;',
       ),
       change(
-        'edge-agent/link/broker-messages.js',
+        'edge-agent/link/cloud-connection.js',
         '            handleMessage(topic, payload);\n        }\n        catch (error) {',
         '            handleMessage(topic, payload);\n        }\n        catch (error) {\n            throw error;',
       ),

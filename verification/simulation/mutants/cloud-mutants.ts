@@ -135,7 +135,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     what: 'The cloud retries a failed webhook at once.',
     changes: [
       change(
-        'cloud/webhooks/record.js',
+        'cloud/webhooks/dispatcher.js',
         'export const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];',
         'export const SCHEDULE_MS = [0, 0, 0, 0];',
       ),

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkDevices } from '../../../../device-drivers/drivers/check-devices.ts'
-import { bulkDetector } from '../../../../edge-agent/lanes/gate/bulk-detector.ts'
+import { bulkDetector } from '../../../../edge-agent/lanes/gate/gate-alarms.ts'
 import { deduplicator, type Zone } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
 import { openPresence } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
 import { wiringOf } from '../../../../edge-agent/devices/wiring.ts'

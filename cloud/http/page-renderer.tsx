@@ -3,12 +3,40 @@ import { getCookie, setCookie } from 'hono/cookie'
 import type { JSX } from 'hono/jsx/jsx-runtime'
 import { prefersHtml } from '../../policy/accept-header.ts'
 import { isLanguage, LANGUAGE_COOKIE, otherLanguage, pageLanguage } from '../../policy/page-language.ts'
-import type { ErrorCode, Failure } from '../foundation/failure.ts'
-import { ERROR_STATUS } from '../foundation/failure.ts'
+import { type ErrorCode, type Failure, ERROR_STATUS } from '../foundation/failure.ts'
 import { formatsOf, textsOf } from '../texts/catalogue.ts'
 import type { Problem } from '../texts/texts.ts'
-import type { PageContext } from './page.tsx'
-import { ProblemPage } from './problem-page.tsx'
+import { type PageContext, Page } from './page.tsx'
+
+/** Error page for browsers, instead of JSON: what happened, and what to do. */
+function ProblemPage({
+  reader,
+  problem,
+  requestId,
+}: {
+  reader: PageContext
+  problem: Problem
+  requestId: string | undefined
+}) {
+  const { texts } = reader
+  const { what, todo } = texts.problems[problem]
+  return (
+    <Page title={what} reader={reader}>
+      <h1>{what}</h1>
+      <p>{todo}</p>
+      {problem === 'needsKey' ? (
+        <p>
+          <a href="/docs">{texts.apiReference}</a>
+        </p>
+      ) : null}
+      {requestId === undefined ? null : (
+        <p class="soft">
+          {texts.requestNumber}: <code>{requestId}</code>
+        </p>
+      )}
+    </Page>
+  )
+}
 
 type PageStatus = 200 | 400 | 404 | 409 | 429 | 503
 

@@ -14,10 +14,88 @@ import { hasSoldItem } from '../purchase-lifecycle/unsold-items.ts'
 import { openPaymentOf } from '../payments/queries.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { readBytes } from './body.ts'
-import { CheckoutPage } from './checkout-page.tsx'
-import { PaymentPage } from './payment-page.tsx'
-import type { PageRenderer } from './page-renderer.ts'
-import { exitAdvice } from './exit-advice.ts'
+import type { PageRenderer } from './page-renderer.tsx'
+import { exitAdvice, type ExitAdvice } from './exit-advice.ts'
+import type { TransactionData } from '../purchases/schema.ts'
+import { CheckoutEnd } from './checkout-end.tsx'
+import { Page, type PageContext } from './page.tsx'
+
+/** The test checkout of the sandbox, without a payment provider. */
+function CheckoutPage({
+  purchase,
+  action,
+  isSold,
+  way,
+  reader,
+}: {
+  purchase: TransactionData
+  action: string
+  isSold: boolean
+  way: ExitAdvice
+  reader: PageContext
+}) {
+  const { texts, formats } = reader
+  const t = texts.checkout
+  const isOpen = purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED'
+  const isAwaited = isOpen && purchase.status === 'CREATED'
+  const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
+  return (
+    <Page title={t.testTitle} reader={reader} sandbox>
+      <h1>{isOpen ? `${t.pay}: ${formats.money(purchase.totalCent)}` : isPaid ? t.paid : t.cancelled}</h1>
+      <p class="soft">
+        {purchase.storeData.name} · {t.lines(purchase.items.length)} · {t.noMoney}
+      </p>
+      {isSold ? <p>{t.soldMeanwhile}</p> : isAwaited ? <p>{t.staffCheck}</p> : null}
+      {isOpen ? (
+        <form class="row" method="post" action={action}>
+          {isAwaited || isSold ? null : (
+            <button class="main" name="result" value="paid">
+              {t.pay}
+            </button>
+          )}
+          <button name="result" value="declined">
+            {t.decline}
+          </button>
+          <button name="result" value="cancelled">
+            {t.cancel}
+          </button>
+        </form>
+      ) : null}
+      <CheckoutEnd purchase={purchase} way={way} texts={texts} />
+    </Page>
+  )
+}
+
+/** Page on which a shopper waits before the payment, and to which the provider sends the shopper back. */
+export function PaymentPage({
+  purchase,
+  isAwaited,
+  isSold,
+  way,
+  reader,
+}: {
+  purchase: TransactionData
+  isAwaited: boolean
+  isSold: boolean
+  way: ExitAdvice
+  reader: PageContext
+}) {
+  const { texts, formats } = reader
+  const t = texts.checkout
+  const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
+  const isOver = purchase.status === 'CANCELLED'
+  return (
+    <Page title={t.title} reader={reader}>
+      <h1>{isPaid ? t.paid : isOver ? t.cancelled : `${t.pay}: ${formats.money(purchase.totalCent)}`}</h1>
+      <p class="soft">
+        {purchase.storeData.name} · {t.lines(purchase.items.length)}
+      </p>
+      {isSold ? <p>{t.soldMeanwhile}</p> : isAwaited ? <p>{t.staffCheck}</p> : null}
+      {isPaid || isOver || isAwaited || isSold ? null : <p>{t.confirming}</p>}
+      <CheckoutEnd purchase={purchase} way={way} texts={texts} />
+    </Page>
+  )
+}
 
 /** Maximum size of the form, bytes. The form contains only the pressed button. */
 const FORM_LIMIT = 1_000

@@ -1,5 +1,13 @@
+import type { Context, Hono } from 'hono'
+import { Failure } from '../foundation/failure.ts'
+import { originOf } from '../foundation/config.ts'
+import { cardAddress, findCard, type Card } from '../loyalty/card.ts'
+import { isTest } from '../purchases/present.ts'
+import type { Services } from '../operations/operation.ts'
+import type { Database } from '../persistence/database.ts'
+import type { PageRenderer } from './page-renderer.tsx'
+import { tooManyRequests, type PublicAccess } from './public-access.ts'
 import { qrPngBase64 } from '../foundation/qr-code.ts'
-import type { Card } from '../loyalty/card.ts'
 import { tierOf } from '../loyalty/program.ts'
 import { Page, type PageContext } from './page.tsx'
 
@@ -11,7 +19,7 @@ interface CardView extends Omit<Card, 'code'> {
 }
 
 /** Page of a loyalty card: code for the till, balance, the next reward, and all rewards. */
-export function LoyaltyCardPage({ member, program, store, url, sandbox, reader }: CardView) {
+function LoyaltyCardPage({ member, program, store, url, sandbox, reader }: CardView) {
   const { texts, formats } = reader
   const t = texts.loyaltyCard
   const { balance, next_expiry_ms: expiresMs } = member
@@ -68,4 +76,23 @@ export function LoyaltyCardPage({ member, program, store, url, sandbox, reader }
       <p class="soft">{t.keep}</p>
     </Page>
   )
+}
+
+/** Route of the page of a loyalty card. The code in the address authorizes the reader. */
+export function loyaltyCardRoute(
+  app: Hono,
+  database: Database,
+  services: Services,
+  readers: PageRenderer,
+  access: PublicAccess,
+): void {
+  const answer = async (c: Context<object, '/L/:code' | '/l/:code'>) => {
+    if (access.isTooFast(c, 'card ')) return readers.problem(c, tooManyRequests())
+    const card = await findCard(database.reads, c.req.param('code').slice(0, 64))
+    if (!card) return readers.problem(c, new Failure('not-found', 'no such loyalty card'), undefined, 'noCard')
+    const url = cardAddress(originOf(services.config), card.code)
+    return readers.show(c, (reader) => LoyaltyCardPage({ ...card, url, sandbox: isTest(card.store.tenant), reader }))
+  }
+  app.get('/L/:code', answer)
+  app.get('/l/:code', answer)
 }
