@@ -42,6 +42,7 @@ export function EnrolmentCard({ at, made }: { at: ViewContext; made: EnrolmentCo
             <code>{made.code}</code>
           </p>
           <p>{t.enrolmentText(at.formats.clock(Date.parse(made.expiresAt)))}</p>
+          <p class="small soft">{t.qrText}</p>
         </div>
         <QrCode text={enrol} label={t.qrLabel} />
       </div>
@@ -50,7 +51,6 @@ export function EnrolmentCard({ at, made }: { at: ViewContext; made: EnrolmentCo
         <summary>{t.asService}</summary>
         <Command at={at} label={t.serviceCommand} text={service} />
       </details>
-      <p class="small soft">{t.qrText}</p>
       <a class="button" href={at.path}>
         {t.backToDevices}
       </a>

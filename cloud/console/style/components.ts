@@ -18,7 +18,7 @@ a.figure:hover { border-color: var(--accent); color: var(--ink) } .figure dt, .f
 .badge { display: inline-flex; align-items: center; gap: .35rem; padding: .1rem .6rem; border-radius: 99px; background: var(--raised); color: var(--ink); font-size: var(--small); font-weight: 600; white-space: nowrap }
 .badge.ok { background: var(--ok-soft); color: var(--ok) } .badge.warn { background: var(--warn-soft); color: var(--warn) } .badge.info { background: var(--info-soft); color: var(--info) } .badge.alarm { background: var(--alarm); color: var(--on-alarm) }
 
-.table-wrap { overflow-x: auto } table { width: 100%; border-collapse: collapse }
+.table-wrap { position: relative; overflow-x: auto } table { width: 100%; border-collapse: collapse }
 th, td { padding: .6rem var(--gap-4); text-align: left; vertical-align: middle; border-bottom: 1px solid var(--line) } tbody tr:last-child > * { border-bottom: 0 }
 thead th { font-size: var(--small); font-weight: 600; color: var(--ink-soft); background: var(--surface); white-space: nowrap } tbody th { font-weight: 600 } .end { text-align: right } td.end { font-variant-numeric: tabular-nums; white-space: nowrap }
 tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) } td .row { gap: var(--gap-2) } td.actions { text-align: right } td.actions .row { justify-content: flex-end; flex-wrap: nowrap }
