@@ -81,6 +81,10 @@ const invalid = ({ faults, ofEntry }: Extract<AddResult, { ok: false }>): SetupF
   ofEntry,
 })
 
+function invalidSetting(path: string, message: string): SetupFault {
+  return invalid({ ok: false, faults: [`${path}: ${message}`], ofEntry: [{ path, message }] })
+}
+
 /** Opens the set-up of this agent. */
 export function openSetup(parts: SetupParts): Setup {
   return new Setup(parts)
@@ -118,11 +122,13 @@ export class Setup {
       return fault('no_config_file', 'this agent was started without a configuration file: start it with --config FILE')
     const isUnnamed = entry['deviceId'] === undefined || entry['deviceId'] === UNNAMED_DEVICE
     if (registration && !isUnnamed)
-      return invalid({
-        ok: false,
-        faults: [`deviceId: leave ${UNNAMED_DEVICE}, because the code registers a new device`],
-        ofEntry: [{ path: 'deviceId', message: 'leave it empty, because the code registers a new device' }],
-      })
+      return invalidSetting('deviceId', 'leave it empty, because the code registers a new device')
+    // Such a device needs no registration, and the code would be lost.
+    if (registration && entry['feeds'] !== undefined)
+      return invalidSetting(
+        'feeds',
+        'a device that serves another one needs no code: leave the code empty and choose an id',
+      )
     if (registration) {
       // A faulty entry must not use up the code, so the entry is checked with any id first.
       const checked = configFile.check({ ...entry, deviceId: newId('dev', platform) })

@@ -68,7 +68,7 @@ function Added({ localization, devices, configFile = '', addedId }: SetupPagePro
   return (
     <div class="banner" role="status" tabindex={-1} data-added data-tone={device ? 'good' : undefined}>
       <p>{device ? setup.added(nameOf(device, texts), configFile) : setup.restartNeeded(configFile)}</p>
-      <p class="next">{setup.next[device ? 'test' : 'restart']}</p>
+      <p class="next">{setup.next[nextStep(device)]}</p>
       {device && device.feeds === null ? (
         <p class="row">
           <a class="button" href={pageOf(device)}>
@@ -78,6 +78,11 @@ function Added({ localization, devices, configFile = '', addedId }: SetupPagePro
       ) : null}
     </div>
   )
+}
+
+function nextStep(device: PageDevice | undefined): 'test' | 'read' | 'restart' {
+  if (!device) return 'restart'
+  return device.feeds === null ? 'test' : 'read'
 }
 
 function pageOf({ deviceId, deviceType }: PageDevice): string {

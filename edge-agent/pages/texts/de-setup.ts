@@ -42,6 +42,7 @@ export const setupDe: SetupTexts = {
     `Das Gerät ist gespeichert, aber ${file} enthält weitere Änderungen. Deshalb ist es noch nicht in Betrieb.`,
   next: {
     test: 'Jetzt das Gerät unten testen und seine Seite auf dem Bildschirm am Gerät öffnen. Ein Neustart ist nicht nötig.',
+    read: 'Jetzt etwas scannen oder lesen und auf die Seite des Geräts sehen, zu dem es gehört. Ein Neustart ist nicht nötig.',
     restart:
       'Jetzt den Agenten neu starten: sudo systemctl restart untag-edge ausführen, oder mit Strg-C anhalten und wieder starten.',
   },

@@ -42,6 +42,7 @@ export const setupEn: SetupTexts = {
   restartNeeded: (file) => `The device is saved, but ${file} has other changes too, so it is not in use yet.`,
   next: {
     test: 'Next: test it below, and open its page on the screen at the device. No restart is needed.',
+    read: 'Next: scan or read something, and look at the page of the device that it serves. No restart is needed.',
     restart:
       'Next: restart the agent. Run sudo systemctl restart untag-edge, or stop it with Ctrl-C and start it again.',
   },

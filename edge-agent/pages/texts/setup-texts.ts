@@ -42,7 +42,7 @@ export interface SetupTexts {
   added(name: string, file: string): string
   restartNeeded(file: string): string
   /** What to do after a device was added. */
-  next: Record<'test' | 'restart', string>
+  next: Record<'test' | 'read' | 'restart', string>
   openPage: string
   pages: string
   noEntry: string

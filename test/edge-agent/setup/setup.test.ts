@@ -127,6 +127,27 @@ describe('the set-up page', () => {
     )
   })
 
+  it('names the next step after a device was added, and why it cannot save devices without a file', async () => {
+    const bench = setUpBench(twoDevices)
+    Object.assign(bench.agent, { setup: setupOf('edge.json') })
+    const banner = async (added: string) =>
+      /<div class="banner"[^]*?<\/div>/.exec(await (await getPage(bench, `/setup?lang=en&added=${added}`)).text())?.[0]
+    expect(await banner(STATION)).toMatch(
+      /data-tone="good"[^]*Next: test it below[^]*href="\/station\?device=dev_station"/,
+    )
+    const scanner = await banner('dev_scanner')
+    expect(scanner).toMatch(/data-tone="good"[^]*Next: scan or read something/)
+    expect(scanner).not.toContain('href')
+    // The agent has saved the device, and does not use it yet.
+    const waiting = await banner('dev_new')
+    expect(waiting).toMatch(/edge\.json has other changes too[^]*sudo systemctl restart untag-edge/)
+    expect(waiting).not.toContain('data-tone')
+    Object.assign(bench.agent, { setup: setupOf(undefined) })
+    const html = await (await getPage(bench, '/setup?lang=en')).text()
+    expect(html).toMatch(/class="notice">This page cannot save devices[^]*Start it again with --config FILE/)
+    expect(html).not.toContain('<form data-write')
+  })
+
   it('works only on the machine of the agent, even for paired programs elsewhere', async () => {
     const bench = setUpBench(twoDevices)
     expect((await getPage(bench, '/setup', '192.168.1.20')).status).toBe(401)
