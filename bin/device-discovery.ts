@@ -1,13 +1,15 @@
 import { probeReader } from '../device-drivers/drivers/llrp/probe-reader.ts'
 import type { ListedReader } from '../device-drivers/drivers/pcsc/list-readers.ts'
+import { probeBoard } from '../device-drivers/drivers/modbus/probe-board.ts'
 import { openTcp } from '../device-drivers/transports/tcp.ts'
 import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
 import type { AttachedDevice, DeviceDiscovery } from '../edge-agent/setup/device-discovery.ts'
 import type { Platform } from '../policy/platform.ts'
 import { listNfcReaders } from './pcsc-process.ts'
-import { findSerialPorts, type FoundSerial } from './serial-ports.ts'
+import { boardEntry, findSerialPorts, type FoundSerial } from './serial-ports.ts'
 
 const LLRP_PORT = 5_084
+const MODBUS_PORT = 502
 
 /** Name of a port: vendor and product, or the USB id, or the path. */
 export const titleOf = ({ path, vendor, product, usbId }: FoundSerial): string =>
@@ -18,7 +20,7 @@ export function readerEntry({ stableName }: ListedReader): Record<string, unknow
   return { deviceId: UNNAMED_DEVICE, driver: 'pcsc', link: { pcsc: stableName } }
 }
 
-/** Finds attached serial ports and NFC readers, and LLRP readers by address. */
+/** Finds attached serial ports and NFC readers, and readers and boards in the network by their address. */
 export function deviceDiscovery(pcscdSocket: string, platform: Platform): DeviceDiscovery {
   return {
     async findAttached() {
@@ -43,22 +45,47 @@ export function deviceDiscovery(pcscdSocket: string, platform: Platform): Device
       }
       return { attached, notes }
     },
-    async findLlrpReader(address) {
-      const [host = '', port] = address.split(':')
-      const at = `${host}:${port ?? LLRP_PORT}`
-      try {
-        const refusal = await probeReader((signal) => openTcp(host, Number(port ?? LLRP_PORT), signal), platform)
-        const entry = {
-          deviceId: UNNAMED_DEVICE,
-          driver: 'llrp',
-          link: { tcp: at },
-          antennas: { inside: [1], outside: [2] },
-          siren: { gpo: 1, seconds: 5 },
-        }
-        return { found: { kind: 'llrp', name: 'LLRP', at, ...(refusal !== null && { fix: refusal }), entry } }
-      } catch (error) {
-        return { fault: (error as Error).message }
-      }
-    },
+    findAtAddress: (address) => findAtAddress(address, platform),
   }
+}
+
+/** Searches at a given port for a reader, then for a board; without a port, for both at their usual ports at once. */
+async function findAtAddress(
+  address: string,
+  platform: Platform,
+): Promise<{ found: AttachedDevice } | { fault: string }> {
+  const [host = '', port] = address.split(':')
+  const searches = [
+    (number = LLRP_PORT) => findReader(host, number, platform),
+    (number = MODBUS_PORT) => findBoard(host, number, platform),
+  ]
+  const atOnce = port === undefined ? searches.map((search) => search()) : []
+  const faults: string[] = []
+  for (const [i, search] of searches.entries()) {
+    try {
+      return { found: await (atOnce[i] ?? search(Number(port))) }
+    } catch (error) {
+      faults.push((error as Error).message)
+    }
+  }
+  return { fault: [...new Set(faults)].join('; ') }
+}
+
+async function findReader(host: string, port: number, platform: Platform): Promise<AttachedDevice> {
+  const refusal = await probeReader((signal) => openTcp(host, port, signal), platform)
+  const at = `${host}:${port}`
+  const entry = {
+    deviceId: UNNAMED_DEVICE,
+    driver: 'llrp',
+    link: { tcp: at },
+    antennas: { inside: [1], outside: [2] },
+    siren: { gpo: 1, seconds: 5 },
+  }
+  return { kind: 'llrp', name: 'LLRP', at, ...(refusal !== null && { fix: refusal }), entry }
+}
+
+async function findBoard(host: string, port: number, platform: Platform): Promise<AttachedDevice> {
+  const todo = await probeBoard((signal) => openTcp(host, port, signal), platform)
+  const at = `${host}:${port}`
+  return { kind: 'board', name: 'Modbus TCP', at, ...(todo !== null && { fix: todo }), entry: boardEntry({ tcp: at }) }
 }

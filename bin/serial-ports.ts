@@ -81,9 +81,12 @@ function permissionFix(port: string, groups: string): string | undefined {
 function suggest(path: string, usbId: string | undefined): Record<string, unknown> {
   const link = { serial: path, baudRate: 9_600 }
   const isScanner = SCANNER_MAKERS.has(usbId?.slice(0, 4) ?? '')
-  return isScanner
-    ? { deviceId: UNNAMED_DEVICE, driver: 'scanner', link, feeds: UNNAMED_DEVICE }
-    : { deviceId: UNNAMED_DEVICE, driver: 'modbus', link, unit: 1, output: 0, confirmInput: 0, pulseMs: 200 }
+  return isScanner ? { deviceId: UNNAMED_DEVICE, driver: 'scanner', link, feeds: UNNAMED_DEVICE } : boardEntry(link)
+}
+
+/** Draft configuration entry for a relay board that releases. */
+export function boardEntry(link: object): Record<string, unknown> {
+  return { deviceId: UNNAMED_DEVICE, driver: 'modbus', link, unit: 1, output: 0, confirmInput: 0, pulseMs: 200 }
 }
 
 /** Lists at most 64 serial ports with stable names. Returns an empty list on errors. */

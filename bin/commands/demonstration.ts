@@ -48,6 +48,8 @@ function printWelcome({ baseUrl, key, pin, consolePassword, notes, edge, store, 
   )
   say(`  Exit gate       ${edge.url}/gate?device=${store.devices.gate}`)
   say(soft('                  Shows the page of the guards. Open the staff station first: it pairs the browser.'))
+  say(`  Set-up          ${edge.url}/setup`)
+  say(soft('                  Adds a device with a set-up code, which you make in the console on the page Devices.'))
   say(`  Console         ${consoleUrl}`)
   say(soft(`                  Sign in as ${OWNER_EMAIL} with the password ${consolePassword}`))
   say(`  API reference   ${origin}/docs`)

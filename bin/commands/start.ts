@@ -13,6 +13,7 @@ import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { startCloud, type CloudSettings, type RunningCloud } from './cloud.ts'
+import { demoConfig } from './demo-config.ts'
 import { startDemoDevices } from './demo-devices.ts'
 import { demoFile, demoKey, demoOperator, demoOwner } from './demo-secrets.ts'
 import { keepPictures } from './demo-pictures.ts'
@@ -55,10 +56,12 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     const pin = await demoOperator(api, store.storeId, file, platform)
     const devices = await startDemoDevices(store.devices, platform)
     stops.push(devices.stop)
+    const configPath = join(data, 'edge.json')
+    const config = demoConfig(configPath, devices.config)
     const network = networkSwitch(boundedFetch, openMqttLine)
     const edgeSettings = {
       data,
-      config: undefined,
+      config: configPath,
       host: '127.0.0.1',
       port: settings.edgePort,
       mqttUrl: running.mqttUrl,
@@ -72,11 +75,11 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       logLevel: settings.logLevel,
     }
     const parts = { fetch: network.fetch, openLine: network.openLine }
-    const edge = await startEdge(edgeSettings, devices.config, platform, log, parts).catch((error: unknown) => {
+    const edge = await startEdge(edgeSettings, config, platform, log, parts).catch((error: unknown) => {
       // Only the default port may be replaced by a free port. A port that the user chose is never replaced.
       if (settings.edgePort !== START_OPTIONS.edgePort.fallback || !isTaken(error)) throw error
       notes.push(`Port ${settings.edgePort} is taken, so the agent uses another one. Choose a port with --edge-port.`)
-      return startEdge({ ...edgeSettings, port: 0 }, devices.config, platform, log, parts)
+      return startEdge({ ...edgeSettings, port: 0 }, config, platform, log, parts)
     })
     stops.push(edge.stop)
     await demonstration({

@@ -6,7 +6,7 @@ import { fail } from './fail.ts'
 /** Maximum size of a JSON body, bytes. */
 export const BODY_LIMIT = 16 * 1024
 /** Maximum faults in one answer. */
-const DETAILS_LIMIT = 20
+export const DETAILS_LIMIT = 20
 
 /** Returns the JSON body of a request, or an error answer. Does not read a body whose Content-Length is too large. */
 export async function readBody<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S> | Response> {

@@ -61,12 +61,12 @@ export const HomeRequest = z.strictObject({ question: z.string().max(8_192) })
 /** A signed release notice of another agent. */
 export const NoticeRequest = z.strictObject({ notice: z.string().max(4_096) })
 
-/** Host name or IPv4 address, with a port if it is not 5084. */
+/** Host name or IPv4 address, with a port if it is not the usual one of the device. */
 const Address = z
   .string()
-  .regex(/^[A-Za-z0-9.-]{1,200}(:\d{1,5})?$/, 'give a host name or an IPv4 address, with a port if not 5084')
+  .regex(/^[A-Za-z0-9.-]{1,200}(:\d{1,5})?$/, 'give a host name or an IPv4 address, with a port if not 5084 or 502')
   .refine((address) => Number(address.split(':')[1] ?? 1) <= 65_535, 'the port is above 65535')
-export const LlrpRequest = z.strictObject({ address: Address })
+export const SearchRequest = z.strictObject({ address: Address })
 /** Configuration entry of a device, which `readConfig` validates, and its registration with a set-up code. */
 export const AddDeviceRequest = z.strictObject({
   entry: z.record(z.string().max(100), z.unknown()),

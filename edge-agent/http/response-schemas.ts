@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { FINDING_CODES } from '../../device-drivers/drivers/device.ts'
 import { REGISTRATION_FAULTS } from '../health/registration.ts'
+import { DEVICE_FINDINGS } from '../setup/device-discovery.ts'
 import {
   ALARM_STEPS,
   DENY_REASONS,
@@ -270,10 +271,10 @@ export const WalkRecording = z.strictObject({
 
 export const SignedAnswer = z.strictObject({ answer: z.string() })
 
-export const LlrpAnswer = z.union([
+export const SearchAnswer = z.union([
   z.strictObject({
     found: z.strictObject({
-      kind: z.enum(['serial', 'nfc', 'llrp']),
+      kind: z.enum(DEVICE_FINDINGS),
       name: z.string(),
       at: z.string(),
       fix: z.string().optional(),

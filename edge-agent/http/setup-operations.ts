@@ -6,14 +6,14 @@ export const LEDGER_ERRORS = ['ledger_full', 'ledger_unavailable'] as const
 
 /** The operations of the set-up page, as rows of the table in operations.ts. */
 export const SETUP_OPERATIONS = {
-  findLlrp: {
+  findAtAddress: {
     method: 'POST',
-    path: '/v1/setup/llrp',
+    path: '/v1/setup/search',
     callers: 'pages',
-    summary: 'Searches for an LLRP reader at an address.',
+    summary: 'Searches for an LLRP reader or a Modbus TCP board at an address.',
     needsCredential: true,
-    request: requests.LlrpRequest,
-    response: answers.LlrpAnswer,
+    request: requests.SearchRequest,
+    response: answers.SearchAnswer,
     errors: ['busy'],
   },
   addDevice: {

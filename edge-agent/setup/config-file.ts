@@ -11,8 +11,19 @@ export interface ConfigFile {
   add(entry: Readonly<Record<string, unknown>>): AddResult
 }
 
-/** `devices`: the devices of the new configuration. */
-export type AddResult = { ok: true; devices: readonly DeviceEntry[] } | { ok: false; faults: string[] }
+/** A fault of the added entry. `path`: the setting, such as `siren.output`. */
+export interface EntryFault {
+  path: string
+  message: string
+}
+
+/**
+ * `devices`: the devices of the new configuration. `faults`: all faults, also those of other devices. `ofEntry`: those of
+ * the added entry.
+ */
+export type AddResult =
+  | { ok: true; devices: readonly DeviceEntry[] }
+  | { ok: false; faults: string[]; ofEntry: EntryFault[] }
 
 /** Placeholder for the id in a suggested entry. */
 export const UNNAMED_DEVICE = 'dev_…'
@@ -21,14 +32,25 @@ export const UNNAMED_DEVICE = 'dev_…'
 export function withDevice(
   text: string,
   entry: Readonly<Record<string, unknown>>,
-): { ok: true; text: string; devices: readonly DeviceEntry[] } | { ok: false; faults: string[] } {
+): { ok: true; text: string; devices: readonly DeviceEntry[] } | Extract<AddResult, { ok: false }> {
   const before = text.trim() === '' ? '{ "devices": [] }' : text
   const checked = readConfig(before)
-  if (!checked.ok) return checked
-  if (entry['deviceId'] === UNNAMED_DEVICE)
-    return { ok: false, faults: ['deviceId: enter a set-up code, or fill in the id of a registered device'] }
+  if (!checked.ok) return { ...checked, ofEntry: [] }
+  if (entry['deviceId'] === UNNAMED_DEVICE) return invalidEntry(['deviceId: enter a set-up code, or fill in an id'], '')
   const whole = JSON.parse(before) as Record<string, unknown>
   const after = `${JSON.stringify({ ...whole, devices: [...((whole['devices'] as unknown[] | undefined) ?? []), entry] }, null, 2)}\n`
   const again = readConfig(after)
-  return again.ok ? { ok: true, text: after, devices: again.config.devices } : again
+  return again.ok
+    ? { ok: true, text: after, devices: again.config.devices }
+    : invalidEntry(again.faults, `devices[${checked.config.devices.length}].`)
+}
+
+/** `before`: what precedes the setting in the faults of the added entry. */
+function invalidEntry(faults: string[], before: string): Extract<AddResult, { ok: false }> {
+  const ofEntry = faults.flatMap((fault) => {
+    const end = fault.indexOf(': ')
+    if (!fault.startsWith(before) || end < 0) return []
+    return [{ path: fault.slice(before.length, end).replaceAll(/\[(\d+)\]/g, '.$1'), message: fault.slice(end + 2) }]
+  })
+  return { ok: false, faults, ofEntry }
 }

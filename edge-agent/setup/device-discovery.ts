@@ -1,6 +1,10 @@
+/** How a device was found. `board`: a relay or input board with Modbus TCP. */
+export const DEVICE_FINDINGS = ['serial', 'nfc', 'llrp', 'board'] as const
+export type DeviceFinding = (typeof DEVICE_FINDINGS)[number]
+
 /** A device at this machine or in its network, with a suggested configuration entry. */
 export interface AttachedDevice {
-  kind: 'serial' | 'nfc' | 'llrp'
+  kind: DeviceFinding
   /** Name from the USB device, the driver or the address. */
   name: string
   /** Port or address of the device. */
@@ -15,6 +19,6 @@ export interface AttachedDevice {
 export interface DeviceDiscovery {
   /** Returns the attached devices. `notes`: why searches failed. Never rejects. */
   findAttached(): Promise<{ attached: AttachedDevice[]; notes: string[] }>
-  /** Searches for an LLRP reader at `host` or `host:port`. Never rejects. */
-  findLlrpReader(address: string): Promise<{ found: AttachedDevice } | { fault: string }>
+  /** Searches for an LLRP reader or a Modbus TCP board at `host` or `host:port`. Never rejects. */
+  findAtAddress(address: string): Promise<{ found: AttachedDevice } | { fault: string }>
 }

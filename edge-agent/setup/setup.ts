@@ -8,7 +8,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudConnection } from '../link/cloud-connection.ts'
 import type { Log } from '../log.ts'
 import { checkDevice } from './check-device.ts'
-import { UNNAMED_DEVICE, type ConfigFile } from './config-file.ts'
+import { UNNAMED_DEVICE, type AddResult, type ConfigFile, type EntryFault } from './config-file.ts'
 
 /** Outputs that a technician can test. `release`: the lock, detacher or deactivator. */
 export const TESTED_OUTPUTS = ['green', 'amber', 'siren', 'release'] as const
@@ -62,6 +62,8 @@ export interface SetupFault {
   ok: false
   code: SetupFaultCode
   error: string
+  /** Faults of single settings. */
+  ofEntry?: readonly EntryFault[]
 }
 
 export interface AddedDevice {
@@ -74,6 +76,14 @@ export interface AddedDevice {
 }
 
 const fault = (code: SetupFaultCode, error: string): SetupFault => ({ ok: false, code, error })
+const invalid = ({ faults, ofEntry }: Extract<AddResult, { ok: false }>): SetupFault => ({
+  ...fault('invalid-argument', faults.join('; ')),
+  ofEntry,
+})
+
+function invalidSetting(path: string, message: string): SetupFault {
+  return invalid({ ok: false, faults: [`${path}: ${message}`], ofEntry: [{ path, message }] })
+}
 
 /** Opens the set-up of this agent. */
 export function openSetup(parts: SetupParts): Setup {
@@ -112,11 +122,17 @@ export class Setup {
       return fault('no_config_file', 'this agent was started without a configuration file: start it with --config FILE')
     const isUnnamed = entry['deviceId'] === undefined || entry['deviceId'] === UNNAMED_DEVICE
     if (registration && !isUnnamed)
-      return fault('invalid-argument', `deviceId: leave ${UNNAMED_DEVICE}, because the code registers a new device`)
+      return invalidSetting('deviceId', 'leave it empty, because the code registers a new device')
+    // Such a device needs no registration, and the code would be lost.
+    if (registration && entry['feeds'] !== undefined)
+      return invalidSetting(
+        'feeds',
+        'a device that serves another one needs no code: leave the code empty and choose an id',
+      )
     if (registration) {
       // A faulty entry must not use up the code, so the entry is checked with any id first.
       const checked = configFile.check({ ...entry, deviceId: newId('dev', platform) })
-      if (!checked.ok) return fault('invalid-argument', checked.faults.join('; '))
+      if (!checked.ok) return invalid(checked)
     }
     const registered = registration ? await this.#register(registration) : undefined
     if (registered && !registered.ok) return registered
@@ -176,9 +192,7 @@ export class Setup {
   ): { ok: true; deviceId: string; devices: Parameters<Devices['extend']>[0] } | SetupFault {
     try {
       const added = configFile.add(entry)
-      return added.ok
-        ? { ok: true, deviceId: String(entry['deviceId']), devices: added.devices }
-        : fault('invalid-argument', added.faults.join('; '))
+      return added.ok ? { ok: true, deviceId: String(entry['deviceId']), devices: added.devices } : invalid(added)
     } catch (error) {
       this.#parts.log.error({ err: error, file: configFile.name }, 'the configuration file cannot be written')
       return fault('config_not_written', `${configFile.name} cannot be written: ${(error as Error).message}`)

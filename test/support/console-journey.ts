@@ -17,6 +17,9 @@ export interface ConsoleJourney {
   /** The store with the simulated gate, and the other one. */
   storeId: string
   otherStoreId: string
+  /** One-time link that pairs a browser with the agent, and the address of the agent. */
+  pairingUrl: string
+  agentUrl: string
   press(key: string): void
   /** Signs the owner of the demonstration in with the password. */
   signIn(page: Page): Promise<void>
@@ -39,6 +42,7 @@ export async function startConsoleJourney(kind: DatabaseKind, name: string): Pro
     })
   })
   const { baseUrl = '', key = '', consoleUrl = '', consoleUser = '', consolePassword = '' } = ready
+  const { pairingUrl = '', agentUrl = '' } = ready
   const api = shopper({ baseUrl, key, fetch })
   const { stores } = (await api.call('fetchStores', {})) as { stores: { storeId: string; securityTagMode: string }[] }
   const storeWith = (isWanted: (mode: string) => boolean) =>
@@ -48,6 +52,8 @@ export async function startConsoleJourney(kind: DatabaseKind, name: string): Pro
     api,
     storeId: storeWith((mode) => mode === 'rfid'),
     otherStoreId: storeWith((mode) => mode !== 'rfid'),
+    pairingUrl,
+    agentUrl,
     press: (pressed) => void start.stdin.write(pressed),
     async signIn(page) {
       await page.goto(consoleUrl)

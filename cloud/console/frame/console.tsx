@@ -210,6 +210,7 @@ class Console {
       preferences,
       language: languageOf(c, session, this.#isSecure),
       nowMs: services.platform.clock.wall(),
+      cloudUrl: services.config.baseUrl,
       perform: (operation, mode, input) =>
         access.performAs(session, { operation, mode, input, idempotencyKey: undefined, requestId }),
     })

@@ -30,13 +30,14 @@ interface ContextSources {
   readonly preferences: Preferences
   readonly language: Language
   readonly nowMs: number
+  readonly cloudUrl: string
   readonly pages: readonly ConsolePage[]
   perform(operation: Operation, mode: Mode, input: Record<string, unknown>): Promise<OperationResult>
 }
 
 /** Makes the context of a page. Reads the stores of the user, and what waits in the chosen one. */
 export async function contextOf(c: Context, sources: ContextSources): Promise<PageContext> {
-  const { session, page, pages, preferences, language, nowMs, perform } = sources
+  const { session, page, pages, preferences, language, nowMs, cloudUrl, perform } = sources
   const { mode } = preferences
   const run = async (operation: Operation, input: Record<string, unknown>) =>
     JSON.parse((await perform(operation, mode, input)).body) as Record<string, unknown>
@@ -67,6 +68,7 @@ export async function contextOf(c: Context, sources: ContextSources): Promise<Pa
     texts: consoleTexts(language),
     formats: consoleFormats(language),
     nowMs,
+    cloudUrl,
     path: c.req.path,
     query,
     params: page ? (c.req.param() as Record<string, string>) : {},

@@ -61,6 +61,8 @@ export interface PageContext {
   readonly texts: ConsoleTexts
   readonly formats: Formats
   readonly nowMs: number
+  /** Base URL of the API, under which agents and programs reach this cloud. */
+  readonly cloudUrl: string
   /** Path of the page, without a query. */
   readonly path: string
   readonly query: URLSearchParams

@@ -1,13 +1,21 @@
 import type { z } from 'zod'
 import { fetchAgents, resolveAgentFork, revokeAgent } from '../../agents/administration/agent-operations.ts'
+import { createEnrolmentCode } from '../../agents/enrolment/enrol-operations.ts'
 import { rolesFrom } from '../../foundation/roles.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { createSetupCode } from '../../protection/devices/setup-codes.ts'
 import { Badge, type Tone } from '../components/badge.tsx'
 import { Card } from '../components/card.tsx'
 import { Confirm } from '../components/confirm.tsx'
+import {
+  EnrolmentCard,
+  InstallAgent,
+  SetupCodeCard,
+  SetUp,
+  type EnrolmentCode,
+  type SetupCode,
+} from './agent-codes.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
-import { ActionForm, Submit } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
 import { Pagination } from '../components/pagination.tsx'
 import { Table } from '../components/table.tsx'
@@ -16,7 +24,6 @@ import { page, type ViewContext } from '../frame/page.ts'
 
 type Agent = z.output<typeof fetchAgents.response>['agents'][number]
 type Device = z.output<typeof fetchDevices.response>['devices'][number]
-type SetupCode = z.output<typeof createSetupCode.response>
 
 /** What the page shows. Without devices, the role or the package does not allow to read them. */
 interface AgentsView {
@@ -36,6 +43,13 @@ export const agentsPage = page<AgentsView>({
   title: (texts) => texts.agents.title,
   lead: (at) => at.texts.agents.lead,
   actions: {
+    enrol: {
+      operation: createEnrolmentCode,
+      roles: rolesFrom('manager'),
+      input: (form, at) => ({ storeId: at.store?.storeId, name: form.text('name') }),
+      done: (texts) => texts.agents.codeMade,
+      show: (result, at) => <EnrolmentCard at={at} made={result as EnrolmentCode} />,
+    },
     revoke: {
       operation: revokeAgent,
       roles: ['owner', 'admin'],
@@ -74,37 +88,15 @@ export const agentsPage = page<AgentsView>({
         <Agents at={at} agents={at.data.agents} />
         <Devices at={at} {...at.data} />
       </Live>
-      {at.has(rolesFrom('manager')) ? <SetUp at={at} /> : null}
+      {at.has(rolesFrom('manager')) ? (
+        <>
+          <InstallAgent at={at} />
+          <SetUp at={at} />
+        </>
+      ) : null}
     </div>
   ),
 })
-
-function SetUp({ at }: { at: ViewContext }) {
-  const t = at.texts.agents
-  return (
-    <Card title={t.setup}>
-      <ActionForm at={at} action="setup">
-        <p>{t.setupText}</p>
-        <div>
-          <Submit main={false}>{t.makeCode}</Submit>
-        </div>
-      </ActionForm>
-    </Card>
-  )
-}
-
-function SetupCodeCard({ at, made }: { at: ViewContext; made: SetupCode }) {
-  const t = at.texts.agents
-  return (
-    <Card title={t.setup}>
-      <p class="big-code">{made.code}</p>
-      <p>{t.codeText(at.formats.clock(Date.parse(made.expiresAt)))}</p>
-      <a class="button" href={at.path}>
-        {t.backToDevices}
-      </a>
-    </Card>
-  )
-}
 
 const TONES = {
   online: 'ok',

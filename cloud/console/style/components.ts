@@ -18,7 +18,7 @@ a.figure:hover { border-color: var(--accent); color: var(--ink) } .figure dt, .f
 .badge { display: inline-flex; align-items: center; gap: .35rem; padding: .1rem .6rem; border-radius: 99px; background: var(--raised); color: var(--ink); font-size: var(--small); font-weight: 600; white-space: nowrap }
 .badge.ok { background: var(--ok-soft); color: var(--ok) } .badge.warn { background: var(--warn-soft); color: var(--warn) } .badge.info { background: var(--info-soft); color: var(--info) } .badge.alarm { background: var(--alarm); color: var(--on-alarm) }
 
-.table-wrap { overflow-x: auto } table { width: 100%; border-collapse: collapse }
+.table-wrap { position: relative; overflow-x: auto } table { width: 100%; border-collapse: collapse }
 th, td { padding: .6rem var(--gap-4); text-align: left; vertical-align: middle; border-bottom: 1px solid var(--line) } tbody tr:last-child > * { border-bottom: 0 }
 thead th { font-size: var(--small); font-weight: 600; color: var(--ink-soft); background: var(--surface); white-space: nowrap } tbody th { font-weight: 600 } .end { text-align: right } td.end { font-variant-numeric: tabular-nums; white-space: nowrap }
 tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) } td .row { gap: var(--gap-2) } td.actions { text-align: right } td.actions .row { justify-content: flex-end; flex-wrap: nowrap }
@@ -65,6 +65,7 @@ tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) 
 .board { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 14rem), 1fr)); gap: var(--gap-4); align-items: start }
 .button.needs-script { display: none } @media (scripting: enabled) { .button.needs-script { display: inline-flex } }
 .print-badge { display: flex; flex-wrap: wrap; gap: var(--gap-4); align-items: center; width: 100%; max-width: 30rem } .print-badge > div { flex: 1 1 12rem; min-width: 0 } .qr { width: 11rem; height: 11rem } .big-code { font: 650 1.75rem/1.3 var(--mono); margin-bottom: var(--gap-3) }
+.command { display: grid; gap: var(--gap-2); justify-items: start; margin-bottom: var(--gap-3) } .command pre { width: 100%; margin: 0; padding: var(--gap-3); border: 1px solid var(--line); border-radius: var(--radius); background: var(--raised); font: .9rem/1.5 var(--mono); white-space: pre-wrap; overflow-wrap: anywhere; user-select: all } .command-code { font-size: 1.2rem; font-weight: 650; overflow-wrap: anywhere; margin-bottom: var(--gap-2) }
 .row:empty { display: none }
 details > summary { min-height: var(--touch); padding: .6rem 0; color: var(--ink-soft); cursor: pointer }
 .confirm h2 { padding: var(--gap-2) var(--gap-2) 0 } .confirm p { padding: var(--gap-2); color: var(--ink-soft) } .confirm form { display: grid; gap: var(--gap-4); padding: var(--gap-2) } .confirm > .button.wide { width: calc(100% - 2 * var(--gap-2)); margin: 0 var(--gap-2) var(--gap-2) }

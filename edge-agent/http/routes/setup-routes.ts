@@ -4,12 +4,12 @@ import type { SetupFault } from '../../setup/setup.ts'
 import { isLoopback } from '../connection.ts'
 import { AGENT_ERRORS } from '../error-codes.ts'
 import { fail } from '../fail.ts'
-import { readBody, readQuery } from '../read-request.ts'
+import { DETAILS_LIMIT, readBody, readQuery } from '../read-request.ts'
 import { reply } from '../reply.ts'
 import {
   AddDeviceRequest,
   CheckDeviceRequest,
-  LlrpRequest,
+  SearchRequest,
   StartWalkTestRequest,
   TestDeviceRequest,
   WalkTestQuery,
@@ -32,12 +32,12 @@ export function setupRoutes(app: Hono, agent: Agent): void {
     isLoopback(c) ? next() : fail(c, 401, 'unauthenticated', 'this works only on the machine of the agent'),
   )
 
-  app.post('/v1/setup/llrp', async (c) => {
-    const body = await readBody(c, LlrpRequest)
+  app.post('/v1/setup/search', async (c) => {
+    const body = await readBody(c, SearchRequest)
     return body instanceof Response
       ? body
-      : once(c, 'llrp', async () =>
-          reply(c, 'findLlrp', (await agent.deviceDiscovery?.findLlrpReader(body.address)) ?? { fault: '' }),
+      : once(c, 'search', async () =>
+          reply(c, 'findAtAddress', (await agent.deviceDiscovery?.findAtAddress(body.address)) ?? { fault: '' }),
         )
   })
   app.post('/v1/setup/devices', async (c) => {
@@ -90,6 +90,9 @@ export function setupRoutes(app: Hono, agent: Agent): void {
   })
 }
 
-function failSetup(c: Context, { code, error }: SetupFault): Response {
-  return fail(c, AGENT_ERRORS[code].status, code, error)
+function failSetup(c: Context, { code, error, ofEntry = [] }: SetupFault): Response {
+  const details = ofEntry
+    .slice(0, DETAILS_LIMIT)
+    .map(({ path, message }) => ({ path: `entry.${path}`, code: 'invalid', message }))
+  return fail(c, AGENT_ERRORS[code].status, code, error, details.length > 0 ? details : undefined)
 }

@@ -6,7 +6,21 @@ import { request } from './platform.ts'
 /** Answer of the agent to a request. `error` is in English, for technicians. */
 export type Answer<T> =
   | { ok: true; body: T }
-  | { ok: false; fault: Fault; status: number; code: string; retryAfterSeconds: number; error: string }
+  | {
+      ok: false
+      fault: Fault
+      status: number
+      code: string
+      retryAfterSeconds: number
+      error: string
+      details: readonly FieldFault[]
+    }
+
+/** A wrong field of a request. `message` is in English, for technicians. */
+export interface FieldFault {
+  path: string
+  message: string
+}
 
 export type Fault = keyof Texts['requestFailed']
 
@@ -63,7 +77,7 @@ export async function call<T>(method: string, path: string, body?: object, more:
       { ...more, method, headers, ...(body && { body: JSON.stringify(body) }) },
       LIMIT_MS,
     )
-    const answer = (await response.json()) as T & { code?: string; error?: string }
+    const answer = (await response.json()) as T & { code?: string; error?: string; details?: readonly FieldFault[] }
     if (response.ok) return { ok: true, body: answer }
     // The browser is no longer paired. After a reload the page shows how to pair the browser.
     if (answer.code === 'unauthenticated') location.reload()
@@ -75,9 +89,10 @@ export async function call<T>(method: string, path: string, body?: object, more:
       code: answer.code ?? '',
       retryAfterSeconds: Number(response.headers.get('retry-after') ?? 0),
       error: answer.error ?? '',
+      details: answer.details ?? [],
     }
   } catch {
-    return { ok: false, fault: 'unreachable', status: 0, code: '', retryAfterSeconds: 0, error: '' }
+    return { ok: false, fault: 'unreachable', status: 0, code: '', retryAfterSeconds: 0, error: '', details: [] }
   }
 }
 

@@ -1,13 +1,15 @@
 import { deviceDetail, deviceState } from '../model/status-view.ts'
+import type { DeviceFinding } from '../../setup/device-discovery.ts'
 import type { PageDevice } from '../model/wire.ts'
 import { call } from './api.ts'
 import { after } from './platform.ts'
 import { readPageContext } from './page-context.ts'
 import { slot, write, writeTechnical } from './elements.ts'
+import { settingsForm, type Entry, type SettingsForm } from './settings-form.ts'
 
 /**
- * Script of the set-up page. The script checks and tests devices, finds a reader at an address, and registers and
- * adds devices.
+ * Script of the set-up page. The script checks and tests devices, finds readers and boards at an address, and registers
+ * and adds devices.
  */
 const { texts } = readPageContext()
 
@@ -24,27 +26,30 @@ async function check(button: HTMLButtonElement, deviceId: string): Promise<void>
   button.disabled = false
 }
 
-async function findReader(address: string): Promise<void> {
-  const technical = slot('llrp-technical')
-  write('llrp-status', texts.busy)
+async function findAtAddress(address: string): Promise<void> {
+  const technical = slot('search-technical')
+  const place = slot('search-entry')
+  write('search-status', texts.busy)
   writeTechnical(technical, '')
-  slot('llrp-entry').hidden = true
-  const answer = await call<{ found?: { at: string; fix?: string; entry: object }; fault?: string }>(
-    'POST',
-    '/v1/setup/llrp',
-    { address },
-  )
+  place.hidden = true
+  const answer = await call<{
+    found?: { kind: DeviceFinding; at: string; fix?: string; entry: Entry }
+    fault?: string
+  }>('POST', '/v1/setup/search', { address })
   if (!answer.ok || !answer.body.found) {
-    write('llrp-status', texts.setup.failed)
+    write('search-status', texts.setup.failed)
     return writeTechnical(technical, answer.ok ? (answer.body.fault ?? '') : answer.error)
   }
-  const { at, fix, entry } = answer.body.found
-  write('llrp-status', `${texts.setup.kinds.llrp}: ${at}`)
+  const { kind, at, fix, entry } = answer.body.found
+  write('search-status', `${texts.setup.kinds[kind]}: ${at}`)
   writeTechnical(technical, fix ?? '')
-  const place = slot('llrp-entry').querySelector<HTMLElement>('[data-entry]')
-  if (place instanceof HTMLTextAreaElement) place.value = JSON.stringify(entry)
-  else if (place) place.textContent = JSON.stringify(entry)
-  slot('llrp-entry').hidden = false
+  const form = place.querySelector('form')
+  if (form) forms.get(form)?.load(entry)
+  const type = form?.querySelector<HTMLSelectElement>('[data-type]')
+  if (type) type.value = kind === 'llrp' ? 'exit_gate' : 'self_checkout_detacher'
+  const copied = place.querySelector('pre')
+  if (copied) copied.textContent = JSON.stringify(entry)
+  place.hidden = false
 }
 
 /** The places where a form or group shows its result. */
@@ -61,18 +66,19 @@ function resultsOf(place: HTMLElement): { show(text: string, technical?: string)
 
 const problem = (code: string): string => texts.setup.problems[code] ?? texts.setup.failed
 
-/** Registers the device if there is a code, and adds the entry to the configuration, or shows the faults. */
+/** Registers the device if there is a code, and adds the entry to the configuration, or marks the faults. */
 async function addDevice(form: HTMLFormElement): Promise<void> {
-  const [field, code, type, name, button] = [
-    form.querySelector('textarea'),
+  const [code, type, name, button] = [
     form.querySelector<HTMLInputElement>('[data-code]'),
-    form.querySelector('select'),
+    form.querySelector<HTMLSelectElement>('[data-type]'),
     form.querySelector<HTMLInputElement>('[data-name]'),
     form.querySelector('button'),
   ]
-  if (!field || !code || !type || !name || !button) return
+  const fields = forms.get(form)
+  if (!fields || !code || !type || !name || !button) return
   const results = resultsOf(form)
-  const entry = parsed(field.value)
+  const entry = fields.entry()
+  fields.mark([])
   if (entry === undefined) return results.show(texts.setup.noEntry)
   const called = name.value.trim()
   const registration = { code: code.value.trim(), deviceType: type.value, ...(called !== '' && { name: called }) }
@@ -83,7 +89,11 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
     ...(registration.code !== '' && { registration }),
   })
   button.disabled = false
-  if (!answer.ok) return results.show(problem(answer.code), answer.error)
+  if (!answer.ok) {
+    const { labels, rest } = fields.mark(answer.details)
+    const text = labels.length > 0 ? texts.setup.correct(labels.join(', ')) : problem(answer.code)
+    return results.show(text, labels.length === 0 ? answer.error : rest.join('; '))
+  }
   // The server renders the page again, with the new device and its tests.
   const url = new URL(location.href)
   url.searchParams.set('added', answer.body.deviceId)
@@ -133,16 +143,10 @@ async function showWalk(
   results.show(texts.setup.walked(tags.length, left.length, alarms.length))
 }
 
-function parsed(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
+/** The fields of each form. */
+const forms = new Map<HTMLFormElement, SettingsForm>()
 for (const form of document.querySelectorAll<HTMLFormElement>('[data-write]')) {
+  forms.set(form, settingsForm(form))
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     void addDevice(form)
@@ -161,7 +165,7 @@ document.querySelector<HTMLElement>('[data-added]')?.focus()
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-check]')) {
   button.addEventListener('click', () => void check(button, button.dataset['check'] ?? ''))
 }
-slot('llrp').addEventListener('submit', (event) => {
+slot('search').addEventListener('submit', (event) => {
   event.preventDefault()
-  void findReader(slot<HTMLInputElement>('address').value.trim())
+  void findAtAddress(slot<HTMLInputElement>('address').value.trim())
 })

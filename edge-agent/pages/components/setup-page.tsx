@@ -1,8 +1,10 @@
-import { DEVICE_TYPES, type DeviceType } from '../../../policy/vocabulary.ts'
-import type { AttachedDevice } from '../../setup/device-discovery.ts'
+import type { DeviceType } from '../../../policy/vocabulary.ts'
+import { UNNAMED_DEVICE } from '../../setup/config-file.ts'
+import type { AttachedDevice, DeviceFinding } from '../../setup/device-discovery.ts'
 import { deviceDetail, deviceState, deviceTitle } from '../model/status-view.ts'
 import type { PageDevice } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
+import { DeviceForm, SettingTemplates } from './device-form.tsx'
 import { DeviceTests } from './device-tests.tsx'
 import { Frame, type FrameProps, type Localization } from './frame.tsx'
 import { Technical } from './technical.tsx'
@@ -44,27 +46,52 @@ export function SetupPage(props: SetupPageProps) {
         {notes.map((note) => (
           <Technical texts={texts} text={note} />
         ))}
-        <LlrpSearch texts={texts} isWritable={configFile !== undefined} />
+        <NetworkSearch texts={texts} isWritable={configFile !== undefined} />
+        {configFile === undefined ? null : <ByHand texts={texts} />}
         <p class="row">
           <a class="button" href="/station">
-            {texts.chooseDevice}
+            {setup.pages}
           </a>
         </p>
+        {configFile === undefined ? null : <SettingTemplates texts={texts} devices={devices} />}
       </main>
     </Frame>
   )
 }
 
-/** Reports that the page has added a device. */
+/** Reports that the page has added a device, and what to do next. */
 function Added({ localization, devices, configFile = '', addedId }: SetupPageProps) {
   const { texts } = localization
+  const { setup } = texts
   if (addedId === undefined) return null
   const device = devices.find(({ deviceId }) => deviceId === addedId)
   return (
-    <p class="banner" role="status" tabindex={-1} data-added>
-      {device ? texts.setup.added(deviceTitle(device, texts), configFile) : texts.setup.restartNeeded(configFile)}
-    </p>
+    <div class="banner" role="status" tabindex={-1} data-added data-tone={device ? 'good' : undefined}>
+      <p>{device ? setup.added(nameOf(device, texts), configFile) : setup.restartNeeded(configFile)}</p>
+      <p class="next">{setup.next[nextStep(device)]}</p>
+      {device && device.feeds === null ? (
+        <p class="row">
+          <a class="button" href={pageOf(device)}>
+            {setup.openPage}
+          </a>
+        </p>
+      ) : null}
+    </div>
   )
+}
+
+function nextStep(device: PageDevice | undefined): 'test' | 'read' | 'restart' {
+  if (!device) return 'restart'
+  return device.feeds === null ? 'test' : 'read'
+}
+
+function pageOf({ deviceId, deviceType }: PageDevice): string {
+  return `/${deviceType === 'exit_gate' ? 'gate' : 'station'}?${new URLSearchParams({ device: deviceId })}`
+}
+
+/** Scanners and readers that serve another device (`feeds`) have no type. */
+function nameOf(device: PageDevice & { driver: string }, texts: Texts): string {
+  return device.name === null && device.deviceType === null ? device.driver : deviceTitle(device, texts)
 }
 
 /** The devices of the configuration, each with buttons that check and test it. */
@@ -77,8 +104,7 @@ function Configured({ texts, devices, mayTest }: { texts: Texts } & Pick<SetupPa
       <ul class="devices">
         {devices.map((device) => (
           <li>
-            {/* Scanners and readers that serve another device (`feeds`) have no type. */}
-            <h3>{device.name === null && device.deviceType === null ? device.driver : deviceTitle(device, texts)}</h3>
+            <h3>{nameOf(device, texts)}</h3>
             <p class="ids">
               {device.deviceId} · {device.driver}
             </p>
@@ -109,13 +135,12 @@ function AttachedDevices({
   return (
     <>
       <h2>{setup.attached}</h2>
-      <p class="soft">
-        {attached.length === 0
-          ? setup.nothingAttached
-          : configFile === undefined
-            ? setup.entryHint
-            : setup.addHint(configFile)}
-      </p>
+      {configFile === undefined ? (
+        <p class="notice">{setup.entryHint}</p>
+      ) : (
+        <p class="soft">{setup.addHint(configFile)}</p>
+      )}
+      {attached.length === 0 ? <p class="soft">{setup.nothingAttached}</p> : null}
       <ul class="devices">
         {attached.map(({ kind, name, at, fix, entry }) => (
           <li>
@@ -124,12 +149,14 @@ function AttachedDevices({
             </h3>
             <p class="ids">{at}</p>
             <Technical texts={texts} text={fix ?? ''} />
-            <Entry
-              texts={texts}
-              text={JSON.stringify(entry)}
-              type={TYPES[kind]}
-              isWritable={configFile !== undefined}
-            />
+            {configFile === undefined ? (
+              <DeviceForm texts={texts} entry={entry} type={TYPES[kind]} isWritable={false} />
+            ) : (
+              <details>
+                <summary>{setup.setUp}</summary>
+                <DeviceForm texts={texts} entry={entry} type={TYPES[kind]} isWritable />
+              </details>
+            )}
           </li>
         ))}
       </ul>
@@ -137,13 +164,14 @@ function AttachedDevices({
   )
 }
 
-/** Form that searches for an LLRP reader at an address. */
-function LlrpSearch({ texts, isWritable }: { texts: Texts; isWritable: boolean }) {
+/** Form that searches for a reader or board at an address. */
+function NetworkSearch({ texts, isWritable }: { texts: Texts; isWritable: boolean }) {
   const { setup } = texts
   return (
     <>
-      <h2>{setup.llrp}</h2>
-      <form data-slot="llrp" method="post">
+      <h2>{setup.network}</h2>
+      <p class="soft">{setup.networkHint}</p>
+      <form data-slot="search" method="post">
         <label for="address">{setup.address}</label>
         <div class="row">
           <input
@@ -159,87 +187,32 @@ function LlrpSearch({ texts, isWritable }: { texts: Texts; isWritable: boolean }
           <button type="submit">{setup.look}</button>
         </div>
       </form>
-      <p role="status" data-slot="llrp-status" />
-      <Technical texts={texts} text="" data={{ 'data-slot': 'llrp-technical' }} />
-      <div data-slot="llrp-entry" hidden>
-        <Entry texts={texts} text="" type={TYPES.llrp} isWritable={isWritable} />
+      <p role="status" data-slot="search-status" />
+      <Technical texts={texts} text="" data={{ 'data-slot': 'search-technical' }} />
+      <div data-slot="search-entry" hidden>
+        <DeviceForm texts={texts} entry={{}} type={TYPES.llrp} isWritable={isWritable} />
       </div>
     </>
   )
 }
 
+/** Form for a device that no search finds. */
+function ByHand({ texts }: { texts: Texts }) {
+  const { setup } = texts
+  const entry = { deviceId: UNNAMED_DEVICE, driver: 'modbus' }
+  return (
+    <details class="section">
+      <summary>{setup.byHand}</summary>
+      <p class="soft">{setup.byHandHint}</p>
+      <DeviceForm texts={texts} entry={entry} type={TYPES.board} isWritable />
+    </details>
+  )
+}
+
 /** The most likely type of a device, by how it was found. */
-const TYPES: Record<AttachedDevice['kind'], DeviceType> = {
+const TYPES: Record<DeviceFinding, DeviceType> = {
   serial: 'self_checkout_detacher',
   nfc: 'pos_deactivator',
   llrp: 'exit_gate',
-}
-
-interface EntryProps {
-  texts: Texts
-  text: string
-  /** Suggested type of the device. */
-  type: DeviceType
-  isWritable: boolean
-}
-
-/**
- * Suggested configuration entry. Users can edit the entry if the configuration file is writable. Otherwise users can
- * only copy the entry.
- */
-function Entry({ texts, text, type, isWritable }: EntryProps) {
-  const { setup } = texts
-  if (!isWritable) {
-    return (
-      <pre data-entry tabindex={0} aria-label={setup.entry}>
-        {text}
-      </pre>
-    )
-  }
-  return (
-    <form data-write method="post">
-      <label>
-        {setup.code}
-        <input
-          data-code
-          maxlength={60}
-          autocomplete="off"
-          autocapitalize="characters"
-          spellcheck={false}
-          placeholder="K7QX-2M9T-4WZ1"
-        />
-      </label>
-      <p class="soft">{setup.codeHint}</p>
-      <label>
-        {setup.type}
-        <select data-type>
-          {DEVICE_TYPES.map((each) => (
-            <option value={each} selected={each === type}>
-              {texts.deviceTypes[each].name}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        {setup.name}
-        <input data-name maxlength={120} autocomplete="off" />
-      </label>
-      <textarea
-        data-entry
-        aria-label={setup.entry}
-        rows={4}
-        maxlength={4_000}
-        autocomplete="off"
-        autocapitalize="none"
-        spellcheck={false}
-      >
-        {text}
-      </textarea>
-      <p class="row">
-        <button type="submit">{setup.add}</button>
-      </p>
-      <p role="status" data-status />
-      <Technical texts={texts} text="" data={{ 'data-technical': true }} />
-    </form>
-  )
+  board: 'self_checkout_detacher',
 }

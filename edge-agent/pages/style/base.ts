@@ -57,6 +57,7 @@ input {
 .badge[data-tone='warn'] { color: var(--warn) } .badge[data-tone='warn']::before { content: '▲' / '' }
 .badge[data-tone='bad'] { color: var(--bad) } .badge[data-tone='bad']::before { content: '■' / '' }
 .banner { padding: .55rem 1.1rem; font-weight: 600; overflow-wrap: anywhere; background: var(--amber); color: var(--on-amber) }
+.banner[data-tone='good'] { background: var(--green); color: var(--on-strong) }
 .banner[data-tone='bad'] { background: var(--red); color: var(--on-strong) }
 
 .stage {

@@ -100,6 +100,12 @@ dialog::backdrop { background: rgb(0 0 0 / .7) }
   color: inherit; background: var(--paper); overflow-wrap: anywhere
 }
 .list main { max-width: 44rem; width: 100%; margin: 0 auto; padding: 1.2rem; gap: .8rem; flex: none } .list h1 { font-size: 1.8rem }
+.list fieldset { display: grid; gap: .5rem; min-width: 0; margin: .3rem 0 0; padding: .7rem .9rem .9rem; border: 2px solid var(--line); border-radius: 14px }
+.list legend { padding: 0 .4rem; font-weight: 700 } .settings { display: grid; gap: .7rem .9rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); align-items: start } .field .ids { font-size: .72rem; font-weight: 400 }
+.list summary { min-height: 56px; padding: .75rem 0; font-weight: 600; cursor: pointer; color: var(--accent) } .list details.section > summary { font-size: 1.1rem }
+.field { display: grid; gap: .2rem; min-width: 0 } .list [aria-invalid='true'] { border-color: var(--bad) } .field-fault { font-weight: 400; color: var(--bad); overflow-wrap: anywhere }
+.list .notice { padding: .7rem .9rem; border: 2px solid var(--warn); border-radius: 14px }
+.list .banner { display: grid; gap: .5rem; border-radius: 14px } .list .banner .next { font-weight: 400 }
 .devices { display: grid; gap: .8rem }
 .list footer { max-width: 44rem; width: 100%; margin: 0 auto; padding: 0 1.2rem 1rem } .list .language { padding-left: 0 }
 .steps { display: grid; gap: .8rem; padding-left: 1.4rem; list-style: decimal }

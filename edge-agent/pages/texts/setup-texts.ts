@@ -1,3 +1,4 @@
+import type { DeviceFinding } from '../../setup/device-discovery.ts'
 import type { PageTestedOutput } from '../model/wire.ts'
 
 /** Texts of the set-up page. */
@@ -8,8 +9,30 @@ export interface SetupTexts {
   checkHint: string
   attached: string
   nothingAttached: string
+  /** Why the page cannot save devices. */
   entryHint: string
   entry: string
+  /** Heading that opens the form of a found device. */
+  setUp: string
+  /** Form for a device that the agent did not find. */
+  byHand: string
+  byHandHint: string
+  driver: string
+  deviceId: string
+  deviceIdHint: string
+  settings: string
+  moreSettings: string
+  details: string
+  detailsHint: string
+  notSet: string
+  yes: string
+  no: string
+  /** Allowed numbers of a setting. */
+  range(from: string, to: string): string
+  /** Value that counts if the setting is empty. */
+  otherwise(value: string): string
+  /** Names the marked fields. */
+  correct(fields: string): string
   addHint(file: string): string
   code: string
   codeHint: string
@@ -18,9 +41,14 @@ export interface SetupTexts {
   add: string
   added(name: string, file: string): string
   restartNeeded(file: string): string
+  /** What to do after a device was added. */
+  next: Record<'test' | 'read' | 'restart', string>
+  openPage: string
+  pages: string
   noEntry: string
-  kinds: Record<'serial' | 'nfc' | 'llrp', string>
-  llrp: string
+  kinds: Record<DeviceFinding, string>
+  network: string
+  networkHint: string
   address: string
   look: string
   failed: string

@@ -4,8 +4,9 @@ import { dayOf } from '../../../cloud/analytics/days.ts'
 import { formId } from '../../../cloud/console/components/form.tsx'
 import { COUNTED_PAGES } from '../../../cloud/console/components/live.tsx'
 import { pages } from '../../../cloud/console/pages/registry.ts'
-import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
+import { consoleFormats, consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
 import { EXCEPTION_TEXTS } from '../../../cloud/description/codes.ts'
+import { enrolmentCodeHash } from '../../../policy/documents/agent-messages.ts'
 import { consoleOf, CSRF, fillConsole, ROLE_HEADER } from '../../support/console.ts'
 import type { Json } from '../../support/cloud.ts'
 import { newEan, openShop, type Shop } from '../../support/shop.ts'
@@ -386,6 +387,32 @@ describe('pages of the store manager', () => {
     expect([taken.status, taken.text.includes('This name is in the list already.')]).toEqual([409, true])
     expect((await post(path, 'remove', { operatorId })).status).toBe(303)
     expect(await get(path)).not.toContain('Ilse Brandt')
+  })
+
+  it('devices: makes an enrolment code that enrols an agent, with its command, QR code and end, shown once', async () => {
+    const made = await post('/console/agents', 'enrol', { name: 'Till 3' })
+    const code = /<code>([0-9A-Z]{4}(?:-[0-9A-Z]{4}){6})<\/code>/.exec(made.text)?.[1] ?? ''
+    const command = `untag edge enrol --cloud ${shop.cloud.cloud.services.config.baseUrl} --code ${code}`
+    expect([made.status, made.text.includes(`>${command}</pre>`), made.text.includes('class="qr"')]).toEqual([
+      200,
+      true,
+      true,
+    ])
+    const endMs = shop.cloud.platform.clock.wall() + 15 * 60_000
+    expect(made.text).toContain(`until ${consoleFormats('en').clock(endMs)}`)
+    const rows = await shop.cloud.db.database.reads.selectFrom('enrolment_code').selectAll().execute()
+    expect(rows.at(-1)).toMatchObject({
+      code_hash: enrolmentCodeHash(code),
+      store_id: shop.storeId,
+      name: 'Till 3',
+    })
+    expect(await get('/console/agents')).not.toContain(code)
+    expect((await post('/console/agents', 'enrol', {}, 'associate')).status).toBe(403)
+    expect(await get('/console/agents', 'associate')).not.toContain('Make an enrolment code')
+    // A name is optional, and a fault of it appears at its field.
+    expect((await post('/console/agents', 'enrol', { name: '' })).status).toBe(200)
+    const long = await post('/console/agents', 'enrol', { name: 'x'.repeat(121), _form: 'enrol' })
+    expect([long.status, /id="name-error"/.test(long.text)]).toEqual([400, true])
   })
 
   it('devices: makes a set-up code for a device', async () => {

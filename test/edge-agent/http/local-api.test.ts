@@ -62,7 +62,7 @@ describe('the API of the agent', () => {
       '/v1/scan': [{ deviceId, text: receipt, byHand: true }],
       '/v1/operator': [{ operatorId: 'op_1', pin: '482913', deviceId }, { badge: 'x'.repeat(30) }],
       '/v1/pair': [{ code: 'x'.repeat(40) }],
-      '/v1/setup/llrp': [{ address: '10.0.0.1:5084' }],
+      '/v1/setup/search': [{ address: '10.0.0.1:5084' }],
       '/v1/setup/devices': [{ entry: { deviceId: 'dev_9', driver: 'modbus', link: { tcp: '10.0.0.1:1' }, output: 0 } }],
       '/v1/setup/check': [{ deviceId: 'dev_9' }],
       '/v1/setup/test': [{ deviceId: 'dev_9', output: 'siren' }],

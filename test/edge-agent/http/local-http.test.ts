@@ -68,7 +68,7 @@ describe('the agent’s local HTTP', () => {
         '/v1/home/redeem',
         '/v1/scan',
         '/v1/operator',
-        '/v1/setup/llrp',
+        '/v1/setup/search',
         '/v1/setup/devices',
         '/v1/setup/check',
       ]),

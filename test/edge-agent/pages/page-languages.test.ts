@@ -51,7 +51,7 @@ function benchOf(language?: Language): PagesBench {
         attached: [{ kind: 'serial', name: 'RS485', at: '/dev/ttyUSB0', fix: 'usermod -aG dialout', entry }],
         notes: ['pcscd is not there'],
       }),
-      findLlrpReader: async () => ({ fault: 'connection refused' }),
+      findAtAddress: async () => ({ fault: 'connection refused' }),
     },
     check: async () => bench.status.devices[0],
   })
@@ -199,7 +199,7 @@ suiteWith(NO_CHROMIUM, 'the programs of the pages in Chromium', () => {
       await page.locator(`[data-check="${STATION}"]`).click()
       await page.fill('#address', '127.0.0.1:1')
       await page.keyboard.press('Enter')
-      await page.locator('[data-slot="llrp-technical"]').filter({ hasText: 'connection refused' }).waitFor()
+      await page.locator('[data-slot="search-technical"]').filter({ hasText: 'connection refused' }).waitFor()
       await expectWhole(page, 'set-up', language)
       // The language switch works with the keyboard, and later pages use the chosen language.
       const other = textsOf(otherLanguage(language))

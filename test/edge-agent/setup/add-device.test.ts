@@ -128,6 +128,21 @@ describe('a device that the set-up page registers with a code', () => {
     expect(await refused(late, entry(4))).toEqual([403, 'setup_code_expired'])
   })
 
+  it('needs no code for a scanner that serves another device, and refuses to use one up', async () => {
+    const code = await newCode()
+    const station = store.shop.devices.pos_deactivator
+    const scanner = { driver: 'scanner', link: { tcp: '10.0.0.20:4001' }, feeds: station }
+    const count = (await ofCloud()).length
+    const refused = await add(code, { deviceId: 'dev_…', ...scanner })
+    expect([refused.status, refused.body.details]).toEqual([400, [expect.objectContaining({ path: 'entry.feeds' })]])
+    expect((await ofCloud()).length).toBe(count)
+    const { status, body } = await post('devices', { entry: { deviceId: 'scanner_7', ...scanner } })
+    expect([status, body]).toEqual([200, { file, deviceId: 'scanner_7', isInUse: true }])
+    expect(store.agent.status().devices.find((d) => d.deviceId === 'scanner_7')).toMatchObject({ feeds: station })
+    // The code still registers a device.
+    expect((await add(code, entry(6))).status).toBe(200)
+  })
+
   it('waits for a restart if the file has other changes too', async () => {
     const whole = JSON.parse(readFileSync(file, 'utf8')) as Json
     whole.devices[0].pulseMs = 900

@@ -12,6 +12,7 @@ import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import type { DeviceDiscovery } from '../../../edge-agent/setup/device-discovery.ts'
 import { openSetup, type Setup, type SetupParts } from '../../../edge-agent/setup/setup.ts'
 import { llrpReader } from '../../../simulators/devices/llrp.ts'
+import { relayBoard } from '../../../simulators/devices/modbus.ts'
 import { serveTcp, type TcpService } from '../../../simulators/devices/serve.ts'
 import { violations } from '../../support/axe.ts'
 import { ensureBuilt } from '../../support/built.ts'
@@ -41,14 +42,14 @@ const SERIAL = {
 
 function setUpBench(
   findAttached: DeviceDiscovery['findAttached'],
-  findLlrpReader: DeviceDiscovery['findLlrpReader'] = async () => ({ fault: 'no' }),
+  findAtAddress: DeviceDiscovery['findAtAddress'] = async () => ({ fault: 'no' }),
 ): PagesBench {
   const bench = pagesBench()
   const check = async (deviceId: string) =>
     deviceId === STATION
       ? { deviceId, driver: 'modbus', state: 'ready', since: 0, detail: 'Modbus TCP unit 1', findings: [] }
       : undefined
-  Object.assign(bench.agent, { deviceDiscovery: { findAttached, findLlrpReader }, check })
+  Object.assign(bench.agent, { deviceDiscovery: { findAttached, findAtAddress }, check })
   return bench
 }
 /** A real set-up. Its cloud knows one code, and its devices carry out every command. */
@@ -126,6 +127,27 @@ describe('the set-up page', () => {
     )
   })
 
+  it('names the next step after a device was added, and why it cannot save devices without a file', async () => {
+    const bench = setUpBench(twoDevices)
+    Object.assign(bench.agent, { setup: setupOf('edge.json') })
+    const banner = async (added: string) =>
+      /<div class="banner"[^]*?<\/div>/.exec(await (await getPage(bench, `/setup?lang=en&added=${added}`)).text())?.[0]
+    expect(await banner(STATION)).toMatch(
+      /data-tone="good"[^]*Next: test it below[^]*href="\/station\?device=dev_station"/,
+    )
+    const scanner = await banner('dev_scanner')
+    expect(scanner).toMatch(/data-tone="good"[^]*Next: scan or read something/)
+    expect(scanner).not.toContain('href')
+    // The agent has saved the device, and does not use it yet.
+    const waiting = await banner('dev_new')
+    expect(waiting).toMatch(/edge\.json has other changes too[^]*sudo systemctl restart untag-edge/)
+    expect(waiting).not.toContain('data-tone')
+    Object.assign(bench.agent, { setup: setupOf(undefined) })
+    const html = await (await getPage(bench, '/setup?lang=en')).text()
+    expect(html).toMatch(/class="notice">This page cannot save devices[^]*Start it again with --config FILE/)
+    expect(html).not.toContain('<form data-write')
+  })
+
   it('works only on the machine of the agent, even for paired programs elsewhere', async () => {
     const bench = setUpBench(twoDevices)
     expect((await getPage(bench, '/setup', '192.168.1.20')).status).toBe(401)
@@ -154,7 +176,7 @@ describe('the set-up page', () => {
     })
     expect((await post('127.0.0.1', '/v1/setup/check', { deviceId: 'dev_x' })).status).toBe(404)
     for (const address of ['', 'http://10.0.0.7', '10.0.0.7:99999', 'a b'])
-      expect((await post('127.0.0.1', '/v1/setup/llrp', { address })).status).toBe(400)
+      expect((await post('127.0.0.1', '/v1/setup/search', { address })).status).toBe(400)
   })
 })
 
@@ -192,6 +214,7 @@ describe('adding devices to the configuration', () => {
       const answer = await post(bench, { entry })
       return [answer.status, ((await answer.json()) as Json).error]
     }
+    const faultsOf = async (entry: Json) => ((await (await post(bench, { entry })).json()) as Json).details
     expect(await addEntry(SERIAL)).toEqual([400, expect.stringContaining('deviceId')])
     expect(await addEntry({ ...SERIAL, deviceId: 'dev_1' })).toEqual([200, undefined])
     writeFileSync(
@@ -206,6 +229,17 @@ describe('adding devices to the configuration', () => {
     ] as const) {
       expect(await addEntry(entry)).toEqual([400, expect.stringContaining(fault)])
     }
+    // Each fault of the entry has the path of its setting, which the page marks.
+    const faulty = { ...SERIAL, deviceId: 'dev_2', output: -1, siren: { output: 'x' }, link: { tcp: 'nowhere' } }
+    expect(await faultsOf(faulty)).toEqual(
+      ['link.tcp', 'output', 'siren.output'].map((setting) => ({
+        path: `entry.${setting}`,
+        code: 'invalid',
+        message: expect.stringMatching(/^give /),
+      })),
+    )
+    expect(await faultsOf({ ...SERIAL, deviceId: 'dev_1', output: 3 })).toMatchObject([{ path: 'entry.deviceId' }])
+    expect(await faultsOf(SERIAL)).toMatchObject([{ path: 'entry.deviceId' }])
     expect(readFileSync(path, 'utf8')).toBe(before)
     expect(await addEntry({ deviceId: 'dev_2', driver: 'pcsc', link: { pcsc: 'ACS ACR1552' } })).toEqual([
       200,
@@ -243,13 +277,31 @@ describe('a check of a configured device', () => {
   })
 })
 
+describe('a relay board at an address', () => {
+  it('is found by a read that moves nothing, and its suggested entry is valid', async () => {
+    const platform = realPlatform()
+    const board = relayBoard({ platform, locks: [] })
+    const service = await serveTcp({ port: 0, serve: (link) => board.serve(link) })
+    const { findAtAddress } = deviceDiscovery('/nonexistent/pcscd.comm', platform)
+    const at = `127.0.0.1:${service.port}`
+    const found = await findAtAddress(at)
+    expect(found).toMatchObject({ found: { kind: 'board', at, entry: { driver: 'modbus', link: { tcp: at } } } })
+    expect(readConfig(JSON.stringify({ devices: 'found' in found ? [found.found.entry] : [] }))).toMatchObject({
+      ok: true,
+    })
+    expect(board.log).toEqual([])
+    await service.close()
+    expect(await findAtAddress(at)).toEqual({ fault: expect.stringContaining('nothing listens there') })
+  })
+})
+
 describe('a UHF reader at an address', () => {
   it('is found by its LLRP greeting, also while another program uses it, and its suggested entry is valid', async () => {
     const platform = realPlatform()
     const reader = llrpReader({ platform })
     const service = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
-    const { findLlrpReader } = deviceDiscovery('/nonexistent/pcscd.comm', platform)
-    const found = await findLlrpReader(`127.0.0.1:${service.port}`)
+    const { findAtAddress } = deviceDiscovery('/nonexistent/pcscd.comm', platform)
+    const found = await findAtAddress(`127.0.0.1:${service.port}`)
     expect(found).toMatchObject({
       found: {
         kind: 'llrp',
@@ -263,11 +315,11 @@ describe('a UHF reader at an address', () => {
     // The search sent nothing to the reader.
     expect(reader.received).toEqual([])
     reader.occupy(true)
-    expect(await findLlrpReader(`127.0.0.1:${service.port}`)).toMatchObject({
+    expect(await findAtAddress(`127.0.0.1:${service.port}`)).toMatchObject({
       found: { fix: expect.stringContaining('another program') },
     })
     await service.close()
-    expect(await findLlrpReader(`127.0.0.1:${service.port}`)).toEqual({
+    expect(await findAtAddress(`127.0.0.1:${service.port}`)).toEqual({
       fault: expect.stringContaining('nothing listens there'),
     })
   })
@@ -284,7 +336,7 @@ suiteWith(NO_CHROMIUM, 'the set-up page in Chromium', () => {
     const reader = llrpReader({ platform })
     service = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
     chromium = await startChromium()
-    const bench = setUpBench(twoDevices, deviceDiscovery('/nonexistent', platform).findLlrpReader)
+    const bench = setUpBench(twoDevices, deviceDiscovery('/nonexistent', platform).findAtAddress)
     folder = temporaryFolder('setup')
     Object.assign(bench.agent, { setup: setupOf(join(folder, 'edge.json'), bench) })
     served = await servePages(bench)
@@ -315,25 +367,57 @@ suiteWith(NO_CHROMIUM, 'the set-up page in Chromium', () => {
       await page.locator(`[data-detail="${STATION}"]`).filter({ hasText: 'Modbus TCP unit 1' }).waitFor()
       await page.fill('#address', `127.0.0.1:${service.port}`)
       await page.keyboard.press('Enter')
-      const found = page.locator('[data-slot="llrp-entry"]')
-      await found.locator('textarea').waitFor()
-      const entry = JSON.parse(await found.locator('textarea').inputValue()) as Json
-      expect([entry['driver'], await found.locator('select').inputValue()]).toEqual(['llrp', 'exit_gate'])
-      await found.locator('textarea').fill(JSON.stringify({ ...entry, link: { tcp: `10.0.0.7:${width}` } }))
+      const found = page.locator('[data-slot="search-entry"]')
+      await found.locator('[data-type]').waitFor()
+      const entry = async () => JSON.parse(await found.locator('textarea').inputValue()) as Json
+      expect([(await entry())['driver'], await found.locator('[data-type]').inputValue()]).toEqual([
+        'llrp',
+        'exit_gate',
+      ])
+      // The form changes the entry, and the entry the form.
+      const field = (path: string) => found.locator(`[data-path="${path}"] :is(input, select)`)
+      await field('link.tcp').fill(`10.0.0.7:${width}`)
+      await field('antennas.outside').fill('2, 3')
+      await field('siren.seconds').fill('')
+      await found.getByText(setup.moreSettings, { exact: true }).click()
+      await field('green.gpo').fill('x')
+      expect(await entry()).toMatchObject({
+        link: { tcp: `10.0.0.7:${width}` },
+        antennas: { inside: [1], outside: [2, 3] },
+        siren: { gpo: 1 },
+        green: { gpo: 'x' },
+      })
       // Without code and deviceId, the agent names the missing deviceId.
       await found.locator('button').click()
-      await found.locator('[data-technical]').filter({ hasText: 'deviceId' }).waitFor()
+      await found.locator('[data-path="deviceId"] .field-fault').waitFor()
+      expect(await page.evaluate('document.activeElement.closest("[data-path]").dataset.path')).toBe('deviceId')
       await found.getByLabel(setup.code).fill('OLD')
+      await page.keyboard.press('Enter')
+      // The fault of a setting is at its field, which has the focus. The code is not used up.
+      await found.locator('[data-path="green.gpo"] .field-fault').waitFor()
+      await found
+        .locator('[data-status]')
+        .filter({ hasText: setup.correct('').split(':')[0] ?? '-' })
+        .waitFor()
+      expect(await page.evaluate('document.activeElement.closest("[data-path]").dataset.path')).toBe('green.gpo')
+      expect(await found.locator('[aria-invalid]').count()).toBe(1)
+      await isClean()
+      await found.getByText(setup.details, { exact: true }).click()
+      await found.locator('textarea').fill(JSON.stringify({ ...(await entry()), green: { gpo: 3 } }))
+      expect(await field('green.gpo').inputValue()).toBe('3')
+      await found.getByLabel(setup.code).focus()
       await page.keyboard.press('Enter')
       await found
         .locator('[data-status]')
         .filter({ hasText: setup.problems['setup_code_expired'] ?? '-' })
         .waitFor()
+      expect(await found.locator('[aria-invalid]').count()).toBe(0)
       await isClean()
       await found.getByLabel(setup.code).fill(`GOOD-${lang}`)
       await found.getByLabel(setup.name).fill('Ausgang Nord')
       await page.keyboard.press('Enter')
-      await page.locator('[data-added]').filter({ hasText: 'Ausgang Nord' }).waitFor()
+      await page.locator('[data-added][data-tone=good]').filter({ hasText: 'Ausgang Nord' }).waitFor()
+      await page.locator('[data-added]').getByText(setup.next.test).waitFor()
       expect(await page.evaluate('document.activeElement.hasAttribute("data-added")')).toBe(true)
       expect(readFileSync(join(folder, 'edge.json'), 'utf8')).toContain(`"dev_GOOD-${lang}"`)
       const tests = page.locator(`[data-tests="dev_GOOD-${lang}"]`)
