@@ -1,6 +1,6 @@
 import { openBenchCloud, benchAccount } from './bench-cloud.ts'
 import { addStore, fillStore } from './catalogue/fill-store.ts'
-import type { Tenant } from '../cloud/foundation/caller.ts'
+import type { Tenant } from '../cloud/platform/foundation/caller.ts'
 import { answerBench } from './child.ts'
 import { memoryOf } from './memory-of.ts'
 import { prepareShops, type PreparedShops, type ShopsWanted } from './postgres/prepare-shops.ts'

@@ -2,9 +2,9 @@ import { assert } from '../policy/assert.ts'
 import { newId } from '../policy/ids.ts'
 import { nextItemSeq } from '../cloud/protection/items/item-sequence.ts'
 import type { Platform } from '../policy/platform.ts'
-import type { Tenant } from '../cloud/foundation/caller.ts'
-import type { Database, Db } from '../cloud/persistence/database.ts'
-import type { ProductRow, StoreRow } from '../cloud/persistence/tables/stores.ts'
+import type { Tenant } from '../cloud/platform/foundation/caller.ts'
+import type { Database, Db } from '../cloud/platform/persistence/database.ts'
+import type { ProductRow, StoreRow } from '../cloud/platform/persistence/tables/stores.ts'
 
 /** EPCs of paid items, and the device that may release them. */
 export interface SoldItems {

@@ -1,5 +1,5 @@
 import { AwsClient } from 'aws4fetch'
-import { IMAGE_NAME, type ImageStore } from '../cloud/foundation/image-store.ts'
+import { IMAGE_NAME, type ImageStore } from '../cloud/platform/foundation/image-store.ts'
 
 /** A bucket of an S3-compatible storage: AWS, MinIO, Ceph, R2 … */
 export interface BucketSettings {

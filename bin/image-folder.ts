@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { IMAGE_NAME, type ImageStore } from '../cloud/foundation/image-store.ts'
+import { IMAGE_NAME, type ImageStore } from '../cloud/platform/foundation/image-store.ts'
 import { flushFolder, makeFolder } from './durable-folder.ts'
 
 /** Images in a folder, spread over subfolders by the first two characters of their names. */

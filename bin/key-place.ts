@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { keyFilesIn, type KeyPlace } from '../cloud/authority/key-files.ts'
+import { keyFilesIn, type KeyPlace } from '../cloud/platform/authority/key-files.ts'
 
 /** Settings that name the key files of a cloud. */
 export interface KeySettings {

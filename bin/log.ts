@@ -1,5 +1,5 @@
 import pino from 'pino'
-import type { Log } from '../cloud/foundation/log.ts'
+import type { Log } from '../cloud/platform/foundation/log.ts'
 import { logOutput, neverBlock } from './log-output.ts'
 import type { LogLevel } from './settings.ts'
 

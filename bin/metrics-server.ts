@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
-import type { Log } from '../cloud/foundation/log.ts'
-import type { MetricsOfProcess } from '../cloud/monitoring/metrics.ts'
+import type { Log } from '../cloud/platform/foundation/log.ts'
+import type { MetricsOfProcess } from '../cloud/service/monitoring/metrics.ts'
 import { shownHost } from './cloud-broker.ts'
 import { listen } from './http-server.ts'
 import type { Values } from './options.ts'
@@ -28,7 +28,7 @@ export async function metricsServer(
   collect: () => Promise<readonly MetricsOfProcess[]>,
 ): Promise<MetricsServer | undefined> {
   if (port === undefined) return undefined
-  const { METRICS_TYPE, metricsText } = await import('../cloud/monitoring/metrics.ts')
+  const { METRICS_TYPE, metricsText } = await import('../cloud/service/monitoring/metrics.ts')
   let latest: { atMs: number; text: Promise<string> } | undefined
   const text = () => {
     const nowMs = platform.clock.elapsed()

@@ -1,4 +1,4 @@
-import type { OpenIdConfig } from '../cloud/foundation/config.ts'
+import type { OpenIdConfig } from '../cloud/platform/foundation/config.ts'
 import { secret, text, url, WrongUsage, type Values } from './options.ts'
 
 /** Settings of the sign-in with OpenID Connect. */

@@ -8,14 +8,14 @@ import {
 } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { LookupFunction } from 'node:net'
-import { checkAddress, checkTarget, type TargetRules } from '../cloud/outgoing/address-guard.ts'
+import { checkAddress, checkTarget, type TargetRules } from '../cloud/platform/outgoing/address-guard.ts'
 import {
   OutgoingFault,
   type OutgoingAnswer,
   type OutgoingFaultCode,
   type OutgoingHttp,
   type OutgoingRequest,
-} from '../cloud/outgoing/outgoing-http.ts'
+} from '../cloud/platform/outgoing/outgoing-http.ts'
 
 /** Resolves all addresses of a name. */
 export type ResolveName = (

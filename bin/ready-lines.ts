@@ -1,4 +1,4 @@
-import { consoleUrlAt } from '../cloud/users/console-address.ts'
+import { consoleUrlAt } from '../cloud/platform/users/console-address.ts'
 import { namedLines } from './output.ts'
 
 /** What commands that serve print in a terminal when they are ready. Programs read the line `ready {…}` instead. */

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** Folder with the data that each release wrote. */
 export const FIXTURES = 'test/fixtures/releases'
 /** Sources of the schema of cloud and ledger. */
-const SCHEMA = ['cloud/persistence/migrations', 'edge-agent/ledger/file/ledger-file.ts']
+const SCHEMA = ['cloud/platform/persistence/migrations', 'edge-agent/ledger/file/ledger-file.ts']
 
 /** SHA-256 of the sources of the schema. */
 export function schemaHash(base = root) {

@@ -1,6 +1,6 @@
 import { chmodSync, constants, copyFileSync, linkSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { KeyStorage } from '../cloud/authority/key-files.ts'
+import type { KeyStorage } from '../cloud/platform/authority/key-files.ts'
 import { flushFolder, makeFolder } from './durable-folder.ts'
 import { pathExists, accessError } from './path-access.ts'
 import { replaceFile } from './replace-file.ts'

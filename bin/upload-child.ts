@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
-import { Failure } from '../cloud/foundation/failure.ts'
-import { UPLOAD_JOBS } from '../cloud/upload-jobs.ts'
+import { Failure } from '../cloud/platform/foundation/failure.ts'
+import { UPLOAD_JOBS } from '../cloud/service/upload-jobs.ts'
 import type { UploadRequest, UploadResponse } from './upload-process.ts'
 
 /*

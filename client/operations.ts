@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Operations } from '../cloud/operation-table.ts'
+import type { Operations } from '../cloud/service/operation-table.ts'
 
 /** Request and response types of the operations, from the declarations that the cloud serves. */
 

@@ -1,9 +1,9 @@
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { newProductRow } from '../../cloud/catalogue/product-row.ts'
-import { writeProducts } from '../../cloud/catalogue/write-products.ts'
-import type { Tenant } from '../../cloud/foundation/caller.ts'
-import type { Database } from '../../cloud/persistence/database.ts'
+import { newProductRow } from '../../cloud/shop/catalogue/product-row.ts'
+import { writeProducts } from '../../cloud/shop/catalogue/write-products.ts'
+import type { Tenant } from '../../cloud/platform/foundation/caller.ts'
+import type { Database } from '../../cloud/platform/persistence/database.ts'
 import { benchProduct } from './products.ts'
 
 /** Products per transaction. */

@@ -1,5 +1,5 @@
 import { deflateRawSync } from 'node:zlib'
-import { readZip, writeZip, type ZipEntry } from '../../cloud/catalogue/import/xlsx-sheet.ts'
+import { readZip, writeZip, type ZipEntry } from '../../cloud/shop/catalogue/import/xlsx-sheet.ts'
 
 /** Workbooks that cost much more to read than to send. Each passes a reader that checks only a part of the archive. */
 

@@ -2,8 +2,8 @@ import { createHash, sign, type KeyObject } from 'node:crypto'
 import pg from 'pg'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import type { AuditEntryRow } from '../../cloud/persistence/tables/accounts.ts'
-import type { OutboxEventRow } from '../../cloud/persistence/tables/accounts.ts'
+import type { AuditEntryRow } from '../../cloud/platform/persistence/tables/accounts.ts'
+import type { OutboxEventRow } from '../../cloud/platform/persistence/tables/accounts.ts'
 import type { Statement } from './statements.ts'
 
 /** The API key that sends a request, and its tenant. */
@@ -27,7 +27,7 @@ export class Refused extends Error {
   override name = 'Refused'
 }
 
-/** Number of connections, as in the cloud (cloud/persistence/postgres-pool.ts). */
+/** Number of connections, as in the cloud (cloud/platform/persistence/postgres-pool.ts). */
 const POOL_SIZE = 12
 
 /** Creates a pool that returns counts and times as numbers, because all of them are below 2^53. */

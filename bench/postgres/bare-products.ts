@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
-import { newProductRow, type NewProduct } from '../../cloud/catalogue/product-row.ts'
-import { renderListing } from '../../cloud/catalogue/render.ts'
-import { searchTermsOf } from '../../cloud/catalogue/search-terms.ts'
+import { newProductRow, type NewProduct } from '../../cloud/shop/catalogue/product-row.ts'
+import { renderListing } from '../../cloud/shop/catalogue/render.ts'
+import { searchTermsOf } from '../../cloud/shop/catalogue/search-terms.ts'
 import { auditRow, outboxRow, Refused, type BareCall } from './bare-context.ts'
 import { INSERT_PRODUCT, PAGE } from './statements.ts'
 

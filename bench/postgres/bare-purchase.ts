@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { newId } from '../../policy/ids.ts'
-import { dayOf } from '../../cloud/analytics/days.ts'
-import type { ProductRow } from '../../cloud/persistence/tables/stores.ts'
+import { dayOf } from '../../cloud/shop/analytics/days.ts'
+import type { ProductRow } from '../../cloud/platform/persistence/tables/stores.ts'
 import type {
   PurchaseLineRow,
   PurchaseRow,
   PurchaseUnitRow,
   ShoppingSessionRow,
-} from '../../cloud/persistence/tables/purchases.ts'
+} from '../../cloud/platform/persistence/tables/purchases.ts'
 import { auditRow, outboxRow, Refused, signed, type BareCall } from './bare-context.ts'
 import { BASKET, CHECK_IN, PAY, START_CHECKOUT, UNPAID } from './statements.ts'
 

@@ -1,5 +1,5 @@
 import type { Platform } from '../../policy/platform.ts'
-import type { Database } from '../../cloud/persistence/database.ts'
+import type { Database } from '../../cloud/platform/persistence/database.ts'
 import { benchAccount } from '../bench-cloud.ts'
 import { addStore, fillStore } from '../catalogue/fill-store.ts'
 import { sellItems } from '../sold-items.ts'

@@ -32,7 +32,7 @@ const rowOf = (table: string, parameter: string, from: string) =>
 const rowsOf = (table: string, parameter: string, from: string) =>
   `insert into ${table} select r.* from ${from}, json_populate_recordset(null::${table}, ${parameter}) r`
 
-/** SQL for the position of the transaction in the lists that clients poll (cloud/persistence/positions.ts). */
+/** SQL for the position of the transaction in the lists that clients poll (cloud/platform/persistence/positions.ts). */
 const POSITION = '(select value from position_offset) + pg_current_xact_id()::text::bigint'
 
 export const CALLER: Statement = {

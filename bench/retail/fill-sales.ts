@@ -1,11 +1,11 @@
 import { assert } from '../../policy/assert.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { dayOf } from '../../cloud/analytics/days.ts'
-import { addToDay } from '../../cloud/analytics/store-days.ts'
-import type { Tenant } from '../../cloud/foundation/caller.ts'
-import type { Database } from '../../cloud/persistence/database.ts'
-import type { StoreRow } from '../../cloud/persistence/tables/stores.ts'
+import { dayOf } from '../../cloud/shop/analytics/days.ts'
+import { addToDay } from '../../cloud/shop/analytics/store-days.ts'
+import type { Tenant } from '../../cloud/platform/foundation/caller.ts'
+import type { Database } from '../../cloud/platform/persistence/database.ts'
+import type { StoreRow } from '../../cloud/platform/persistence/tables/stores.ts'
 
 /** Number of lines per purchase. */
 export const LINES_EACH = 2

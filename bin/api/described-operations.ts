@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { basesOf, fieldsOf, type Field } from '../../cloud/description/fields.ts'
+import { basesOf, fieldsOf, type Field } from '../../cloud/service/description/fields.ts'
 import type { JsonSchema } from '../../policy/json-schema.ts'
 
 /** Description of one operation, from the OpenAPI document of the build. */

@@ -1,4 +1,4 @@
-import { fieldsOf } from '../../cloud/description/fields.ts'
+import { fieldsOf } from '../../cloud/service/description/fields.ts'
 import type { DescribedApi, DescribedOperation } from './described-operations.ts'
 
 const NAME_WIDTH = 34

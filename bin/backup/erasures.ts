@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
-import { ListedErasure, LISTED_ERASURES, listErasures } from '../../cloud/customers/erasures.ts'
+import { ListedErasure, LISTED_ERASURES, listErasures } from '../../cloud/sales/customers/erasures.ts'
 import { isKnownDatabase, withDatabase, type DatabaseLocation } from '../commands/known-database.ts'
 import { errorText } from '../error-text.ts'
 import { flush } from './files.ts'

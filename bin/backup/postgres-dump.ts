@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { KeyNames } from '../../cloud/authority/key-names.ts'
+import type { KeyNames } from '../../cloud/platform/authority/key-names.ts'
 import { errorText } from '../error-text.ts'
 
 /** Backup and restore of PostgreSQL with its own programs `pg_dump` and `pg_restore`. */

@@ -1,5 +1,5 @@
-import { findAccountId } from '../../cloud/registrations/accounts.ts'
-import type { Db } from '../../cloud/persistence/database.ts'
+import { findAccountId } from '../../cloud/sales/registrations/accounts.ts'
+import type { Db } from '../../cloud/platform/persistence/database.ts'
 
 /** Finds the id of an account by its name. Throws if there is none. */
 export async function accountNamed(db: Db, name: string): Promise<string> {

@@ -1,5 +1,5 @@
-import { EVENT_TYPES } from '../../cloud/webhooks/event-types.ts'
-import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import { EVENT_TYPES } from '../../cloud/platform/webhooks/event-types.ts'
+import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import { listOptions, WrongUsage, type Options, type Values } from '../options.ts'
 import type { COMPLETION_OPTIONS } from '../settings.ts'
 

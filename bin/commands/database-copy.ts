@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from 'node:path'
-import type { KeyPlace } from '../../cloud/authority/key-files.ts'
+import type { KeyPlace } from '../../cloud/platform/authority/key-files.ts'
 import { progressOf } from '../backup/progress.ts'
 import { assertRestored } from '../backup/unfinished.ts'
 import { counted } from '../counted.ts'

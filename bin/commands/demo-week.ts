@@ -1,4 +1,4 @@
-import type { Log } from '../../cloud/foundation/log.ts'
+import type { Log } from '../../cloud/platform/foundation/log.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { shopper } from '../../simulators/services/shopper.ts'
 import { startCloud, type CloudSettings, type RunningCloud } from './cloud.ts'

@@ -1,6 +1,6 @@
 import { printLine as say, printReady, writesJson } from '../output.ts'
 import { styleText } from 'node:util'
-import { consoleUrlAt } from '../../cloud/users/console-address.ts'
+import { consoleUrlAt } from '../../cloud/platform/users/console-address.ts'
 import type { FeedEvent } from '../../edge-agent/feed.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import type { DemoDevices, DemoLane } from './demo-devices.ts'

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, realpathSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { keyFilesIn, loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { keyFilesIn, loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
 import { flushFolder } from '../durable-folder.ts'
 import type { Values } from '../options.ts'
 import { printNote } from '../output.ts'

@@ -1,4 +1,4 @@
-import { EVENT_TYPES } from '../../cloud/webhooks/event-types.ts'
+import { EVENT_TYPES } from '../../cloud/platform/webhooks/event-types.ts'
 import { spellingHint } from '../../policy/spelling-hint.ts'
 import { apiClient } from '../api-client.ts'
 import { describeOptions, WrongUsage, type Values } from '../options.ts'

@@ -1,4 +1,4 @@
-import { verifyAudit } from '../../cloud/accounts/verify-audit.ts'
+import { verifyAudit } from '../../cloud/platform/accounts/verify-audit.ts'
 import { counted } from '../counted.ts'
 import type { Values } from '../options.ts'
 import type { VERIFY_AUDIT_OPTIONS } from '../settings.ts'

@@ -1,4 +1,4 @@
-import { openDatabase } from '../../cloud/persistence/open-database.ts'
+import { openDatabase } from '../../cloud/platform/persistence/open-database.ts'
 import { counted } from '../counted.ts'
 import { compareTable, isSame, type ComparedTable } from './compare.ts'
 import { keyText, sizeOf, type Row, type Table } from './rows.ts'

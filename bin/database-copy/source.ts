@@ -1,4 +1,4 @@
-import { openConnection } from '../../cloud/persistence/sqlite.ts'
+import { openConnection } from '../../cloud/platform/persistence/sqlite.ts'
 import { canonicalValue, type Row, type Table } from './rows.ts'
 
 /** The SQLite database that is copied, in the state that it had when this program opened it. */

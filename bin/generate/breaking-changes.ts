@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../policy/json-schema.ts'
-import { isAtLeast, type Package } from '../../cloud/foundation/packages.ts'
+import { isAtLeast, type Package } from '../../cloud/platform/foundation/packages.ts'
 import { fieldsOf, LOWER_BOUNDS, UPPER_BOUNDS, type Field, type Fields } from './contract-fields.ts'
 
 /** The parts of an OpenAPI document that callers and receivers of events depend on. */

@@ -1,5 +1,5 @@
-import { describeApi } from '../../cloud/description/openapi.ts'
-import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import { describeApi } from '../../cloud/service/description/openapi.ts'
+import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import { describeAgentApi } from '../../edge-agent/http/openapi.ts'
 import { breakingChanges, undeclaredChanges, unnamedAdditions, type ContractDocument } from './breaking-changes.ts'
 

@@ -5,7 +5,7 @@ import {
   REASON_TEXTS,
   ROW_TEXTS,
   type CodeText,
-} from '../../cloud/description/codes.ts'
+} from '../../cloud/service/description/codes.ts'
 import { replaceMarked } from './replace-marked.ts'
 
 /** The codes of each table, by the name of the table in its mark. */

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requestOfArguments } from '../../bin/api/request-of-arguments.ts'
 import type { JsonSchema } from '../../policy/json-schema.ts'
 import { isPrintable } from '../../policy/printable.ts'
-import { describeApi } from '../../cloud/description/openapi.ts'
-import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import { describeApi } from '../../cloud/service/description/openapi.ts'
+import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import { readSources } from '../house/sources.ts'
 import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
@@ -110,8 +110,8 @@ it('untag api loads only two files without imports from the cloud', () => {
   }
   visit('bin/commands/api.ts')
   expect([...loaded].filter((path) => path.startsWith('cloud/')).sort()).toEqual([
-    'cloud/description/fields.ts',
-    'cloud/foundation/keep-days.ts',
+    'cloud/service/description/fields.ts',
+    'cloud/platform/foundation/keep-days.ts',
   ])
 })
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { imageBucket } from '../../bin/image-bucket.ts'
 import { imageFolder } from '../../bin/image-folder.ts'
-import type { ImageStore } from '../../cloud/foundation/image-store.ts'
+import type { ImageStore } from '../../cloud/platform/foundation/image-store.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 const NAME = `${'A'.repeat(43)}.png`

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openDatabase } from '../../cloud/persistence/open-database.ts'
+import { openDatabase } from '../../cloud/platform/persistence/open-database.ts'
 import { copyWithProgress } from '../../bin/backup/files.ts'
 import { progressOf, terminalProgress } from '../../bin/backup/progress.ts'
 import { copyDatabase } from '../../bin/backup/sqlite-copy.ts'

@@ -8,9 +8,9 @@ import {
   type RequestOf,
   listIn,
 } from '../../client/client.ts'
-import { exampleAnswer } from '../../cloud/description/examples.ts'
-import { describeApi } from '../../cloud/description/openapi.ts'
-import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import { exampleAnswer } from '../../cloud/service/description/examples.ts'
+import { describeApi } from '../../cloud/service/description/openapi.ts'
+import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import { newEpc, openShop, type Shop } from '../support/shop.ts'
 
 const BASE_URL = 'https://shop.example/api/v1'

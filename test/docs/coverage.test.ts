@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
-import { EVENT_TYPES } from '../../cloud/webhooks/event-types.ts'
+import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
+import { EVENT_TYPES } from '../../cloud/platform/webhooks/event-types.ts'
 import {
   SPECIFIED_EVENTS,
   SPECIFIED_OPERATIONS,
@@ -22,13 +22,16 @@ it('has a separate test for every operation', () => {
   ).toEqual([])
 })
 
-// test/cloud/operations/emitted-events.test.ts causes every other event, and checks what a receiver gets.
+// test/cloud/platform/operations/emitted-events.test.ts causes every other event, and checks what a receiver gets.
 it('has a separate test for every event of a connected system', () => {
   expect(untestedConnectorEvents()).toEqual([])
 })
 
 it('finds a sender of every declared event', () => {
-  expect(unsentEvents(), 'emit each event with `call.emit`, or remove it from cloud/webhooks/*-events.ts').toEqual([])
+  expect(
+    unsentEvents(),
+    'emit each event with `call.emit`, or remove it from cloud/platform/webhooks//*-events.ts',
+  ).toEqual([])
 })
 
 it('has a test of every denial reason, gate alarm, gate rule and driver', () => {

@@ -1,8 +1,8 @@
-import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import { DRIVER_NAMES } from '../../device-drivers/drivers/registry.ts'
 import { GatePolicy } from '../../policy/gate-policy.ts'
 import { DENY_REASONS, GATE_ALARMS } from '../../policy/vocabulary.ts'
-import { EVENT_TYPES, TEST_EVENT } from '../../cloud/webhooks/event-types.ts'
+import { EVENT_TYPES, TEST_EVENT } from '../../cloud/platform/webhooks/event-types.ts'
 import { isFirstTier, readSources, type Source } from '../house/sources.ts'
 
 /** Operations of the specification. */

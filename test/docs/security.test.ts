@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import { AGENT_OPERATIONS, type AgentOperation } from '../../edge-agent/http/operations.ts'
 import { CommandClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openDatabase } from '../../cloud/persistence/open-database.ts'
+import { openDatabase } from '../../cloud/platform/persistence/open-database.ts'
 import { squareSystem } from '../../simulators/services/pos-square.ts'
 import { vendorGoods } from '../../simulators/services/vendor-goods.ts'
 import type { SimulatedVendor } from '../../simulators/services/vendor-server.ts'

@@ -21,14 +21,14 @@ const LONG_FILES = new Set([
 /** Folders whose subfolders import each other in one direction only. */
 const ORDERED_FOLDERS = [
   'cloud/protection',
-  'cloud/agents',
+  'cloud/protection/agents',
   'verification',
   'verification/simulation',
   'verification/fuzz',
 ]
 /** Files whose types the client may import. */
 const CLIENT_TYPES = new Set([
-  'cloud/operation-table.ts',
+  'cloud/service/operation-table.ts',
   'edge-agent/http/operations.ts',
   'edge-agent/http/error-codes.ts',
 ])
@@ -162,8 +162,8 @@ describe('the architecture', () => {
       'bin/backup/sqlite-copy.ts',
       'bin/commands/doctor.ts',
       'bin/data-dir-lock.ts',
-      'cloud/persistence/postgres-pool.ts',
-      'cloud/persistence/sqlite.ts',
+      'cloud/platform/persistence/postgres-pool.ts',
+      'cloud/platform/persistence/sqlite.ts',
       'edge-agent/items/item-file.ts',
       'edge-agent/ledger/file/ledger-file.ts',
     ])

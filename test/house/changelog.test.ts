@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
-import { EVENT_TYPES } from '../../cloud/webhooks/event-types.ts'
+import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
+import { EVENT_TYPES } from '../../cloud/platform/webhooks/event-types.ts'
 import { ROOT } from './sources.ts'
 
 /** Headings of https://keepachangelog.com/en/1.1.0/. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { DENY_REASONS } from '../../policy/vocabulary.ts'
-import { ERROR_STATUS } from '../../cloud/foundation/failure.ts'
+import { ERROR_STATUS } from '../../cloud/platform/foundation/failure.ts'
 import { readSources, ROOT } from './sources.ts'
 
 const page = readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8')

@@ -69,10 +69,10 @@ describe('npm run release', () => {
       mkdirSync(dirname(join(base, path)), { recursive: true })
       writeFileSync(join(base, path), text)
     }
-    write('cloud/persistence/migrations/0001.ts', 'CREATE TABLE a')
+    write('cloud/platform/persistence/migrations/0001.ts', 'CREATE TABLE a')
     write('edge-agent/ledger/file/ledger-file.ts', 'CREATE TABLE b')
     const before = schemaHash(base)
-    write('cloud/persistence/migrations/0001.ts', 'CREATE TABLE c')
+    write('cloud/platform/persistence/migrations/0001.ts', 'CREATE TABLE c')
     expect(schemaHash(base)).not.toBe(before)
     expect(fixtureHash('0.1.0', base)).toBeUndefined()
     write(`${FIXTURES}/0.1.0/schema.sha256`, `${before}\n`)

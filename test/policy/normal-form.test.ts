@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { lines, text } from '../../cloud/operations/fields.ts'
+import { lines, text } from '../../cloud/platform/operations/fields.ts'
 import { foldText } from '../../policy/fold-text.ts'
 import { hasTooManyMarks, normalForm } from '../../policy/normal-form.ts'
 

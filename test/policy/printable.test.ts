@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { lines, scanned, text } from '../../cloud/operations/fields.ts'
+import { lines, scanned, text } from '../../cloud/platform/operations/fields.ts'
 import { isPrintable, printable } from '../../policy/printable.ts'
 
 /** Characters that change how a row is shown, by the names of Unicode. */

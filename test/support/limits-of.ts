@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Operation } from '../../cloud/operations/operation.ts'
+import type { Operation } from '../../cloud/platform/operations/operation.ts'
 import type { Json } from './cloud.ts'
 
 /** One value at or beyond a limit of one field. */

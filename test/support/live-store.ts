@@ -1,10 +1,10 @@
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
-import { hashOfKey } from '../../cloud/accounts/api-keys.ts'
+import { hashOfKey } from '../../cloud/platform/accounts/api-keys.ts'
 import { newId } from '../../policy/ids.ts'
-import { newProductRow } from '../../cloud/catalogue/product-row.ts'
-import { findSharedProduct } from '../../cloud/catalogue/queries.ts'
-import { writeProducts } from '../../cloud/catalogue/write-products.ts'
-import type { ProductRow } from '../../cloud/persistence/tables/stores.ts'
+import { newProductRow } from '../../cloud/shop/catalogue/product-row.ts'
+import { findSharedProduct } from '../../cloud/shop/catalogue/queries.ts'
+import { writeProducts } from '../../cloud/shop/catalogue/write-products.ts'
+import type { ProductRow } from '../../cloud/platform/persistence/tables/stores.ts'
 import type { TestCloud } from './cloud.ts'
 
 /** A product of a live store; prices in cents. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expect } from 'vitest'
-import type { Database, Db } from '../../cloud/persistence/database.ts'
+import type { Database, Db } from '../../cloud/platform/persistence/database.ts'
 
 const RECOUNT = [
   `INSERT INTO loyalty_month (program_id, month, kind, amount, entries)

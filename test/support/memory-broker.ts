@@ -1,5 +1,5 @@
 import type { Cloud } from '../../cloud/cloud.ts'
-import type { Broker } from '../../cloud/messaging/embedded-broker.ts'
+import type { Broker } from '../../cloud/service/messaging/embedded-broker.ts'
 import type { AgentAddress } from '../../policy/mqtt-topics.ts'
 import type { MqttLineOptions, OpenMqttLine } from '../../edge-agent/link/wire/mqtt-line.ts'
 

@@ -28,7 +28,11 @@ const LEDGER_MIGRATION =
 /** Changes of built files: file, text, and its replacement. */
 const CHANGES: readonly (readonly [file: string, text: RegExp, replacement: string])[] = [
   ['policy/version.js', /(?<=UNTAG_VERSION = ')[^']*/, NEXT_VERSION],
-  ['cloud/persistence/migrate.js', /(?<=const MIGRATIONS = \[[^\]]*)\]/, `, ${JSON.stringify(CLOUD_MIGRATION)}]`],
+  [
+    'cloud/platform/persistence/migrate.js',
+    /(?<=const MIGRATIONS = \[[^\]]*)\]/,
+    `, ${JSON.stringify(CLOUD_MIGRATION)}]`,
+  ],
   [
     'edge-agent/ledger/file/ledger-file.js',
     /(?<=const MIGRATIONS = \[[^\]]*)\]/,

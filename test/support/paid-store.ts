@@ -1,6 +1,6 @@
 import { listen } from '../../bin/http-server.ts'
 import { outgoingHttp } from '../../bin/outgoing-http.ts'
-import type { OutgoingHttp } from '../../cloud/outgoing/outgoing-http.ts'
+import type { OutgoingHttp } from '../../cloud/platform/outgoing/outgoing-http.ts'
 import { simulatedPsp, type SimulatedPsp } from '../../simulators/services/psp.ts'
 import type { PspName } from '../../simulators/services/psp-books.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'

@@ -17,7 +17,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     rules: ['unknown-field'],
     changes: [
       change(
-        'cloud/assistance/operations.js',
+        'cloud/shop/assistance/operations.js',
         'request: z.strictObject({ storeId: Id, name: text(80)',
         'request: z.object({ storeId: Id, name: text(80)',
       ),
@@ -29,7 +29,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     rules: ['foreign-data'],
     changes: [
       change(
-        'cloud/accounts/audit-queries.js',
+        'cloud/platform/accounts/audit-queries.js',
         "db.selectFrom('audit_entry').selectAll().where('tenant', '=', tenant);",
         "db.selectFrom('audit_entry').selectAll().where('tenant', 'is not', null);",
       ),
@@ -39,7 +39,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     name: 'store-of-another-tenant',
     what: 'The cloud finds a store by its id alone, without the tenant.',
     rules: ['foreign-data', 'foreign-id'],
-    changes: [change('cloud/stores/own-store.js', 'if (!store || !maySee(caller, store))', 'if (!store)')],
+    changes: [change('cloud/platform/stores/own-store.js', 'if (!store || !maySee(caller, store))', 'if (!store)')],
   },
   {
     name: 'foreign-id-distinguishable',
@@ -47,7 +47,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     rules: ['foreign-id'],
     changes: [
       change(
-        'cloud/stores/own-store.js',
+        'cloud/platform/stores/own-store.js',
         "if (!store || !maySee(caller, store))\n        throw notFound('store');",
         "if (!store)\n        throw notFound('store');\n    if (!maySee(caller, store))\n        throw notFound('store of yours');",
       ),
@@ -59,7 +59,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     rules: ['server-error'],
     changes: [
       change(
-        'cloud/catalogue/search.js',
+        'cloud/shop/catalogue/search.js',
         'const documents = new Documents(db, storeId);',
         'void new RegExp(q);\n    const documents = new Documents(db, storeId);',
       ),
@@ -69,7 +69,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     name: 'account-package-not-checked',
     what: 'The cloud does not check the package of the account.',
     rules: ['package'],
-    changes: [change('cloud/operations/perform.js', '    checkAccountPackage(operation, caller);\n', '')],
+    changes: [change('cloud/platform/operations/perform.js', '    checkAccountPackage(operation, caller);\n', '')],
   },
   {
     name: 'store-package-not-checked',
@@ -77,7 +77,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     rules: ['package'],
     changes: [
       change(
-        'cloud/stores/own-store.js',
+        'cloud/platform/stores/own-store.js',
         '    if (needsPackage(call.operation, caller.mode) &&',
         '    if (false && needsPackage(call.operation, caller.mode) &&',
       ),
@@ -89,7 +89,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     rules: ['key-kind'],
     changes: [
       change(
-        'cloud/http/pick-caller.js',
+        'cloud/service/http/pick-caller.js',
         'operation.callers.includes(caller.kind);',
         "(operation.callers.includes(caller.kind) || caller.kind === 'publishable');",
       ),
@@ -101,7 +101,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     rules: ['authentication'],
     changes: [
       change(
-        'cloud/http/authentication.js',
+        'cloud/service/http/authentication.js',
         '/^Bearer +(\\S+)$/i.exec(header)?.[1]',
         '/^Bearer +(\\S+)/i.exec(header)?.[1]',
       ),
@@ -112,7 +112,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     what: 'An answer contains a column that its schema does not declare.',
     rules: ['answer-schema'],
     changes: [
-      change('cloud/assistance/operations.js', 'zoneId: row.zone_id,', 'tenant: row.tenant, zoneId: row.zone_id,'),
+      change('cloud/shop/assistance/operations.js', 'zoneId: row.zone_id,', 'tenant: row.tenant, zoneId: row.zone_id,'),
     ],
   },
 ]

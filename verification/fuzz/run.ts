@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { FUZZED_OPERATIONS } from './steps.ts'
-import type { Database } from '../../cloud/persistence/database.ts'
+import type { Database } from '../../cloud/platform/persistence/database.ts'
 import { chanceOf } from '../simulation/virtual/chance.ts'
 import type { TestAccounts } from './scene/test-accounts.ts'
 import type { Fault } from './judge.ts'

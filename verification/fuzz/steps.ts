@@ -1,5 +1,5 @@
-import type { Operation } from '../../cloud/operations/operation.ts'
-import { OPERATION_TABLE } from '../../cloud/operation-table.ts'
+import type { Operation } from '../../cloud/platform/operations/operation.ts'
+import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import type { Chance } from '../simulation/virtual/chance.ts'
 import type { TestAccounts, Party } from './scene/test-accounts.ts'
 import type { KeyKind } from './scene/scene.ts'

@@ -5,14 +5,14 @@ export const HISTORY_MUTANTS: readonly Mutant[] = [
   {
     name: 'gate-lock-dropped',
     what: 'Transactions that run alone do not lock the gates.',
-    changes: [change('cloud/persistence/postgres.js', "; lock table ${gates.join(', ')} in share mode", '')],
+    changes: [change('cloud/platform/persistence/postgres.js', "; lock table ${gates.join(', ')} in share mode", '')],
   },
   {
     name: 'gates-read-committed',
     what: 'Transactions of a gate run at the level read committed, so that writes of one row do not conflict.',
     changes: [
       change(
-        'cloud/persistence/postgres.js',
+        'cloud/platform/persistence/postgres.js',
         "startTransaction('repeatable read'",
         "startTransaction('read committed'",
       ),
@@ -23,7 +23,7 @@ export const HISTORY_MUTANTS: readonly Mutant[] = [
     what: 'The cloud reserves more pieces than the store has.',
     changes: [
       change(
-        'cloud/stock/queries.js',
+        'cloud/shop/stock/queries.js',
         "eb(eb('on_hand', '-', eb.ref('reserved')), '>=', p.quantity)",
         "eb('on_hand', '>=', 0)",
       ),
@@ -33,12 +33,16 @@ export const HISTORY_MUTANTS: readonly Mutant[] = [
     name: 'answers-not-replayed',
     what: 'A repeated Idempotency-Key executes the request again.',
     changes: [
-      change('cloud/operations/idempotency.js', 'return { status: row.status, body: row.body };', 'return undefined;'),
+      change(
+        'cloud/platform/operations/idempotency.js',
+        'return { status: row.status, body: row.body };',
+        'return undefined;',
+      ),
     ],
   },
   {
     name: 'unknown-commit-repeated',
     what: 'A transaction runs again although it is unknown whether its first COMMIT succeeded.',
-    changes: [change('cloud/persistence/postgres.js', ' && !error.isOutcomeUnknown;', ';')],
+    changes: [change('cloud/platform/persistence/postgres.js', ' && !error.isOutcomeUnknown;', ';')],
   },
 ]

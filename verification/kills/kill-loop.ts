@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { assert } from '../../policy/assert.ts'
-import { openConnection } from '../../cloud/persistence/sqlite.ts'
+import { openConnection } from '../../cloud/platform/persistence/sqlite.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
 import { pause, type Platform, type Randomness } from '../../policy/platform.ts'
 import { eventually, type Fields, type StoreProcesses } from './store-processes.ts'

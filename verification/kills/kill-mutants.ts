@@ -9,7 +9,7 @@ export const KILL_MUTANTS: readonly Mutant[] = [
     what: 'PostgreSQL acknowledges a commit before it is flushed.',
     changes: [
       change(
-        'cloud/persistence/postgres-pool.js',
+        'cloud/platform/persistence/postgres-pool.js',
         'const result = await this.#client.query(statement);',
         "if (text === 'commit') await this.#client.query('SET LOCAL synchronous_commit = off');\nconst result = await this.#client.query(statement);",
       ),

@@ -1,7 +1,7 @@
 import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import type { Child } from 'hono/jsx'
 import { otherLanguage } from '../../../policy/page-language.ts'
-import { URGENT_TASKS } from '../../store-operations/open-tasks.ts'
+import { URGENT_TASKS } from '../../sales/store-operations/open-tasks.ts'
 import type { ConsoleAssets } from '../frame/assets.ts'
 import { HTMX_CONFIG } from '../frame/headers.ts'
 import { NAVIGATION_GROUPS, type ConsolePage, type PageContext } from '../frame/page.ts'

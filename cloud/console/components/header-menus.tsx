@@ -1,7 +1,7 @@
 import { otherLanguage } from '../../../policy/page-language.ts'
 import { FRAME_FIELDS } from '../frame/form.ts'
 import type { PageContext } from '../frame/page.ts'
-import type { Store } from '../../stores/schema.ts'
+import type { Store } from '../../platform/stores/schema.ts'
 import { Icon } from './icons.tsx'
 
 /** Street and city, to tell apart stores of one name. */

@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx'
 import type { Language } from '../../../policy/page-language.ts'
-import type { PasskeySite } from '../../users/console-address.ts'
+import type { PasskeySite } from '../../platform/users/console-address.ts'
 import type { FormFields } from '../frame/form.ts'
 import { consoleTexts } from '../texts/catalogue.ts'
 import { Submit } from './form.tsx'

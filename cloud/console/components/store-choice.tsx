@@ -1,4 +1,4 @@
-import { URGENT_TASKS } from '../../store-operations/open-tasks.ts'
+import { URGENT_TASKS } from '../../sales/store-operations/open-tasks.ts'
 import type { BusyStores, ConsolePage, PageContext } from '../frame/page.ts'
 import { Badge } from './badge.tsx'
 import { Card } from './card.tsx'

@@ -1,9 +1,9 @@
 import type { Context } from 'hono'
 import type { Language } from '../../../policy/page-language.ts'
-import type { Mode, UserCaller } from '../../foundation/caller.ts'
-import type { Role } from '../../foundation/roles.ts'
-import type { OperationResult } from '../../operations/call-context.ts'
-import type { Operation } from '../../operations/operation.ts'
+import type { Mode, UserCaller } from '../../platform/foundation/caller.ts'
+import type { Role } from '../../platform/foundation/roles.ts'
+import type { OperationResult } from '../../platform/operations/call-context.ts'
+import type { Operation } from '../../platform/operations/operation.ts'
 
 /** A user as the console shows them. */
 export interface ConsoleUser {

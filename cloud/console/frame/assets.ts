@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Language } from '../../../policy/page-language.ts'
-import { ICON } from '../../http/icon.ts'
-import { ownScript } from '../../http/own-script.ts'
-import { packageFile } from '../../http/package-file.ts'
-import { staticDocument, type StaticDocument } from '../../http/static-document.ts'
+import { ICON } from '../../service/http/icon.ts'
+import { ownScript } from '../../service/http/own-script.ts'
+import { packageFile } from '../../service/http/package-file.ts'
+import { staticDocument, type StaticDocument } from '../../service/http/static-document.ts'
 import { STYLE } from '../style/style.ts'
 import { consoleTexts } from '../texts/catalogue.ts'
 

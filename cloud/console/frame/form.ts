@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import type { Language } from '../../../policy/page-language.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
-import { Failure } from '../../foundation/failure.ts'
+import { Failure } from '../../platform/foundation/failure.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
 
 /** Maximum number of fields of a form. */

@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import { isIdShaped } from '../../../policy/ids.ts'
-import type { Mode } from '../../foundation/caller.ts'
+import type { Mode } from '../../platform/foundation/caller.ts'
 import type { ConsoleSession } from './access.ts'
 
 const COOKIE = 'untag_console'

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { createEnrolmentCode } from '../../agents/enrolment/enrol-operations.ts'
+import type { createEnrolmentCode } from '../../protection/agents/enrolment/enrol-operations.ts'
 import type { createSetupCode } from '../../protection/devices/setup-codes.ts'
 import { Card } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { rolesFrom } from '../../foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
 import { acknowledgeException, fetchExceptions } from '../../protection/records/exception-operations.ts'
 import { resolveRedemption } from '../../protection/redeem/resolve-redemption.ts'
 import { Badge } from '../components/badge.tsx'

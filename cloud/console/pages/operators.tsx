@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx'
 import type { z } from 'zod'
-import { rolesFrom } from '../../foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../../protection/operators/operator-operations.ts'
 import { Badge } from '../components/badge.tsx'
 import { Card } from '../components/card.tsx'

@@ -3,8 +3,8 @@ import {
   fetchClickCollectOrders,
   updateClickCollectStatus,
   verifyPickupCode,
-} from '../../click-and-collect/operations.ts'
-import { rolesFrom } from '../../foundation/roles.ts'
+} from '../../sales/click-and-collect/operations.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { Badge } from '../components/badge.tsx'
 import { Card } from '../components/card.tsx'

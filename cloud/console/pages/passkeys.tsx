@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { beginPasskey, fetchPasskeys, registerPasskey, removePasskey } from '../../users/passkey-operations.ts'
+import { beginPasskey, fetchPasskeys, registerPasskey, removePasskey } from '../../platform/users/passkey-operations.ts'
 import { Card } from '../components/card.tsx'
 import { Confirm } from '../components/confirm.tsx'
 import { TextField } from '../components/fields.tsx'

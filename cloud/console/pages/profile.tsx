@@ -1,14 +1,18 @@
 import Bowser from 'bowser'
 import type { z } from 'zod'
-import { ROLES } from '../../foundation/roles.ts'
-import { beginSecondFactor, confirmSecondFactor, removeSecondFactor } from '../../users/second-factor-operations.ts'
+import { ROLES } from '../../platform/foundation/roles.ts'
+import {
+  beginSecondFactor,
+  confirmSecondFactor,
+  removeSecondFactor,
+} from '../../platform/users/second-factor-operations.ts'
 import {
   changePassword,
   endSessions,
   fetchProfile,
   fetchSessions,
   updateProfile,
-} from '../../users/session-operations.ts'
+} from '../../platform/users/session-operations.ts'
 import { Badge } from '../components/badge.tsx'
 import { Card } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { rolesFrom } from '../../foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
 import { endRecall, fetchRecalls, recallProducts } from '../../protection/recalls/recall-operations.ts'
 import { Badge } from '../components/badge.tsx'
 import { Card, Pairs } from '../components/card.tsx'

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { parseEpc } from '../../../policy/gs1/epc.ts'
-import { rolesFrom } from '../../foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
 import { reuseTags } from '../../protection/items/reuse-tags.ts'
 import { Card } from '../components/card.tsx'
 import { TextArea, TextField } from '../components/fields.tsx'

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import { ROLES, rolesFrom } from '../../foundation/roles.ts'
-import { fetchUsers, inviteUser, removeUser, updateUser } from '../../users/user-operations.ts'
+import { ROLES, rolesFrom } from '../../platform/foundation/roles.ts'
+import { fetchUsers, inviteUser, removeUser, updateUser } from '../../platform/users/user-operations.ts'
 import { Badge } from '../components/badge.tsx'
 import { Card } from '../components/card.tsx'
 import { Confirm } from '../components/confirm.tsx'

@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
-import type { CloudConfig } from '../../foundation/config.ts'
-import { FLOW_MS } from '../../users/openid-operations.ts'
+import type { CloudConfig } from '../../platform/foundation/config.ts'
+import { FLOW_MS } from '../../platform/users/openid-operations.ts'
 
 /** Browsers accept the prefix `__Host-` only over HTTPS, from this host, for all paths. So no other host can plant a sign-in. */
 const SECURE_NAME = '__Host-untag_openid'

@@ -1,7 +1,7 @@
 import type { Decision } from '../../../policy/decide.ts'
 import type { AuthorizationState } from '../../../policy/vocabulary.ts'
-import type { Call } from '../../operations/operation.ts'
-import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistence/tables/protection.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { ProtectionAuthorizationRow, RedemptionRow } from '../../platform/persistence/tables/protection.ts'
 import { viewAuthorization } from '../leases/view-authorization.ts'
 import type { RequestContext } from './request-context.ts'
 

@@ -1,7 +1,7 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
-import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
-import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
+import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import type { GrantedUnit } from '../leases/authorizations.ts'
 import type { LeaseView } from '../leases/leases.ts'
 

@@ -7,9 +7,9 @@ import {
   RIGHT_CLASSES,
   SECURITY_TAG_MODES,
 } from '../../../policy/vocabulary.ts'
-import { Id, Success, scanned } from '../../operations/fields.ts'
-import { operation } from '../../operations/operation.ts'
-import { StoreData } from '../../purchases/schema.ts'
+import { Id, Success, scanned } from '../../platform/operations/fields.ts'
+import { operation } from '../../platform/operations/operation.ts'
+import { StoreData } from '../../shop/purchases/schema.ts'
 import { traceAndWarnings } from './authorization-answer.ts'
 import { DeviceMetadata } from './request-context.ts'
 import { authorize } from './authorize.ts'

@@ -1,5 +1,5 @@
-import { maySee } from '../../foundation/caller.ts'
-import type { Call } from '../../operations/operation.ts'
+import { maySee } from '../../platform/foundation/caller.ts'
+import type { Call } from '../../platform/operations/operation.ts'
 import { viewLease, type LeaseView } from '../leases/leases.ts'
 import { purchaseOfLine, resolveUnit, type ResolvedUnit } from './resolve-unit.ts'
 import { applyOverride } from './override-lease.ts'

@@ -1,5 +1,5 @@
-import type { Call } from '../../operations/operation.ts'
-import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import type { RequestContext } from './request-context.ts'
 import { raiseException } from '../records/exceptions.ts'
 import { revokeAuthorization, type LeaseView } from '../leases/leases.ts'

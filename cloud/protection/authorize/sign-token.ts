@@ -1,9 +1,9 @@
 import { itemHash, signAuthorization, type AuthorizationClaims } from '../../../policy/documents/authorization.ts'
 import type { IdentifierKind } from '../../../policy/item-identifiers.ts'
 import type { ProtectionAction } from '../../../policy/vocabulary.ts'
-import type { Tenant } from '../../foundation/caller.ts'
-import type { Services } from '../../operations/operation.ts'
-import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { Tenant } from '../../platform/foundation/caller.ts'
+import type { Services } from '../../platform/operations/operation.ts'
+import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 
 /** Signs the token of an authorization. Ed25519 is deterministic, so the same row always has the same token. */
 export function signToken(row: ProtectionAuthorizationRow, { authority }: Services): string {

@@ -1,7 +1,7 @@
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import type { Evidence } from '../../../policy/journal.ts'
 import type { ItemStatus, RightClass } from '../../../policy/vocabulary.ts'
-import { findPurchase } from '../../purchases/queries.ts'
+import { findPurchase } from '../../shop/purchases/queries.ts'
 import { findAuthorization, unitsOfAuthorization } from '../leases/authorizations.ts'
 import { findItem } from '../items/item-queries.ts'
 import { standaloneUnitOf } from '../items/standalone-unit.ts'

@@ -1,5 +1,5 @@
 import type { Evidence } from '../../../policy/journal.ts'
-import type { DelegatedRightRow } from '../../persistence/tables/protection.ts'
+import type { DelegatedRightRow } from '../../platform/persistence/tables/protection.ts'
 import { endLease } from './end-lease.ts'
 import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
 import { raiseForeignEvidence } from './foreign-evidence.ts'

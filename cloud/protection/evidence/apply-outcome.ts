@@ -1,6 +1,6 @@
 import { mergeOutcomes } from '../../../policy/redemption-merge.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
-import type { RedemptionRow } from '../../persistence/tables/protection.ts'
+import type { RedemptionRow } from '../../platform/persistence/tables/protection.ts'
 import { acknowledgeOpenException, raiseException, WITHDRAWN } from '../records/exceptions.ts'
 import { updateRedemption } from '../rights/redemptions.ts'
 import type { UnitKey } from '../rights/rights.ts'

@@ -1,4 +1,4 @@
-import type { Call, Services } from '../../operations/operation.ts'
+import type { Call, Services } from '../../platform/operations/operation.ts'
 import { readItem, updateItem } from '../items/item-queries.ts'
 import { notifyGates } from '../items/item-sequence.ts'
 import { type EventScope } from '../records/record-event.ts'

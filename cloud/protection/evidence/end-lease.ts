@@ -1,4 +1,4 @@
-import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import { findAuthorization } from '../leases/authorizations.ts'
 import { freeUnusedRights, recallLease } from '../leases/leases.ts'
 import type { UnitKey } from '../rights/rights.ts'

@@ -1,5 +1,5 @@
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
-import type { Call, Services } from '../../operations/operation.ts'
+import type { Call, Services } from '../../platform/operations/operation.ts'
 import { deny } from '../rights/deny-list.ts'
 import { EvidenceFacts } from './evidence-facts.ts'
 import type { EventScope } from '../records/record-event.ts'

@@ -1,5 +1,5 @@
-import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
-import { findPurchase, findUnit, readLines, recordCancelledUnit, readUnits } from '../../purchases/queries.ts'
+import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import { findPurchase, findUnit, readLines, recordCancelledUnit, readUnits } from '../../shop/purchases/queries.ts'
 import { STOPPED_STATUSES } from './evidence-facts.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 import { raiseException } from '../records/exceptions.ts'

@@ -2,8 +2,8 @@ import { decodeUnverifiedClaims } from '../../../policy/documents/unverified-cla
 import { HomeRequest } from '../../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
-import { currentAndFormerKeys } from '../../agent-identity/agent-keys.ts'
-import { findAgent } from '../../agent-identity/sessions.ts'
+import { currentAndFormerKeys } from '../agent-identity/agent-keys.ts'
+import { findAgent } from '../agent-identity/sessions.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 
 /** Signed outcome report to a receipt home about delegated rights: a home request (`ask+jwt`) with an outcome. */

@@ -1,4 +1,4 @@
-import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import { redemptionsOf } from '../leases/authorizations.ts'
 import { viewAuthorization } from '../leases/view-authorization.ts'
 import { raiseException } from '../records/exceptions.ts'

@@ -1,7 +1,7 @@
-import type { Db } from '../../persistence/database.ts'
-import { commitPosition } from '../../persistence/positions.ts'
-import { preparedInsert } from '../../persistence/prepared-insert.ts'
-import type { ItemMoveRow, ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { commitPosition } from '../../platform/persistence/positions.ts'
+import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import type { ItemMoveRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 
 const insertMoves = preparedInsert((db, rows: readonly Omit<ItemMoveRow, 'position'>[]) =>
   db.insertInto('item_move').values(rows.map((row) => ({ ...row, position: commitPosition(db) }))),

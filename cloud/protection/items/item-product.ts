@@ -1,6 +1,6 @@
-import type { Db } from '../../persistence/database.ts'
-import { preparedForMany } from '../../persistence/prepared-many.ts'
-import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 
 /** Category, brand and price of an item's product, in the item's store. */
 

@@ -1,11 +1,11 @@
 import { comparableIdentifier, normaliseIdentifiers, type ItemIdentifiers } from '../../../policy/item-identifiers.ts'
-import { invalid } from '../../foundation/failure.ts'
+import { invalid } from '../../platform/foundation/failure.ts'
 import { assert } from '../../../policy/assert.ts'
-import type { Db } from '../../persistence/database.ts'
-import { prepared } from '../../persistence/prepared.ts'
-import { preparedForMany } from '../../persistence/prepared-many.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import { storeMoves, type MovedBy } from './item-moves.ts'
-import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import { nextChangeSeq } from './item-sequence.ts'
 
 const byEpc = prepared((db, p: { tenant: string; id: string }) =>

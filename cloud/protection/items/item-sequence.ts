@@ -1,9 +1,9 @@
 import { assert } from '../../../policy/assert.ts'
-import type { Call, Services } from '../../operations/operation.ts'
-import type { Db } from '../../persistence/database.ts'
-import { prepared } from '../../persistence/prepared.ts'
-import { preparedForMany } from '../../persistence/prepared-many.ts'
-import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
+import type { Call, Services } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 
 /**
  * Sequence numbers of item changes (policy/documents/item-documents.ts). A transaction that takes a number locks the

@@ -1,12 +1,12 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { RECALLED } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
-import { UNIT_FIELDS } from '../../catalogue/unit-data.ts'
-import type { Db } from '../../persistence/database.ts'
-import { groupBy } from '../../persistence/group-by.ts'
-import { prepared } from '../../persistence/prepared.ts'
-import type { ProductRecallRow, ProtectedItemRow } from '../../persistence/tables/protection.ts'
-import type { PurchaseLineRow } from '../../persistence/tables/purchases.ts'
+import { UNIT_FIELDS } from '../../shop/catalogue/unit-data.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { groupBy } from '../../platform/persistence/group-by.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type { ProductRecallRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
 
 /**
  * A recall stops all goods that match it: those of its product, in its stores, with the lot, expiry and serial that it

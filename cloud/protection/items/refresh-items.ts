@@ -1,7 +1,7 @@
-import type { Services } from '../../operations/operation.ts'
-import { processEach } from '../../operations/process-each.ts'
-import type { Database, Db } from '../../persistence/database.ts'
-import type { ItemRefreshRow } from '../../persistence/tables/protection.ts'
+import type { Services } from '../../platform/operations/operation.ts'
+import { processEach } from '../../platform/operations/process-each.ts'
+import type { Database, Db } from '../../platform/persistence/database.ts'
+import type { ItemRefreshRow } from '../../platform/persistence/tables/protection.ts'
 import { renumberItems } from './item-sequence.ts'
 
 /** Items per transaction: few, because each transaction locks the store's head. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure } from '../../foundation/failure.ts'
+import { Failure } from '../../platform/foundation/failure.ts'
 
 /** A row of a list that was refused. */
 export const RowError = z.strictObject({ index: z.int(), field: z.string(), code: z.string(), message: z.string() })

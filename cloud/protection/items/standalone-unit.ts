@@ -1,7 +1,7 @@
 import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
-import type { Call } from '../../operations/operation.ts'
-import type { Db } from '../../persistence/database.ts'
-import { prepared } from '../../persistence/prepared.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
 import { findRight, storeReturned, type UnitKey } from '../rights/rights.ts'
 
 /**

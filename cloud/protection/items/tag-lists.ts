@@ -3,7 +3,7 @@ import {
   type ItemIdentifierInput,
   type ItemIdentifiers,
 } from '../../../policy/item-identifiers.ts'
-import { invalid } from '../../foundation/failure.ts'
+import { invalid } from '../../platform/foundation/failure.ts'
 
 /** Lists of tags in a request: a line of a basket, an order, a refund. */
 export interface TagLists {

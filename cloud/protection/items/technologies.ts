@@ -1,10 +1,10 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { ProtectionAction, ProtectionTechnology, TagTechnology } from '../../../policy/vocabulary.ts'
-import { definedFields } from '../../operations/fields.ts'
-import type { Db } from '../../persistence/database.ts'
-import type { DeviceRow } from '../../persistence/tables/agents.ts'
-import type { ProtectedItemRow } from '../../persistence/tables/protection.ts'
-import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { definedFields } from '../../platform/operations/fields.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
+import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { findItem } from './item-queries.ts'
 
 /** Facts about the tag that a device acted on. */

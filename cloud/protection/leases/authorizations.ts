@@ -2,19 +2,19 @@ import { CLOUD_LEDGER, DEVICE_LEDGER } from '../../../policy/documents/authoriza
 import type { DeviceCapabilities } from '../../../policy/devices.ts'
 import type { IdentifierKind } from '../../../policy/item-identifiers.ts'
 import type { ProtectionAction, RightClass, ScanSource } from '../../../policy/vocabulary.ts'
-import type { Tenant } from '../../foundation/caller.ts'
-import type { Call } from '../../operations/operation.ts'
-import type { Db } from '../../persistence/database.ts'
-import { insertChunks } from '../../persistence/insert-chunks.ts'
-import { fieldsOf, prepared } from '../../persistence/prepared.ts'
-import { preparedInsert } from '../../persistence/prepared-insert.ts'
+import type { Tenant } from '../../platform/foundation/caller.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
+import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type {
   AuthorizationUnitRow,
   ProtectionAuthorizationRow,
   RedemptionRow,
-} from '../../persistence/tables/protection.ts'
-import type { DeviceRow } from '../../persistence/tables/agents.ts'
-import type { StoreRow } from '../../persistence/tables/stores.ts'
+} from '../../platform/persistence/tables/protection.ts'
+import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { assertResynced } from './resync.ts'
 import { leaseRights, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights/rights.ts'
 

@@ -1,8 +1,8 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
 import type { ProtectionAction } from '../../../policy/vocabulary.ts'
-import type { Call } from '../../operations/operation.ts'
-import type { DeviceRow } from '../../persistence/tables/agents.ts'
-import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
+import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import {
   findAuthorization,
   isClaimedByCloud,
@@ -11,8 +11,8 @@ import {
   unitsOfAuthorization,
   updateAuthorization,
 } from './authorizations.ts'
-import { findPurchase } from '../../purchases/queries.ts'
-import { findStore } from '../../stores/queries.ts'
+import { findPurchase } from '../../shop/purchases/queries.ts'
+import { findStore } from '../../platform/stores/queries.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 import { denyNonce, denyRights, hasAgents } from '../rights/deny-list.ts'
 import { moveEndsAt } from './outstanding-tokens.ts'

@@ -1,6 +1,6 @@
-import type { Db } from '../../persistence/database.ts'
-import type { DeviceRow } from '../../persistence/tables/agents.ts'
-import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
+import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import { redemptionsOf } from './authorizations.ts'
 
 /** Time after the expiry of a token in which an agent with a slow clock may still honour the token, s. */

@@ -1,8 +1,8 @@
 import { pause } from '../../../policy/platform.ts'
-import type { WaitForRelease } from '../../operations/lease-recall.ts'
-import type { Call } from '../../operations/operation.ts'
-import type { Db } from '../../persistence/database.ts'
-import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { WaitForRelease } from '../../platform/operations/lease-recall.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import { findAuthorization, redemptionsOf, updateAuthorization } from './authorizations.ts'
 
 /**

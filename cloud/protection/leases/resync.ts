@@ -1,7 +1,7 @@
-import { Failure } from '../../foundation/failure.ts'
+import { Failure } from '../../platform/foundation/failure.ts'
 import type { DeviceCapabilities } from '../../../policy/devices.ts'
-import type { Call } from '../../operations/operation.ts'
-import type { Db } from '../../persistence/database.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
 
 /** Time after a restore in which agents may still use tokens that the restored cloud does not know, ms (ADR 0019). */
 export const RESYNC_MS = 11 * 60_000

@@ -1,5 +1,5 @@
 import { deriveAuthorizationState, type DerivedAuthorizationState } from '../../../policy/authorization-state.ts'
-import type { ProtectionAuthorizationRow, RedemptionRow } from '../../persistence/tables/protection.ts'
+import type { ProtectionAuthorizationRow, RedemptionRow } from '../../platform/persistence/tables/protection.ts'
 
 /** State of an authorization from its row and redemptions. */
 export function viewAuthorization(

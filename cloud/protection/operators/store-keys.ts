@@ -2,12 +2,12 @@ import { assert } from '../../../policy/assert.ts'
 import type { OperatorRecord, Verifier } from '../../../policy/documents/store-documents.ts'
 import type { Randomness } from '../../../policy/platform.ts'
 import { newStoreKey, publishedVerifier, storeKeyId } from '../../../policy/operator-verifiers.ts'
-import type { Sealer } from '../../authority/sealing.ts'
-import type { Services } from '../../operations/operation.ts'
-import type { Db } from '../../persistence/database.ts'
-import { insertChunks } from '../../persistence/insert-chunks.ts'
-import { prepared } from '../../persistence/prepared.ts'
-import type { OperatorRow } from '../../persistence/tables/agents.ts'
+import type { Sealer } from '../../platform/authority/sealing.ts'
+import type { Services } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type { OperatorRow } from '../../platform/persistence/tables/agents.ts'
 
 /**
  * Keys that operator verifiers depend on. The cloud stores sealed base verifiers. With the store key, the cloud

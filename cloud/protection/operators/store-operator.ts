@@ -1,6 +1,6 @@
-import { knownCaller, maySee } from '../../foundation/caller.ts'
-import { notFound } from '../../foundation/failure.ts'
-import type { Call } from '../../operations/operation.ts'
+import { knownCaller, maySee } from '../../platform/foundation/caller.ts'
+import { notFound } from '../../platform/foundation/failure.ts'
+import type { Call } from '../../platform/operations/operation.ts'
 
 /** Throws 404 if this person may not act as an operator of the store. */
 export async function assertOperator(

@@ -1,7 +1,7 @@
-import type { Services } from '../../operations/operation.ts'
-import { processEach } from '../../operations/process-each.ts'
-import type { Database, Db } from '../../persistence/database.ts'
-import type { ProductRecallRow } from '../../persistence/tables/protection.ts'
+import type { Services } from '../../platform/operations/operation.ts'
+import { processEach } from '../../platform/operations/process-each.ts'
+import type { Database, Db } from '../../platform/persistence/database.ts'
+import type { ProductRecallRow } from '../../platform/persistence/tables/protection.ts'
 import { renumberItems } from '../items/item-sequence.ts'
 import { readWindow } from '../items/recalls.ts'
 

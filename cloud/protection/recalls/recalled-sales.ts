@@ -1,8 +1,8 @@
-import type { Db } from '../../persistence/database.ts'
-import type { PickupOrderRow } from '../../persistence/tables/click-and-collect.ts'
-import { itemsOf, linesOf } from '../../pickup-orders/queries.ts'
-import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
-import { readLines, readUnits } from '../../purchases/queries.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type { PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
+import { itemsOf, linesOf } from '../../shop/pickup-orders/queries.ts'
+import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import { readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { readItem } from '../items/item-queries.ts'
 import { isRecalled, recallsOf, type Recall } from '../items/recalls.ts'
 

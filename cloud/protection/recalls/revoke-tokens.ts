@@ -1,11 +1,11 @@
-import type { Call } from '../../operations/operation.ts'
-import type { Db } from '../../persistence/database.ts'
-import type { ProductRecallRow, ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type { ProductRecallRow, ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import { redemptionsOf, unitsOfAuthorization } from '../leases/authorizations.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
 import { hasRecalledUnit } from './recalled-sales.ts'
 import { readItem } from '../items/item-queries.ts'
-import { readLines } from '../../purchases/queries.ts'
+import { readLines } from '../../shop/purchases/queries.ts'
 import { inStoresOf, isRecalled, recalledItems, type Recall } from '../items/recalls.ts'
 
 /** Age of a sale whose tokens a recall revokes, ms. Receipts are valid for a day, tokens for five minutes. */

@@ -1,5 +1,5 @@
-import type { Db } from '../../persistence/database.ts'
-import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 
 /**
  * True if every exit gate of the store has received the paid status of the purchase's items, so that no gate alarms

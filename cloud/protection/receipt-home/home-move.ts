@@ -1,9 +1,9 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
-import type { Call } from '../../operations/operation.ts'
-import type { Db } from '../../persistence/database.ts'
-import { prepared } from '../../persistence/prepared.ts'
-import type { StoreRow } from '../../persistence/tables/stores.ts'
-import { findStore, raiseDocumentVersion } from '../../stores/queries.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { findStore, raiseDocumentVersion } from '../../platform/stores/queries.ts'
 import { denyRights } from '../rights/deny-list.ts'
 
 /**

@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { notFound } from '../../foundation/failure.ts'
-import { Id, Success } from '../../operations/fields.ts'
-import { operation, type Call } from '../../operations/operation.ts'
-import { ownStore } from '../../stores/own-store.ts'
-import { findAgent } from '../../agent-identity/sessions.ts'
+import { notFound } from '../../platform/foundation/failure.ts'
+import { Id, Success } from '../../platform/operations/fields.ts'
+import { operation, type Call } from '../../platform/operations/operation.ts'
+import { ownStore } from '../../platform/stores/own-store.ts'
+import { findAgent } from '../agent-identity/sessions.ts'
 import { storeDocumentChanged } from '../store-documents/document-changed.ts'
 import { beginHomeMove } from './home-move.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 import { storeFormerHome } from './receipt-homes.ts'
-import { rolesFrom } from '../../foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 export const moveReceiptHome = operation({
   name: 'moveReceiptHome',

@@ -1,7 +1,7 @@
-import type { Db } from '../../persistence/database.ts'
-import { prepared } from '../../persistence/prepared.ts'
-import type { StoreRow } from '../../persistence/tables/stores.ts'
-import { findStore } from '../../stores/queries.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { findStore } from '../../platform/stores/queries.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 
 /** Receipt homes of a store by epoch. The policy names the current one. The table `former_home` names earlier ones. */

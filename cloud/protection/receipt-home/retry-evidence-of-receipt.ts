@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Call } from '../../operations/operation.ts'
-import { prepared } from '../../persistence/prepared.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
 
 const isReported = prepared((db, p: { storeId: string; like: string }) =>
   db

@@ -1,9 +1,9 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
-import { closeRequestForAlarm } from '../../assistance/requests.ts'
-import type { Db } from '../../persistence/database.ts'
+import { closeRequestForAlarm } from '../../shop/assistance/requests.ts'
+import type { Db } from '../../platform/persistence/database.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import { EARLIER_LIMIT, earlierOf, toDisposition } from './disposition.ts'
-import type { AlarmDispositionRow, ProtectionEventRow } from '../../persistence/tables/protection.ts'
+import type { AlarmDispositionRow, ProtectionEventRow } from '../../platform/persistence/tables/protection.ts'
 
 /** The tenant's gate alarm with this event id, if any. */
 export async function findAlarm(db: Db, tenant: string, eventId: string): Promise<ProtectionEventRow | undefined> {

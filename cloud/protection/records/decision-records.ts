@@ -1,9 +1,9 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
-import { yieldToEventLoop } from '../../operations/yield-to-event-loop.ts'
-import type { Db } from '../../persistence/database.ts'
-import { fieldsOf, prepared } from '../../persistence/prepared.ts'
-import type { ProtectionDecisionRow } from '../../persistence/tables/protection.ts'
-import type { StoreRow } from '../../persistence/tables/stores.ts'
+import { yieldToEventLoop } from '../../platform/operations/yield-to-event-loop.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import type { ProtectionDecisionRow } from '../../platform/persistence/tables/protection.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 
 /** Facts of past decisions, for `simulateProtectionPolicy`. */
 

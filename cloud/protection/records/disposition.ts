@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
-import { eurosOf, iso } from '../../operations/fields.ts'
-import type { AlarmDispositionRow } from '../../persistence/tables/protection.ts'
+import { eurosOf, iso } from '../../platform/operations/fields.ts'
+import type { AlarmDispositionRow } from '../../platform/persistence/tables/protection.ts'
 
 /** Maximum number of earlier dispositions that an alarm keeps. */
 export const EARLIER_LIMIT = 10

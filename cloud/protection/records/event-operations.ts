@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../../policy/protection-events.ts'
-import { Id, Limit, Success, Timestamp } from '../../operations/fields.ts'
-import { operation } from '../../operations/operation.ts'
-import { invalidCursor } from '../../operations/paging.ts'
-import { positionSince, waitForFinalPosition } from '../../persistence/positions.ts'
-import { ownStore } from '../../stores/own-store.ts'
+import { Id, Limit, Success, Timestamp } from '../../platform/operations/fields.ts'
+import { operation } from '../../platform/operations/operation.ts'
+import { invalidCursor } from '../../platform/operations/paging.ts'
+import { positionSince, waitForFinalPosition } from '../../platform/persistence/positions.ts'
+import { ownStore } from '../../platform/stores/own-store.ts'
 import { dispositionsOf } from './alarm-queries.ts'
 import { Disposition, toDisposition } from './disposition.ts'
 import { eventsAfter, type EventPosition } from './event-queries.ts'
-import { rolesFrom } from '../../foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 const DEFAULT_PAGE = 100
 

@@ -1,5 +1,5 @@
-import type { Db } from '../../persistence/database.ts'
-import type { ProtectionEventRow } from '../../persistence/tables/protection.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type { ProtectionEventRow } from '../../platform/persistence/tables/protection.ts'
 
 /** Filter of a listing of events. */
 export interface EventFilter {

@@ -1,9 +1,9 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { foldText } from '../../../policy/fold-text.ts'
 import { newId } from '../../../policy/ids.ts'
-import { changedRows, type Db } from '../../persistence/database.ts'
-import { prepared } from '../../persistence/prepared.ts'
-import type { ProtectionExceptionRow } from '../../persistence/tables/protection.ts'
+import { changedRows, type Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type { ProtectionExceptionRow } from '../../platform/persistence/tables/protection.ts'
 import { recordEvent, type EventScope } from './record-event.ts'
 
 /**

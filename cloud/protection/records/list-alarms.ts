@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Db } from '../../persistence/database.ts'
-import { TOTAL_LIMIT } from '../../stores/store-scope.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { TOTAL_LIMIT } from '../../platform/stores/store-scope.ts'
 
 /** States of an alarm, in the order in which staff work on it. */
 export const ALARM_STATES = ['open', 'acknowledged', 'disposed'] as const

@@ -5,14 +5,14 @@ import {
   type Outcome,
   type ProtectionAction,
 } from '../../../policy/vocabulary.ts'
-import { actorOf, knownCaller, maySee, staffOf } from '../../foundation/caller.ts'
-import { notFound, precondition } from '../../foundation/failure.ts'
-import { Success, text } from '../../operations/fields.ts'
-import { operation, type Call } from '../../operations/operation.ts'
-import type { Db } from '../../persistence/database.ts'
-import type { RedemptionRow } from '../../persistence/tables/protection.ts'
-import { findPurchaseOfReceipt } from '../../purchases/queries.ts'
-import { ownStoreOf } from '../../stores/own-store.ts'
+import { actorOf, knownCaller, maySee, staffOf } from '../../platform/foundation/caller.ts'
+import { notFound, precondition } from '../../platform/foundation/failure.ts'
+import { Success, text } from '../../platform/operations/fields.ts'
+import { operation, type Call } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type { RedemptionRow } from '../../platform/persistence/tables/protection.ts'
+import { findPurchaseOfReceipt } from '../../shop/purchases/queries.ts'
+import { ownStoreOf } from '../../platform/stores/own-store.ts'
 import { findAuthorization, redemptionsOf } from '../leases/authorizations.ts'
 import { denyRights, hasAgents } from '../rights/deny-list.ts'
 import { recordEvent } from '../records/record-event.ts'
@@ -24,7 +24,7 @@ import { findRedemptions, updateRedemption } from '../rights/redemptions.ts'
 import { unitOf } from '../rights/settle-right.ts'
 import { technologiesOf } from '../items/technologies.ts'
 import { viewAuthorization } from '../leases/view-authorization.ts'
-import { rolesFrom } from '../../foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 /** Time after the claim in which only the device may report the outcome, ms. */
 const REPORT_WITHIN_MS = 300_000

@@ -1,8 +1,8 @@
-import type { Db } from '../../persistence/database.ts'
-import { groupBy } from '../../persistence/group-by.ts'
-import { prepared } from '../../persistence/prepared.ts'
-import { preparedForMany } from '../../persistence/prepared-many.ts'
-import type { DelegatedRightRow, UnitRightRow } from '../../persistence/tables/protection.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { groupBy } from '../../platform/persistence/group-by.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import type { DelegatedRightRow, UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey } from './rights.ts'
 
 /**

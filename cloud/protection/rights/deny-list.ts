@@ -1,10 +1,10 @@
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
 import type { RightClass } from '../../../policy/vocabulary.ts'
-import type { Call } from '../../operations/operation.ts'
-import type { Db } from '../../persistence/database.ts'
-import { prepared } from '../../persistence/prepared.ts'
-import type { ProtectionAuthorizationRow } from '../../persistence/tables/protection.ts'
-import type { PurchaseRow } from '../../persistence/tables/purchases.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
+import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 
 /**
  * Deny list of a store: tokens, receipts and rights that its agents must not honour. Each entry has a sequence number.

@@ -1,8 +1,8 @@
 import type { Outcome } from '../../../policy/vocabulary.ts'
-import type { Db } from '../../persistence/database.ts'
-import { insertChunks } from '../../persistence/insert-chunks.ts'
-import { preparedForMany } from '../../persistence/prepared-many.ts'
-import type { RedemptionRow, UnitRightRow } from '../../persistence/tables/protection.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import type { RedemptionRow, UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 import {
   addRedemption,
   addRedemptions,

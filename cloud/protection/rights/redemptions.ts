@@ -1,10 +1,10 @@
 import { CLOUD_LEDGER } from '../../../policy/documents/authorization.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
-import type { Db } from '../../persistence/database.ts'
-import { fieldsOf, prepared } from '../../persistence/prepared.ts'
-import { preparedForMany } from '../../persistence/prepared-many.ts'
-import { preparedInsert } from '../../persistence/prepared-insert.ts'
-import type { RedemptionRow } from '../../persistence/tables/protection.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import type { RedemptionRow } from '../../platform/persistence/tables/protection.ts'
 import type { UnitKey } from './rights.ts'
 
 /** Rows of redemptions. Each row names its unit, and rows are never deleted. */

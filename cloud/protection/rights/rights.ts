@@ -1,9 +1,9 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
-import type { Db } from '../../persistence/database.ts'
-import { insertChunks } from '../../persistence/insert-chunks.ts'
-import { fieldsOf, prepared } from '../../persistence/prepared.ts'
-import { preparedInsert } from '../../persistence/prepared-insert.ts'
-import type { UnitRightRow } from '../../persistence/tables/protection.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
+import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import type { UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 
 /**
  *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (one more failure)

@@ -1,9 +1,9 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
-import type { Call } from '../../operations/operation.ts'
-import type { Db } from '../../persistence/database.ts'
-import { groupBy } from '../../persistence/group-by.ts'
-import { preparedForMany } from '../../persistence/prepared-many.ts'
-import type { UnitRightRow } from '../../persistence/tables/protection.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { groupBy } from '../../platform/persistence/group-by.ts'
+import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
+import type { UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 
 const purchasesOf = preparedForMany((db, ids) =>
   db

@@ -1,6 +1,6 @@
 import { mergeRedemptions, type UnitRedemption } from '../../../policy/redemption-merge.ts'
 import type { Outcome } from '../../../policy/vocabulary.ts'
-import type { RedemptionRow } from '../../persistence/tables/protection.ts'
+import type { RedemptionRow } from '../../platform/persistence/tables/protection.ts'
 import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
 import type { RedemptionBatch } from './redemption-batch.ts'
 

@@ -1,9 +1,9 @@
 import { resolveWorkflow, type DeviceCapabilities, type DeviceFacts } from '../../../policy/devices.ts'
 import type { DeviceType, ProtectionTechnology, WorkflowType } from '../../../policy/vocabulary.ts'
-import type { Db } from '../../persistence/database.ts'
-import { prepared } from '../../persistence/prepared.ts'
-import type { DeviceRow } from '../../persistence/tables/agents.ts'
-import type { StoreRow } from '../../persistence/tables/stores.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 
 const byId = prepared((db, p: { tenant: string; deviceId: string }) =>
   db.selectFrom('device').selectAll().where('device_id', '=', p.deviceId).where('tenant', '=', p.tenant),

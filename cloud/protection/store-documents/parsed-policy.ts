@@ -1,5 +1,5 @@
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
-import type { StoreRow } from '../../persistence/tables/stores.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 
 /** A parsed policy with its source text. */
 interface Parsed {

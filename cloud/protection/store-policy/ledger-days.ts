@@ -1,6 +1,6 @@
 import { LEDGER_DAYS } from '../../../policy/documents/store-documents.ts'
-import type { Db } from '../../persistence/database.ts'
-import { prepared } from '../../persistence/prepared.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
 
 /** How long agents keep acknowledged rows. The policies of all stores contain the number unless it is the default. */
 

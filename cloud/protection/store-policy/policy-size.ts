@@ -1,8 +1,8 @@
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { policyClaims } from './store-policy.ts'
-import { precondition } from '../../foundation/failure.ts'
-import type { Call } from '../../operations/operation.ts'
-import { findStore } from '../../stores/queries.ts'
+import { precondition } from '../../platform/foundation/failure.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import { findStore } from '../../platform/stores/queries.ts'
 
 /** Maximum length of header, signature and dots of a signed document, characters. */
 const ENVELOPE = 512

@@ -31,7 +31,7 @@ const RESEND_MS = 5_000
 /**
  * Maximum batches under way. With several batches under way, the next batch arrives while the cloud still stores the
  * previous batch. The cloud keeps at most four unstored batches of an agent, and drops further ones
- * (cloud/messaging/agent-messages.ts).
+ * (cloud/service/messaging/agent-messages.ts).
  */
 const WINDOW = 3
 

@@ -137,7 +137,7 @@ onEveryDatabase('API keys', (kind) => {
   })
 
   it('for client code may call only the listed operations', async () => {
-    const { OPERATION_TABLE } = await import('../../../cloud/operation-table.ts')
+    const { OPERATION_TABLE } = await import('../../../cloud/service/operation-table.ts')
     const listed = [
       'checkIn',
       'startCheckout',

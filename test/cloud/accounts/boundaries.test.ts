@@ -117,7 +117,7 @@ inFullSizeOnEveryDatabase('API boundaries', (kind) => {
   it('reject revoked and expired keys', async () => {
     const key = await shop.cloud.key('secret')
     const { database } = shop.cloud.db
-    const { hashOfKey } = await import('../../../cloud/accounts/api-keys.ts')
+    const { hashOfKey } = await import('../../../cloud/platform/accounts/api-keys.ts')
     await database.write((db) =>
       db.updateTable('api_key').set({ expires_ms: 1 }).where('hash', '=', hashOfKey(key)).execute(),
     )

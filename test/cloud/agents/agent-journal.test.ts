@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { AckClaims } from '../../../policy/documents/agent-messages.ts'
-import { retryUnapplied } from '../../../cloud/agents/journal/retry-unapplied.ts'
+import { retryUnapplied } from '../../../cloud/protection/agents/journal/retry-unapplied.ts'
 import { pruneDelegated } from '../../../cloud/protection/rights/delegated-rights.ts'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { Evidence } from '../../../policy/journal.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { agentSlots, RESERVED_MS } from '../../../cloud/messaging/embedded-broker.ts'
+import { agentSlots, RESERVED_MS } from '../../../cloud/service/messaging/embedded-broker.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 function open(limit: number) {

@@ -4,8 +4,8 @@ import {
   BATCHES_OF_AGENT,
   BATCHES_OF_ALL,
   waitingBatches,
-} from '../../../cloud/messaging/agent-messages.ts'
-import { lruCache } from '../../../cloud/foundation/lru-cache.ts'
+} from '../../../cloud/service/messaging/agent-messages.ts'
+import { lruCache } from '../../../cloud/platform/foundation/lru-cache.ts'
 
 /** docs/reference/limits.md lists all lists and tables of the cloud that callers fill. */
 describe('lists of the cloud', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { releaseRefunds } from '../../../cloud/payments/release-refunds.ts'
+import { releaseRefunds } from '../../../cloud/sales/payments/release-refunds.ts'
 import type { Json } from '../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { pruneRequests } from '../../../cloud/assistance/requests.ts'
+import { pruneRequests } from '../../../cloud/shop/assistance/requests.ts'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import type { Json } from '../../support/cloud.ts'

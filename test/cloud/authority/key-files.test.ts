@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { calculateJwkThumbprint, importJWK, SignJWT, type JWK } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { keysOf, loadKeyFiles, type KeyStorage } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles, type KeyStorage } from '../../../cloud/platform/authority/key-files.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { keyId, newKey, thumbprint } from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'

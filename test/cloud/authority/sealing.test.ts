@@ -1,11 +1,16 @@
 import { createCipheriv, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addSealingKey, discardOtherSealingKeys, keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
-import { resealAll } from '../../../cloud/authority/sealed-columns.ts'
-import { sealer, sealingKeyId } from '../../../cloud/authority/sealing.ts'
+import {
+  addSealingKey,
+  discardOtherSealingKeys,
+  keysOf,
+  loadKeyFiles,
+} from '../../../cloud/platform/authority/key-files.ts'
+import { resealAll } from '../../../cloud/platform/authority/sealed-columns.ts'
+import { sealer, sealingKeyId } from '../../../cloud/platform/authority/sealing.ts'
 import { createCloud } from '../../../cloud/cloud.ts'
-import { connectionOf } from '../../../cloud/payments/connection.ts'
-import { openSecret } from '../../../cloud/webhooks/secret.ts'
+import { connectionOf } from '../../../cloud/sales/payments/connection.ts'
+import { openSecret } from '../../../cloud/platform/webhooks/secret.ts'
 import { realPlatform } from '../../../bin/platform.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import { startTestCloud, TEST_CONFIG, type TestCloud } from '../../support/cloud.ts'

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DEFAULT_IN_STORE_CODES, InStoreCodes, labelCent, readLabel } from '../../../cloud/stores/in-store-code.ts'
+import {
+  DEFAULT_IN_STORE_CODES,
+  InStoreCodes,
+  labelCent,
+  readLabel,
+} from '../../../cloud/platform/stores/in-store-code.ts'
 import { checkDigit, hasValidCheckDigit } from '../../../policy/gs1/gtin.ts'
 import { priceCheckDigit } from '../../../policy/gs1/price-check-digit.ts'
 

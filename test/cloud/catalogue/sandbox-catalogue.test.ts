@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SANDBOX_CATEGORIES, SANDBOX_PRODUCTS, type SandboxProduct } from '../../../cloud/sandbox/catalogue.ts'
+import { SANDBOX_CATEGORIES, SANDBOX_PRODUCTS, type SandboxProduct } from '../../../cloud/sales/sandbox/catalogue.ts'
 import { toGtin14 } from '../../../policy/gs1/gtin.ts'
 import { decodeSgtin, encodeSgtin, splitGtin14 } from '../../../policy/gs1/sgtin.ts'
 

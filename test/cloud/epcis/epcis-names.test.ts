@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { itemUri } from '../../../cloud/epcis/events-of.ts'
+import { itemUri } from '../../../cloud/sales/epcis/events-of.ts'
 import { parseDigitalLink } from '../../../policy/gs1/product-code.ts'
 
 it('a serial in an EPCIS URI is escaped like in the tools of GS1, and can be parsed', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { eventHashId } from '../../../cloud/epcis/event-hash.ts'
-import { iso } from '../../../cloud/operations/fields.ts'
+import { eventHashId } from '../../../cloud/sales/epcis/event-hash.ts'
+import { iso } from '../../../cloud/platform/operations/fields.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'

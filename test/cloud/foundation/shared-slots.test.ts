@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { Failure } from '../../../cloud/foundation/failure.ts'
-import { holderOf, sharedSlots, type SlotLimits } from '../../../cloud/foundation/shared-slots.ts'
-import type { OutgoingHttp } from '../../../cloud/outgoing/outgoing-http.ts'
+import { Failure } from '../../../cloud/platform/foundation/failure.ts'
+import { holderOf, sharedSlots, type SlotLimits } from '../../../cloud/platform/foundation/shared-slots.ts'
+import type { OutgoingHttp } from '../../../cloud/platform/outgoing/outgoing-http.ts'
 import { startTestCloud, type Answer } from '../../support/cloud.ts'
 import { liveStores } from '../../support/live-store.ts'
 

@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { codeSamples } from '../../../cloud/description/code-samples.ts'
-import { fieldsOf } from '../../../cloud/description/fields.ts'
-import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
+import { codeSamples } from '../../../cloud/service/description/code-samples.ts'
+import { fieldsOf } from '../../../cloud/service/description/fields.ts'
+import { OPERATION_TABLE } from '../../../cloud/service/operation-table.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 
 const PATHS = ['/openapi.json', '/postman.json', '/llms.txt', '/llms-full.txt', '/docs']

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
+import { OPERATION_TABLE } from '../../../cloud/service/operation-table.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
 
 const ORIGIN = 'https://shop.hafenkante.example'

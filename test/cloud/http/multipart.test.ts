@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { Hono } from 'hono'
 import { describe, expect, it } from 'vitest'
-import { Failure } from '../../../cloud/foundation/failure.ts'
-import { readMultipart } from '../../../cloud/http/multipart.ts'
-import { UploadedFile } from '../../../cloud/operations/uploaded-file.ts'
+import { Failure } from '../../../cloud/platform/foundation/failure.ts'
+import { readMultipart } from '../../../cloud/service/http/multipart.ts'
+import { UploadedFile } from '../../../cloud/platform/operations/uploaded-file.ts'
 
 const app = new Hono()
 app.post('/', async (c) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { SiblingMessage, Siblings } from '../../../cloud/foundation/siblings.ts'
-import { sharedRateLimiter } from '../../../cloud/http/rate-limit.ts'
-import type { Services } from '../../../cloud/operations/operation.ts'
+import type { SiblingMessage, Siblings } from '../../../cloud/platform/foundation/siblings.ts'
+import { sharedRateLimiter } from '../../../cloud/service/http/rate-limit.ts'
+import type { Services } from '../../../cloud/platform/operations/operation.ts'
 
 /** Workers on one machine, with a clock that `wait` moves. */
 function machine(workers: number) {

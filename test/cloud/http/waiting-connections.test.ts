@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { waitingConnections } from '../../../cloud/foundation/waiting-connections.ts'
+import { waitingConnections } from '../../../cloud/platform/foundation/waiting-connections.ts'
 
 function open(limit: { most: number; mostOfNetwork: number }) {
   const cut: string[] = []

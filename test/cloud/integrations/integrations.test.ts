@@ -255,7 +255,7 @@ onEveryDatabase('integrations', (kind) => {
     await store.ok('syncPOS', call)
     const leave = async (change: Json) => {
       const counts = JSON.stringify({ seen: 3, taken: 3, failed: 0, repriced: 0, categories: [] })
-      const { hashOf } = await import('../../../cloud/operations/idempotency.ts')
+      const { hashOf } = await import('../../../cloud/platform/operations/idempotency.ts')
       const row = {
         store_id: storeId,
         side: 'pos',

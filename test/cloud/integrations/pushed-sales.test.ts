@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readTransaction } from '../../../cloud/integrations/transaction.ts'
+import { readTransaction } from '../../../cloud/sales/integrations/transaction.ts'
 import { businessCentralSystem } from '../../../simulators/services/erp-businesscentral.ts'
 import { erpnextSystem } from '../../../simulators/services/erp-erpnext.ts'
 import { odooSystem } from '../../../simulators/services/erp-odoo.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { BrokerLease, GIVE_UP_MS, TAKE_OVER_MS } from '../../../cloud/messaging/elected-broker.ts'
+import { BrokerLease, GIVE_UP_MS, TAKE_OVER_MS } from '../../../cloud/service/messaging/elected-broker.ts'
 import { newDatabase, onEveryDatabase, type TestDatabase } from '../../support/databases.ts'
 
 onEveryDatabase('the lease of the embedded broker', (kind) => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { priceLines } from '../../../cloud/scan-and-go/price-lines.ts'
-import { findStore } from '../../../cloud/stores/queries.ts'
+import { priceLines } from '../../../cloud/sales/checkout/price-lines.ts'
+import { findStore } from '../../../cloud/platform/stores/queries.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { liveStores } from '../../support/live-store.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { describeOffer } from '../../../cloud/offers/description.ts'
-import { OFFER_SCOPES, scopeOf } from '../../../cloud/offers/offer-scope.ts'
+import { describeOffer } from '../../../cloud/shop/offers/description.ts'
+import { OFFER_SCOPES, scopeOf } from '../../../cloud/shop/offers/offer-scope.ts'
 import {
   ARCHIVE_AFTER_MS,
   dueAfter,
@@ -9,9 +9,9 @@ import {
   OFFER_STATUSES,
   statusAt,
   statusFrom,
-} from '../../../cloud/offers/offer-status.ts'
-import { adjustPrice, discountedPrice, discountPercentOf } from '../../../cloud/offers/price-rules.ts'
-import { branchId, groupIdOf, readSandboxId } from '../../../cloud/offers/sandbox-id.ts'
+} from '../../../cloud/shop/offers/offer-status.ts'
+import { adjustPrice, discountedPrice, discountPercentOf } from '../../../cloud/shop/offers/price-rules.ts'
+import { branchId, groupIdOf, readSandboxId } from '../../../cloud/shop/offers/sandbox-id.ts'
 
 /** a / b rounded half up, for integers of any size. */
 const halfUp = (a: bigint, b: bigint) => {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
-import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
+import { OPERATION_TABLE } from '../../../cloud/service/operation-table.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { newEan, newEpc, openShop, type Shop } from '../../support/shop.ts'
@@ -377,7 +377,7 @@ const REQUESTS: readonly Row[] = [
 
 /** Fields that look like ids but name no data of a store. */
 const NO_NAMES: ReadonlySet<string> = new Set([
-  // For every operation: test/cloud/operations/every-operation.test.ts.
+  // For every operation: test/cloud/platform/operations/every-operation.test.ts.
   'storeId',
   'userId',
   'zoneId',

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { createApp } from '../../../cloud/http/app.ts'
-import { systemCaller, type Tenant } from '../../../cloud/foundation/caller.ts'
-import { operation } from '../../../cloud/operations/operation.ts'
-import { performTask } from '../../../cloud/operations/perform.ts'
-import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
-import { EVENT_TYPES } from '../../../cloud/webhooks/event-types.ts'
+import { createApp } from '../../../cloud/service/http/app.ts'
+import { systemCaller, type Tenant } from '../../../cloud/platform/foundation/caller.ts'
+import { operation } from '../../../cloud/platform/operations/operation.ts'
+import { performTask } from '../../../cloud/platform/operations/perform.ts'
+import { OPERATION_TABLE } from '../../../cloud/service/operation-table.ts'
+import { EVENT_TYPES } from '../../../cloud/platform/webhooks/event-types.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 
 const EVENT = { type: 'product.bulk_imported', storeId: null, data: { storeId: 'st_x', imported: 1 } }
@@ -45,7 +45,9 @@ it('operations declare only events that exist', () => {
   const unknown = [...OPERATION_TABLE.values()].flatMap(({ name, emits }) =>
     emits.filter((type) => !EVENT_TYPES.has(type)).map((type) => `${name} emits ${type}`),
   )
-  expect(unknown, 'declare the event in cloud/webhooks/*-events.ts, or correct its name in `emits`').toEqual([])
+  expect(unknown, 'declare the event in cloud/platform/webhooks//*-events.ts, or correct its name in `emits`').toEqual(
+    [],
+  )
 })
 
 describe.each([

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
-import { EVENT_TYPES, TEST_EVENT } from '../../../cloud/webhooks/event-types.ts'
+import { OPERATION_TABLE } from '../../../cloud/service/operation-table.ts'
+import { EVENT_TYPES, TEST_EVENT } from '../../../cloud/platform/webhooks/event-types.ts'
 import type { Json } from '../../support/cloud.ts'
 import { CONNECTOR_EVENTS } from '../../docs/coverage.ts'
 import { liveStores } from '../../support/live-store.ts'
@@ -49,7 +49,7 @@ describe('events', () => {
     const got = posted.get(name) ?? []
     expect(
       got.length > 0 || CONNECTOR_EVENTS.has(name),
-      `no webhook got ${name}: call what emits it in one of the journeys of test/cloud/operations/emitted-events.test.ts`,
+      `no webhook got ${name}: call what emits it in one of the journeys of test/cloud/platform/operations/emitted-events.test.ts`,
     ).toBe(true)
     const form = z.fromJSONSchema(schema, { defaultTarget: 'openapi-3.0' })
     for (const event of got) {

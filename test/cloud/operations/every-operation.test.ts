@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { z } from 'zod'
 import { listen } from '../../../bin/http-server.ts'
-import { findConnector } from '../../../cloud/integrations/connectors.ts'
-import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../cloud/integrations/systems.ts'
-import { hashOfKey } from '../../../cloud/accounts/api-keys.ts'
-import { hashOfUserToken } from '../../../cloud/users/user-tokens.ts'
-import type { Db } from '../../../cloud/persistence/database.ts'
-import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
-import { PROVIDERS } from '../../../cloud/payments/providers.ts'
+import { findConnector } from '../../../cloud/sales/integrations/connectors.ts'
+import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../cloud/sales/integrations/systems.ts'
+import { hashOfKey } from '../../../cloud/platform/accounts/api-keys.ts'
+import { hashOfUserToken } from '../../../cloud/platform/users/user-tokens.ts'
+import type { Db } from '../../../cloud/platform/persistence/database.ts'
+import { OPERATION_TABLE } from '../../../cloud/service/operation-table.ts'
+import { PROVIDERS } from '../../../cloud/sales/payments/providers.ts'
 import { validationFindings, findingMessage, pathText } from '../../../policy/validation-findings.ts'
 import type { Answer, Json } from '../../support/cloud.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
@@ -430,7 +430,7 @@ onEveryDatabase('every operation', (kind) => {
   it('has a row in REQUESTS', () => {
     expect(
       Object.keys(REQUESTS).sort(),
-      'REQUESTS in test/cloud/operations/every-operation.test.ts needs a request of each operation',
+      'REQUESTS in test/cloud/platform/operations/every-operation.test.ts needs a request of each operation',
     ).toEqual([...OPERATION_TABLE.keys()].sort())
   })
 
@@ -622,7 +622,7 @@ onEveryDatabase('every operation', (kind) => {
     it('returns 400 that names an invalid cursor and the fix', async () => {
       expect(
         ours,
-        'CURSORS in test/cloud/operations/every-operation.test.ts needs a cursor of this listing',
+        'CURSORS in test/cloud/platform/operations/every-operation.test.ts needs a cursor of this listing',
       ).toBeDefined()
       const others = Object.values(CURSORS).filter((other) => other !== ours && other !== EPCIS)
       for (const cursor of [

@@ -1,9 +1,9 @@
 // @module-tag extended
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
+import { keysOf, loadKeyFiles } from '../../../cloud/platform/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../../cloud/cloud.ts'
-import type { OutgoingHttp } from '../../../cloud/outgoing/outgoing-http.ts'
-import type { Database } from '../../../cloud/persistence/database.ts'
+import type { OutgoingHttp } from '../../../cloud/platform/outgoing/outgoing-http.ts'
+import type { Database } from '../../../cloud/platform/persistence/database.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import type { Json } from '../../support/cloud.ts'
 import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
+import { OPERATION_TABLE } from '../../../cloud/service/operation-table.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { liveStores } from '../../support/live-store.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { outgoingHttp, type ResolveName } from '../../../bin/outgoing-http.ts'
-import { checkAddress, checkTarget, type TargetRules } from '../../../cloud/outgoing/address-guard.ts'
-import type { OutgoingRequest } from '../../../cloud/outgoing/outgoing-http.ts'
+import { checkAddress, checkTarget, type TargetRules } from '../../../cloud/platform/outgoing/address-guard.ts'
+import type { OutgoingRequest } from '../../../cloud/platform/outgoing/outgoing-http.ts'
 import { answerWith, startRawReceiver, startReceiver, type Receiver } from '../../support/receiver.ts'
 
 const LIVE: TargetRules = { plainHttp: false, privateTargets: false }

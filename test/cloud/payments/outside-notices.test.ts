@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { PROVIDERS } from '../../../cloud/payments/providers.ts'
-import type { RefundNotice } from '../../../cloud/payments/provider.ts'
+import { PROVIDERS } from '../../../cloud/sales/payments/providers.ts'
+import type { RefundNotice } from '../../../cloud/sales/payments/provider.ts'
 
 /** Notifications in the form of the makers' documents, about money that moved without a request of the cloud. */
 

@@ -6,8 +6,8 @@ import {
   isStandardSigned,
   isStripeSigned,
   isWorldlineSigned,
-} from '../../../cloud/payments/providers/signed-notifications.ts'
-import { worldlineAuthorization } from '../../../cloud/payments/providers/worldline.ts'
+} from '../../../cloud/sales/payments/providers/signed-notifications.ts'
+import { worldlineAuthorization } from '../../../cloud/sales/payments/providers/worldline.ts'
 
 const AT_S = 1_700_000_000
 const BODY = '{"id":"evt_1","object":"event"}'

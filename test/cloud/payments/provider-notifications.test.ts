@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { PROVIDERS } from '../../../cloud/payments/providers.ts'
-import { ProviderFault } from '../../../cloud/payments/provider.ts'
+import { PROVIDERS } from '../../../cloud/sales/payments/providers.ts'
+import { ProviderFault } from '../../../cloud/sales/payments/provider.ts'
 import { simulatedPsp } from '../../../simulators/services/psp.ts'
 import { PSP_NAMES } from '../../../simulators/services/psp-books.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { receiptText } from '../../../cloud/receipts/receipt-text.ts'
+import { receiptText } from '../../../cloud/shop/receipts/receipt-text.ts'
 import type { Json } from '../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { newEan, openShop, type Shop } from '../../support/shop.ts'

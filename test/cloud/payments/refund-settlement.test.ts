@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import type { Db } from '../../../cloud/persistence/database.ts'
+import type { Db } from '../../../cloud/platform/persistence/database.ts'
 import type { Json } from '../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'
 import { openPaidStore, PRODUCT, type PaidStore } from '../../support/paid-store.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
-import { markRestored } from '../../../cloud/restore/mark-restored.ts'
+import { keysOf, loadKeyFiles } from '../../../cloud/platform/authority/key-files.ts'
+import { markRestored } from '../../../cloud/service/mark-restored.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openPaidStore, type PaidStore } from '../../support/paid-store.ts'

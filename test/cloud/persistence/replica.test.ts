@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { copyDatabase } from '../../../bin/database-copy/copy.ts'
 import { realPlatform } from '../../../bin/platform.ts'
-import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
-import { openDatabase } from '../../../cloud/persistence/open-database.ts'
-import type { ReplicaState } from '../../../cloud/persistence/database.ts'
+import { OPERATION_TABLE } from '../../../cloud/service/operation-table.ts'
+import { openDatabase } from '../../../cloud/platform/persistence/open-database.ts'
+import type { ReplicaState } from '../../../cloud/platform/persistence/database.ts'
 import {
   startPostgres,
   whyNoPostgres,

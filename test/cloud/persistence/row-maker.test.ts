@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { rowMaker } from '../../../cloud/persistence/sqlite.ts'
+import { rowMaker } from '../../../cloud/platform/persistence/sqlite.ts'
 
 it('makes rows with any names of columns', () => {
   const columns = ['a', '"', "it's", 'count(*)', '}; throw 1', 'constructor', '\u2028', '']

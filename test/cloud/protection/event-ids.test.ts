@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { storeEvent } from '../../../cloud/protection/records/record-event.ts'
-import { pruneDeliveries } from '../../../cloud/webhooks/plan.ts'
+import { pruneDeliveries } from '../../../cloud/platform/webhooks/plan.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { until } from '../../support/receiver.ts'

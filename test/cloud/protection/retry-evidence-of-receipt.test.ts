@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
-import { markRestored } from '../../../cloud/restore/mark-restored.ts'
+import { keysOf, loadKeyFiles } from '../../../cloud/platform/authority/key-files.ts'
+import { markRestored } from '../../../cloud/service/mark-restored.ts'
 import type { Evidence } from '../../../policy/journal.ts'
 import { receiptIdentity } from '../../../policy/receipts/receipt-claims.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'

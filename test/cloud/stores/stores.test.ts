@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { COUNTRY_CODES } from '../../../cloud/stores/store-input.ts'
+import { COUNTRY_CODES } from '../../../cloud/platform/stores/store-input.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { openShop, type Shop } from '../../support/shop.ts'

@@ -1,6 +1,6 @@
 import { TOTP } from 'otpauth'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { invite } from '../../../cloud/users/invitations.ts'
+import { invite } from '../../../cloud/platform/users/invitations.ts'
 import { SoftwareAuthenticator } from '../../support/authenticator.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../support/databases.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { DENIAL_TEXTS } from '../../../cloud/description/codes.ts'
+import { DENIAL_TEXTS } from '../../../cloud/service/description/codes.ts'
 import { reasonsDe } from '../../../edge-agent/pages/texts/de-reasons.ts'
 import { reasonsEn } from '../../../edge-agent/pages/texts/en-reasons.ts'
 import { gateView } from '../../../edge-agent/pages/model/gate-view.ts'

@@ -203,8 +203,8 @@ describe('signatures', () => {
     expect(fromJose).toEqual([
       'edge-agent/identity/identity.ts: exportJWK importPKCS8',
       'edge-agent/trust/verify/open-claims.ts: decodeProtectedHeader',
-      'cloud/authority/key-files.ts: base64url calculateJwkThumbprint exportJWK importJWK',
-      'cloud/push/vapid.ts: SignJWT',
+      'cloud/platform/authority/key-files.ts: base64url calculateJwkThumbprint exportJWK importJWK',
+      'cloud/shop/push/vapid.ts: SignJWT',
       'client/verify-token.ts: createRemoteJWKSet customFetch errors jwtVerify type JWTPayload',
     ])
   })

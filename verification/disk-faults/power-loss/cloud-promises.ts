@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database as Connection } from 'better-sqlite3'
-import { hashOfKey } from '../../../cloud/accounts/api-keys.ts'
-import { verifyAudit } from '../../../cloud/accounts/verify-audit.ts'
-import { keysOf, loadKeyFiles } from '../../../cloud/authority/key-files.ts'
-import { sealer } from '../../../cloud/authority/sealing.ts'
-import { openConnection, openSqlite } from '../../../cloud/persistence/sqlite.ts'
+import { hashOfKey } from '../../../cloud/platform/accounts/api-keys.ts'
+import { verifyAudit } from '../../../cloud/platform/accounts/verify-audit.ts'
+import { keysOf, loadKeyFiles } from '../../../cloud/platform/authority/key-files.ts'
+import { sealer } from '../../../cloud/platform/authority/sealing.ts'
+import { openConnection, openSqlite } from '../../../cloud/platform/persistence/sqlite.ts'
 import { realPlatform } from '../../../bin/platform.ts'
 import { secretFiles } from '../../../bin/secret-files.ts'
 import type { DiskEvent } from './disk-log.ts'
@@ -242,7 +242,7 @@ async function readReference(folder: string): Promise<Reference> {
   const { random } = realPlatform()
   const { root, sealingKeys } = await loadKeyFiles(keysOf(folder), secretFiles, random)
   const { isCurrent, open } = sealer(sealingKeys, random)
-  // In the database, answers with tokens are sealed (cloud/operations/response-sealer.ts). The recording has the plain
+  // In the database, answers with tokens are sealed (cloud/platform/operations/response-sealer.ts). The recording has the plain
   // text of these answers.
   const plainText = (body: string) => (isCurrent(body) ? open(body, 'idempotency').toString() : body)
   // Leaves out each answer that two or more requests received, because the check could not distinguish these requests.

@@ -1,4 +1,4 @@
-import type { Operation } from '../../../cloud/operations/operation.ts'
+import type { Operation } from '../../../cloud/platform/operations/operation.ts'
 import type { Chance } from '../../simulation/virtual/chance.ts'
 import { API, type Json, type HttpRequest } from '../scene/served-cloud.ts'
 

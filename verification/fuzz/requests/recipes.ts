@@ -1,4 +1,4 @@
-import type { Operation } from '../../../cloud/operations/operation.ts'
+import type { Operation } from '../../../cloud/platform/operations/operation.ts'
 import { prefixOf } from '../scene/findings.ts'
 import { knownOrNew, MAKERS, newEan, openPurchase, paidPurchase, registration, shopper, yesterday } from './makers.ts'
 import { ERP, RECEIVER, TILL } from '../scene/merchant-systems.ts'

@@ -1,4 +1,4 @@
-import { deleteUser } from '../../../cloud/users/user-queries.ts'
+import { deleteUser } from '../../../cloud/platform/users/user-queries.ts'
 import type { Chance } from '../../simulation/virtual/chance.ts'
 import { type HttpReply, type HttpRequest } from '../scene/served-cloud.ts'
 import {

@@ -1,4 +1,4 @@
-import type { Database } from '../../../cloud/persistence/database.ts'
+import type { Database } from '../../../cloud/platform/persistence/database.ts'
 import { chanceOf, hash32 } from '../../simulation/virtual/chance.ts'
 import type { TestAccounts } from '../scene/test-accounts.ts'
 import { DOINGS } from './facts.ts'

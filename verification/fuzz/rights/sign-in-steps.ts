@@ -1,5 +1,5 @@
 import { TOTP } from 'otpauth'
-import { invite } from '../../../cloud/users/invitations.ts'
+import { invite } from '../../../cloud/platform/users/invitations.ts'
 import type { Chance } from '../../simulation/virtual/chance.ts'
 import { type HttpReply, type Json } from '../scene/served-cloud.ts'
 import { type RightsStep, isAtLeastOf, isOk, openOnes, sideBySide, someone } from './acts.ts'

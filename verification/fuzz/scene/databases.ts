@@ -1,8 +1,8 @@
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Database } from '../../../cloud/persistence/database.ts'
-import { openDatabase } from '../../../cloud/persistence/open-database.ts'
-import type { PostgresPlace } from '../../../cloud/persistence/postgres.ts'
+import type { Database } from '../../../cloud/platform/persistence/database.ts'
+import { openDatabase } from '../../../cloud/platform/persistence/open-database.ts'
+import type { PostgresPlace } from '../../../cloud/platform/persistence/postgres.ts'
 import { createTestAccounts, type TestAccounts } from './test-accounts.ts'
 
 /** Creates a database with the test accounts for each run. */

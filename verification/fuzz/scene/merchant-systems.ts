@@ -1,4 +1,8 @@
-import { OutgoingFault, type OutgoingAnswer, type OutgoingHttp } from '../../../cloud/outgoing/outgoing-http.ts'
+import {
+  OutgoingFault,
+  type OutgoingAnswer,
+  type OutgoingHttp,
+} from '../../../cloud/platform/outgoing/outgoing-http.ts'
 import type { Clock } from '../../../policy/platform.ts'
 import { pspBooks, type PspBooks } from '../../../simulators/services/psp-books.ts'
 

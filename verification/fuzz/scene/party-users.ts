@@ -1,6 +1,6 @@
-import { hashPassword } from '../../../cloud/users/passwords.ts'
-import { startSession } from '../../../cloud/users/sessions.ts'
-import type { UserRow } from '../../../cloud/persistence/tables/users.ts'
+import { hashPassword } from '../../../cloud/platform/users/passwords.ts'
+import { startSession } from '../../../cloud/platform/users/sessions.ts'
+import type { UserRow } from '../../../cloud/platform/persistence/tables/users.ts'
 import { newId } from '../../../policy/ids.ts'
 import type { ServedCloud } from './served-cloud.ts'
 

@@ -1,4 +1,4 @@
-import type { CallerKind } from '../../../cloud/operations/operation.ts'
+import type { CallerKind } from '../../../cloud/platform/operations/operation.ts'
 import type { Chance } from '../../simulation/virtual/chance.ts'
 import type { Findings } from './findings.ts'
 import type { TestAccounts, Party } from './test-accounts.ts'

@@ -1,5 +1,5 @@
-import { INSTALLATION } from '../../../cloud/authority/key-loader.ts'
-import { ROTATED_USES } from '../../../cloud/authority/rotate-key.ts'
+import { INSTALLATION } from '../../../cloud/platform/authority/key-loader.ts'
+import { ROTATED_USES } from '../../../cloud/platform/authority/rotate-key.ts'
 import { LedgerFailure, LedgerFull } from '../../../edge-agent/ledger/file/commit.ts'
 import { ROTATION_REQUESTED } from '../../../edge-agent/link/login/renew-key.ts'
 import type { AgentNode } from '../nodes/agent-node.ts'

@@ -60,8 +60,12 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     name: 'cloud-not-flushed',
     what: 'The cloud opens its database with synchronous=NORMAL.',
     changes: [
-      change('cloud/persistence/sqlite.js', "db.pragma('synchronous = FULL')", "db.pragma('synchronous = NORMAL')"),
-      change('cloud/persistence/sqlite.js', '{ simple: true }) === 2', '{ simple: true }) === 1'),
+      change(
+        'cloud/platform/persistence/sqlite.js',
+        "db.pragma('synchronous = FULL')",
+        "db.pragma('synchronous = NORMAL')",
+      ),
+      change('cloud/platform/persistence/sqlite.js', '{ simple: true }) === 2', '{ simple: true }) === 1'),
     ],
   },
   {

@@ -41,7 +41,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     what: 'The cloud answers before the transaction is durable.',
     changes: [
       change(
-        'cloud/persistence/group-commit.js',
+        'cloud/platform/persistence/group-commit.js',
         'done.push({ job, value: await job.work() });',
         'const value = await job.work();\njob.resolve(value);\ndone.push({ job, value });\nawait new Promise((resolve) => setImmediate(resolve));',
       ),
@@ -52,7 +52,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     what: 'The cloud writes events after the transaction that causes them.',
     changes: [
       change(
-        'cloud/operations/perform.js',
+        'cloud/platform/operations/perform.js',
         'await writeOutbox(db, request, opened.events, nowMs, services);\n            if (identity)',
         'setImmediate(() => void database.write((later) => writeOutbox(later, request, opened.events, nowMs, services)).catch(() => undefined));\n            if (identity)',
       ),
@@ -63,7 +63,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     what: 'The cloud does not store the answer of an Idempotency-Key.',
     changes: [
       change(
-        'cloud/operations/idempotency.js',
+        'cloud/platform/operations/idempotency.js',
         'await insertResponse(db, {',
         'if (status === RUNNING) await insertResponse(db, {',
       ),
@@ -72,7 +72,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
   {
     name: 'idempotency-across-tenants',
     what: 'Idempotency-Keys are shared between tenants.',
-    changes: [change('cloud/operations/idempotency.js', "    .where('tenant', '=', p.tenant)\n", '')],
+    changes: [change('cloud/platform/operations/idempotency.js', "    .where('tenant', '=', p.tenant)\n", '')],
   },
   {
     name: 'granted-unpaid',
@@ -119,7 +119,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     what: 'An expired checkout can still be paid.',
     changes: [
       change(
-        'cloud/scan-and-go/operations.js',
+        'cloud/sales/checkout/operations.js',
         "if ((purchase.status !== 'PENDING_PAYMENT' && purchase.status !== 'CREATED') || isLate) {",
         'if (isLate) {',
       ),
@@ -135,7 +135,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     what: 'The cloud retries a failed webhook at once.',
     changes: [
       change(
-        'cloud/webhooks/dispatcher.js',
+        'cloud/platform/webhooks/dispatcher.js',
         'export const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];',
         'export const SCHEDULE_MS = [0, 0, 0, 0];',
       ),
@@ -144,7 +144,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
   {
     name: 'webhook-id-per-attempt',
     what: 'Each attempt of a webhook has its own id.',
-    changes: [change('cloud/webhooks/signatures.js', "'webhook-id': id,", "'webhook-id': `${id}-${sentS}`,")],
+    changes: [change('cloud/platform/webhooks/signatures.js', "'webhook-id': id,", "'webhook-id': `${id}-${sentS}`,")],
   },
   {
     name: 'verifiers-with-revoked-key',

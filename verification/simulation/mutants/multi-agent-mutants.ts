@@ -116,7 +116,7 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     what: 'The cloud does not compare rows with stored rows of the same number.',
     changes: [
       change(
-        'cloud/agents/journal/ingest.js',
+        'cloud/protection/agents/journal/ingest.js',
         'if (known !== undefined && known !== last.hash) {',
         'if (known === null) {',
       ),

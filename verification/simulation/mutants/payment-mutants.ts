@@ -7,7 +7,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     what: 'A payment that arrives after the end of its purchase is not refunded.',
     changes: [
       change(
-        'cloud/payments/apply-notice.js',
+        'cloud/sales/payments/apply-notice.js',
         'await insertRefund(call, {',
         'if (nowMs < 0)\n        await insertRefund(call, {',
       ),
@@ -20,7 +20,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     what: 'A purchase counts as paid whatever amount the provider reports.',
     changes: [
       change(
-        'cloud/payments/apply-notice.js',
+        'cloud/sales/payments/apply-notice.js',
         'const isRight = amountCent === payment.amount_cent && ',
         'const isRight = ',
       ),
@@ -32,7 +32,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     what: 'The cloud retries an unanswered refund with another idempotency key.',
     changes: [
       change(
-        'cloud/payments/send-refund.js',
+        'cloud/sales/payments/send-refund.js',
         'const request = {\n            refundId,',
         'const request = {\n            refundId: `${refundId}-${refund.attempts}`,',
       ),
@@ -45,7 +45,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     what: 'The cloud refunds a cancelled purchase while its tokens and receipt are still valid.',
     changes: [
       change(
-        'cloud/purchase-lifecycle/cancel-purchase.js',
+        'cloud/sales/checkout/cancel-purchase.js',
         'const isOpen = await hasOpenAuthorizations(call, purchase);',
         'const isOpen = false;',
       ),
@@ -57,7 +57,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     what: 'A refund that the bank sent back counts as paid out.',
     changes: [
       change(
-        'cloud/payments/refund-outcome.js',
+        'cloud/sales/payments/refund-outcome.js',
         "return refund.state !== 'failed' || isOpen;",
         "return refund.state === 'due';",
       ),
@@ -70,7 +70,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     what: 'The cloud never polls a payment whose notification was lost.',
     changes: [
       change(
-        'cloud/payments/due-payments.js',
+        'cloud/sales/payments/due-payments.js',
         'const payments = await duePayments(database.reads, nowMs, READ_LIMIT);',
         'const payments = [];',
       ),

@@ -1,5 +1,5 @@
-import { ensureAccount } from '../../../cloud/registrations/accounts.ts'
-import { createApiKey } from '../../../cloud/accounts/api-keys.ts'
+import { ensureAccount } from '../../../cloud/sales/registrations/accounts.ts'
+import { createApiKey } from '../../../cloud/platform/accounts/api-keys.ts'
 import { CLOUD_ORIGIN, type CloudNode } from './cloud-node.ts'
 
 /** The account with the store of the run, and a second tenant. */

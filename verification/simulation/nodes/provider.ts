@@ -1,4 +1,8 @@
-import { OutgoingFault, type OutgoingAnswer, type OutgoingHttp } from '../../../cloud/outgoing/outgoing-http.ts'
+import {
+  OutgoingFault,
+  type OutgoingAnswer,
+  type OutgoingHttp,
+} from '../../../cloud/platform/outgoing/outgoing-http.ts'
 import { pspBooks, type PspBooks, type PspName } from '../../../simulators/services/psp-books.ts'
 import type { PspNotification } from '../../../simulators/services/psp-desk.ts'
 import { CLOUD_ORIGIN, type CloudNode } from './cloud-node.ts'

@@ -1,4 +1,4 @@
-import { OutgoingFault, type OutgoingHttp } from '../../../cloud/outgoing/outgoing-http.ts'
+import { OutgoingFault, type OutgoingHttp } from '../../../cloud/platform/outgoing/outgoing-http.ts'
 import type { Core } from '../virtual/core.ts'
 
 /** System of the merchant that receives webhooks. */

@@ -1,4 +1,4 @@
-import { OPERATION_TABLE } from '../../../cloud/operation-table.ts'
+import { OPERATION_TABLE } from '../../../cloud/service/operation-table.ts'
 import type { Core } from '../virtual/core.ts'
 import type { SimResponse, SimRequest } from '../virtual/http.ts'
 

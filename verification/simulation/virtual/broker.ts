@@ -1,4 +1,4 @@
-import type { Broker, BrokerHooks, Message } from '../../../cloud/messaging/embedded-broker.ts'
+import type { Broker, BrokerHooks, Message } from '../../../cloud/service/messaging/embedded-broker.ts'
 import type { MqttLine, MqttLineOptions } from '../../../edge-agent/link/wire/mqtt-line.ts'
 import { mayPublish, maySubscribe, type AgentAddress } from '../../../policy/mqtt-topics.ts'
 import type { Chance } from './chance.ts'

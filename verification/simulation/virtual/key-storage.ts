@@ -1,4 +1,4 @@
-import type { KeyStorage } from '../../../cloud/authority/key-files.ts'
+import type { KeyStorage } from '../../../cloud/platform/authority/key-files.ts'
 
 /** Key files in memory. `texts`: the files by path. */
 export function keyStorageInMemory(texts = new Map<string, string>()): KeyStorage {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { retryUnapplied } from '../../../../cloud/agents/journal/retry-unapplied.ts'
+import { retryUnapplied } from '../../../../cloud/protection/agents/journal/retry-unapplied.ts'
 import { applyClaim } from '../../../../cloud/protection/evidence/apply-claim.ts'
 import { applyOutcome } from '../../../../cloud/protection/evidence/apply-outcome.ts'
 import { applyVoid } from '../../../../cloud/protection/evidence/apply-void.ts'

@@ -5,7 +5,7 @@ import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { testKey } from '../../../support/keys.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
-import { releaseRefunds } from '../../../../cloud/payments/release-refunds.ts'
+import { releaseRefunds } from '../../../../cloud/sales/payments/release-refunds.ts'
 
 inFullSizeOnEveryDatabase('redeemProtectionAuthorization', (kind) => {
   const { platform, forward } = movablePlatform()

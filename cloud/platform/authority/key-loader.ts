@@ -1,0 +1,140 @@
+import { assert } from '../../../policy/assert.ts'
+import { keyRing, type KeyRecord, type KeyRing, type KeyUse, type Signer } from '../../../policy/documents/keys.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import type { Tenant } from '../foundation/caller.ts'
+import type { Db } from '../persistence/database.ts'
+import { raiseKeyGeneration, readKeyCounters, type KeyCounters } from './key-counters.ts'
+import { currentKeySet, dueKeySets, KEY_SET_LIFE, type SignedKeySet } from './key-sets.ts'
+import { readLastSigned } from './last-signed.ts'
+import { advanceKeys } from './rotate-key.ts'
+import type { Sealer } from './sealing.ts'
+import type { SigningClock } from './signing-clock.ts'
+import { makeMissingKeys, readSigningKeys, type KeyMaker, type SigningKey } from './signing-keys.ts'
+
+/** Issuer of the keys that serve every tenant. */
+export const INSTALLATION = 'installation'
+const RETIRED_SHOWN_MS = 30 * 86_400_000
+const REVOKED_SHOWN_MS = KEY_SET_LIFE * 1_000
+
+export interface TenantKeys {
+  readonly token: Signer
+  readonly receipt: Signer
+  /** Keys with which documents of this tenant may be signed. */
+  readonly ring: KeyRing
+  /** Every receipt key that is not revoked. Receipts stay readable after their key has retired. */
+  readonly reading: KeyRing
+  readonly records: readonly KeyRecord[]
+  /** Current time epoch. Agents ignore signed times of earlier epochs. */
+  readonly timeEpoch: number
+  readonly keySet: SignedKeySet
+  /** Secret that derives receipt identities from purchases, and codes of loyalty cards from members. */
+  readonly receiptSecret: Uint8Array
+}
+
+/** Keys of the installation as last loaded. */
+export interface InstallationKeys {
+  counters: KeyCounters
+  lastSignedMs: number
+  own: readonly SigningKey[]
+  policy: Signer
+  freshness: Signer
+}
+
+/** A tenant's keys and the keys of the installation, read in the same transaction. */
+export interface LoadedKeys {
+  shared: InstallationKeys
+  keys: TenantKeys
+}
+
+interface LoaderParts {
+  sealer: Sealer
+  platform: Platform
+  clock: SigningClock
+  root: Signer
+}
+
+/** Reads keys from the database and creates missing ones. */
+export class KeyLoader {
+  readonly #parts: LoaderParts
+
+  constructor(parts: LoaderParts) {
+    this.#parts = parts
+  }
+
+  maker(): KeyMaker {
+    const { sealer, platform } = this.#parts
+    return { sealer, random: platform.random, nowMs: platform.clock.wall() }
+  }
+
+  async loadShared(db: Db): Promise<InstallationKeys> {
+    await makeMissingKeys(db, INSTALLATION, ['policy', 'freshness'], this.maker())
+    const own = await readSigningKeys(db, INSTALLATION, this.#parts.sealer)
+    return {
+      counters: await readKeyCounters(db),
+      lastSignedMs: (await readLastSigned(db)) ?? 0,
+      own,
+      policy: activeSigner(own, 'policy'),
+      freshness: activeSigner(own, 'freshness'),
+    }
+  }
+
+  async load(db: Db, tenant: Tenant): Promise<LoadedKeys> {
+    const { sealer, clock } = this.#parts
+    const shared = await this.loadShared(db)
+    await makeMissingKeys(db, tenant, ['token', 'receipt'], this.maker())
+    const own = await readSigningKeys(db, tenant, sealer)
+    const records = [...shared.own, ...own]
+      .filter((key) => isPublished(key, clock.noLaterMs()))
+      .map((key) => key.record)
+    const readable = own.filter(({ record }) => record.use === 'receipt' && record.state !== 'revoked')
+    const keys: TenantKeys = {
+      token: activeSigner(own, 'token'),
+      receipt: activeSigner(own, 'receipt'),
+      ring: keyRing(records),
+      reading: keyRing(readable.map(({ record }) => ({ ...record, state: 'retiring' }))),
+      records,
+      timeEpoch: shared.counters.timeEpoch,
+      keySet: await currentKeySet(db, { tenant, records, counters: shared.counters }, this.#parts),
+      receiptSecret: await this.#tenantSecret(db, `receipt-identity/${tenant}`),
+    }
+    return { shared, keys }
+  }
+
+  /** Retires and replaces keys that are due, and renews key sets before they expire. */
+  async advance(db: Db): Promise<void> {
+    const maker = this.maker()
+    await advanceKeys(db, maker)
+    const due = await dueKeySets(db, Math.floor(maker.nowMs / 1_000))
+    for (const tenant of due) await this.load(db, tenant)
+    if (due.length > 0) await raiseKeyGeneration(db)
+  }
+
+  async #tenantSecret(db: Db, name: string): Promise<Uint8Array> {
+    const { sealer, platform } = this.#parts
+    const stored = await db.selectFrom('sealed_secret').select('sealed').where('name', '=', name).executeTakeFirst()
+    if (stored) return sealer.open(stored.sealed, name)
+    const secret = platform.random.bytes(32)
+    await db
+      .insertInto('sealed_secret')
+      .values({ name, sealed: sealer.seal(secret, name) })
+      .execute()
+    return secret
+  }
+}
+
+function activeSigner(keys: readonly SigningKey[], use: KeyUse): Signer {
+  const key = keys.find((k) => k.record.use === use && k.record.state === 'active')
+  assert(key?.signer, `there is no active ${use} key`)
+  return key.signer
+}
+
+/** True if the key set lists the key: retired keys for 30 days, revoked keys for the life of a key set. */
+function isPublished({ record, changedMs }: SigningKey, nowMs: number): boolean {
+  const goneAfterMs =
+    record.state === 'retired'
+      ? RETIRED_SHOWN_MS
+      : record.state === 'revoked'
+        ? REVOKED_SHOWN_MS
+        : Number.POSITIVE_INFINITY
+  return nowMs - changedMs < goneAfterMs
+}

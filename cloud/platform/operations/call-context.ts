@@ -1,0 +1,212 @@
+import { BrokenInvariant } from '../../../policy/assert.ts'
+import { newId } from '../../../policy/ids.ts'
+import type { Db } from '../persistence/database.ts'
+import { insertChunks } from '../persistence/insert-chunks.ts'
+import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
+import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accounts.ts'
+import { LeaseRecallNeeded } from './lease-recall.ts'
+import { actorOf, type Caller, type KnownCaller, type Tenant } from '../foundation/caller.ts'
+import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
+import type { Call, Operation, OutgoingEvent, Services } from './operation.ts'
+import { serializeResponse } from './raw-json.ts'
+import { UploadedFile } from './uploaded-file.ts'
+import { AloneNeeded } from './write-scope.ts'
+
+/** A request to an operation, over HTTP or MQTT. */
+export interface OperationRequest {
+  readonly operation: Operation
+  readonly caller: Caller
+  /** The parsed body, or the query of the legacy GET form. */
+  readonly input: unknown
+  readonly isLegacyForm: boolean
+  readonly idempotencyKey: string | undefined
+  readonly requestId: string
+}
+
+export interface OperationResult {
+  readonly status: number
+  readonly body: string
+  readonly replayed: boolean
+}
+
+const NO_TENANT = '-'
+
+/** Identifies a request by its Idempotency-Key; undefined if the request has no such key. */
+export function identityOf({
+  operation,
+  caller,
+  input,
+  idempotencyKey,
+}: OperationRequest): RequestIdentity | undefined {
+  if (idempotencyKey === undefined || (caller.kind === 'anyone' && !operation.proofInBody)) return undefined
+  const requestHash = hashOf(canonicalJson(withHashes(input)))
+  // Callers without an account share one tenant. The request hash includes the secret in the body, so callers with
+  // different secrets get different key hashes.
+  if (caller.kind === 'anyone')
+    return {
+      tenant: NO_TENANT,
+      operation: operation.name,
+      requestHash,
+      keyHash: hashOf(`body\0${requestHash}\0${idempotencyKey}`),
+    }
+  const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
+  const who = callerScope(caller)
+  // Secret keys of the whole account use a hash without a scope, so that responses stored before scopes existed are
+  // still found.
+  return { keyHash: hashOf(who === 'secret' ? `key\0${idempotencyKey}` : `key\0${who}\0${idempotencyKey}`), ...scope }
+}
+
+/**
+ * Callers with the same scope share stored responses. Keys of one kind and the same stores have equal rights, so a
+ * rolled key or a second server may repeat a call. Each agent and each user has its own scope, because a stored
+ * response may contain a secret.
+ */
+function callerScope(caller: KnownCaller): string {
+  if (caller.kind === 'agent') return caller.agentId
+  if (caller.kind === 'user') return `user ${caller.keyId}`
+  return caller.storeIds === null ? caller.kind : [caller.kind, ...new Set([...caller.storeIds].sort())].join(' ')
+}
+
+/** Replaces uploaded files by the hash of their content. */
+function withHashes(input: unknown): unknown {
+  if (typeof input !== 'object' || input === null) return input
+  const fields = Object.entries(input).map(([name, value]) => [
+    name,
+    value instanceof UploadedFile ? hashOfBytes(value.bytes) : (value as unknown),
+  ])
+  return Object.fromEntries(fields) as unknown
+}
+
+/** The changed entity. `owner` is the tenant that owns the entity, if that tenant is not the caller's. */
+export interface ChangedEntity {
+  id: string
+  owner: Tenant | undefined
+}
+
+/** A call with the events, tasks and audit entity that its operation requested. */
+export interface CallContext {
+  call: Call
+  events: OutgoingEvent[]
+  afterCommit: (() => void | Promise<void>)[]
+  entity(): ChangedEntity | undefined
+}
+
+/**
+ * Creates the `Call` of a request in this transaction. If `mayRetry`, the operation can run again after a lease recall.
+ * If `isTogether`, the transaction runs at the same time as others of its gate (ADR 0049).
+ */
+export function openCall(
+  { operation, caller, requestId }: OperationRequest,
+  db: Db,
+  services: Services,
+  { mayRetry = false, isTogether = false }: { mayRetry?: boolean; isTogether?: boolean } = {},
+): CallContext {
+  const events: OutgoingEvent[] = []
+  const area = operation.refreshesPages ? operation.area : undefined
+  const afterCommit: (() => void | Promise<void>)[] = [() => services.changes.publish(caller, area, events)]
+  let entity: ChangedEntity | undefined
+  const call: Call = {
+    operation,
+    caller,
+    db,
+    nowMs: services.platform.clock.wall(),
+    requestId,
+    services,
+    emit(event) {
+      if (events.push(event) === 1) afterCommit.push(services.webhooks.wake)
+    },
+    changed: (id, owner) => void (entity = { id, owner }),
+    afterCommit: (task) => void afterCommit.push(task),
+    recallLeaseAndRetry(recall) {
+      if (mayRetry) throw new LeaseRecallNeeded(recall)
+    },
+    requireAlone() {
+      if (isTogether) throw new AloneNeeded('the operation must run alone')
+    },
+  }
+  return { call, events, afterCommit, entity: () => entity }
+}
+
+/** Serializes a response. With the setting `checkAnswers` (tests), validates the response against its schema. */
+export function serializeChecked(
+  { response }: Pick<Operation, 'response'>,
+  made: object,
+  { config }: Services,
+): string {
+  const body = serializeResponse(made)
+  if (config.checkAnswers) response.parse(JSON.parse(body))
+  return body
+}
+
+const insertAudit = prepared((db, p: AuditEntryRow) =>
+  db
+    .insertInto('audit_entry')
+    .values(fieldsOf(p, ['entry_id', 'tenant', 'at_ms', 'actor', 'operation', 'entity_id', 'request_id'])),
+)
+
+/** Writes the audit row of a change, in the transaction of the change. */
+export async function writeAudit(
+  db: Db,
+  request: OperationRequest,
+  entity: ChangedEntity | undefined,
+  nowMs: number,
+  { platform }: Services,
+): Promise<void> {
+  const { caller, operation, requestId } = request
+  const tenant = caller.kind === 'anyone' ? NO_TENANT : caller.tenant
+  const what = { operation: operation.name, entity_id: entity?.id ?? null, request_id: requestId }
+  // If an administrator changes another account, the audit logs of both accounts show the change.
+  for (const log of new Set([tenant, entity?.owner ?? tenant])) {
+    await insertAudit(db, {
+      entry_id: newId('aud', platform),
+      tenant: log,
+      at_ms: nowMs,
+      actor: actorOf(caller),
+      ...what,
+    })
+  }
+}
+
+/**
+ * Throws in tests. In production a missing declaration is only logged, and the cloud still sends the event, so that no
+ * refund or release is rolled back.
+ */
+function reportUndeclared(name: string, event: string, { config, log }: Services): void {
+  const fault = new BrokenInvariant(`${name} emitted "${event}": add it to \`emits\` of ${name}`)
+  if (config.checkAnswers) throw fault
+  log.error({ err: fault, operation: name, event }, 'an operation emitted an event that it does not declare')
+}
+
+const insertEvents = preparedInsert((db, rows: readonly Omit<OutboxEventRow, 'seq' | 'webhook_id'>[]) =>
+  db.insertInto('outbox_event').values(rows),
+)
+
+/** The operation, or the job, that emits events. */
+export interface EventSource {
+  readonly operation: Pick<Operation, 'name' | 'emits'>
+  readonly caller: Caller
+}
+
+/** Stores events in the outbox, in the transaction of the change. */
+export async function writeOutbox(
+  db: Db,
+  { operation, caller }: EventSource,
+  events: readonly OutgoingEvent[],
+  nowMs: number,
+  services: Services,
+): Promise<void> {
+  const { platform, config, webhooks } = services
+  for (const { type } of events) if (!operation.emits.includes(type)) reportUndeclared(operation.name, type, services)
+  if (config.checkAnswers) events.forEach(webhooks.assertEvent)
+  if (events.length === 0 || caller.kind === 'anyone') return
+  const rows = events.map(({ storeId, type, data }) => ({
+    event_id: newId('whe', platform),
+    tenant: caller.tenant,
+    at_ms: nowMs,
+    store_id: storeId,
+    type,
+    data: JSON.stringify(data),
+  }))
+  for (const chunk of insertChunks(rows)) await insertEvents(db, chunk)
+}

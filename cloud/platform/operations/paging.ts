@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { isIdOf } from '../../../policy/ids.ts'
+import { invalid, type Failure } from '../foundation/failure.ts'
+
+const INVALID_CURSOR =
+  'must be a nextCursor of this listing: send it unchanged, or leave it out to start at the beginning'
+
+/**
+ * Field for a cursor, the id of the last row of the previous page. That row may be deleted by now. Rejects texts of
+ * another form: such a text would sort before or after all rows, so the page would be the whole list or empty.
+ */
+export function cursorField(prefix: string, isOtherForm: (text: string) => boolean = () => false) {
+  return z
+    .string()
+    .refine((text) => isIdOf(prefix, text) || isOtherForm(text), INVALID_CURSOR)
+    .describe('The `nextCursor` of the previous page.')
+}
+
+/** Error 400 for an invalid cursor, for listings that parse cursors of another form. */
+export function invalidCursor(): Failure {
+  return invalid('cursor', INVALID_CURSOR)
+}
+
+/** Paging by offset or by cursor; a request with both is invalid (ADR 0002). */
+export interface PageRequest {
+  limit?: number | undefined
+  offset?: number | undefined
+  cursor?: string | undefined
+}
+
+export interface Page {
+  limit: number
+  offset: number
+  /** Id of the last item of the previous page. */
+  after: string | undefined
+}
+
+/**
+ * Start and size of the page. Throws 400 for an offset together with a cursor. Expects a cursor that `cursorField`
+ * validated.
+ */
+export function pageLimits({ limit, offset, cursor }: PageRequest, defaultLimit: number): Page {
+  if (offset !== undefined && cursor !== undefined) throw invalid('cursor', 'use offset or cursor, not both')
+  return { limit: limit ?? defaultLimit, offset: offset ?? 0, after: cursor }
+}
+
+/** Cuts a page out of a whole list that is sorted by id. */
+export function slicePage<T>(
+  all: readonly T[],
+  idOf: (item: T) => string,
+  page: Page,
+): { items: T[]; nextCursor?: string } {
+  const { after } = page
+  const start = after === undefined ? page.offset : all.findIndex((item) => idOf(item) > after)
+  if (start < 0) return { items: [] }
+  return toPage(all.slice(start, start + page.limit + 1), idOf, page)
+}
+
+/** Expects limit + 1 rows; the extra row means that there is a next page. */
+export function toPage<T>(
+  rows: readonly T[],
+  idOf: (item: T) => string,
+  { limit }: Pick<Page, 'limit'>,
+): { items: T[]; nextCursor?: string } {
+  const items = rows.slice(0, limit)
+  const last = items.at(-1)
+  return rows.length > limit && last !== undefined ? { items, nextCursor: idOf(last) } : { items }
+}

@@ -1,0 +1,31 @@
+import type { Clock } from '../../../policy/platform.ts'
+import type { Database, StorageFailure } from './database.ts'
+import type { MigrationMode } from './migrate.ts'
+import type { PostgresPlace } from './postgres.ts'
+import type { OnStorageState } from './storage-state.ts'
+
+/** A SQLite file. */
+export interface SqlitePlace {
+  readonly file: string
+  /** Default: `apply`. */
+  readonly migrations?: MigrationMode
+  /** For a cloud that serves several accounts: expensive transactions of one do not delay the commits of others. */
+  readonly clock?: Pick<Clock, 'elapsed'>
+}
+
+/**
+ * Opens `file` (SQLite) or a `postgres://` URL, applies missing migrations and checks that commits are durable.
+ * Calls `onFailure` if the content of SQLite's disk is unknown, and `onState` for each change of the storage's state.
+ */
+export async function openDatabase(
+  place: SqlitePlace | PostgresPlace,
+  onFailure: (failure: StorageFailure) => void,
+  onState: OnStorageState = () => undefined,
+): Promise<Database> {
+  if ('file' in place) {
+    const { openConnection, openSqlite } = await import('./sqlite.ts')
+    return openSqlite(place.file, onFailure, openConnection, onState, place.migrations, place.clock)
+  }
+  const { openPostgres } = await import('./postgres.ts')
+  return openPostgres(place, onState)
+}

@@ -1,0 +1,66 @@
+import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely'
+import { assert } from '../../../policy/assert.ts'
+import type { Db } from './database.ts'
+
+/** Stands for a parameter while a query is compiled. */
+export class Placeholder {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+interface Plan {
+  query: CompiledQuery
+  /** Placeholders and constant values, in the order of the statement. */
+  parameters: readonly unknown[]
+}
+
+/** Parameters for `build`, each a placeholder. */
+export function placeholdersOf<P extends object>(): P {
+  return new Proxy({}, { get: (_target, name) => new Placeholder(String(name)) }) as P
+}
+
+/** The value of a placeholder; other values unchanged. */
+export function boundValue(parameter: unknown, parameters: object): unknown {
+  if (!(parameter instanceof Placeholder)) return parameter
+  const value = (parameters as Record<string, unknown>)[parameter.name]
+  assert(value !== undefined, `parameter ${parameter.name} is missing`)
+  return value
+}
+
+/**
+ * A query that is compiled once and run with different parameters, because compiling takes longer than most look-ups.
+ * `build` receives placeholders and must pass them to the query unchanged.
+ *
+ *   const keyByHash = prepared((db, p: { hash: string }) =>
+ *     db.selectFrom('api_key').selectAll().where('hash', '=', p.hash),
+ *   )
+ *   const [key] = await keyByHash(db, { hash })
+ */
+export function prepared<P extends object, R>(
+  build: (db: Db, parameters: P) => Compilable<R>,
+): (db: Db, parameters: P) => Promise<R[]> {
+  const plans = new WeakMap<DialectAdapter, Plan>()
+
+  return async (db, parameters) => {
+    const { adapter } = db.getExecutor()
+    let plan = plans.get(adapter)
+    if (!plan) {
+      const query = build(db, placeholdersOf<P>()).compile()
+      plan = { query, parameters: query.parameters }
+      plans.set(adapter, plan)
+    }
+    const bound = plan.parameters.map((parameter) => boundValue(parameter, parameters))
+    const { rows } = await db.executeQuery<R>({ ...plan.query, parameters: bound } as CompiledQuery<R>)
+    return rows
+  }
+}
+
+/**
+ * Copies these parameters into an object for `values(…)`. `{ ...parameters }` does not work, because while a query is
+ * compiled the parameters have no properties of their own.
+ */
+export function fieldsOf<T extends object, K extends keyof T>(parameters: T, names: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(names.map((name) => [name, parameters[name]])) as unknown as Pick<T, K>
+}

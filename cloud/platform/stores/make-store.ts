@@ -1,0 +1,72 @@
+import { newId } from '../../../policy/ids.ts'
+import { ProtectionPolicy } from '../../../policy/store-policy.ts'
+import type { Tenant } from '../foundation/caller.ts'
+import { precondition } from '../foundation/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import { isAtLeast, type Package } from '../foundation/packages.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { countStores, insertStoreRow } from './queries.ts'
+import type { StoreFields } from './store-input.ts'
+
+/** Maximum number of stores per tenant. Listings read all stores. */
+const STORES_LIMIT = 10_000
+
+/** Creates a store with the default policy. Throws 409 `too_many_stores` if the tenant has 10,000 stores. */
+export async function makeStore(
+  call: Call,
+  tenant: Tenant,
+  fields: StoreFields,
+  chosenPackage: Package,
+): Promise<StoreRow> {
+  if ((await countStores(call.db, tenant)) >= STORES_LIMIT)
+    throw precondition('too_many_stores', `the account has ${STORES_LIMIT} stores, which is the maximum`)
+  const legalName = fields.legal_name ?? fields.trading_name ?? ''
+  const row: StoreRow = {
+    store_id: newId('st', call.services.platform),
+    tenant,
+    legal_name: legalName,
+    trading_name: legalName,
+    street: '',
+    city: '',
+    postal_code: '',
+    country_code: '',
+    lat: null,
+    lng: null,
+    phone: null,
+    email: null,
+    website: null,
+    opening_hours: null,
+    media: null,
+    social: null,
+    psp_account_id: null,
+    security_tag_mode: 'none',
+    security_tag_hint: null,
+    protection_technology: null,
+    device_type: null,
+    workflow_type: null,
+    in_store_codes: null,
+    gln: null,
+    ...defaultFeatures(tenant, chosenPackage),
+    ...fields,
+    package: chosenPackage,
+    policy: JSON.stringify(ProtectionPolicy.parse({})),
+    policy_version: 1,
+    document_version: 1,
+    deny_seq: 0,
+    created_ms: call.nowMs,
+  }
+  await insertStoreRow(call.db, row)
+  return row
+}
+
+/** Default features of a store with this package. Stores in the sandbox always have scan and go. */
+export function defaultFeatures(
+  tenant: string,
+  chosenPackage: Package,
+): Pick<StoreRow, 'has_scan_and_go' | 'has_offers'> {
+  const inSandbox = tenant.endsWith('.test')
+  return {
+    has_scan_and_go: inSandbox || isAtLeast(chosenPackage, 'GROW') ? 1 : 0,
+    has_offers: isAtLeast(chosenPackage, 'GO') ? 1 : 0,
+  }
+}

@@ -1,0 +1,246 @@
+import { newId } from '../../../policy/ids.ts'
+import { deletedBeforeMs } from '../foundation/keep-days.ts'
+import type { Services } from '../operations/operation.ts'
+import { POLL_MS, startSendLoop, type Attempts, type SendLoop } from '../operations/send-loop.ts'
+import type { Database, Db } from '../persistence/database.ts'
+import { attempt, isDelivered, type AttemptOutcome } from './attempt.ts'
+import { bringForward, lease, readPending, release, type Job, type PendingWebhook } from './lease.ts'
+import { planDeliveries, pruneDeliveries } from './plan.ts'
+import { writeAudit, type OperationRequest } from '../operations/call-context.ts'
+import { systemCaller, type Tenant } from '../foundation/caller.ts'
+import type { WebhookRow } from '../persistence/tables/webhooks.ts'
+import { updateWebhook } from './operations.ts'
+import { changeWebhook, dropPending, findWebhook } from './queries.ts'
+
+const MINUTE_MS = 60_000
+/** Time of each attempt, ms after the first (ADR 0031). */
+const SCHEDULE_MS: readonly number[] = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
+
+/**
+ * Without a successful attempt, the cloud disables a webhook after 24 h if 50 deliveries have failed. After 5 days, the
+ * cloud disables the webhook after any number of failed deliveries.
+ */
+const GIVE_UP_DELIVERIES = 50
+const GIVE_UP_AFTER_MS = 24 * 60 * MINUTE_MS
+const GIVE_UP_ANYWAY_MS = 5 * GIVE_UP_AFTER_MS
+/** HTTP 410: the receiver is gone permanently. */
+const GONE = 410
+
+/**
+ * Records the outcome of an attempt and schedules the next one. Does nothing if another process has taken over the
+ * lease.
+ */
+async function record(db: Db, job: Job, outcome: AttemptOutcome, services: Services): Promise<void> {
+  const { delivery } = job
+  const attempts = delivery.attempts + 1
+  const nowMs = services.platform.clock.wall()
+  const isGone = outcome.status === GONE
+  const wait = SCHEDULE_MS[attempts]
+  const isOver = isDelivered(outcome) || isGone || wait === undefined
+  const next = isOver
+    ? { status: isDelivered(outcome) ? 'delivered' : 'failed', due_ms: null, finished_ms: nowMs }
+    : { due_ms: Math.max(nowMs, (delivery.first_ms ?? nowMs) + wait) }
+  const mine = await db
+    .updateTable('webhook_delivery')
+    .set({ attempts, lease_id: null, ...next })
+    .where('delivery_id', '=', delivery.delivery_id)
+    .where('lease_id', '=', delivery.lease_id)
+    .where('status', '=', 'pending')
+    .returning('delivery_id')
+    .executeTakeFirst()
+  if (!mine) return
+  const { atMs, tookMs, status, error, answer } = outcome
+  await db
+    .insertInto('webhook_attempt')
+    .values({
+      delivery_id: delivery.delivery_id,
+      attempt: attempts,
+      at_ms: atMs,
+      took_ms: tookMs,
+      status,
+      error,
+      answer,
+    })
+    .execute()
+  await noteHealth(
+    db,
+    await findWebhook(db, delivery.webhook_id),
+    { outcome, isGone, isGivenUp: isOver && !isDelivered(outcome) },
+    nowMs,
+    services,
+  )
+}
+
+interface RecordedOutcome {
+  outcome: AttemptOutcome
+  isGone: boolean
+  isGivenUp: boolean
+}
+
+async function noteHealth(
+  db: Db,
+  webhook: WebhookRow | undefined,
+  { outcome, isGone, isGivenUp }: RecordedOutcome,
+  nowMs: number,
+  services: Services,
+): Promise<void> {
+  if (!webhook || webhook.enabled === 0) return
+  if (isDelivered(outcome)) {
+    if (webhook.failing_since_ms !== null || webhook.failed_in_row > 0)
+      await changeWebhook(db, webhook.webhook_id, { failing_since_ms: null, failed_in_row: 0 })
+    return
+  }
+  const since = webhook.failing_since_ms ?? outcome.atMs
+  const failed = webhook.failed_in_row + (isGivenUp ? 1 : 0)
+  if (webhook.failing_since_ms === null || isGivenUp)
+    await changeWebhook(db, webhook.webhook_id, { failing_since_ms: since, failed_in_row: failed })
+  const lasts = nowMs - since
+  const isHopeless =
+    isGivenUp && ((failed >= GIVE_UP_DELIVERIES && lasts >= GIVE_UP_AFTER_MS) || lasts >= GIVE_UP_ANYWAY_MS)
+  if (isGone || isHopeless) await disable(db, webhook, isGone ? 'gone' : 'failing', nowMs, services)
+}
+
+/** Disables a webhook. `fetchWebhooks` and the audit log show why the webhook is disabled. */
+async function disable(
+  db: Db,
+  webhook: WebhookRow,
+  why: 'gone' | 'failing',
+  nowMs: number,
+  services: Services,
+): Promise<void> {
+  await changeWebhook(db, webhook.webhook_id, {
+    enabled: 0,
+    disabled_reason: why,
+    disabled_ms: nowMs,
+    updated_ms: nowMs,
+  })
+  await dropPending(db, webhook.webhook_id, nowMs)
+  await writeAudit(
+    db,
+    dispatcherRequest(webhook.tenant as Tenant, services),
+    { id: webhook.webhook_id, owner: undefined },
+    nowMs,
+    services,
+  )
+  services.log.warn({ webhookId: webhook.webhook_id, reason: why }, 'a webhook was disabled')
+}
+
+/** Request for audit rows about changes by the dispatcher. */
+function dispatcherRequest(tenant: Tenant, { platform }: Services): OperationRequest {
+  const caller = systemCaller(tenant, 'webhook-dispatcher')
+  return {
+    operation: updateWebhook,
+    caller,
+    input: {},
+    isLegacyForm: false,
+    idempotencyKey: undefined,
+    requestId: newId('req', platform),
+  }
+}
+
+const PRUNE_MS = 3_600_000
+/**
+ * Maximum numbers of running attempts: of one webhook, of one account, of one failing webhook, in total, and of all
+ * failing webhooks.
+ */
+const PER_WEBHOOK = 4
+const PER_ACCOUNT = 48
+const PER_FAILING = 1
+const OVERALL = 64
+const OVERALL_FAILING = 32
+/** Name of the slots that all failing webhooks share. */
+const FAILING = 'failing'
+
+/**
+ * Starts the loop that delivers events (ADR 0031). Operations store events in `outbox_event`. The dispatcher creates
+ * deliveries for new events, leases due deliveries, sends them and records the outcomes. Each of these steps is a
+ * transaction of its own, but sending happens outside of transactions.
+ *
+ * A slow receiver uses only its own few slots, and failing webhooks share half of all slots. The account with the
+ * fewest used slots comes first, so that slow receivers delay only deliveries of their own account.
+ */
+export function startDispatcher(
+  database: Database,
+  getServices: () => Services,
+  platform: Services['platform'],
+): SendLoop {
+  let prunedMs = platform.clock.elapsed()
+  return startSendLoop({ name: 'webhooks', maxAttempts: OVERALL, platform, getServices, sendDue })
+
+  async function sendDue(attempts: Attempts): Promise<number> {
+    let isMore = await planDeliveries(database, platform)
+    const waiting = await readPending(database.reads)
+    const nowMs = platform.clock.wall()
+    const leaseId = newId('lea', platform)
+    const wanted = choose(
+      waiting.filter((w) => w.due_ms <= nowMs),
+      attempts,
+    )
+    if (wanted.length > 0) {
+      const jobs = await database.write(async (db) => {
+        const taken: { job: Job; isFailing: boolean }[] = []
+        for (const { webhookId, slots, isFailing } of wanted) {
+          for (const job of await lease(db, webhookId, leaseId, slots, nowMs)) taken.push({ job, isFailing })
+        }
+        return taken
+      })
+      for (const { job, isFailing } of jobs) send(attempts, job, isFailing)
+      // A webhook may have used fewer slots than `choose` assigned. The next check gives the rest to other webhooks.
+      isMore ||= jobs.length > 0
+    }
+    await prune()
+    const later = waiting.filter((w) => w.due_ms > nowMs).map((w) => w.due_ms - nowMs)
+    return isMore ? 0 : Math.min(POLL_MS, ...later)
+  }
+
+  /**
+   * Once an hour, deletes old deliveries and corrects due times that are too far in the future. Does nothing while the
+   * clock is untrusted.
+   */
+  async function prune(): Promise<void> {
+    if (platform.clock.elapsed() - prunedMs < PRUNE_MS || getServices().authority.clock.untrustedReason() !== null)
+      return
+    prunedMs = platform.clock.elapsed()
+    const nowMs = platform.clock.wall()
+    await pruneDeliveries(database, deletedBeforeMs(getServices().config.keepDays, 'events', nowMs))
+    await database.write((db) => bringForward(db, nowMs))
+  }
+
+  function send(attempts: Attempts, job: Job, isFailing: boolean): void {
+    const { webhook_id: webhookId, tenant } = job.webhook
+    attempts.start([webhookId, tenant, ...(isFailing ? [FAILING] : [])], { webhookId }, async (stop) => {
+      const services = getServices()
+      const outcome = await attempt(job, services, stop)
+      const wasCut = stop.aborted && outcome.status === null
+      await database.write((db) =>
+        wasCut ? release(db, job, platform.clock.wall()) : record(db, job, outcome, services),
+      )
+    })
+  }
+}
+
+/** Distributes free slots to webhooks within their limits. Failing webhooks come last. */
+function choose(
+  due: readonly PendingWebhook[],
+  attempts: Attempts,
+): { webhookId: string; slots: number; isFailing: boolean }[] {
+  let free = OVERALL - attempts.size
+  let freeFailing = OVERALL_FAILING - attempts.slotsInUse(FAILING)
+  const taken = new Map<string, number>()
+  const ofAccount = ({ tenant }: PendingWebhook) => attempts.slotsInUse(tenant ?? '') + (taken.get(tenant ?? '') ?? 0)
+  const chosen: { webhookId: string; slots: number; isFailing: boolean }[] = []
+  for (const each of due
+    .map((waiting) => ({ ...waiting, has: ofAccount(waiting) }))
+    .sort((a, b) => a.is_failing - b.is_failing || a.has - b.has)) {
+    const { webhook_id: webhookId, is_failing, tenant } = each
+    const isFailing = is_failing === 1
+    const own = (isFailing ? PER_FAILING : PER_WEBHOOK) - attempts.slotsInUse(webhookId)
+    const slots = Math.min(own, PER_ACCOUNT - ofAccount(each), free, isFailing ? freeFailing : free)
+    if (slots <= 0) continue
+    free -= slots
+    if (isFailing) freeFailing -= slots
+    taken.set(tenant ?? '', (taken.get(tenant ?? '') ?? 0) + slots)
+    chosen.push({ webhookId, slots, isFailing })
+  }
+  return chosen
+}

@@ -1,0 +1,228 @@
+import { sql } from 'kysely'
+import { newId } from '../../../policy/ids.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import { isAtLeast, type Package } from '../foundation/packages.ts'
+import { changedRows, type Database, type Db } from '../persistence/database.ts'
+import { insertChunks } from '../persistence/insert-chunks.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
+import type { WebhookDeliveryRow } from '../persistence/tables/webhooks.ts'
+import { EVENT_TYPES } from './event-types.ts'
+import { EVERY_EVENT } from './queries.ts'
+
+/** Maximum number of events planned in one transaction. */
+const BATCH = 100
+/** Maximum number of batches before the planned deliveries are sent. */
+const BATCHES = 10
+/** Maximum number of deliveries of one account that wait. One batch may exceed it. */
+export const WAITING_LIMIT = 50_000
+/** Maximum number of rows in one insert: SQLite accepts 32,766 parameters. */
+const ROWS_AT_ONCE = 500
+
+interface Target {
+  webhook_id: string
+  tenant: string
+  store_id: string | null
+  event: string
+}
+
+/**
+ * Creates the deliveries of new events to subscribed webhooks and numbers the events. Only one process plans at a time.
+ * Resolves to true if there may be more events.
+ */
+export async function planDeliveries(database: Database, platform: Platform): Promise<boolean> {
+  for (let i = 0; i < BATCHES; i++) {
+    if (!(await hasUnplanned(database.reads))) return false
+    const planned = await database.writeAlone('planDeliveries', (db) => planBatch(db, platform))
+    if (planned < BATCH) return false
+  }
+  return true
+}
+
+/** The query is prepared, because it runs every second. */
+const oneUnplanned = prepared((db) =>
+  db.selectFrom('outbox_event').select('event_id').where('seq', 'is', null).limit(1),
+)
+
+async function hasUnplanned(db: Db): Promise<boolean> {
+  return (await oneUnplanned(db, {})).length > 0
+}
+
+const oldestUnplanned = prepared((db) =>
+  db.selectFrom('outbox_event').selectAll().where('seq', 'is', null).orderBy('event_id').orderBy('tenant').limit(BATCH),
+)
+const lastNumber = prepared((db) =>
+  db.selectFrom('outbox_event').select(({ fn }) => fn.coalesce(fn.max('seq'), sql.lit(0)).as('last')),
+)
+
+async function planBatch(db: Db, platform: Platform): Promise<number> {
+  const events = await oldestUnplanned(db, {})
+  if (events.length === 0) return 0
+  const targets = await readTargets(db, events)
+  const packages = targets.length > 0 ? await readPackages(db, events) : () => 'DISCOVER' as const
+  const nowMs = platform.clock.wall()
+  const wanted = events.flatMap((event) =>
+    receiversOf(event, targets, packages(event)).map((webhookId) => deliveryOf(event, webhookId, nowMs, platform)),
+  )
+  const deliveries = await withinLimit(db, wanted, nowMs)
+  for (let i = 0; i < deliveries.length; i += ROWS_AT_ONCE) {
+    await db
+      .insertInto('webhook_delivery')
+      .values(deliveries.slice(i, i + ROWS_AT_ONCE))
+      .execute()
+  }
+  const [numbered] = await lastNumber(db, {})
+  const last = numbered?.last ?? 0
+  const numbers = events.map(({ event_id, tenant }, i) => ({ event_id, tenant, seq: last + i + 1 }))
+  for (const chunk of insertChunks(numbers)) await writeNumbers(db, chunk)
+  return events.length
+}
+
+/**
+ * Leaves out the deliveries of accounts of which too many wait, and notes at their webhooks that they missed an event:
+ * `fetchWebhookEvents` still has it.
+ */
+async function withinLimit(
+  db: Db,
+  wanted: readonly WebhookDeliveryRow[],
+  nowMs: number,
+): Promise<readonly WebhookDeliveryRow[]> {
+  const full = new Set<string>()
+  for (const tenant of new Set(wanted.map((delivery) => delivery.tenant)))
+    if (await isQueueFull(db, tenant)) full.add(tenant)
+  if (full.size === 0) return wanted
+  const missed = [...new Set(wanted.flatMap(({ tenant, webhook_id: id }) => (full.has(tenant) ? [id] : [])))]
+  for (let i = 0; i < missed.length; i += ROWS_AT_ONCE)
+    await db
+      .updateTable('webhook')
+      .set({ missed_ms: nowMs })
+      .where('webhook_id', 'in', missed.slice(i, i + ROWS_AT_ONCE))
+      .execute()
+  return wanted.filter(({ tenant }) => !full.has(tenant))
+}
+
+async function isQueueFull(db: Db, tenant: string): Promise<boolean> {
+  const last = await db
+    .selectFrom('webhook_delivery')
+    .select('tenant')
+    .where('tenant', '=', tenant)
+    .where('status', '=', sql.lit('pending'))
+    .offset(WAITING_LIMIT - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return last !== undefined
+}
+
+const writeNumbers = preparedInsert((db, numbers: readonly { event_id: string; tenant: string; seq: number }[]) => {
+  const rows = numbers.map(({ event_id, tenant, seq }) => sql`(${event_id}, ${tenant}, ${seq})`)
+  const update = sql`
+    with numbers (event_id, tenant, seq) as (values ${sql.join(rows)})
+    update outbox_event set seq = cast(numbers.seq as bigint) from numbers
+    where outbox_event.event_id = numbers.event_id and outbox_event.tenant = numbers.tenant`
+  return { compile: () => update.compile(db) }
+})
+
+/** Reads enabled webhooks that are subscribed to any of these events, and the receivers of test events. */
+async function readTargets(db: Db, events: readonly OutboxEventRow[]): Promise<Target[]> {
+  const tenants = [...new Set(events.map((event) => event.tenant))]
+  const types = [...new Set(events.map((event) => event.type))]
+  const registered = await db
+    .selectFrom('webhook_subscription as s')
+    .innerJoin('webhook as w', 'w.webhook_id', 's.webhook_id')
+    .select(['w.webhook_id', 'w.tenant', 'w.store_id', 's.event'])
+    .where('s.tenant', 'in', tenants)
+    .where('s.event', 'in', [...types, EVERY_EVENT])
+    .where('w.enabled', '=', 1)
+    .execute()
+  const named = events.flatMap((event) =>
+    event.webhook_id === null
+      ? []
+      : [{ webhook_id: event.webhook_id, tenant: event.tenant, store_id: null, event: event.event_id }],
+  )
+  return [...registered, ...named]
+}
+
+/**
+ * Reads the package that applies to each event: the package of its store, or of the account if the event has no store.
+ */
+async function readPackages(db: Db, events: readonly OutboxEventRow[]): Promise<(event: OutboxEventRow) => Package> {
+  const storeIds = [...new Set(events.flatMap((event) => (event.store_id === null ? [] : [event.store_id])))]
+  const accountIds = [...new Set(events.map((event) => accountOf(event.tenant)))]
+  const stores =
+    storeIds.length === 0
+      ? []
+      : await db.selectFrom('store').select(['store_id', 'package']).where('store_id', 'in', storeIds).execute()
+  const accounts = await db
+    .selectFrom('account')
+    .select(['account_id', 'package'])
+    .where('account_id', 'in', accountIds)
+    .execute()
+  const byId = new Map([
+    ...stores.map((s) => [s.store_id, s.package] as const),
+    ...accounts.map((a) => [a.account_id, a.package] as const),
+  ])
+  return (event) => (byId.get(event.store_id ?? accountOf(event.tenant)) ?? 'DISCOVER') as Package
+}
+
+function accountOf(tenant: string): string {
+  return tenant.split('.')[0] ?? ''
+}
+
+function receiversOf(event: OutboxEventRow, targets: readonly Target[], have: Package): string[] {
+  // For a test event, `readTargets` adds a target whose field `event` is the event's id instead of a type.
+  if (event.webhook_id !== null)
+    return targets.filter((t) => t.event === event.event_id && t.tenant === event.tenant).map((t) => t.webhook_id)
+  const type = EVENT_TYPES.get(event.type)
+  const isFree = type?.freeInSandbox === true && event.tenant.endsWith('.test')
+  if (type && !isFree && !isAtLeast(have, type.minimumPackage)) return []
+  const fitting = targets.filter(
+    (t) =>
+      t.tenant === event.tenant &&
+      (t.event === event.type || t.event === EVERY_EVENT) &&
+      (t.store_id === null || t.store_id === event.store_id),
+  )
+  return [...new Set(fitting.map((t) => t.webhook_id))]
+}
+
+function deliveryOf(event: OutboxEventRow, webhookId: string, nowMs: number, platform: Platform): WebhookDeliveryRow {
+  const { tenant, event_id, type, store_id } = event
+  const timing = { attempts: 0, first_ms: null, due_ms: nowMs, lease_id: null, created_ms: nowMs, finished_ms: null }
+  return {
+    delivery_id: newId('whd', platform),
+    tenant,
+    webhook_id: webhookId,
+    event_id,
+    type,
+    store_id,
+    status: 'pending',
+    ...timing,
+  }
+}
+
+const PRUNE_BATCH = 1_000
+
+/** Deletes events and deliveries from before this time, ms, in batches. */
+export async function pruneDeliveries(database: Database, before: number): Promise<void> {
+  for (;;) {
+    const cleared = await database.write(async (db) => {
+      const old = db
+        .selectFrom('webhook_delivery')
+        .select('delivery_id')
+        .where('created_ms', '<', before)
+        .limit(PRUNE_BATCH)
+      const deliveries = await changedRows(db, db.deleteFrom('webhook_delivery').where('delivery_id', 'in', old))
+      const past = db
+        .selectFrom('outbox_event')
+        .select(['event_id', 'tenant'])
+        .where('at_ms', '<', before)
+        .where('seq', 'is not', null)
+        .limit(PRUNE_BATCH)
+      const pastEvents = db
+        .deleteFrom('outbox_event')
+        .where(({ eb, refTuple }) => eb(refTuple('event_id', 'tenant'), 'in', past.$asTuple('event_id', 'tenant')))
+      return deliveries + (await changedRows(db, pastEvents))
+    })
+    if (cleared === 0) return
+  }
+}

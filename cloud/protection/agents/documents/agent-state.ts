@@ -1,0 +1,130 @@
+import { AgentState, type ReportedDevice } from '../../../../policy/documents/agent-messages.ts'
+import type { AgentAddress } from '../../../../policy/mqtt-topics.ts'
+import { healthOf, parsedState, stateOf, type StoredAgentState } from '../../agent-identity/reported-state.ts'
+import { iso, definedFields } from '../../../platform/operations/fields.ts'
+import type { Db } from '../../../platform/persistence/database.ts'
+import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
+import { acknowledgeOpenException, WITHDRAWN } from '../../records/exceptions.ts'
+
+/** Minimum time between writes of a changed state, ms: a busy agent requests documents twice a second. */
+const CHANGED_MS = 10_000
+/**
+ * Minimum time between writes of an unchanged state, ms. The time of the last write shows whether the agent is alive.
+ */
+const SAME_MS = 60_000
+
+/**
+ * Stores a state that an agent of this store sent over the broker. Invalid payloads are ignored. Returns the agent if
+ * open pages must show the change.
+ */
+export async function storeState(
+  db: Db,
+  { storeId, agentId }: AgentAddress,
+  payload: string,
+  nowMs: number,
+): Promise<AgentRow | undefined> {
+  const reported = parsedState(AgentState, payload)
+  if (!reported) return undefined
+  const row = await db
+    .selectFrom('agent')
+    .selectAll()
+    .where('agent_id', '=', agentId)
+    .where('store_id', '=', storeId)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const stored = stateOf(row.state)
+  // A broker may repeat old messages, such as the last will of an earlier connection.
+  const isLater = !stored || Date.parse(reported.observedAt) >= Date.parse(stored.observedAt)
+  const { online, devices, ...state } = reported
+  const merged = isLater ? { ...stored, ...state } : { ...state, ...stored }
+  const isLatest = !stored?.devicesAt || Date.parse(reported.observedAt) >= Date.parse(stored.devicesAt)
+  const report = devices && isLatest ? { observedAt: reported.observedAt, states: devices } : undefined
+  const next = withDevices(merged, report)
+  await write(db, agentId, online ? { ...next, closedAt: undefined } : { ...next, closedAt: iso(nowMs) }, {
+    online: online ? 1 : 0,
+  })
+  const hasNewDevices = isChanged(stored, next)
+  if (hasNewDevices) await withdrawRepaired(db, row, stored, { next, nowMs })
+  return hasNewDevices || row.online !== (online ? 1 : 0) ? row : undefined
+}
+
+/** No agent is connected before the embedded broker opens. A killed broker could not store that. */
+export async function markAllOffline(db: Db): Promise<void> {
+  await db.updateTable('agent').set({ online: 0 }).where('online', '=', 1).execute()
+}
+
+/** Health of devices as an agent sends it. `observedAt` is a time of the agent's clock. */
+export interface DeviceReport {
+  readonly observedAt: string
+  readonly states: ReportedDevice[]
+}
+
+export interface FetchReport {
+  policyVersion: number | undefined
+  /** Last row of the agent's ledger. */
+  ledgerSeq: number | undefined
+  /** Release that the agent runs. */
+  release: string | undefined
+  devices?: DeviceReport | undefined
+}
+
+/** Stores the state that a document request reports. Returns true if open pages must show the change. */
+export async function storeFetchReport(db: Db, agent: AgentRow, report: FetchReport, nowMs: number): Promise<boolean> {
+  const stored = stateOf(agent.state)
+  const policyVersion = report.policyVersion ?? stored?.policyVersion
+  const queueDepth =
+    report.ledgerSeq === undefined ? stored?.queueDepth : Math.max(0, report.ledgerSeq - agent.last_seq)
+  const release = report.release ?? stored?.release
+  const isSame =
+    stored?.policyVersion === policyVersion && stored?.queueDepth === queueDepth && stored?.release === release
+  const ageMs = stored ? nowMs - Date.parse(stored.observedAt) : Infinity
+  const next = withDevices(
+    { ...stored, observedAt: iso(nowMs), ...definedFields({ policyVersion, queueDepth, release }) },
+    report.devices,
+  )
+  const hasNewDevices = isChanged(stored, next)
+  // A person who upgrades an agent, or repairs a device, looks at the result at once.
+  const isUrgent = stored?.release !== release || report.devices !== undefined
+  // If the agent's clock is fast, the stored time may be in the future. A stored time in the future must not delay the
+  // write.
+  if (!isUrgent && ageMs >= 0 && ageMs < (isSame ? SAME_MS : CHANGED_MS)) return false
+  await write(db, agent.agent_id, next)
+  if (hasNewDevices) await withdrawRepaired(db, agent, stored, { next, nowMs })
+  return hasNewDevices
+}
+
+function withDevices(state: StoredAgentState, report: DeviceReport | undefined): StoredAgentState {
+  if (!report) return state
+  return { ...state, devices: report.states, devicesAt: report.observedAt }
+}
+
+function isChanged(before: StoredAgentState | undefined, after: StoredAgentState): boolean {
+  return JSON.stringify(before?.devices) !== JSON.stringify(after.devices)
+}
+
+/** Withdraws the exceptions of the devices that work again. The regular check would do it a minute later. */
+async function withdrawRepaired(
+  db: Db,
+  { store_id: storeId }: AgentRow,
+  before: StoredAgentState | undefined,
+  { next, nowMs }: { next: StoredAgentState; nowMs: number },
+): Promise<void> {
+  const broken = new Set(before?.devices?.filter((device) => healthOf(device) !== 'ready').map((d) => d.deviceId))
+  for (const device of next.devices ?? [])
+    if (healthOf(device) === 'ready' && broken.has(device.deviceId))
+      await acknowledgeOpenException(db, {
+        storeId,
+        kind: 'device_not_ready',
+        subject: device.deviceId,
+        by: WITHDRAWN,
+        atMs: nowMs,
+      })
+}
+
+async function write(db: Db, agentId: string, state: StoredAgentState, more: { online?: number } = {}): Promise<void> {
+  await db
+    .updateTable('agent')
+    .set({ state: JSON.stringify(state), ...more })
+    .where('agent_id', '=', agentId)
+    .execute()
+}

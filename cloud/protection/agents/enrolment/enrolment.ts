@@ -1,0 +1,192 @@
+import { crockford } from '../../../../policy/base32.ts'
+import { EnrolmentClaims, enrolmentCodeHash } from '../../../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
+import { keyId, keyRing, publicKeyWeakness } from '../../../../policy/documents/keys.ts'
+import { openDocument } from '../../../../policy/documents/signed-document.ts'
+import { newId } from '../../../../policy/ids.ts'
+import { genesisHash } from '../../../../policy/journal.ts'
+import { secretsEqual } from '../../../../policy/secrets-equal.ts'
+import { raiseDocumentVersion } from '../../../platform/stores/queries.ts'
+import { isKeyTaken } from '../../agent-identity/agent-keys.ts'
+import { invalid, notFound, precondition } from '../../../platform/foundation/failure.ts'
+import type { Call } from '../../../platform/operations/operation.ts'
+import type { Db } from '../../../platform/persistence/database.ts'
+import type { AgentRow, EnrolmentCodeRow } from '../../../platform/persistence/tables/agents.ts'
+import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
+import { findPredecessor, type Replacement } from './succession.ts'
+
+/**
+ * Life of an enrolment code, ms. A code has the form `XXXX-XXXX-XXXX-FFFF-FFFF-FFFF-FFFF`. X are 60 random bits, by
+ * which the cloud recognizes the code. F are 80 bits of the root key's thumbprint, by which the agent verifies the
+ * cloud.
+ */
+const CODE_MS = 15 * 60_000
+const TRIES = 10
+const ROOT_BYTES = 10
+
+function grouped(text: string): string {
+  return text.replace(/(.{4})(?=.)/g, '$1-')
+}
+
+/** Creates a one-time code for one agent of this store. Only its hash is stored. */
+export async function createCode(
+  call: Call,
+  store: StoreRow,
+  name: string,
+): Promise<{ code: string; expiresMs: number }> {
+  const { platform, authority } = call.services
+  const secret = crockford.encode(platform.random.bytes(8)).slice(0, 12)
+  const root = crockford.encode(authority.rootThumbprint.subarray(0, ROOT_BYTES))
+  const code = grouped(secret + root)
+  const expiresMs = call.nowMs + CODE_MS
+  await call.db
+    .insertInto('enrolment_code')
+    .values({
+      code_hash: enrolmentCodeHash(code),
+      tenant: store.tenant,
+      store_id: store.store_id,
+      name,
+      expires_ms: expiresMs,
+      tries: 0,
+    })
+    .execute()
+  return { code, expiresMs }
+}
+
+export interface EnrolmentRequest {
+  code: string
+  publicJwk: { kty: 'OKP'; crv: 'Ed25519'; x: string }
+  proof: string
+  name?: string | undefined
+  replaces?: Replacement | undefined
+  predecessors?: readonly Replacement[] | undefined
+}
+
+/**
+ * Enrols an agent. If an agent repeats the request with the same code and key, returns the row that the first request
+ * created.
+ */
+export async function enrol(call: Call, request: EnrolmentRequest): Promise<AgentRow> {
+  const { x } = request.publicJwk
+  const weakness = publicKeyWeakness(x)
+  if (weakness) throw invalid('publicJwk.x', `is a weak key: ${weakness}; generate another one`, 'weak_key')
+  const codeHash = enrolmentCodeHash(request.code)
+  const code = await call.db
+    .selectFrom('enrolment_code')
+    .selectAll()
+    .where('code_hash', '=', codeHash)
+    .executeTakeFirst()
+  if (!code || code.expires_ms <= call.nowMs) throw notFound('enrolment code, or it is over 15 minutes old')
+  if (code.tries >= TRIES) throw precondition('code_blocked', 'this code was tried too often: create a new one')
+  const proof = openProof(call, request, codeHash)
+  if (proof === 'wrong time') {
+    const now = new Date(call.services.platform.clock.wall()).toISOString()
+    throw invalid(
+      'proof',
+      `has a wrong time, it is ${now}: set the clock of the agent’s machine and enrol again`,
+      'clock_wrong',
+    )
+  }
+  if (proof === undefined) {
+    const refusal = invalid('proof', 'is not signed by publicJwk for this code and this address')
+    refusal.extras.afterRefusal = (db) => noteFailedTry(db, codeHash)
+    throw refusal
+  }
+  if (code.agent_id !== null) return sameAgent(call, code, x)
+  if (await isKeyTaken(call.db, x, ''))
+    throw precondition('key_taken', 'another agent already uses this key: generate a new one')
+  if (await isLedgerTaken(call.db, proof.ledger))
+    throw precondition('ledger_taken', 'another agent uses this ledger: start with a new ledger')
+  const predecessor = await findPredecessor(call, code, request, proof.ledger)
+  return makeAgent(call, code, request, { ledger: proof.ledger, replaces: predecessor?.agent_id ?? null })
+}
+
+/** True if an agent, even a revoked one, has this ledger id. The cloud stores the agent's rows under this id. */
+async function isLedgerTaken(db: Db, ledger: string): Promise<boolean> {
+  return (
+    (await db.selectFrom('agent').select('agent_id').where('ledger_id', '=', ledger).executeTakeFirst()) !== undefined
+  )
+}
+
+/**
+ * Verifies the proof that the agent has the new key. Returns 'wrong time' if the agent's clock is not set, as on
+ * machines without a clock battery.
+ */
+function openProof(
+  { services }: Call,
+  { publicJwk, proof }: EnrolmentRequest,
+  codeHash: string,
+): { ledger: string } | 'wrong time' | undefined {
+  const keys = keyRing([
+    { kid: keyId(publicJwk.x), alg: 'EdDSA', x: publicJwk.x, use: 'agent', iss: 'new', state: 'active' },
+  ])
+  const now = Math.floor(services.platform.clock.wall() / 1_000)
+  const opened = openDocument<EnrolmentClaims>(proof, DOCUMENT_KINDS.enrolment, {
+    keys,
+    audience: services.config.baseUrl,
+    now,
+  })
+  if (!opened.ok) return opened.fault === 'expired' || opened.fault === 'issued_in_future' ? 'wrong time' : undefined
+  const claims = EnrolmentClaims.safeParse(opened.claims)
+  return claims.success && secretsEqual(codeHash, claims.data.codeHash) ? claims.data : undefined
+}
+
+async function sameAgent({ db }: Call, code: EnrolmentCodeRow, x: string): Promise<AgentRow> {
+  const agent = await db.selectFrom('agent').selectAll().where('agent_id', '=', code.agent_id).executeTakeFirst()
+  if (agent?.x !== x) throw precondition('code_used', 'another agent used this code: create a new one')
+  return agent
+}
+
+async function makeAgent(
+  call: Call,
+  code: EnrolmentCodeRow,
+  request: EnrolmentRequest,
+  { ledger, replaces }: { ledger: string; replaces: string | null },
+): Promise<AgentRow> {
+  const agent: AgentRow = {
+    agent_id: newId('agt', call.services.platform),
+    tenant: code.tenant,
+    store_id: code.store_id,
+    name: request.name ?? code.name,
+    x: request.publicJwk.x,
+    next_x: null,
+    home_url: null,
+    ledger_id: ledger,
+    generation: 1,
+    last_seq: 0,
+    head_hash: genesisHash(ledger, 1),
+    deny_seq: 0,
+    item_seq: 0,
+    enrolled_ms: call.nowMs,
+    last_seen_ms: call.nowMs,
+    revoked_ms: null,
+    online_only_until_ms: null,
+    fork_ms: null,
+    state: null,
+    online: null,
+    resync: null,
+    replaces,
+    replaced_by: null,
+  }
+  await call.db.insertInto('agent').values(agent).execute()
+  await raiseDocumentVersion(call.db, code.store_id)
+  await call.db
+    .updateTable('enrolment_code')
+    .set({ agent_id: agent.agent_id })
+    .where('code_hash', '=', code.code_hash)
+    .execute()
+  return agent
+}
+
+/** Deletes expired codes. */
+export async function pruneCodes(db: Db, nowMs: number): Promise<void> {
+  await db.deleteFrom('enrolment_code').where('expires_ms', '<=', nowMs).execute()
+}
+
+async function noteFailedTry(db: Db, codeHash: string): Promise<void> {
+  await db
+    .updateTable('enrolment_code')
+    .set((eb) => ({ tries: eb('tries', '+', 1) }))
+    .where('code_hash', '=', codeHash)
+    .execute()
+}

@@ -1,0 +1,304 @@
+import { sql } from 'kysely'
+import { BrokenInvariant } from '../../../../policy/assert.ts'
+import type { JournalBody } from '../../../../policy/journal.ts'
+import { Failure } from '../../../platform/foundation/failure.ts'
+import { iso, definedFields } from '../../../platform/operations/fields.ts'
+import type { Call } from '../../../platform/operations/operation.ts'
+import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
+import { applyAlarmHandled } from '../../evidence/apply-alarm-handled.ts'
+import { applyClaim } from '../../evidence/apply-claim.ts'
+import { applyOutcome } from '../../evidence/apply-outcome.ts'
+import { applyVoid } from '../../evidence/apply-void.ts'
+import { applyDelegated, applyDelegationReturned } from '../../evidence/apply-delegated.ts'
+import { finishEvidence, openEvidence, type EvidenceScope, type EvidenceSource } from '../../evidence/evidence-scope.ts'
+import { storeEvents, type EventScope } from '../../records/record-event.ts'
+import { raiseException, recordReportedException } from '../../records/exceptions.ts'
+import type { ProtectionEvent } from '../../../../policy/protection-events.ts'
+import type { DeviceType, ItemStatus } from '../../../../policy/vocabulary.ts'
+import { raiseForEvent } from '../../../shop/assistance/raise-for-event.ts'
+import type { ProtectedItemRow } from '../../../platform/persistence/tables/protection.ts'
+import { findAuthorization, unitsOfAuthorization } from '../../leases/authorizations.ts'
+import { deviceWorkflow } from '../../store-documents/device-queries.ts'
+import { raiseForeignEvidence } from '../../evidence/foreign-evidence.ts'
+import { readItem } from '../../items/item-queries.ts'
+import { itemAsOf } from '../../rights/past-state.ts'
+import { itemOfEvent, technologiesOf } from '../../items/technologies.ts'
+
+/**
+ * Types of events about the use of a token. Only the agent that may redeem the token may report these events. The set
+ * contains no denials, because a denial may name any token that was presented.
+ */
+const ABOUT_USE: ReadonlySet<string> = new Set(['protection.action.completed', 'protection.action.failed'])
+
+/**
+ * Adds facts of the cloud to an agent's event: purchase, line, location of the device, processing time. The caller
+ * stores the event. Raises `foreign_evidence` and returns undefined if only another agent or store may report the
+ * event.
+ */
+async function completeAgentEvent(
+  scope: EvidenceScope,
+  agent: AgentRow,
+  reported: ProtectionEvent,
+  processedAt: string,
+): Promise<ProtectionEvent | undefined> {
+  // Discards the agent's purchase id, because only the cloud knows the purchase.
+  const { purchaseId: _, ...event } = reported
+  const foreign = await foreignIn(scope, agent, event)
+  if (foreign !== undefined) {
+    const source = { agentId: agent.agent_id, storeId: agent.store_id }
+    const detail = `an agent reported an event about ${foreign}`
+    await raiseForeignEvidence(scope, source, { kind: event.type, about: event.eventId, detail })
+    return undefined
+  }
+  const device = event.deviceId === undefined ? undefined : await scope.facts.device(event.deviceId)
+  const store = await scope.facts.store(agent.store_id)
+  const place = device && {
+    deviceType: device.device_type as DeviceType,
+    workflowType: deviceWorkflow(device, store),
+    zoneId: device.zone_id,
+    laneId: device.lane_id,
+    gateId: device.gate_id,
+    firmwareVersion: device.firmware_version,
+  }
+  const { item: tokenItem, ...about } =
+    event.replayProtectedNonce === undefined ? {} : await factsOfNonce(scope, event.replayProtectedNonce)
+  const item = tokenItem ?? (await itemOfEvent(scope.db, scope.tenant, event))
+  const sale = item && (await saleOf(scope, item, reported))
+  const tag = technologiesOf({ ...tagOf(event, item), item, device, store })
+  // On Node 20, an object literal with three spreads takes up to forty times as long as `Object.assign`.
+  const completed: ProtectionEvent = Object.assign(
+    definedFields(Object.assign({}, place, about, sale && withSale(about, sale))),
+    tag,
+    event,
+    { storeId: agent.store_id, processedAt },
+  )
+  await recordReportedException(scope, completed, agent.agent_id)
+  await raiseForEvent(scope, completed, Date.parse(completed.occurredAt))
+  return completed
+}
+
+type Sale = Pick<NonceFacts, 'purchaseId' | 'itemLineId' | 'itemStatus'>
+
+/** Status, purchase and line of the item when the event occurred. */
+async function saleOf({ db }: EvidenceScope, item: ProtectedItemRow, { occurredAt }: ProtectionEvent): Promise<Sale> {
+  const atMs = Date.parse(occurredAt)
+  const then = item.updated_ms <= atMs ? item : await itemAsOf(db, item, atMs)
+  return {
+    purchaseId: then.purchase_id,
+    itemLineId: then.line_id,
+    itemStatus: then.item_status as ItemStatus,
+  }
+}
+
+/** Adds what the token or receipt of the event does not name. An item of another purchase has another line. */
+function withSale(about: NonceFacts, { purchaseId, itemLineId, itemStatus }: Sale): Sale {
+  const isSame = (about.purchaseId ?? purchaseId) === purchaseId
+  return {
+    itemStatus: about.itemStatus ?? itemStatus ?? null,
+    purchaseId: about.purchaseId ?? purchaseId ?? null,
+    itemLineId: about.itemLineId ?? (isSame ? (itemLineId ?? null) : null),
+  }
+}
+
+/** If the event names a device, receipt or token of another store or agent, returns a text that describes it. */
+async function foreignIn(
+  { db, tenant, facts }: EvidenceScope,
+  { agent_id: agentId, store_id: storeId }: AgentRow,
+  { type, deviceId, replayProtectedNonce: nonce }: ProtectionEvent,
+): Promise<string | undefined> {
+  const device = deviceId === undefined ? undefined : await facts.device(deviceId)
+  if (device && device.store_id !== storeId) return 'a device of another store'
+  if (nonce === undefined) return undefined
+  if (!(await facts.isAuthorization(nonce))) {
+    const purchase = await facts.purchaseOfReceipt(nonce)
+    return purchase?.tenant === tenant && purchase.store_id !== storeId ? 'a receipt of another store' : undefined
+  }
+  if (!ABOUT_USE.has(type)) return undefined
+  const row = await findAuthorization(db, nonce)
+  const isOwn = row?.tenant === tenant && (await facts.isOwn(row.agent_id, { agentId, storeId }))
+  return isOwn ? undefined : 'a token of another agent'
+}
+
+/** Returns the EPC and UID in the event, or those of its item if the event has neither. */
+function tagOf({ epc, tagUid, protectionAction }: ProtectionEvent, item: ProtectedItemRow | undefined) {
+  const isNamed = epc !== undefined || tagUid !== undefined
+  return {
+    epc: epc ?? (isNamed ? undefined : (item?.epc ?? undefined)),
+    tagUid: tagUid ?? (isNamed ? undefined : (item?.tag_uid ?? undefined)),
+    protectionAction,
+  }
+}
+
+interface NonceFacts extends Partial<Record<'purchaseId' | 'itemLineId' | 'epc' | 'tagUid' | 'tagId', string | null>> {
+  itemStatus?: ItemStatus | null
+  item?: ProtectedItemRow | undefined
+}
+
+async function factsOfNonce({ db, tenant, facts }: EvidenceScope, nonce: string): Promise<NonceFacts> {
+  if (!(await facts.isAuthorization(nonce))) {
+    const purchase = await facts.purchaseOfReceipt(nonce)
+    return purchase?.tenant === tenant ? { purchaseId: purchase.purchase_id } : {}
+  }
+  const row = await findAuthorization(db, nonce)
+  // A nonce of another tenant adds no facts.
+  if (row?.tenant !== tenant) return {}
+  const units = await unitsOfAuthorization(db, nonce)
+  const item = row.item_id === null ? undefined : await readItem(db, row.item_id)
+  const isOne = row.count === 1 && row.purchase_id !== null
+  return {
+    purchaseId: row.purchase_id,
+    itemLineId: isOne ? (units[0]?.line_id ?? null) : null,
+    itemStatus: (item?.item_status as ItemStatus | undefined) ?? null,
+    epc: item?.epc ?? null,
+    tagUid: item?.tag_uid ?? null,
+    tagId: item?.tag_id ?? null,
+    item,
+  }
+}
+
+/**
+ * The cloud applies a row completely or not at all, and a failing row does not affect others. The cloud first applies
+ * all rows of a batch in one savepoint, so that the cloud reads and writes shared facts only once. If a row fails, the
+ * cloud rolls back and applies each row in its own savepoint.
+ */
+export type IngestCall = Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>
+
+/** Applies rows in order. Returns for each row whether it was applied. */
+export async function applyRows(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
+  if (bodies.length === 0) return []
+  const together = await attempt(call, agent, bodies)
+  if (!(together instanceof Error)) return together
+  if (bodies.length > 1) {
+    const applied: boolean[] = []
+    for (const body of bodies) applied.push(...(await applyRows(call, agent, [body])))
+    return applied
+  }
+  call.services.log.error({ agentId: agent.agent_id, err: together }, 'a journal row could not be applied')
+  for (const body of bodies)
+    await raiseUnapplied(
+      { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs },
+      agent,
+      body,
+    )
+  return [false]
+}
+
+const save = sql`SAVEPOINT journal_rows`
+const release = sql`RELEASE SAVEPOINT journal_rows`
+const undo = sql`ROLLBACK TO SAVEPOINT journal_rows`
+
+/**
+ * If a row throws, rolls all rows back and returns the error. Otherwise returns for each row whether it was applied,
+ * emits the events and schedules the tasks.
+ */
+async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[] | Error> {
+  const { db } = call
+  const deferred: (() => void)[] = []
+  const emit: Call['emit'] = (event) => void deferred.push(() => call.emit(event))
+  const afterCommit: Call['afterCommit'] = (task) => void deferred.push(() => call.afterCommit(task))
+  const scope = openEvidence({ ...call, emit, afterCommit }, agent.tenant)
+  await save.execute(db)
+  try {
+    const applied = await applyAll(scope, agent, bodies)
+    await release.execute(db)
+    for (const run of deferred) run()
+    return applied
+  } catch (error) {
+    if (!(error instanceof Failure) && !(error instanceof BrokenInvariant)) throw error
+    await undo.execute(db)
+    await release.execute(db)
+    return error
+  }
+}
+
+async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
+  const lineIds = await scope.facts.prepare(noncesOf(bodies))
+  // Without `prepare`, several rows would read the same redemptions repeatedly. For a single row, `prepare` would not
+  // reduce the number of reads.
+  if (bodies.length > 1)
+    await scope.redemptions.prepare(
+      bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])),
+      lineIds,
+    )
+  const applied: boolean[] = []
+  const events = []
+  const processedAt = iso(scope.nowMs)
+  for (const body of bodies) {
+    // An alarm may be in the same batch, so the cloud applies these rows when it has stored the events.
+    const isKnown = body.evidence?.kind === 'alarm_handled' || (await applyEvidence(scope, agent, body))
+    const event = body.event && (await completeAgentEvent(scope, agent, body.event, processedAt))
+    if (event) events.push(event)
+    if (!isKnown) await raiseUnapplied(scope, agent, body)
+    applied.push(isKnown)
+  }
+  await finishEvidence(scope)
+  await storeEvents(scope, events)
+  for (const [i, body] of bodies.entries()) {
+    if (body.evidence?.kind !== 'alarm_handled') continue
+    const isKnown = await applyEvidence(scope, agent, body)
+    if (!isKnown) await raiseUnapplied(scope, agent, body)
+    applied[i] = isKnown
+  }
+  return applied
+}
+
+function noncesOf(bodies: readonly JournalBody[]): Set<string> {
+  const nonces = new Set<string>()
+  for (const { evidence, event } of bodies) {
+    if (evidence && 'nonce' in evidence) nonces.add(evidence.nonce)
+    if (event?.replayProtectedNonce !== undefined) nonces.add(event.replayProtectedNonce)
+  }
+  return nonces
+}
+
+async function applyEvidence(
+  scope: EvidenceScope,
+  agent: AgentRow,
+  { atMs, evidence, event }: JournalBody,
+): Promise<boolean> {
+  if (!evidence) return true
+  const source: EvidenceSource = {
+    agentId: agent.agent_id,
+    storeId: agent.store_id,
+    atMs,
+    eventId: event?.eventId ?? '',
+  }
+  switch (evidence.kind) {
+    case 'claim':
+      return applyClaim(scope, source, evidence)
+    case 'outcome':
+      return applyOutcome(scope, source, evidence.redemptionId, evidence.outcome)
+    case 'void':
+      return applyVoid(scope, source, evidence.nonce)
+    case 'delegated':
+      return applyDelegated(scope, source, evidence)
+    case 'delegation_returned':
+      return applyDelegationReturned(scope, source, evidence)
+    case 'alarm_handled':
+      return applyAlarmHandled(scope, source, evidence)
+  }
+}
+
+/** Returns the key of this row's `unapplied` exception. */
+export function unappliedKey(agent: AgentRow, { evidence }: JournalBody): string {
+  if (!evidence) return agent.agent_id
+  if (evidence.kind === 'alarm_handled') return evidence.eventId
+  return 'redemptionId' in evidence ? evidence.redemptionId : evidence.nonce
+}
+
+const UNKNOWN = 'an agent reported a token, receipt or alarm that this cloud does not know'
+
+/** Raises `unapplied` for a row that the cloud stores but cannot apply. */
+export async function raiseUnapplied(
+  scope: EventScope,
+  agent: AgentRow,
+  body: JournalBody,
+  detail = UNKNOWN,
+): Promise<void> {
+  await raiseException(scope, {
+    storeId: agent.store_id,
+    kind: 'unapplied',
+    subject: unappliedKey(agent, body),
+    detail,
+  })
+}

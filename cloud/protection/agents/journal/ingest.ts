@@ -1,0 +1,206 @@
+import { CLOUD_AUDIENCE, UncheckedBatchClaims, type AckClaims } from '../../../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
+import type { VerificationKey } from '../../../../policy/documents/keys.ts'
+import { openDocument, signDocument } from '../../../../policy/documents/signed-document.ts'
+import { validationFindings, findingMessage } from '../../../../policy/validation-findings.ts'
+import { rowHash, type UncheckedRow } from '../../../../policy/journal.ts'
+import type { AgentCaller } from '../../../platform/foundation/caller.ts'
+import { Failure, invalid, precondition } from '../../../platform/foundation/failure.ts'
+import type { Call } from '../../../platform/operations/operation.ts'
+import type { JournalRowRow } from '../../../platform/persistence/tables/protection.ts'
+import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
+import { insertChunks } from '../../../platform/persistence/insert-chunks.ts'
+import { prepared } from '../../../platform/persistence/prepared.ts'
+import { preparedInsert } from '../../../platform/persistence/prepared-insert.ts'
+import { raiseException } from '../../records/exceptions.ts'
+import { endMoves } from '../../devices/move-device.ts'
+import { applyRows, raiseUnapplied } from './apply-rows.ts'
+import { agentKeys, promoteNextKey } from '../../agent-identity/agent-keys.ts'
+import { forkKey, markForked } from '../../agent-identity/agent-queries.ts'
+import { readRow } from './read-row.ts'
+import { findAgent } from '../../agent-identity/sessions.ts'
+
+/**
+ * Receives a batch of journal rows: verifies signature, ledger and hash chain, applies and stores the new rows, and
+ * signs an acknowledgement.
+ *
+ * The cloud stores every correctly signed row once. A row that cannot be applied does not block later rows (promise
+ * P3).
+ */
+export async function ingestBatch(
+  call: Call,
+  caller: AgentCaller,
+  batch: string,
+): Promise<{ accepted: number; duplicates: number; ack: string }> {
+  const agent = await findAgent(call.db, caller.agentId)
+  if (!agent || agent.revoked_ms !== null) throw new Failure('unauthenticated', 'this agent is no longer enrolled')
+  const { claims, key } = openBatch(agent, batch)
+  await promoteNextKey(call.db, agent, key, call.nowMs)
+  if (claims.seqFrom > agent.last_seq + 1 && !(await isGapFinal(call, agent, claims)))
+    return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
+  const texts = await checkChain(call, agent, claims)
+
+  const isNew = ({ seq }: UncheckedRow) => seq > agent.last_seq
+  const fresh = claims.events.flatMap((row, i) =>
+    isNew(row) ? [{ row, text: texts[i] as string, ...readRow(row.body) }] : [],
+  )
+  const applied = await applyRows(
+    call,
+    agent,
+    fresh.map(({ body }) => body),
+  )
+  const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
+  for (const { row, body, fault } of fresh) {
+    if (fault !== undefined)
+      await raiseUnapplied(scope, agent, body, `row ${row.seq} of an agent cannot be read: ${fault}`)
+  }
+  const rows = fresh.map(({ row, text, fault }, i) => ({
+    ledger_id: agent.ledger_id,
+    generation: agent.generation,
+    seq: row.seq,
+    agent_id: agent.agent_id,
+    hash: row.hash,
+    body: text,
+    applied: applied[i] && fault === undefined ? 1 : 0,
+    received_ms: call.nowMs,
+  }))
+  for (const chunk of insertChunks(rows)) await insertRows(call.db, chunk)
+  // A device may move to another agent once its last token is voided.
+  if (fresh.some(({ body }) => body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
+  const last = fresh.at(-1)?.row
+  const head = last
+    ? { last_seq: last.seq, head_hash: last.hash }
+    : { last_seq: agent.last_seq, head_hash: agent.head_hash }
+  await writeHead(call.db, { agentId: agent.agent_id, seq: head.last_seq, hash: head.head_hash })
+  return {
+    accepted: fresh.length,
+    duplicates: claims.events.length - fresh.length,
+    ack: acknowledge(call, { ...agent, ...head }),
+  }
+}
+
+/**
+ * If the missing rows are lost, returns true and raises `ledger_gap`. The agent deleted these rows after an
+ * acknowledgement. Either the cloud has since lost the acknowledged rows, or a stolen key signed the acknowledgement.
+ * Only a batch that starts with the agent's oldest row proves a gap; a batch out of order does not.
+ */
+async function isGapFinal(call: Call, agent: AgentRow, { seqFrom, resync }: UncheckedBatchClaims): Promise<boolean> {
+  const { authority, platform } = call.services
+  if (resync?.cloudGeneration !== authority.cloudGeneration || resync.oldest !== seqFrom) return false
+  const scope = { db: call.db, tenant: agent.tenant, platform, nowMs: call.nowMs }
+  const why =
+    agent.resync === null ? 'were acknowledged, but not by this cloud,' : 'were lost with the cloud that was restored'
+  const detail = `rows ${agent.last_seq + 1} to ${seqFrom - 1} ${why}, and the agent has deleted them`
+  await raiseException(scope, {
+    storeId: agent.store_id,
+    kind: 'ledger_gap',
+    subject: `${agent.agent_id}/${agent.generation}/${seqFrom}`,
+    detail,
+  })
+  return true
+}
+
+const insertRows = preparedInsert((db, rows: readonly JournalRowRow[]) => db.insertInto('journal_row').values(rows))
+const writeHead = prepared((db, p: { agentId: string; seq: number; hash: string }) =>
+  db.updateTable('agent').set({ last_seq: p.seq, head_hash: p.hash }).where('agent_id', '=', p.agentId),
+)
+
+function openBatch(agent: AgentRow, batch: string): { claims: UncheckedBatchClaims; key: VerificationKey } {
+  const keys = agentKeys(agent)
+  // Does not check the time of the batch: an agent's clock may be wrong after a long time offline.
+  const opened = openDocument<UncheckedBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
+  if (!opened.ok) throw invalid('batch', `is refused: ${opened.fault} (${opened.detail})`, opened.fault)
+  const claims = UncheckedBatchClaims.safeParse(opened.claims)
+  if (!claims.success)
+    throw invalid(
+      'batch',
+      `has a wrong claim: ${validationFindings(claims.error.issues, opened.claims).slice(0, 1).map(findingMessage).join('')}`,
+      'claims_invalid',
+    )
+  // Uses the signed claims: parsing may reorder fields, and the hashes depend on their order.
+  const data = opened.claims as UncheckedBatchClaims
+  if (data.iss !== agent.agent_id || data.ledger !== agent.ledger_id)
+    throw invalid('batch', 'belongs to another ledger', 'wrong_ledger')
+  if (data.generation !== agent.generation)
+    throw precondition('ledger_generation', `the ledger is at generation ${agent.generation}`)
+  const numbered =
+    data.events.every((row, i) => row.seq === data.seqFrom + i) && data.seqTo === data.seqFrom + data.events.length - 1
+  if (!numbered) throw invalid('batch', 'has gaps in its row numbers', 'gap')
+  return { claims: data, key: opened.key }
+}
+
+/**
+ * Checks that the rows continue the stored hash chain. A different hash for a stored row proves a second copy of the
+ * ledger. Returns the hashed text of each row.
+ */
+async function checkChain(call: Call, agent: AgentRow, claims: UncheckedBatchClaims): Promise<string[]> {
+  const texts: string[] = []
+  let previous = claims.after
+  for (const { seq, hash, body } of claims.events) {
+    const text = JSON.stringify(body)
+    texts.push(text)
+    if (rowHash(previous, seq, text) !== hash)
+      throw invalid('batch', `row ${seq} does not continue the chain`, 'broken_chain')
+    previous = hash
+  }
+  // The chain is valid, so one comparison with the last stored row proves all earlier rows.
+  const last = claims.events.findLast((row) => row.seq <= agent.last_seq) ?? {
+    seq: claims.seqFrom - 1,
+    hash: claims.after,
+  }
+  const known = await knownHash(call, agent, last.seq)
+  if (known !== undefined && known !== last.hash) {
+    const { tenant, store_id: storeId, agent_id: agentId } = agent
+    const { platform, agents } = call.services
+    throw precondition(
+      'ledger_fork',
+      'the ledger contradicts earlier rows, so it exists twice: decide with resolveAgentFork',
+      {
+        afterRefusal: async (db) => {
+          const forkMs = await markForked(db, agentId, call.nowMs)
+          const detail =
+            'two copies of one ledger report: each claim needs the cloud until you decide with resolveAgentFork'
+          await raiseException(
+            { db, tenant, platform, nowMs: call.nowMs },
+            { storeId, kind: 'agent_fork', subject: forkKey(agentId, forkMs), detail },
+          )
+          return () => agents.sendCommand({ storeId, agentId }, { command: 'sync' })
+        },
+      },
+    )
+  }
+  return texts
+}
+
+/** Hash of a stored row of the agent's current generation. */
+export async function knownHash({ db }: Pick<Call, 'db'>, agent: AgentRow, seq: number): Promise<string | undefined> {
+  if (seq === agent.last_seq) return agent.head_hash
+  const row = await db
+    .selectFrom('journal_row')
+    .select('hash')
+    .where('ledger_id', '=', agent.ledger_id)
+    .where('generation', '=', agent.generation)
+    .where('seq', '=', seq)
+    .executeTakeFirst()
+  return row?.hash
+}
+
+/**
+ * Signs an acknowledgement that all rows up to the head are durable. The cloud sends the acknowledgement after the
+ * commit.
+ */
+function acknowledge({ services }: Call, agent: AgentRow): string {
+  const { authority } = services
+  const iat = Math.floor(authority.clock.nowMs() / 1_000)
+  const claims: AckClaims = {
+    aud: agent.agent_id,
+    iat,
+    exp: iat + 3_600,
+    ledger: agent.ledger_id,
+    generation: agent.generation,
+    seq: agent.last_seq,
+    head: agent.head_hash,
+    ...(authority.cloudGeneration > 1 && { cloudGeneration: authority.cloudGeneration }),
+  }
+  return signDocument(DOCUMENT_KINDS.ack, claims, authority.freshnessSigner)
+}

@@ -1,0 +1,178 @@
+import { sql } from 'kysely'
+import { newId } from '../../../../policy/ids.ts'
+import { systemCaller, type Tenant } from '../../../platform/foundation/caller.ts'
+import { startDueLoop, type DueLoop } from '../../../platform/operations/due-loop.ts'
+import { processEach } from '../../../platform/operations/process-each.ts'
+import type { Services } from '../../../platform/operations/operation.ts'
+import { performTask } from '../../../platform/operations/perform.ts'
+import type { Database, Db } from '../../../platform/persistence/database.ts'
+import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
+import type { JournalRowRow } from '../../../platform/persistence/tables/protection.ts'
+import { reportProtectionEvents } from './report-events.ts'
+import { acknowledgeOpenException, WITHDRAWN } from '../../records/exceptions.ts'
+import { applyRows, unappliedKey, type IngestCall } from './apply-rows.ts'
+import { readRow } from './read-row.ts'
+import { findAgent } from '../../agent-identity/sessions.ts'
+
+/** Age from which the cloud no longer retries a row, ms. */
+const RETRY_FOR_MS = 30 * 86_400_000
+/** Rows per transaction. */
+const PAGE = 500
+/** Maximum transactions per agent and round, so that an agent with many bad rows does not delay the others. */
+const PAGES_LIMIT = 20
+/** SQL literal, because SQLite would not use the partial index with a parameter. */
+const IS_UNAPPLIED = sql<boolean>`applied = 0`
+/** Time between rounds, ms. */
+const POLL_MS = 600_000
+const NAME = 'unapplied events'
+
+/** Retries unapplied rows when the cloud starts, after an `entityRegistered` notification and every 10 minutes. */
+export function startRetrying(database: Database, services: Services): DueLoop {
+  return startDueLoop(services, {
+    name: NAME,
+    changed: services.entityRegistered,
+    pollMs: POLL_MS,
+    async processDue() {
+      await retryAllUnapplied(database, services)
+      return POLL_MS
+    },
+  })
+}
+
+/**
+ * Retries unapplied rows of all agents. A newer release of the cloud, or a new registration, may make it possible to
+ * apply these rows.
+ */
+function retryAllUnapplied(database: Database, services: Services): Promise<void> {
+  const seen = new Set<string>()
+  return processEach(services, {
+    job: NAME,
+    // Each agent is read once per round.
+    async read(limit) {
+      const agents = await agentsWithUnapplied(database.reads, services.platform.clock.wall(), [...seen], limit)
+      for (const { agent_id } of agents) seen.add(agent_id)
+      return agents
+    },
+    process: ({ agent_id, tenant }) => {
+      const who = {
+        operation: reportProtectionEvents,
+        caller: systemCaller(tenant as Tenant, 'reconciliation'),
+        requestId: newId('req', services.platform),
+      }
+      return retryUnapplied(agent_id, (work) =>
+        performTask(who, database, services, async (call) => {
+          if ((await work(call)) > 0) call.changed(agent_id)
+        }),
+      )
+    },
+  })
+}
+
+function agentsWithUnapplied(
+  db: Db,
+  nowMs: number,
+  seen: readonly string[],
+  limit: number,
+): Promise<{ agent_id: string; tenant: string }[]> {
+  return db
+    .selectFrom('agent')
+    .select(['agent_id', 'tenant'])
+    .where('agent_id', 'not in', ['', ...seen])
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom('journal_row')
+          .select('seq')
+          .whereRef('journal_row.agent_id', '=', 'agent.agent_id')
+          .where(IS_UNAPPLIED)
+          .where('received_ms', '>=', nowMs - RETRY_FOR_MS),
+      ),
+    )
+    .orderBy('agent_id')
+    .limit(limit)
+    .execute()
+}
+
+/** Progress through an agent's unapplied rows. */
+interface RetryProgress {
+  readonly generation: number
+  readonly seq: number
+  /** Rows applied so far. */
+  readonly applied: number
+  /** False if a row stayed unapplied whose exception is for the whole agent, such as an unreadable row. */
+  readonly isAgentDone: boolean
+  /** True after the last row. */
+  readonly isAll: boolean
+}
+
+/**
+ * Retries an agent's unapplied rows in ledger order. `step` runs one transaction; its `work` returns the number of rows
+ * that were applied.
+ */
+export async function retryUnapplied(
+  agentId: string,
+  step: (work: (call: IngestCall) => Promise<number>) => Promise<void>,
+): Promise<void> {
+  let progress: RetryProgress = { generation: 0, seq: 0, applied: 0, isAgentDone: true, isAll: false }
+  for (let page = 0; page < PAGES_LIMIT && !progress.isAll; page++) {
+    const from = progress
+    await step(async (call) => {
+      progress = await retryPage(call, agentId, from)
+      return progress.applied - from.applied
+    })
+  }
+}
+
+async function retryPage(call: IngestCall, agentId: string, after: RetryProgress): Promise<RetryProgress> {
+  const { db, nowMs } = call
+  const agent = await findAgent(db, agentId)
+  if (!agent) return { ...after, isAll: true }
+  let { generation, seq, applied, isAgentDone } = after
+  const rows = await unappliedRows(db, agentId, nowMs - RETRY_FOR_MS, after)
+  for (const row of rows) {
+    ;({ generation, seq } = row)
+    const { body, fault } = readRow(JSON.parse(row.body))
+    // The exception of an unreadable row has the agent's id as its key.
+    const subject = fault === undefined ? unappliedKey(agent, body) : agentId
+    const [isApplied] = fault === undefined ? await applyRows(call, agent, [body]) : [false]
+    if (!isApplied && subject === agentId) isAgentDone = false
+    if (!isApplied) continue
+    applied++
+    await db
+      .updateTable('journal_row')
+      .set({ applied: 1 })
+      .where('ledger_id', '=', row.ledger_id)
+      .where('generation', '=', generation)
+      .where('seq', '=', seq)
+      .execute()
+    if (subject !== agentId) await withdraw(call, agent, subject)
+  }
+  const isAll = rows.length < PAGE
+  if (isAll && isAgentDone && applied > 0) await withdraw(call, agent, agentId)
+  return { generation, seq, applied, isAgentDone, isAll }
+}
+
+function withdraw({ db, nowMs }: IngestCall, { store_id: storeId }: AgentRow, subject: string): Promise<void> {
+  return acknowledgeOpenException(db, { storeId, kind: 'unapplied', subject, by: WITHDRAWN, atMs: nowMs })
+}
+
+function unappliedRows(
+  db: Db,
+  agentId: string,
+  sinceMs: number,
+  { generation, seq }: RetryProgress,
+): Promise<JournalRowRow[]> {
+  return db
+    .selectFrom('journal_row')
+    .selectAll()
+    .where('agent_id', '=', agentId)
+    .where(IS_UNAPPLIED)
+    .where('received_ms', '>=', sinceMs)
+    .where((eb) =>
+      eb.or([eb('generation', '>', generation), eb.and([eb('generation', '=', generation), eb('seq', '>', seq)])]),
+    )
+    .orderBy('generation')
+    .orderBy('seq')
+    .limit(PAGE)
+    .execute()
+}

@@ -1,0 +1,120 @@
+import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
+import { precondition } from '../../platform/foundation/failure.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import { finishCancellation } from './finish-cancellation.ts'
+import { retryMissingRefund, createWholeRefund } from '../../shop/purchases/refunds.ts'
+import { denyReceipt, hasAgents } from '../../protection/rights/deny-list.ts'
+import { raiseException } from '../../protection/records/exceptions.ts'
+import { readItem, readItems, updateItem } from '../../protection/items/item-queries.ts'
+import { notifyGates } from '../../protection/items/item-sequence.ts'
+import { isClaimedByCloud } from '../../protection/leases/authorizations.ts'
+import { mayBeHonoured, revokeAuthorization } from '../../protection/leases/leases.ts'
+import { cancelUnpaidPurchase } from './cancel-unpaid-purchase.ts'
+import { boundItemsOf, recordCancelledUnit, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
+import { isItemOf } from '../../protection/leases/return-units.ts'
+import { allRightsOf, rightName } from '../../protection/rights/rights.ts'
+
+/**
+ * Cancels a purchase (ADR 0008). For a paid purchase, revokes all authorizations at once, and sends the refund when no
+ * device can use a token any more. If an earlier refund failed, a repeated call refunds the missing amount.
+ */
+export async function cancelPurchase(
+  call: Call,
+  purchase: PurchaseRow,
+  reason: string | undefined,
+): Promise<PurchaseRow> {
+  const change = { status: 'CANCELLED', cancel_reason: reason ?? null }
+  if (purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED')
+    return cancelUnpaidPurchase(call.db, purchase, change)
+  if (purchase.status === 'CANCELLED' && purchase.refund_status === 'failed') return retryMissingRefund(call, purchase)
+  if (purchase.status !== 'SUCCESS') {
+    throw precondition('purchase_not_cancellable', `a purchase with status ${purchase.status} cannot be cancelled`, {
+      allowedNext: [],
+    })
+  }
+  const denySeq = await revokePurchaseRights(call, purchase)
+  const isOpen = await hasOpenAuthorizations(call, purchase)
+  const refund = await createWholeRefund(call, { ...purchase, ...change }, isOpen ? 'held' : 'due')
+  const cancelled = await updatePurchase(call.db, purchase, { ...change, deny_seq: denySeq, refund_status: 'pending' })
+  return isOpen || refund ? cancelled : finishCancellation(call, cancelled)
+}
+
+/** Revokes all authorizations and rights of a purchase. Returns the number of the purchase's entry in the deny list. */
+export async function revokePurchaseRights(call: Call, purchase: PurchaseRow): Promise<number> {
+  await revokeAll(call, purchase)
+  const denySeq = await denyReceipt(call, purchase)
+  await cancelItems(call, purchase)
+  notifyGates(call, purchase.store_id)
+  return denySeq
+}
+
+/** Undoes a cancellation whose refund failed. Items become paid again unless staff have moved them meanwhile. */
+export async function restorePurchase(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
+  const { db, nowMs } = call
+  for (const unit of await readUnits(db, purchase.purchase_id)) {
+    if (unit.item_id === null || unit.taken_back === null) continue
+    const item = await readItem(db, unit.item_id)
+    const isUntouched = item.item_status === unit.taken_back && isItemOf(item, unit)
+    if (isUntouched) await updateItem(db, item, { item_status: 'paid' }, nowMs)
+    await recordCancelledUnit(db, unit, null)
+  }
+  return updatePurchase(db, purchase, { status: 'SUCCESS', refund_status: 'failed', cancel_reason: null })
+}
+
+/** All authorizations of a purchase. */
+export async function authorizationsOf({ db }: Pick<Call, 'db'>, purchaseId: string) {
+  return db.selectFrom('protection_authorization').selectAll().where('purchase_id', '=', purchaseId).execute()
+}
+
+async function revokeAll(call: Call, purchase: PurchaseRow): Promise<void> {
+  for (const row of await authorizationsOf(call, purchase.purchase_id)) {
+    if (mayBeHonoured(row, call.nowMs)) await revokeAuthorization(call, row, 'the purchase was cancelled')
+  }
+}
+
+/**
+ * Moves items that were not released to the status `cancelled`; staff make these items sellable again. Puts released
+ * items on hold.
+ */
+async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
+  const { db, nowMs, services } = call
+  let released = 0
+  const units = await readUnits(db, purchase.purchase_id)
+  const rights = await allRightsOf(db, purchase.purchase_id)
+  const items = await readItems(db, boundItemsOf(units))
+  for (const unit of units) {
+    const isReleased = RIGHT_CLASSES.some((rightClass) => {
+      const row = rights.get(rightName({ lineId: unit.line_id, unitNo: unit.unit_no, rightClass }))
+      return row?.state === 'used' && row.returned_by === null
+    })
+    if (isReleased) released++
+    const item = unit.bound === 0 ? undefined : items.get(unit.item_id ?? '')
+    if (item?.item_status !== 'paid' || !isItemOf(item, unit)) continue
+    const status = isReleased ? 'exception_hold' : 'cancelled'
+    await updateItem(db, item, { item_status: status }, nowMs)
+    await recordCancelledUnit(db, unit, status)
+  }
+  if (released === 0) return
+  await raiseException(
+    { db, tenant: purchase.tenant, platform: services.platform, nowMs },
+    {
+      storeId: purchase.store_id,
+      kind: 'cancelled_after_release',
+      subject: purchase.purchase_id,
+      purchaseId: purchase.purchase_id,
+      detail: `the purchase was cancelled after ${released} of its units had been released`,
+    },
+  )
+}
+
+/**
+ * True if a device may still use a token. If the store has agents, always true, because the agents must acknowledge the
+ * denial first.
+ */
+export async function hasOpenAuthorizations(call: Call, purchase: PurchaseRow): Promise<boolean> {
+  if (await hasAgents(call.db, purchase.store_id)) return true
+  return (await authorizationsOf(call, purchase.purchase_id)).some(
+    (row) => !isClaimedByCloud(row) && mayBeHonoured(row, call.nowMs),
+  )
+}

@@ -1,0 +1,179 @@
+import { originOf } from '../../platform/foundation/config.ts'
+import { earnAutomatically, EARNING_EVENTS } from '../../shop/loyalty/earn-automatically.ts'
+import { countCompleted } from '../../shop/analytics/count-purchases.ts'
+import type { Tenant } from '../../platform/foundation/caller.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
+import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { retryEvidenceOfReceipt } from '../../protection/receipt-home/retry-evidence-of-receipt.ts'
+import { raiseException } from '../../protection/records/exceptions.ts'
+import { readItems, updateItem } from '../../protection/items/item-queries.ts'
+import { renumberItemsOf, notifyGates } from '../../protection/items/item-sequence.ts'
+import { policyOf } from '../../protection/store-documents/parsed-policy.ts'
+import { factsOfItem, lineFacts, productsOfItems } from '../../protection/authorize/item-facts.ts'
+import { consumeStock } from '../../shop/stock/reserve.ts'
+import { makeReceipt, type ReceiptUnit } from '../../shop/receipts/receipt-of-purchase.ts'
+import { definedFields } from '../../platform/operations/fields.ts'
+import { valueOf } from '../../shop/purchases/line-value.ts'
+import { readLines, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
+import { whyUnsaleable } from './unsold-items.ts'
+
+/**
+ *   CREATED ─ approved ─▶ PENDING_PAYMENT ─ completePurchase ─▶ SUCCESS ─ all units released (protection/rights) ─▶ UNLOADED
+ *      │                        │                                  │                                                 │
+ *      └ cancelUnpaidPurchase ──┴──▶ CANCELLED ◀── cancelPurchase ─┴─────────────────────────────────────────────────┘
+ *                                        └─ the refund failed ─▶ SUCCESS, refund_status failed
+ *
+ * States of a purchase (`purchase.status`). Each file of this folder makes one of these transitions, or records one in
+ * the reports.
+ */
+
+/** Events that `completePurchase` emits. */
+export const COMPLETION_EVENTS = ['checkout.completed', ...EARNING_EVENTS] as const
+
+const bindUnits = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
+  db
+    .insertInto('purchase_unit')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['line_id', 'unit_no']).doUpdateSet((eb) => ({
+        item_id: eb.ref('excluded.item_id'),
+        bound: eb.ref('excluded.bound'),
+        receipt_index: eb.ref('excluded.receipt_index'),
+      })),
+    ),
+)
+
+/** Completes a paid purchase: marks items as paid, binds units to items, and signs the receipt. */
+export async function completePurchase(call: Call, purchase: PurchaseRow, store: StoreRow): Promise<PurchaseRow> {
+  const { db, nowMs, services } = call
+  const allLines = await readLines(db, purchase.purchase_id)
+  const lines = new Map(allLines.map((line) => [line.line_id, line]))
+  const tagged = await readUnits(db, purchase.purchase_id)
+  const items = await readItems(
+    db,
+    tagged.flatMap((unit) => unit.item_id ?? []),
+  )
+  const bound: Omit<ReceiptUnit, 'facts'>[] = []
+  for (const unit of tagged) {
+    const line = lines.get(unit.line_id)
+    if (!line) continue
+    const named = items.get(unit.item_id ?? '')
+    if (unit.item_id !== null) call.requireAlone()
+    bound.push({ unit, line, item: named && (await bindItem(call, purchase, unit, line, named)) })
+  }
+  const units = await withFacts(db, bound)
+  const keys = services.authority.keysOf(purchase.tenant as Tenant)
+  const receipt = makeReceipt(purchase, store, policyOf(store), units, nowMs, keys, originOf(services.config))
+  const rows = units.map(({ unit, item }, n) => ({
+    ...unit,
+    item_id: item?.item_id ?? null,
+    bound: item ? 1 : 0,
+    receipt_index: receipt.indexes[n] ?? null,
+  }))
+  for (const chunk of insertChunks(rows)) await bindUnits(db, chunk)
+  const completed = await updatePurchase(db, purchase, {
+    status: 'SUCCESS',
+    completed_ms: nowMs,
+    cti: receipt.cti,
+    receipt_token: receipt.token,
+    receipt_exp: receipt.exp,
+    security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
+  })
+  await retryEvidenceOfReceipt(call, store.store_id, receipt.cti)
+  // Renumbers all items of the checkout, because none of them is in payment any more. This includes items that another
+  // purchase paid first.
+  const hasItems = units.some(({ unit }) => unit.item_id !== null)
+  if (hasItems && (await renumberItemsOf(db, purchase))) notifyGates(call, store.store_id)
+  await countCompleted(call, completed, allLines)
+  call.emit({
+    type: 'checkout.completed',
+    storeId: store.store_id,
+    data: definedFields({
+      transactionId: purchase.purchase_id,
+      storeId: store.store_id,
+      sessionId: purchase.session_id,
+      userId: purchase.user_id,
+      totalCent: purchase.total_cent,
+      currency: purchase.currency,
+      securityTagMode: purchase.security_tag_mode === 'none' ? null : purchase.security_tag_mode,
+      securityTagStatus: completed.security_tag_status,
+    }),
+  })
+  await consumeReservedStock(call, purchase)
+  await earnAutomatically(call, store, {
+    transactionId: purchase.purchase_id,
+    userId: purchase.user_id,
+    totalCent: purchase.total_cent,
+    source: 'scan_and_go',
+  })
+  return completed
+}
+
+/** Adds the facts that the protection policy uses. */
+async function withFacts(db: Db, units: readonly Omit<ReceiptUnit, 'facts'>[]): Promise<ReceiptUnit[]> {
+  const products = await productsOfItems(
+    db,
+    units.flatMap(({ item, line }) => (item ? [{ item, soldCent: valueOf(line) }] : [])),
+  )
+  return units.map((unit) => {
+    const { item, line } = unit
+    const { category = '', brand = '' } = item ? factsOfItem(item, valueOf(line), products) : lineFacts(line)
+    return { ...unit, facts: { category, brand, priceCent: valueOf(line) } }
+  })
+}
+
+/**
+ * Subtracts the reserved stock. If the reservation lapsed and other baskets reserved the pieces meanwhile, raises an
+ * exception, because the payment cannot be undone.
+ */
+async function consumeReservedStock({ db, nowMs, services }: Call, purchase: PurchaseRow): Promise<void> {
+  const oversold = await consumeStock(db, purchase.purchase_id)
+  if (oversold.length === 0) return
+  await raiseException(
+    { db, tenant: purchase.tenant, platform: services.platform, nowMs },
+    {
+      storeId: purchase.store_id,
+      kind: 'stock_oversold',
+      subject: purchase.purchase_id,
+      purchaseId: purchase.purchase_id,
+      detail: `paid after its stock reservation had expired; other orders had already reserved the last pieces of ${oversold.join(', ')}`,
+    },
+  )
+}
+
+/**
+ * Makes a named item paid and binds it to the unit. If the item is no longer for sale, for example because another
+ * purchase paid it first, raises an exception and leaves the unit unbound.
+ */
+async function bindItem(
+  call: Call,
+  purchase: PurchaseRow,
+  { unit_no: unitNo }: PurchaseUnitRow,
+  line: PurchaseLineRow,
+  item: ProtectedItemRow,
+): Promise<ProtectedItemRow | undefined> {
+  const why = whyUnsaleable(item, purchase, line)
+  if (why === undefined) {
+    const change = {
+      item_status: 'paid',
+      purchase_id: purchase.purchase_id,
+      line_id: line.line_id,
+      unit_no: unitNo,
+    }
+    return updateItem(call.db, item, change, call.nowMs)
+  }
+  const scope = { db: call.db, tenant: purchase.tenant, platform: call.services.platform, nowMs: call.nowMs }
+  await raiseException(scope, {
+    storeId: purchase.store_id,
+    kind: 'item_already_paid',
+    subject: `${purchase.purchase_id}/${item.item_id}`,
+    purchaseId: purchase.purchase_id,
+    detail: `an item of this purchase was ${why} when it was paid`,
+  })
+  return undefined
+}

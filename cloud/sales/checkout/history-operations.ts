@@ -1,0 +1,235 @@
+import { z } from 'zod'
+import {
+  Id,
+  Limit,
+  Offset,
+  QueryNumber,
+  Success,
+  scanned,
+  text,
+  ProductCodeText,
+} from '../../platform/operations/fields.ts'
+import { legacyForm, operation, type Call } from '../../platform/operations/operation.ts'
+import { cursorField, pageLimits, type PageRequest } from '../../platform/operations/paging.ts'
+import { toPurchase, toTransactionData, type WholePurchase } from '../../shop/purchases/present.ts'
+import { Purchase, TransactionData } from '../../shop/purchases/schema.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { sql } from 'kysely'
+import { firstIdAt } from '../../../policy/ids.ts'
+import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
+import { addDays, startOfDay } from '../../shop/analytics/days.ts'
+import { eansOf } from '../../shop/catalogue/ean.ts'
+import { knownCaller } from '../../platform/foundation/caller.ts'
+import { toPageWithinLines } from '../../platform/operations/within-lines.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import { findItem } from '../../protection/items/item-queries.ts'
+import { ownStore } from '../../platform/stores/own-store.ts'
+import { findStore } from '../../platform/stores/queries.ts'
+import { refundsOfMany } from '../../shop/purchases/present-refunds.ts'
+
+/** Maximum exact total. Larger totals are estimates, because counting would cost more than reading the page. */
+const EXACT_TOTAL = 10_000
+const DAY_MS = 86_400_000
+/** Days in which a purchase is found by the end of its number, and by its total alone. */
+const NUMBER_DAYS = 90
+const TOTAL_DAYS = 30
+/** A literal, because SQLite would not use the partial index with a parameter. */
+const IS_AWAITING = sql<boolean>`approval = 'awaiting'`
+
+interface HistoryFilter extends PageRequest {
+  storeId?: string | undefined
+  userId?: string | undefined
+  awaitingApproval?: true | undefined
+  ean?: string | undefined
+  tag?: string | undefined
+  day?: string | undefined
+  number?: string | undefined
+  totalCent?: number | undefined
+}
+
+interface HistoryPage {
+  purchases: WholePurchase[]
+  total: number
+  totalIsEstimate?: true
+  nextCursor?: string
+}
+
+/** Purchases of the caller's stores, the newest first. */
+async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: number): Promise<HistoryPage> {
+  const page = pageLimits(filter, defaultLimit)
+  const matching = await purchasesOf(call, filter)
+  let query = matching.selectAll().orderBy('purchase_id', 'desc')
+  if (page.after !== undefined) query = query.where('purchase_id', '<', page.after)
+  const rows = await query
+    .limit(page.limit + 1)
+    .offset(page.offset)
+    .execute()
+  const { items, nextCursor } = await toPageWithinLines(call.db, 'purchase_line', rows, page)
+  const counted = await call.db
+    .selectFrom(
+      matching
+        .select('purchase_id')
+        .limit(EXACT_TOTAL + 1)
+        .as('matching'),
+    )
+    .select((eb) => eb.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  const total = Number(counted.count)
+  return {
+    purchases: await withLines(call, items),
+    total: Math.min(total, EXACT_TOTAL),
+    ...(total > EXACT_TOTAL && { totalIsEstimate: true as const }),
+    ...(nextCursor !== undefined && { nextCursor }),
+  }
+}
+
+/** Selects purchases. Without `storeId`, selects the purchases of all stores that the caller may see (ADR 0002). */
+async function purchasesOf(call: Call, filter: HistoryFilter) {
+  const { storeId, userId, awaitingApproval, ean, tag, day, number, totalCent } = filter
+  const since = (days: number) => firstIdAt('pur', call.nowMs - days * DAY_MS)
+  const caller = knownCaller(call.caller)
+  let query = call.db.selectFrom('purchase').where('tenant', '=', caller.tenant)
+  if (userId !== undefined) query = query.where('user_id', '=', userId)
+  if (awaitingApproval) query = query.where(IS_AWAITING).where('status', '=', 'CREATED')
+  if (ean !== undefined)
+    query = query.where('purchase_id', 'in', (eb) =>
+      eb
+        .selectFrom('purchase_line')
+        .select('purchase_id')
+        .where('ean', 'in', ['-', ...eansOf(ean)]),
+    )
+  if (tag !== undefined) {
+    const itemIds = await itemsOfTag(call.db, caller.tenant, tag)
+    query = query.where('purchase_id', 'in', (eb) =>
+      eb.selectFrom('purchase_unit').select('purchase_id').where('item_id', 'in', itemIds),
+    )
+  }
+  if (day !== undefined)
+    query = query.where('completed_ms', '>=', startOfDay(day)).where('completed_ms', '<', startOfDay(addDays(day, 1)))
+  // No index has the end of a number or the total, so that time limits the search.
+  if (number !== undefined)
+    query = query
+      .where('purchase_id', '>=', since(NUMBER_DAYS))
+      .where('purchase_id', 'like', `%${number.toUpperCase()}`)
+  if (totalCent !== undefined) {
+    query = query.where('total_cent', '=', totalCent)
+    if (day === undefined && ean === undefined && tag === undefined)
+      query = query.where('purchase_id', '>=', since(TOTAL_DAYS))
+  }
+  if (storeId !== undefined) return query.where('store_id', '=', (await ownStore(call, storeId)).store_id)
+  const own = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
+  return own === null ? query : query.where('store_id', 'in', own.length > 0 ? [...own] : ['-'])
+}
+
+/** Ids of the items with this EPC, tag UID or printed number; an id that no item has if there are none. */
+async function itemsOfTag(db: Db, tenant: string, tag: string): Promise<string[]> {
+  const found = new Set<string>()
+  for (const kind of ['epc', 'tagUid', 'tagId']) {
+    const normal = normaliseIdentifiers({ [kind]: tag })
+    const item = normal.ok ? await findItem(db, tenant, normal.identifiers) : undefined
+    if (item) found.add(item.item_id)
+  }
+  return found.size > 0 ? [...found] : ['-']
+}
+
+async function withLines(call: Call, purchases: readonly PurchaseRow[]): Promise<WholePurchase[]> {
+  if (purchases.length === 0) return []
+  const ids = purchases.map((purchase) => purchase.purchase_id)
+  const lines = new Map<string, PurchaseLineRow[]>(ids.map((id) => [id, []]))
+  const rows = await call.db
+    .selectFrom('purchase_line')
+    .selectAll()
+    .where('purchase_id', 'in', ids)
+    .orderBy('purchase_id')
+    .orderBy('line_no')
+    .execute()
+  for (const line of rows) lines.get(line.purchase_id)?.push(line)
+  const refunds = await refundsOfMany(call.db, ids)
+  const stores = new Map(
+    await Promise.all(
+      [...new Set(purchases.map((p) => p.store_id))].map(async (id) => [id, await findStore(call.db, id)] as const),
+    ),
+  )
+  return purchases.flatMap((purchase) => {
+    const store = stores.get(purchase.store_id)
+    return store
+      ? [
+          {
+            purchase,
+            store,
+            lines: lines.get(purchase.purchase_id) ?? [],
+            refunds: refunds.get(purchase.purchase_id) ?? [],
+          },
+        ]
+      : []
+  })
+}
+
+const DEFAULT_PAGE = 20
+const OLDER_DEFAULT_PAGE = 50
+/** What a customer without a receipt brings or remembers. */
+const SEARCH_FIELDS = {
+  ean: ProductCodeText.optional().describe('Purchases with this product. The EAN in any form.'),
+  tag: scanned(128).optional().describe('Purchases of the tagged item: its EPC, tag UID or printed number.'),
+  number: z
+    .string()
+    .regex(/^[0-9A-HJKMNP-TV-Z]{6,26}$/i, 'must be the last 6 to 26 characters of a number')
+    .optional()
+    .describe('Last characters of the number of the purchase, as lists show them. Searches the last 90 days.'),
+  day: z.iso.date().optional().describe('Purchases that were paid on this day, in the time zone of the store.'),
+}
+const TotalCent = z
+  .int()
+  .min(0)
+  .describe('Purchases with this total. Without `day`, `ean` or `tag`, searches the last 30 days.')
+const Paging = { total: z.int(), totalIsEstimate: z.literal(true).optional(), nextCursor: z.string().optional() }
+
+export const fetchPurchaseHistory = operation({
+  name: 'fetchPurchaseHistory',
+  area: 'scan and go',
+  minimumPackage: 'GROW',
+  roles: rolesFrom('viewer'),
+  summary: 'Lists purchases, the newest first.',
+  description:
+    'All purchases, or only those of one store or one shopper. To find a purchase without its number, send `ean` or ' +
+    '`tag` of the goods, the end of its number, or `day` and `totalCent`. Omits QR codes of receipts; `fetchPurchase` ' +
+    'returns them.',
+  changes: false,
+  request: z.strictObject({
+    storeId: Id.optional(),
+    userId: text(128).optional(),
+    awaitingApproval: z.literal(true).optional().describe('Only baskets that await `approveCheckout`.'),
+    ...SEARCH_FIELDS,
+    totalCent: TotalCent.optional(),
+    limit: Limit.optional(),
+    offset: Offset.optional(),
+    cursor: cursorField('pur').optional(),
+  }),
+  response: z.strictObject({ ...Success, purchases: z.array(Purchase), ...Paging }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', limit: 20 },
+  get: legacyForm({
+    request: z.strictObject({
+      storeId: Id.optional(),
+      userId: text(128).optional(),
+      awaitingApproval: z
+        .literal('true')
+        .transform(() => true as const)
+        .optional(),
+      ...SEARCH_FIELDS,
+      totalCent: QueryNumber.pipe(TotalCent).optional(),
+      limit: QueryNumber.pipe(Limit).optional(),
+      offset: QueryNumber.pipe(Offset).optional(),
+      cursor: cursorField('pur').optional(),
+    }),
+    response: z.strictObject({ ...Success, data: z.array(TransactionData), ...Paging }),
+    async run(call, input) {
+      const { purchases, ...rest } = await readHistory(call, input, OLDER_DEFAULT_PAGE)
+      return { success: true as const, data: purchases.map((whole) => toTransactionData(whole, call, 'list')), ...rest }
+    },
+  }),
+  async run(call, input) {
+    const { purchases, ...rest } = await readHistory(call, input, DEFAULT_PAGE)
+    return { success: true as const, purchases: purchases.map((whole) => toPurchase(whole, call, 'list')), ...rest }
+  },
+})

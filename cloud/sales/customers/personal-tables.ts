@@ -1,0 +1,260 @@
+import { newId } from '../../../policy/ids.ts'
+import { unfollow } from '../../shop/analytics/engagement.ts'
+import { deleteRequests, messagesOf } from '../../shop/assistance/queries.ts'
+import { toRequest } from '../../shop/assistance/requests.ts'
+import { iso, definedFields } from '../../platform/operations/fields.ts'
+import { loyaltyEntries, loyaltyMemberships } from './personal-loyalty.ts'
+import { personalPage, ROWS_AT_ONCE, type PersonalTable, grouped } from './personal-table.ts'
+import {
+  eraseFromOutbox,
+  erasePushDeliveries,
+  followsOf,
+  likesOf,
+  pushSubscriptionsOf,
+  requestsOf,
+  sessionsOf,
+  ordersOf,
+  purchasesOf,
+} from './queries.ts'
+import { deleteSubscription } from '../../shop/push/subscriptions.ts'
+import { withinLines } from '../../platform/operations/within-lines.ts'
+
+/** Erasure keeps purchases. A random pseudonym replaces the buyer. */
+
+const purchases: PersonalTable = {
+  table: 'purchase',
+  name: 'purchases',
+  async page(db, who, after) {
+    const found = await purchasesOf(db, who, after, ROWS_AT_ONCE)
+    const rows = await withinLines(db, 'purchase_line', found)
+    const ids = rows.map((row) => row.purchase_id)
+    const lines =
+      ids.length === 0
+        ? []
+        : await db.selectFrom('purchase_line').selectAll().where('purchase_id', 'in', ids).orderBy('line_no').execute()
+    const items = grouped(ids, lines, (line) => line.purchase_id)
+    return personalPage(
+      rows,
+      (row) => row.purchase_id,
+      (row) => ({
+        purchaseId: row.purchase_id,
+        storeId: row.store_id,
+        sessionId: row.session_id,
+        status: row.status,
+        currency: row.currency,
+        totalCent: row.total_cent,
+        createdAt: iso(row.created_ms),
+        ...definedFields({ completedAt: row.completed_ms === null ? null : iso(row.completed_ms) }),
+        items: (items.get(row.purchase_id) ?? []).map((line) => ({
+          name: line.name,
+          ...definedFields({ ean: line.ean }),
+          quantity: line.quantity,
+          priceUnit: line.price_cent,
+          vat: line.vat,
+        })),
+      }),
+      rows.length < found.length || found.length === ROWS_AT_ONCE,
+    )
+  },
+  async erase({ db, services }, who) {
+    const ids = (await purchasesOf(db, who, '', ROWS_AT_ONCE)).map((row) => row.purchase_id)
+    if (ids.length === 0) return 0
+    const pseudonym = newId('anon', services.platform)
+    await db
+      .updateTable('purchase')
+      .set((eb) => ({ user_id: pseudonym, rev: eb('rev', '+', 1) }))
+      .where('purchase_id', 'in', ids)
+      .execute()
+    return ids.length
+  },
+}
+
+const pickupOrders: PersonalTable = {
+  table: 'pickup_order',
+  name: 'orders',
+  async page(db, who, after) {
+    const found = await ordersOf(db, who, after, ROWS_AT_ONCE)
+    const rows = await withinLines(db, 'pickup_order_line', found)
+    const ids = rows.map((row) => row.order_id)
+    const lines =
+      ids.length === 0
+        ? []
+        : await db.selectFrom('pickup_order_line').selectAll().where('order_id', 'in', ids).orderBy('line_no').execute()
+    const items = grouped(ids, lines, (line) => line.order_id)
+    return personalPage(
+      rows,
+      (row) => row.order_id,
+      (row) => ({
+        orderId: row.order_id,
+        storeId: row.store_id,
+        status: row.status,
+        currency: row.currency,
+        totalCent: row.total_cent,
+        ...definedFields({ note: row.note }),
+        createdAt: iso(row.created_ms),
+        items: (items.get(row.order_id) ?? []).map((line) => ({
+          name: line.name,
+          ean: line.ean,
+          quantity: line.quantity,
+          priceUnit: line.price_cent,
+          vat: line.vat,
+        })),
+      }),
+      rows.length < found.length || found.length === ROWS_AT_ONCE,
+    )
+  },
+  /** A random pseudonym replaces the customer. An open order can still be picked up with its code. */
+  async erase({ db, services }, who) {
+    const ids = (await ordersOf(db, who, '', ROWS_AT_ONCE)).map((row) => row.order_id)
+    if (ids.length === 0) return 0
+    const pseudonym = newId('anon', services.platform)
+    await db
+      .updateTable('pickup_order')
+      .set((eb) => ({ user_id: pseudonym, note: null, rev: eb('rev', '+', 1) }))
+      .where('order_id', 'in', ids)
+      .execute()
+    return ids.length
+  },
+}
+
+const sessions: PersonalTable = {
+  table: 'shopping_session',
+  name: 'sessions',
+  async page(db, who, after) {
+    const rows = await sessionsOf(db, who, after, ROWS_AT_ONCE)
+    return personalPage(
+      rows,
+      (row) => row.session_id,
+      (row) => ({ sessionId: row.session_id, storeId: row.store_id, checkedInAt: iso(row.created_ms) }),
+    )
+  },
+  async erase({ db }, who) {
+    const rows = await sessionsOf(db, who, '', ROWS_AT_ONCE)
+    if (rows.length > 0)
+      await db
+        .deleteFrom('shopping_session')
+        .where(
+          'session_id',
+          'in',
+          rows.map((row) => row.session_id),
+        )
+        .execute()
+    return rows.length
+  },
+}
+
+const follows: PersonalTable = {
+  table: 'follower',
+  name: 'follows',
+  async page(db, who, after) {
+    const rows = await followsOf(db, who, after, ROWS_AT_ONCE)
+    return personalPage(
+      rows,
+      (row) => row.store_id,
+      (row) => ({ storeId: row.store_id, since: iso(row.since_ms) }),
+    )
+  },
+  /** Removes the follower. The reports count the erasure as an unfollow. */
+  async erase(call, who) {
+    const rows = await followsOf(call.db, who, '', ROWS_AT_ONCE)
+    for (const row of rows) await unfollow(call, row, who.userId)
+    return rows.length
+  },
+}
+
+const likes: PersonalTable = {
+  table: 'offer_favorite',
+  name: 'favorites',
+  async page(db, who, after) {
+    const rows = await likesOf(db, who, after, ROWS_AT_ONCE)
+    return personalPage(
+      rows,
+      (row) => `${row.store_id} ${row.offer_id}`,
+      (row) => ({ storeId: row.store_id, offerId: row.offer_id, since: iso(row.since_ms) }),
+    )
+  },
+  async erase({ db }, who) {
+    const rows = await likesOf(db, who, '', ROWS_AT_ONCE)
+    for (const row of rows) {
+      await db
+        .deleteFrom('offer_favorite')
+        .where('store_id', '=', row.store_id)
+        .where('offer_id', '=', row.offer_id)
+        .where('user_id', '=', who.userId)
+        .execute()
+    }
+    return rows.length
+  },
+}
+
+const assistance: PersonalTable = {
+  table: 'assistance_request',
+  name: 'assistanceRequests',
+  async page(db, who, after) {
+    const rows = await requestsOf(db, who, after, ROWS_AT_ONCE)
+    const messages = await messagesOf(
+      db,
+      rows.map((row) => row.request_id),
+    )
+    return personalPage(
+      rows,
+      (row) => row.request_id,
+      (row) => toRequest(row, {}, messages.get(row.request_id) ?? []),
+    )
+  },
+  async erase({ db }, who) {
+    const rows = await requestsOf(db, who, '', ROWS_AT_ONCE)
+    await deleteRequests(
+      db,
+      rows.map((row) => row.request_id),
+    )
+    return rows.length
+  },
+}
+
+const pushSubscriptions: PersonalTable = {
+  table: 'push_subscription',
+  name: 'pushSubscriptions',
+  async page(db, who, after) {
+    const rows = await pushSubscriptionsOf(db, who, after, ROWS_AT_ONCE)
+    return personalPage(
+      rows,
+      (row) => row.subscription_id,
+      (row) => ({ subscriptionId: row.subscription_id, kind: row.kind, since: iso(row.created_ms) }),
+    )
+  },
+  async erase({ db }, who) {
+    const rows = await pushSubscriptionsOf(db, who, '', ROWS_AT_ONCE)
+    for (const row of rows) await deleteSubscription(db, row.subscription_id)
+    return rows.length
+  },
+}
+
+/** Notifications that wait to be sent, including those to endpoints of the merchant. */
+const pushDeliveries: PersonalTable = {
+  table: 'push_delivery',
+  erase: ({ db }, who) => erasePushDeliveries(db, who, ROWS_AT_ONCE),
+}
+
+/** Stored events contain the customer id in their data. */
+const events: PersonalTable = {
+  table: 'outbox_event',
+  erase: ({ db, services }, who) => eraseFromOutbox(db, who, newId('anon', services.platform), ROWS_AT_ONCE),
+}
+
+/**
+ * All tables with customer ids, in the order of erasure. Add new tables here; a test finds all columns named `user_id`.
+ */
+export const PERSONAL_TABLES: readonly PersonalTable[] = [
+  purchases,
+  pickupOrders,
+  sessions,
+  loyaltyEntries,
+  loyaltyMemberships,
+  follows,
+  likes,
+  assistance,
+  pushSubscriptions,
+  pushDeliveries,
+  events,
+]

@@ -1,0 +1,114 @@
+import type { Call } from '../../platform/operations/operation.ts'
+import type { PaymentRow } from '../../platform/persistence/tables/payments.ts'
+import { raiseException } from '../../protection/records/exceptions.ts'
+import { completePurchase } from '../checkout/complete-purchase.ts'
+import { cancelUnpaidPurchase } from '../checkout/cancel-unpaid-purchase.ts'
+import { findStore } from '../../platform/stores/queries.ts'
+import type { PaymentNotice } from './provider.ts'
+import { bookOutsideRefunds, outsideCent, recordSecondCharge } from './outside-refunds.ts'
+import { findPayment, updatePayment } from './queries.ts'
+import { insertRefund } from '../../shop/purchases/refunds.ts'
+
+/**
+ * Applies a provider's notification about a session. Notifications may arrive in any order and repeatedly. Returns
+ * undefined if nothing changes. A payment for an ended purchase is refunded automatically (ADR 0032).
+ *
+ *  asking, open ──ended──▶ ended         cancels the purchase (CANCELLED)
+ *  asking, open, ended ──paid──▶ paid    completes the purchase (SUCCESS), or refunds the payment
+ */
+export async function applyNotice(call: Call, paymentId: string, notice: PaymentNotice): Promise<true | undefined> {
+  const payment = await findPayment(call.db, paymentId)
+  if (!payment || !changesAnything(payment, notice)) return undefined
+  call.changed(payment.purchase_id)
+  if (payment.state === 'paid' && notice.chargeId !== null) {
+    if (payment.charge_ref === null) await updatePayment(call.db, payment, { charge_ref: notice.chargeId })
+    else await recordSecondCharge(call, payment, { ...notice, chargeId: notice.chargeId })
+    return true
+  }
+  if (notice.state === 'paid') return recordPaid(call, payment, notice)
+  await updatePayment(call.db, payment, {
+    state: 'ended',
+    due_ms: null,
+    provider_ref: notice.sessionId ?? payment.provider_ref,
+  })
+  const purchase = await purchaseOf(call, payment)
+  if (purchase.status === 'CREATED' || purchase.status === 'PENDING_PAYMENT') {
+    await cancelUnpaidPurchase(call.db, purchase, { cancel_reason: 'the payment was declined, cancelled or expired' })
+  }
+  return true
+}
+
+/** True if a notification would change this payment. */
+export function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
+  // Some providers send the charge id later, and refunds need the charge id. Another one means a second charge.
+  if (payment.state === 'paid')
+    return notice.state === 'paid' && notice.chargeId !== null && notice.chargeId !== payment.charge_ref
+  return notice.state === 'paid' || payment.state !== 'ended'
+}
+
+async function recordPaid(call: Call, payment: PaymentRow, notice: PaymentNotice): Promise<true> {
+  const { db, nowMs, services } = call
+  const purchase = await purchaseOf(call, payment)
+  const amountCent = notice.amountCent ?? payment.amount_cent
+  const isRight =
+    amountCent === payment.amount_cent && (notice.currency ?? payment.currency).toUpperCase() === payment.currency
+  const isAwaited =
+    purchase.status === 'PENDING_PAYMENT' || (purchase.status === 'CREATED' && purchase.approval !== 'awaiting')
+  const paid = {
+    state: 'paid',
+    due_ms: null,
+    paid_ms: nowMs,
+    provider_ref: notice.sessionId ?? payment.provider_ref,
+    charge_ref: notice.chargeId,
+  } as const
+  const isApplied = isRight && isAwaited
+  await updatePayment(db, payment, { ...paid, applied: isApplied ? 1 : 0 })
+  const backCent = isApplied ? 0 : await outsideCent(call, payment)
+  if (backCent > 0)
+    await db
+      .updateTable('refund')
+      .set({ kind: 'late' })
+      .where('payment_id', '=', payment.payment_id)
+      .where('outside', 'is not', null)
+      .execute()
+  const scope = { db, tenant: payment.tenant, platform: services.platform, nowMs }
+  const about = { storeId: payment.store_id, subject: payment.payment_id, purchaseId: payment.purchase_id }
+  if (!isRight) {
+    await raiseException(scope, {
+      ...about,
+      kind: 'payment_mismatch',
+      detail:
+        `the provider received ${amountCent} cents ${notice.currency ?? ''} instead of ${payment.amount_cent} ` +
+        `${payment.currency}`,
+    })
+    return true
+  }
+  if (isAwaited) {
+    const store = await findStore(db, purchase.store_id)
+    if (!store) throw new Error(`store ${purchase.store_id} is gone`)
+    await completePurchase(call, purchase, store)
+    await bookOutsideRefunds(call, payment)
+    return true
+  }
+  if (backCent >= amountCent) return true
+  await insertRefund(call, {
+    purchase,
+    payment,
+    kind: 'late',
+    amountCent: amountCent - backCent,
+    state: 'due',
+    reason: `the purchase was ${purchase.status}`,
+    lines: null,
+  })
+  call.afterCommit(() => services.paymentsDue.notify())
+  await raiseException(scope, {
+    ...about,
+    kind: 'late_payment',
+    detail: `a payment arrived when the purchase was ${purchase.status}; it is refunded`,
+  })
+  return true
+}
+
+function purchaseOf({ db }: Call, payment: PaymentRow) {
+  return db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
+}

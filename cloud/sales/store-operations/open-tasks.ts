@@ -1,0 +1,161 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { Id, iso, Success } from '../../platform/operations/fields.ts'
+import { operation } from '../../platform/operations/operation.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { groupBy } from '../../platform/persistence/group-by.ts'
+import { findStores } from '../../platform/stores/find-stores.ts'
+import { ownStore } from '../../platform/stores/own-store.ts'
+
+/** Kinds of open tasks, in the order in which staff should look at them. */
+export const TASK_KINDS = [
+  'alarm',
+  'alarmHelp',
+  'ageCheck',
+  'spotCheck',
+  'help',
+  'order',
+  'release',
+  'refund',
+  'exception',
+] as const
+export type TaskKind = (typeof TASK_KINDS)[number]
+/** Kinds that cannot wait. */
+export const URGENT_TASKS: ReadonlySet<TaskKind> = new Set(['alarm', 'alarmHelp'])
+
+/** Exceptions that are tasks of their own kind. All others are `exception`. */
+const KIND_OF_EXCEPTION: Readonly<Record<string, TaskKind>> = {
+  gate_alarm: 'alarm',
+  gate_bulk_alarm: 'alarm',
+  outcome_unknown: 'release',
+  outcome_conflict: 'release',
+  refund_failed: 'refund',
+  refund_unclear: 'refund',
+  refunded_outside: 'refund',
+  second_charge: 'refund',
+  released_after_refund: 'refund',
+}
+
+/** Number of open tasks of a kind in a store, and when the oldest began. */
+interface Waiting {
+  storeId: string
+  kind: TaskKind
+  count: number
+  oldestMs: number
+}
+
+/** Literals, because SQLite would not use the partial indexes with parameters. */
+const IS_AWAITING = sql<boolean>`approval = 'awaiting'`
+const IS_NOT_CLOSED = sql<boolean>`status <> 'closed'`
+
+/** A row of a query that counts. */
+type Counted = { store_id: string; count: unknown; oldest: unknown }
+
+function waitingOf<R extends Counted>(rows: readonly R[], kindOf: (row: R) => TaskKind): Waiting[] {
+  return rows.map((row) => ({
+    storeId: row.store_id,
+    kind: kindOf(row),
+    count: Number(row.count),
+    oldestMs: Number(row.oldest),
+  }))
+}
+
+async function exceptionsOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
+  const rows = await db
+    .selectFrom('protection_exception')
+    .select((eb) => ['store_id', 'kind', eb.fn.countAll().as('count'), eb.fn.min('raised_ms').as('oldest')])
+    .where('store_id', 'in', storeIds)
+    .where('acknowledged_ms', 'is', null)
+    .groupBy(['store_id', 'kind'])
+    .execute()
+  return waitingOf(rows, ({ kind }) => KIND_OF_EXCEPTION[kind] ?? 'exception')
+}
+
+async function approvalsOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
+  const rows = await db
+    .selectFrom('purchase')
+    .select((eb) => ['store_id', 'approval_reason', eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
+    .where('store_id', 'in', storeIds)
+    .where(IS_AWAITING)
+    .where('status', '=', 'CREATED')
+    .groupBy(['store_id', 'approval_reason'])
+    .execute()
+  return waitingOf(rows, (row) => (row.approval_reason === 'age' ? 'ageCheck' : 'spotCheck'))
+}
+
+async function ordersOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
+  const rows = await db
+    .selectFrom('pickup_order')
+    .select((eb) => ['store_id', eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
+    .where('store_id', 'in', storeIds)
+    .where('status', '=', 'pending')
+    .groupBy('store_id')
+    .execute()
+  return waitingOf(rows, () => 'order')
+}
+
+async function helpOf(db: Db, storeIds: readonly string[]): Promise<Waiting[]> {
+  const rows = await db
+    .selectFrom('assistance_request')
+    .select((eb) => ['store_id', 'reason', eb.fn.countAll().as('count'), eb.fn.min('created_ms').as('oldest')])
+    .where('store_id', 'in', storeIds)
+    .where(IS_NOT_CLOSED)
+    .where('status', '=', 'open')
+    .groupBy(['store_id', 'reason'])
+    .execute()
+  return waitingOf(rows, ({ reason }) => (reason === 'alarm' ? 'alarmHelp' : 'help'))
+}
+
+/** One entry of each kind, also of kinds of which nothing waits. */
+function tasksOf(waiting: readonly Waiting[]) {
+  return TASK_KINDS.map((kind) => {
+    const own = waiting.filter((each) => each.kind === kind)
+    const count = own.reduce((sum, each) => sum + each.count, 0)
+    return count === 0 ? { kind, count } : { kind, count, oldestAt: iso(Math.min(...own.map((w) => w.oldestMs))) }
+  })
+}
+
+const Task = z.strictObject({
+  kind: z.enum(TASK_KINDS),
+  count: z.int(),
+  oldestAt: z.string().optional().describe('When the oldest began; absent if there is none.'),
+})
+
+export const fetchOpenTasks = operation({
+  name: 'fetchOpenTasks',
+  area: 'stores',
+  roles: rolesFrom('viewer'),
+  minimumPackage: 'DISCOVER',
+  summary: 'Counts what waits for a person in a store, or in all stores of the caller.',
+  description:
+    '`alarm`: gate alarms without a disposition (`disposeAlarm`). `ageCheck` and `spotCheck`: baskets that await `approveCheckout`. `alarmHelp`: calls to an alarm without an answer (`callHelpToAlarm`). `help`: other requests without an answer. `order`: click and collect orders that are not accepted yet. `release`: releases with an unknown outcome or contradicting reports. `refund`: failed refunds, and refunded goods that left. `exception`: all other open exceptions. Without `storeId`, the answer adds up all stores that the caller may see, and lists those in which something waits.',
+  changes: false,
+  request: z.strictObject({ storeId: Id.optional() }),
+  response: z.strictObject({
+    ...Success,
+    tasks: z.array(Task).describe('One entry of each kind.'),
+    stores: z
+      .array(z.strictObject({ storeId: z.string(), tasks: z.array(Task) }))
+      .optional()
+      .describe('Only without `storeId`: the stores in which something waits, each with an entry of each kind.'),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId }) {
+    const { db } = call
+    const stores = storeId === undefined ? await findStores(call, {}) : [await ownStore(call, storeId)]
+    const ids = stores.map(({ store_id }) => store_id)
+    if (ids.length === 0) return { success: true as const, tasks: tasksOf([]), stores: [] }
+    const waiting = [
+      ...(await exceptionsOf(db, ids)),
+      ...(await approvalsOf(db, ids)),
+      ...(await helpOf(db, ids)),
+      ...(await ordersOf(db, ids)),
+    ]
+    const tasks = tasksOf(waiting)
+    if (storeId !== undefined) return { success: true as const, tasks }
+    const byStore = groupBy(waiting, (each) => each.storeId)
+    const busy = ids.map((id) => ({ storeId: id, tasks: tasksOf(byStore.get(id) ?? []) }))
+    return { success: true as const, tasks, stores: busy.filter((store) => byStore.has(store.storeId)) }
+  },
+})

@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { Id, Success } from '../../platform/operations/fields.ts'
+import { invalid } from '../../platform/foundation/failure.ts'
+import { operation } from '../../platform/operations/operation.ts'
+import { isAtLeast, type Package } from '../../platform/foundation/packages.ts'
+import { packageMissing } from '../../platform/operations/perform.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { storeDocumentChanged } from '../../protection/store-documents/document-changed.ts'
+import { ownStore } from '../../platform/stores/own-store.ts'
+import { countReceipts, updateStoreRow } from '../../platform/stores/queries.ts'
+import { Store, toMasterData, toStore } from '../../platform/stores/schema.ts'
+import { STORE_INPUT_SHAPE, storeFieldsOf, type StoreFields } from '../../platform/stores/store-input.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
+
+/** Fields that the system sets. The operation ignores them if they are unchanged. */
+const SYSTEM_SET_SHAPE = {
+  success: z.literal(true).optional(),
+  id: Id.optional().describe('The same as storeId.'),
+  package: z.string().max(16).optional(),
+  mode: z.enum(['demo', 'live']).optional(),
+  rating: z.number().optional(),
+  receiptCount: z.int().optional(),
+}
+type SystemSet = z.output<z.ZodObject<typeof SYSTEM_SET_SHAPE>>
+
+/** Columns that the signed policy document contains or depends on. */
+const PUBLISHED_TO_AGENTS = [
+  'trading_name',
+  'security_tag_mode',
+  'protection_technology',
+  'device_type',
+  'workflow_type',
+] as const
+
+export const updateStore = operation({
+  name: 'updateStore',
+  area: 'stores',
+  minimumPackage: 'DISCOVER',
+  roles: rolesFrom('manager'),
+  summary: 'Changes a store.',
+  description:
+    'Accepts the fields of both forms, as fetchStore returns them. Omitted fields keep their values; `null` ' +
+    'clears optional fields. Fields that the system sets are ignored if unchanged, else rejected. Agents ' +
+    'receive a new policy if names or tag settings change.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, ...STORE_INPUT_SHAPE, ...SYSTEM_SET_SHAPE }).transform((input, faults) => ({
+    storeId: input.storeId,
+    fields: storeFieldsOf(input, faults),
+    systemSet: input as SystemSet,
+  })),
+  response: Store.extend(Success),
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    tradingName: 'Hafenkante Hamburg',
+    openingHours: { monday: '09:00-18:30' },
+  },
+  async run(call, { storeId, fields, systemSet }) {
+    const store = await ownStore(call, storeId)
+    await assertUnchanged(call.db, store, systemSet)
+    assertPackageHas(store, fields)
+    const next = { ...store, ...fields }
+    if (Object.keys(fields).length > 0) await updateStoreRow(call.db, storeId, fields)
+    if (PUBLISHED_TO_AGENTS.some((column) => next[column] !== store[column])) await storeDocumentChanged(call, storeId)
+    call.changed(storeId)
+    return { success: true as const, ...toStore(next) }
+  },
+})
+
+async function assertUnchanged(db: Db, store: StoreRow, sent: SystemSet): Promise<void> {
+  const receipts = await countReceipts(db, [store.store_id])
+  const { id, mode, rating, receiptCount } = toMasterData(store, receipts.get(store.store_id) ?? 0)
+  const refuse = (path: string) => invalid(path, 'is set by the system')
+  if (sent.id !== undefined && sent.id !== id) throw invalid('id', 'differs from storeId')
+  if (sent.mode !== undefined && sent.mode !== mode) throw refuse('mode')
+  if (sent.rating !== undefined && sent.rating !== rating) throw refuse('rating')
+  if (sent.package !== undefined && sent.package.toUpperCase() !== store.package)
+    throw invalid('package', 'is set by an administrator with setStorePackage')
+  // Accepts a lower count, because the count may have grown since the client read it.
+  if (sent.receiptCount !== undefined && (sent.receiptCount < 0 || sent.receiptCount > receiptCount))
+    throw refuse('receiptCount')
+}
+
+/** Throws 403 if a field switches on a feature that the package of a live store lacks. */
+function assertPackageHas(store: StoreRow, fields: StoreFields): void {
+  const inSandbox = store.tenant.endsWith('.test')
+  const have = store.package as Package
+  if (fields.has_scan_and_go === 1 && store.has_scan_and_go === 0 && !inSandbox && !isAtLeast(have, 'GROW'))
+    throw packageMissing('hasScanAndGo', 'GROW', have, 'store')
+  if (fields.has_offers === 1 && store.has_offers === 0 && !isAtLeast(have, 'GO'))
+    throw packageMissing('hasOffers', 'GO', have, 'store')
+}

@@ -1,0 +1,55 @@
+import type { Context } from 'hono'
+import { Failure } from '../../platform/foundation/failure.ts'
+import { parseJsonBody } from '../../platform/operations/json-body.ts'
+
+/** Reads a JSON object of at most `limit` bytes. Throws 400, 413 or 415. */
+export async function readJsonBody(c: Context, limit: number): Promise<Record<string, unknown>> {
+  const type = c.req.header('content-type')
+  if (type !== undefined && !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
+    throw new Failure('unsupported-media-type', `send the body as application/json, not ${type.slice(0, 80)}`)
+  }
+  return parseJsonBody(decode(await readBytes(c, limit)))
+}
+
+function tooLarge(limit: number): Failure {
+  return new Failure('payload-too-large', `the body is larger than ${limit} bytes`)
+}
+
+/** Reads a body of at most `limit` bytes. Throws 400 or 413. */
+export async function readBytes(c: Context, limit: number): Promise<Uint8Array> {
+  try {
+    return await collect(c, limit)
+  } catch (error) {
+    // The client disconnected and gets no response. Throws a `Failure`, because other errors go into the error log.
+    throw error instanceof Failure ? error : new Failure('invalid-argument', 'the body was cut off')
+  }
+}
+
+async function collect(c: Context, limit: number): Promise<Uint8Array> {
+  const announced = c.req.header('content-length')
+  if (announced !== undefined) {
+    if (Number(announced) > limit) throw tooLarge(limit)
+    return new Uint8Array(await c.req.arrayBuffer())
+  }
+  const body = c.req.raw.body
+  if (!body) return new Uint8Array()
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    size += chunk.length
+    if (size > limit) throw tooLarge(limit)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const strictly = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
+
+/** Rejects invalid UTF-8, which would otherwise end up in names and ids as replacement characters. */
+function decode(bytes: Uint8Array): string {
+  try {
+    return strictly.decode(bytes)
+  } catch {
+    throw new Failure('invalid-argument', 'the body is not valid UTF-8')
+  }
+}

@@ -1,0 +1,184 @@
+import type { Context, Hono } from 'hono'
+import { isIdShaped, newId } from '../../../policy/ids.ts'
+import { systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
+import { Failure } from '../../platform/foundation/failure.ts'
+import type { Call, Services } from '../../platform/operations/operation.ts'
+import { performTask } from '../../platform/operations/perform.ts'
+import type { Database } from '../../platform/persistence/database.ts'
+import { wholePurchase } from '../../shop/purchases/purchase-of-caller.ts'
+import {
+  endTestCheckout,
+  completeTestCheckout,
+  TEST_RESULTS,
+  type TestResult,
+} from '../../sales/checkout/operations.ts'
+import { isTest, toTransactionData } from '../../shop/purchases/present.ts'
+import { findPurchaseOfCheckout } from '../../shop/purchases/queries.ts'
+import { checkOnReturn } from '../../sales/payments/due-payments.ts'
+import { hasSoldItem } from '../../sales/checkout/unsold-items.ts'
+import { openPaymentOf } from '../../sales/payments/queries.ts'
+import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import { readBytes } from './body.ts'
+import type { PageRenderer } from './page-renderer.tsx'
+import { exitAdvice, type ExitAdvice } from './exit-advice.ts'
+import type { TransactionData } from '../../shop/purchases/schema.ts'
+import { CheckoutEnd } from './checkout-end.tsx'
+import { Page, type PageContext } from './page.tsx'
+
+/** The test checkout of the sandbox, without a payment provider. */
+function CheckoutPage({
+  purchase,
+  action,
+  isSold,
+  way,
+  reader,
+}: {
+  purchase: TransactionData
+  action: string
+  isSold: boolean
+  way: ExitAdvice
+  reader: PageContext
+}) {
+  const { texts, formats } = reader
+  const t = texts.checkout
+  const isOpen = purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED'
+  const isAwaited = isOpen && purchase.status === 'CREATED'
+  const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
+  return (
+    <Page title={t.testTitle} reader={reader} sandbox>
+      <h1>{isOpen ? `${t.pay}: ${formats.money(purchase.totalCent)}` : isPaid ? t.paid : t.cancelled}</h1>
+      <p class="soft">
+        {purchase.storeData.name} · {t.lines(purchase.items.length)} · {t.noMoney}
+      </p>
+      {isSold ? <p>{t.soldMeanwhile}</p> : isAwaited ? <p>{t.staffCheck}</p> : null}
+      {isOpen ? (
+        <form class="row" method="post" action={action}>
+          {isAwaited || isSold ? null : (
+            <button class="main" name="result" value="paid">
+              {t.pay}
+            </button>
+          )}
+          <button name="result" value="declined">
+            {t.decline}
+          </button>
+          <button name="result" value="cancelled">
+            {t.cancel}
+          </button>
+        </form>
+      ) : null}
+      <CheckoutEnd purchase={purchase} way={way} texts={texts} />
+    </Page>
+  )
+}
+
+/** Page on which a shopper waits before the payment, and to which the provider sends the shopper back. */
+export function PaymentPage({
+  purchase,
+  isAwaited,
+  isSold,
+  way,
+  reader,
+}: {
+  purchase: TransactionData
+  isAwaited: boolean
+  isSold: boolean
+  way: ExitAdvice
+  reader: PageContext
+}) {
+  const { texts, formats } = reader
+  const t = texts.checkout
+  const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
+  const isOver = purchase.status === 'CANCELLED'
+  return (
+    <Page title={t.title} reader={reader}>
+      <h1>{isPaid ? t.paid : isOver ? t.cancelled : `${t.pay}: ${formats.money(purchase.totalCent)}`}</h1>
+      <p class="soft">
+        {purchase.storeData.name} · {t.lines(purchase.items.length)}
+      </p>
+      {isSold ? <p>{t.soldMeanwhile}</p> : isAwaited ? <p>{t.staffCheck}</p> : null}
+      {isPaid || isOver || isAwaited || isSold ? null : <p>{t.confirming}</p>}
+      <CheckoutEnd purchase={purchase} way={way} texts={texts} />
+    </Page>
+  )
+}
+
+/** Maximum size of the form, bytes. The form contains only the pressed button. */
+const FORM_LIMIT = 1_000
+
+/**
+ * Routes of the checkout page. In the sandbox, everyone with the address may pay or cancel, as on a real provider's
+ * page.
+ */
+export function checkoutRoutes(
+  app: Hono,
+  database: Database,
+  services: Services,
+  readers: PageRenderer,
+  isTooFast: (c: Context) => boolean,
+): void {
+  app.get('/checkout/:id', async (c) => {
+    if (isTooFast(c))
+      return readers.problem(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
+    const call = { db: database.reads, services, nowMs: services.platform.clock.wall() } as Call
+    return show(c, call, c.req.param('id'))
+  })
+
+  app.post('/checkout/:id', async (c) => {
+    if (isTooFast(c))
+      return readers.problem(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
+    const id = c.req.param('id')
+    const purchase = isIdShaped(id) ? await findPurchaseOfCheckout(database.reads, id) : undefined
+    // The request is not authenticated, so its body is read only if the checkout exists.
+    if (!purchase || !isTest(purchase.tenant)) return c.notFound()
+    const result = new URLSearchParams(new TextDecoder().decode(await readBytes(c, FORM_LIMIT))).get('result')
+    if (!isResult(result)) return c.notFound()
+    const caller = systemCaller(purchase.tenant as Tenant, 'checkout-page')
+    try {
+      await performTask(
+        { operation: completeTestCheckout, caller, requestId: newId('req', services.platform) },
+        database,
+        services,
+        async (call) => {
+          const current = await findPurchaseOfCheckout(call.db, id)
+          if (current) await endTestCheckout(call, await wholePurchase(call, current), result)
+        },
+      )
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+    }
+    return c.redirect(`/checkout/${id}`, 303)
+  })
+
+  async function show(c: Context, call: Call, id: string): Promise<Response> {
+    const purchase = isIdShaped(id) ? await findPurchaseOfCheckout(call.db, id) : undefined
+    if (!purchase) return c.notFound()
+    if (!isTest(purchase.tenant)) return showLive(c, call, purchase)
+    const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
+    const way = await exitAdvice(database, services, purchase)
+    const isSold = await isSoldMeanwhile(call, purchase)
+    return readers.show(c, (reader) => CheckoutPage({ purchase: data, action: `/checkout/${id}`, isSold, way, reader }))
+  }
+
+  /** Redirects to the provider's page while a payment is open. Afterwards, shows the state of the payment. */
+  async function showLive(c: Context, call: Call, purchase: PurchaseRow): Promise<Response> {
+    const payment = await openPaymentOf(call.db, purchase.purchase_id)
+    const isBack = c.req.query('returned') !== undefined
+    const isSold = await isSoldMeanwhile(call, purchase)
+    if (payment?.url && !isSold && purchase.status === 'PENDING_PAYMENT' && !isBack) return c.redirect(payment.url, 303)
+    if (payment && isBack) await checkOnReturn(payment, database, services)
+    const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
+    const isAwaited = purchase.status === 'CREATED' && purchase.approval === 'awaiting'
+    const way = await exitAdvice(database, services, purchase)
+    return readers.show(c, (reader) => PaymentPage({ purchase: data, isAwaited, isSold, way, reader }))
+  }
+}
+
+/** True if an unpaid purchase has an item that was sold meanwhile. */
+async function isSoldMeanwhile({ db }: Call, purchase: PurchaseRow): Promise<boolean> {
+  const isOpen = purchase.status === 'CREATED' || purchase.status === 'PENDING_PAYMENT'
+  return isOpen && hasSoldItem(db, purchase)
+}
+
+function isResult(text: string | null): text is TestResult {
+  return text !== null && (TEST_RESULTS as readonly string[]).includes(text)
+}

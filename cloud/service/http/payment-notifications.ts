@@ -1,0 +1,113 @@
+import type { Context, Hono } from 'hono'
+import { isIdShaped } from '../../../policy/ids.ts'
+import { Failure } from '../../platform/foundation/failure.ts'
+import type { Services } from '../../platform/operations/operation.ts'
+import { deliverNotice, ourId } from '../../sales/payments/deliver-notice.ts'
+import { connectionOf } from '../../sales/payments/connection.ts'
+import { ProviderFault, type Notice } from '../../sales/payments/provider.ts'
+import { providerNamed } from '../../sales/payments/providers.ts'
+import {
+  configsOf,
+  findPaymentOfMovement,
+  findPaymentOfNotice,
+  findRefundOfNotice,
+} from '../../sales/payments/queries.ts'
+import type { PspConfigRow } from '../../platform/persistence/tables/payments.ts'
+import type { Database } from '../../platform/persistence/database.ts'
+import { readBytes } from './body.ts'
+import { JSON_HEADERS } from './json-headers.ts'
+
+/** Maximum size of a notification, bytes. Real notifications are far smaller. */
+const BODY_LIMIT = 256 * 1024
+
+/** Rate limit and error responses of public routes. */
+interface PublicRouteChecks {
+  isTooFast(c: Context): boolean
+  refuse(c: Context, failure: Failure): Response
+}
+
+/**
+ * Route for notifications of payment providers: `{base_url}/notify/{provider}/{storeId}` (ADR 0032). An unsigned
+ * notification gets 400 and changes nothing. A signed notification gets 200, even if it changes nothing. If the cloud
+ * cannot store the result, it responds with 5xx, so that the provider sends the notification again.
+ */
+export function notificationRoutes(
+  app: Hono,
+  base: string,
+  database: Database,
+  services: Services,
+  { isTooFast, refuse }: PublicRouteChecks,
+): void {
+  app.post(`${base}/notify/:provider/:storeId`, async (c) => {
+    if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many notifications', { retryAfter: 1 }))
+    const body = await readBody(c)
+    if (body instanceof Failure) return refuse(c, body)
+    const genuine = await verify(c, body).catch(unknownIfSilent)
+    if (genuine === 'unknown')
+      return refuse(c, new Failure('unavailable', 'the provider does not answer; send it again', { retryAfter: 60 }))
+    if (!genuine)
+      return refuse(
+        c,
+        new Failure(
+          'invalid-argument',
+          'the signature of the notification does not match the settings of this store’s provider',
+        ),
+      )
+    let isLater = false
+    for (const notice of genuine.notices)
+      if ((await deliverNotice(database, services, genuine.config, notice)) === 'later') isLater = true
+    if (isLater)
+      return refuse(c, new Failure('unavailable', 'a refund is being sent; send it again', { retryAfter: 60 }))
+    const acknowledgement = providerNamed(genuine.config.provider)?.acknowledgement
+    return acknowledgement === undefined ? c.json({ received: true }, 200, JSON_HEADERS) : c.text(acknowledgement)
+  })
+
+  /**
+   * Finds the current or replaced settings whose secret signed the notification. If several settings match, prefers
+   * those with the payment or refund of the notification.
+   */
+  async function verify(
+    c: Context,
+    body: string,
+  ): Promise<{ config: PspConfigRow; notices: readonly Notice[] } | undefined> {
+    const storeId = c.req.param('storeId') ?? ''
+    const provider = c.req.param('provider') ?? ''
+    if (!isIdShaped(storeId) || !providerNamed(provider)) return undefined
+    const notification = { header: (name: string) => c.req.header(name), body, nowMs: services.platform.clock.wall() }
+    let withoutPayment: { config: PspConfigRow; notices: readonly Notice[] } | undefined
+    for (const config of await configsOf(database.reads, storeId, provider)) {
+      const isOurs = async (sessionId: string, paymentId: string | null = null) =>
+        (await findPaymentOfNotice(database.reads, config.config_id, { sessionId, paymentId: ourId(paymentId) })) !==
+        undefined
+      const isOurRefund = async (refundRef: string, refundId: string | null) =>
+        (await findRefundOfNotice(database.reads, config.config_id, { refundRef, refundId: ourId(refundId) })) !==
+        undefined
+      const isOurCharge = async (chargeId: string) =>
+        (await findPaymentOfMovement(database.reads, config.config_id, {
+          chargeId,
+          sessionId: null,
+          paymentId: null,
+        })) !== undefined
+      const asked = { ...notification, isOurs, isOurRefund, isOurCharge }
+      const notices = await connectionOf(config, services).readNotification(asked)
+      if (notices && notices.length > 0) return { config, notices }
+      if (notices) withoutPayment ??= { config, notices }
+    }
+    return withoutPayment
+  }
+}
+
+/** Returns `unknown` if the provider did not respond when the cloud checked its notification. Rethrows other errors. */
+function unknownIfSilent(error: unknown): 'unknown' {
+  if (error instanceof ProviderFault) return 'unknown'
+  throw error
+}
+
+async function readBody(c: Context): Promise<string | Failure> {
+  try {
+    return Buffer.from(await readBytes(c, BODY_LIMIT)).toString('utf8')
+  } catch (error) {
+    if (error instanceof Failure) return error
+    throw error
+  }
+}

@@ -1,0 +1,59 @@
+import type { Context } from 'hono'
+import { newId } from '../../../policy/ids.ts'
+import { ERROR_STATUS, Failure } from '../../platform/foundation/failure.ts'
+import { errorBody } from '../../platform/operations/error-body.ts'
+import type { Services } from '../../platform/operations/operation.ts'
+import { clientAddress } from './client-address.ts'
+import { JSON_HEADERS } from './json-headers.ts'
+import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
+import type { PageRenderer } from './page-renderer.tsx'
+
+/** Limit by address for public pages. */
+const PAGE_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }
+
+/** Rate limits and error responses of routes that need no key. */
+export class PublicAccess {
+  readonly #services: Services
+  readonly #readers: Pick<PageRenderer, 'problemForBrowser'>
+  readonly #limiter: RateLimiter
+
+  constructor(services: Services, readers: Pick<PageRenderer, 'problemForBrowser'>) {
+    this.#services = services
+    this.#readers = readers
+    this.#limiter = sharedRateLimiter('pages', services)
+  }
+
+  /**
+   * True if the address has sent more requests than its allowance. Each `bucket` has its own limit, because shoppers
+   * and agents may share an address.
+   */
+  isTooFast(c: Context, bucket = '', allowance = PAGE_ALLOWANCE): boolean {
+    const { rateLimit, trustedProxies } = this.#services.config
+    if (rateLimit === 0) return false
+    return !this.#limiter.take(`${bucket}${clientAddress(c, trustedProxies)}`, allowance).allowed
+  }
+
+  /** Answers with a page for browsers and with JSON for all other clients. */
+  refuse(c: Context, failure: Failure): Response {
+    const requestId = newId('req', this.#services.platform)
+    const page = this.#readers.problemForBrowser(c, failure, requestId)
+    if (page) return page
+    const { retryAfter } = failure.extras
+    const headers = {
+      ...JSON_HEADERS,
+      'x-request-id': requestId,
+      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+    }
+    return c.json(errorBody(failure, requestId), ERROR_STATUS[failure.code], headers)
+  }
+
+  /** Answers 429. */
+  refuseTooFast(c: Context): Response {
+    return this.refuse(c, tooManyRequests())
+  }
+}
+
+/** The failure of a client that sent more requests than its allowance. */
+export function tooManyRequests(): Failure {
+  return new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 })
+}

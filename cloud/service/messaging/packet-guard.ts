@@ -1,0 +1,118 @@
+import { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
+import type { Timers } from '../../../policy/platform.ts'
+import type { PacketBudget } from './packet-budget.ts'
+import { MAX_PACKET_BYTES, mqttFraming } from '../../../policy/mqtt-framing.ts'
+
+/**
+ * Filters the bytes between a socket and the broker. The broker buffers whole packets of any size, even before the
+ * login, so one client could fill the broker's memory. The guard reads the announced length of each packet. It closes
+ * the connection if the length exceeds the limit: 8 KiB before the login, the size of a batch afterwards.
+ *
+ * It passes on packets only as fast as the budget of the connection allows, some at a time. Until then it does not read
+ * the socket, so that TCP slows the sender.
+ *
+ * The guard never blocks the broker's writes, because one slow client would delay all others. It closes the connection
+ * of a client that does not read.
+ */
+export interface PacketGuard extends Duplex {
+  /** Raises the limit to the size of a batch, and replaces the budget by that of the agent. */
+  accept(budget: PacketBudget): void
+}
+
+const BEFORE_ACCEPTED = 8 * 1024
+/** Maximum number of bytes that wait for a slow client. All documents of a store are far smaller. */
+const UNREAD_LIMIT = 8 * 1024 * 1024
+
+/** Packets that the broker parses in one turn of the event loop. */
+const PACKETS_AT_ONCE = 50
+/** Time until a connection with an empty budget is asked again, ms. */
+const WAIT_MS = 100
+
+export interface GuardParts {
+  readonly budget: PacketBudget
+  readonly timers: Pick<Timers, 'after'>
+  onRefused(why: string): void
+}
+
+/** Watches the bytes of one connection before the broker parses them. */
+export function packetGuard(socket: Socket, { budget: first, timers, onRefused }: GuardParts): PacketGuard {
+  const lengths = mqttFraming(BEFORE_ACCEPTED)
+  let budget = first
+  /** Bytes that the broker does not have yet. */
+  let rest: Uint8Array = new Uint8Array(0)
+  let isBusy = false
+  let isEnded = false
+  /** Bytes of the present packet that were passed on. */
+  let size = 0
+  /** Bytes of a packet that was passed on and is not paid yet: nothing follows before that. */
+  let owed: number | undefined
+
+  const guard = new Duplex({
+    read: () => void (isBusy || socket.resume()),
+    write(chunk: Uint8Array, _encoding, done) {
+      socket.write(chunk)
+      if (socket.writableLength <= UNREAD_LIMIT) return done()
+      onRefused('it does not read the bytes sent to it')
+      done()
+      guard.destroy()
+    },
+    final: (done) => void socket.end(done),
+    destroy: (error, done) => {
+      socket.destroy()
+      done(error)
+    },
+  })
+  /** Passes on the next packets, and pays for each one. Returns what stopped it. */
+  function passSome(): 'refused' | 'waits' | 'turn' | 'done' {
+    let end = 0
+    let packets = 0
+    while (owed === undefined && end < rest.length && packets < PACKETS_AT_ONCE) {
+      const from = end
+      end = lengths.endOfPacket(rest, from)
+      if (lengths.violation !== undefined) return 'refused'
+      size += end - from
+      if (!lengths.isBetweenPackets) break
+      packets++
+      if (!budget.take(size)) owed = size
+      size = 0
+    }
+    if (end > 0) guard.push(rest.subarray(0, end))
+    rest = rest.subarray(end)
+    return owed !== undefined ? 'waits' : rest.length > 0 ? 'turn' : 'done'
+  }
+
+  function feed(): void {
+    if (guard.destroyed) return
+    if (owed !== undefined && budget.take(owed)) owed = undefined
+    const state = passSome()
+    if (state === 'refused') {
+      onRefused(lengths.violation ?? 'a wrong packet')
+      guard.destroy()
+    } else if (state === 'done') {
+      isBusy = false
+      if (isEnded) guard.push(null)
+      else if (guard.readableLength < guard.readableHighWaterMark) socket.resume()
+    } else if (state === 'turn') setImmediate(feed)
+    else timers.after(WAIT_MS, feed)
+  }
+
+  socket.on('data', (chunk: Uint8Array) => {
+    socket.pause()
+    isBusy = true
+    rest = chunk
+    feed()
+  })
+  socket.on('end', () => {
+    isEnded = true
+    if (!isBusy) guard.push(null)
+  })
+  socket.on('close', () => guard.destroy())
+  socket.on('error', () => guard.destroy())
+  return Object.assign(guard, {
+    accept(ofAgent: PacketBudget) {
+      lengths.maxPacketBytes = MAX_PACKET_BYTES
+      budget = ofAgent
+    },
+  })
+}

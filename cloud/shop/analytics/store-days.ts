@@ -1,0 +1,142 @@
+import type { Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type { StoreDayRow, StoreDayVatRow } from '../../platform/persistence/tables/analytics.ts'
+
+/** Store and tenant that the counters belong to. */
+export type StoreKey = Pick<StoreDayRow, 'store_id' | 'tenant'>
+
+export type DayCounts = Omit<StoreDayRow, 'store_id' | 'tenant' | 'day'>
+export type VatCounts = Omit<StoreDayVatRow, 'store_id' | 'tenant' | 'day' | 'rate'>
+
+/** Counters of a day without events. */
+export const EMPTY_DAY: Readonly<DayCounts> = {
+  sessions: 0,
+  sessions_completed: 0,
+  completed_checkouts: 0,
+  revenue_cent: 0,
+  items_scanned: 0,
+  offer_clicks: 0,
+  offer_favorites: 0,
+  profile_views: 0,
+  messages: 0,
+  new_followers: 0,
+  lost_followers: 0,
+  receipts: 0,
+  refunds: 0,
+}
+export const DAY_COLUMNS = Object.keys(EMPTY_DAY) as (keyof DayCounts)[]
+
+const NO_VAT: Readonly<VatCounts> = { sales_cent: 0, sales_tax_cent: 0, refund_cent: 0, refund_tax_cent: 0 }
+const VAT_COLUMNS = Object.keys(NO_VAT) as (keyof VatCounts)[]
+
+const addDay = prepared((db, p: StoreDayRow) =>
+  db
+    .insertInto('store_day')
+    .values({ store_id: p.store_id, day: p.day, tenant: p.tenant, ...pick(p, DAY_COLUMNS) })
+    .onConflict((c) =>
+      c
+        .columns(['store_id', 'day', 'slot'])
+        .doUpdateSet((eb) =>
+          Object.fromEntries(
+            DAY_COLUMNS.map((name) => [name, eb(`store_day.${name}`, '+', eb.ref(`excluded.${name}`))]),
+          ),
+        ),
+    ),
+)
+
+const addVat = prepared((db, p: StoreDayVatRow) =>
+  db
+    .insertInto('store_day_vat')
+    .values({ store_id: p.store_id, day: p.day, rate: p.rate, tenant: p.tenant, ...pick(p, VAT_COLUMNS) })
+    .onConflict((c) =>
+      c
+        .columns(['store_id', 'day', 'rate', 'slot'])
+        .doUpdateSet((eb) =>
+          Object.fromEntries(
+            VAT_COLUMNS.map((name) => [name, eb(`store_day_vat.${name}`, '+', eb.ref(`excluded.${name}`))]),
+          ),
+        ),
+    ),
+)
+
+function pick<T, K extends keyof T>(row: T, names: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(names.map((name) => [name, row[name]])) as unknown as Pick<T, K>
+}
+
+/** Adds to the counters of a day, in the transaction of the event. */
+export async function addToDay(
+  db: Db,
+  { store_id, tenant }: StoreKey,
+  day: string,
+  counts: Partial<DayCounts>,
+): Promise<void> {
+  await addDay(db, { ...EMPTY_DAY, ...counts, store_id, tenant, day })
+}
+
+/** Adds to the VAT totals of a day. */
+export async function addToVat(
+  db: Db,
+  { store_id, tenant }: StoreKey,
+  day: string,
+  rate: number,
+  counts: Partial<VatCounts>,
+): Promise<void> {
+  await addVat(db, { ...NO_VAT, ...counts, store_id, tenant, day, rate })
+}
+
+/** Days of a store with data between two dates, both inclusive, in order. */
+export function readDays(db: Db, storeId: string, from: string, to: string): Promise<StoreDayRow[]> {
+  return db
+    .selectFrom('store_day')
+    .select(
+      (eb) => ['store_id', 'tenant', 'day', ...DAY_COLUMNS.map((name) => eb.fn.sum<number>(name).as(name))] as const,
+    )
+    .where('store_id', '=', storeId)
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+    .groupBy(['store_id', 'tenant', 'day'])
+    .orderBy('day')
+    .execute() as Promise<StoreDayRow[]>
+}
+
+/** Totals per VAT rate between two dates, both inclusive, the lowest rate first. */
+export async function sumVat(
+  db: Db,
+  storeId: string,
+  from: string,
+  to: string,
+): Promise<(VatCounts & { rate: number })[]> {
+  const rows = await db
+    .selectFrom('store_day_vat')
+    .select((eb) => ['rate', ...VAT_COLUMNS.map((name) => eb.fn.sum<number>(name).as(name))] as const)
+    .where('store_id', '=', storeId)
+    .where('day', '>=', from)
+    .where('day', '<=', to)
+    .groupBy('rate')
+    .orderBy('rate')
+    .execute()
+  return rows.map((row) => ({ ...(row as VatCounts & { rate: number }) }))
+}
+
+/** Followers of a store at the beginning of a day. */
+export async function followersBefore(db: Db, storeId: string, day: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('store_day')
+    .select((eb) => eb.fn.sum<number | null>(eb('new_followers', '-', eb.ref('lost_followers'))).as('count'))
+    .where('store_id', '=', storeId)
+    .where('day', '<', day)
+    .executeTakeFirstOrThrow()
+  return count ?? 0
+}
+
+/** First day of a store with data. */
+export async function firstDay(db: Db, storeId: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('store_day')
+    .select('day')
+    .where('store_id', '=', storeId)
+    .orderBy('day')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.day
+}

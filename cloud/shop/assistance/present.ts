@@ -1,0 +1,34 @@
+import type { Db } from '../../platform/persistence/database.ts'
+import type { AssistanceRequestRow } from '../../platform/persistence/tables/assistance.ts'
+import { shownNames } from '../../platform/stores/shown-names.ts'
+import { messagesOf } from './queries.ts'
+import { toRequest } from './requests.ts'
+import type { AssistanceRequest } from './schema.ts'
+
+/** Requests of one tenant in API form, with the names of zones, devices and users, and with their messages. */
+export async function present(db: Db, rows: readonly AssistanceRequestRow[]): Promise<AssistanceRequest[]> {
+  const tenant = rows[0]?.tenant
+  if (tenant === undefined) return []
+  const messages = await messagesOf(
+    db,
+    rows.map((row) => row.request_id),
+  )
+  const zoneIds = [...new Set(rows.flatMap((row) => row.zone_id ?? []))]
+  const zones =
+    zoneIds.length === 0
+      ? []
+      : await db.selectFrom('zone').select(['zone_id', 'name']).where('zone_id', 'in', zoneIds).execute()
+  const zoneNames = new Map(zones.map((zone) => [zone.zone_id, zone.name]))
+  const { devices, staff } = await shownNames(db, tenant, {
+    devices: rows.map((row) => row.device_id),
+    staff: rows.map((row) => row.requested_by),
+  })
+  return rows.map((row) => {
+    const names = {
+      zone: zoneNames.get(row.zone_id ?? ''),
+      device: devices.get(row.device_id ?? ''),
+      requestedBy: staff.get(row.requested_by ?? ''),
+    }
+    return toRequest(row, names, messages.get(row.request_id) ?? [])
+  })
+}

@@ -1,0 +1,129 @@
+import { sql } from 'kysely'
+import { hash } from 'node:crypto'
+import type { Db } from '../../platform/persistence/database.ts'
+import type {
+  AssistanceMessageRow,
+  AssistanceRequestRow,
+  ZoneRow,
+} from '../../platform/persistence/tables/assistance.ts'
+
+/** Hash of a ticket. One round of SHA-256 suffices for 128 random bits. */
+export function hashOfTicket(ticket: string): string {
+  return hash('sha256', ticket, 'base64url')
+}
+
+/** Zone of any tenant, by id. */
+export function findZone(db: Db, zoneId: string): Promise<ZoneRow | undefined> {
+  return db.selectFrom('zone').selectAll().where('zone_id', '=', zoneId).executeTakeFirst()
+}
+
+/** Zones of a store in order of creation. */
+export function listZones(db: Db, storeId: string, limit: number): Promise<ZoneRow[]> {
+  return db.selectFrom('zone').selectAll().where('store_id', '=', storeId).orderBy('zone_id').limit(limit).execute()
+}
+
+/** Request of the tenant, by id. */
+export function findRequest(db: Db, tenant: string, requestId: string): Promise<AssistanceRequestRow | undefined> {
+  return db
+    .selectFrom('assistance_request')
+    .selectAll()
+    .where('request_id', '=', requestId)
+    .where('tenant', '=', tenant)
+    .executeTakeFirst()
+}
+
+/** Finds a request of any tenant by the shopper's ticket. The ticket is a secret, so knowing it proves access. */
+export function findRequestOfTicket(db: Db, ticket: string): Promise<AssistanceRequestRow | undefined> {
+  return db
+    .selectFrom('assistance_request')
+    .selectAll()
+    .where('ticket_hash', '=', hashOfTicket(ticket))
+    .executeTakeFirst()
+}
+
+/** Messages of these requests in order. */
+export async function messagesOf(db: Db, requestIds: readonly string[]): Promise<Map<string, AssistanceMessageRow[]>> {
+  const messages = new Map<string, AssistanceMessageRow[]>(requestIds.map((id) => [id, []]))
+  if (requestIds.length === 0) return messages
+  const rows = await db
+    .selectFrom('assistance_message')
+    .selectAll()
+    .where('request_id', 'in', [...requestIds])
+    .orderBy('number')
+    .execute()
+  for (const row of rows) messages.get(row.request_id)?.push(row)
+  return messages
+}
+
+/** Number of a store's requests with this reason that are not closed. */
+export async function countOpen(db: Db, storeId: string, reason: AssistanceRequestRow['reason']): Promise<number> {
+  const { count } = await db
+    .selectFrom('assistance_request')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('store_id', '=', storeId)
+    .where('status', '<>', sql.lit('closed'))
+    .where('reason', '=', reason)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** The open requests of shoppers in a store, for each network. */
+export async function openByNetwork(
+  db: Db,
+  storeId: string,
+): Promise<{ network: string | null; count: number; oldest: string }[]> {
+  const rows = await db
+    .selectFrom('assistance_request')
+    .select(['network', (eb) => eb.fn.countAll().as('count'), (eb) => eb.fn.min('request_id').as('oldest')])
+    .where('store_id', '=', storeId)
+    .where('status', '<>', sql.lit('closed'))
+    .where('reason', '=', 'shopper')
+    .groupBy('network')
+    .execute()
+  return rows.map(({ network, count, oldest }) => ({ network, count: Number(count), oldest }))
+}
+
+export interface RequestFilter {
+  storeId: string
+  status: string | undefined
+  /** Id of the last request of the previous page. */
+  below: string | undefined
+  limit: number
+}
+
+/** Calls for help at these alarms that are not closed: request ids by event id. */
+export async function openCallsOf(db: Db, storeId: string, eventIds: readonly string[]): Promise<Map<string, string>> {
+  if (eventIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('assistance_request')
+    .select(['request_id', 'subject'])
+    .where('store_id', '=', storeId)
+    .where('subject', 'in', [...eventIds])
+    .where('status', '<>', sql.lit('closed'))
+    .execute()
+  return new Map(rows.map(({ request_id, subject }) => [subject ?? '', request_id]))
+}
+
+/** Requests of a store, the newest first. */
+export function listRequests(
+  db: Db,
+  { storeId, status, below, limit }: RequestFilter,
+): Promise<AssistanceRequestRow[]> {
+  let query = db.selectFrom('assistance_request').selectAll().where('store_id', '=', storeId)
+  if (status !== undefined) query = query.where('status', '=', status as AssistanceRequestRow['status'])
+  if (below !== undefined) query = query.where('request_id', '<', below)
+  return query.orderBy('request_id', 'desc').limit(limit).execute()
+}
+
+/** Deletes these requests with their messages. */
+export async function deleteRequests(db: Db, requestIds: readonly string[]): Promise<void> {
+  if (requestIds.length === 0) return
+  await db
+    .deleteFrom('assistance_message')
+    .where('request_id', 'in', [...requestIds])
+    .execute()
+  await db
+    .deleteFrom('assistance_request')
+    .where('request_id', 'in', [...requestIds])
+    .execute()
+}

@@ -1,0 +1,303 @@
+import { hash } from 'node:crypto'
+import { sql } from 'kysely'
+import { newId } from '../../../policy/ids.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import { precondition } from '../../platform/foundation/failure.ts'
+import { iso, definedFields } from '../../platform/operations/fields.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type {
+  AssistanceMessageRow,
+  AssistanceRequestRow,
+  ZoneRow,
+} from '../../platform/persistence/tables/assistance.ts'
+import { countOpen, deleteRequests, findRequestOfTicket, hashOfTicket, openByNetwork } from './queries.ts'
+import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
+
+/**
+ * Maximum number of open requests per store and reason. Everyone who has scanned the code of a zone can send requests.
+ * Each reason has its own limit, so that these requests do not displace requests for tags. If the list of shoppers is
+ * full, the network with the most makes room, so that one visitor cannot refuse the others.
+ */
+const OPEN_LIMIT = 500
+const REMOVED_AT_ONCE = 200
+
+export interface Scope {
+  db: Db
+  platform: Platform
+  nowMs: number
+}
+
+/** Creates the secret in the address of a shopper's page: 128 random bits. */
+export function newTicket({ random }: Pick<Platform, 'random'>): string {
+  return Buffer.from(random.bytes(16)).toString('base64url')
+}
+
+/** What a shopper sends. `address`: client address, if a shopper's device sent it. */
+export interface ShopperRequest {
+  readonly message?: string | undefined
+  readonly userId?: string | undefined
+  readonly address?: string | undefined
+}
+
+/**
+ * Opens a request in a zone. If the ticket was used before, for example because a form is sent twice, returns the
+ * request of that ticket. Throws 409 `too_many_requests_open`.
+ */
+export async function openRequest(
+  { db, platform, nowMs }: Scope,
+  zone: ZoneRow,
+  ticket: string,
+  { message, userId, address }: ShopperRequest,
+): Promise<AssistanceRequestRow> {
+  const known = await findRequestOfTicket(db, ticket)
+  if (known) return known
+  const network = address === undefined ? null : hash('sha256', address, 'base64url')
+  await makeRoom({ db, nowMs }, zone.store_id, network)
+  const row: AssistanceRequestRow = {
+    request_id: newId('hlp', platform),
+    tenant: zone.tenant,
+    store_id: zone.store_id,
+    zone_id: zone.zone_id,
+    user_id: userId ?? null,
+    reason: 'shopper',
+    device_id: null,
+    purchase_id: null,
+    subject: null,
+    requested_by: null,
+    ticket_hash: hashOfTicket(ticket),
+    status: 'open',
+    message_count: 0,
+    created_ms: nowMs,
+    updated_ms: nowMs,
+    network,
+  }
+  await db.insertInto('assistance_request').values(row).execute()
+  return message === undefined ? row : addMessage({ db, nowMs }, row, 'shopper', message)
+}
+
+/**
+ * If the store has the most open requests of shoppers, closes the oldest one of the network with the most. Throws 409 if
+ * that is the network of the new request.
+ */
+async function makeRoom(scope: Omit<Scope, 'platform'>, storeId: string, network: string | null): Promise<void> {
+  if ((await countOpen(scope.db, storeId, 'shopper')) < OPEN_LIMIT) return
+  const shares = await openByNetwork(scope.db, storeId)
+  const most = shares.reduce((largest, each) => (each.count > largest.count ? each : largest))
+  if (most.count <= (shares.find((each) => each.network === network)?.count ?? 0)) throw tooManyOpen()
+  await update(scope.db, { request_id: most.oldest }, { ...CLOSED, updated_ms: scope.nowMs })
+}
+
+/** A closed request does not keep the network. */
+const CLOSED = { status: 'closed', network: null } as const
+
+const tooManyOpen = () =>
+  precondition('too_many_requests_open', `this store has ${OPEN_LIMIT} open requests of this kind: close some`)
+
+async function checkOpenLimit(db: Db, storeId: string, reason: AssistanceRequestRow['reason']): Promise<void> {
+  if ((await countOpen(db, storeId, reason)) >= OPEN_LIMIT) throw tooManyOpen()
+}
+
+/** Adds a message. A shopper's message opens the request again; a message of staff answers it. */
+export async function addMessage(
+  { db, nowMs }: Omit<Scope, 'platform'>,
+  request: AssistanceRequestRow,
+  author: AssistanceMessageRow['author'],
+  text: string,
+): Promise<AssistanceRequestRow> {
+  checkNotClosed(request)
+  if (request.message_count >= MESSAGES_LIMIT)
+    throw precondition('too_many_messages', `a request can have at most ${MESSAGES_LIMIT} messages: open another one`)
+  const number = request.message_count + 1
+  await db
+    .insertInto('assistance_message')
+    .values({ request_id: request.request_id, number, author, text, at_ms: nowMs })
+    .execute()
+  return update(db, request, {
+    status: author === 'staff' ? 'answered' : 'open',
+    message_count: number,
+    updated_ms: nowMs,
+  })
+}
+
+/** Changes the status of a request. `closed` is final. */
+export async function setStatus(
+  { db, nowMs }: Omit<Scope, 'platform'>,
+  request: AssistanceRequestRow,
+  status: AssistanceRequestRow['status'],
+): Promise<AssistanceRequestRow> {
+  if (request.status === status) return request
+  checkNotClosed(request)
+  return update(db, request, { ...(status === 'closed' ? CLOSED : { status }), updated_ms: nowMs })
+}
+
+function checkNotClosed(request: AssistanceRequestRow): void {
+  if (request.status === 'closed')
+    throw precondition('request_closed', 'the request is closed: open another one', { allowedNext: [] })
+}
+
+function update(
+  db: Db,
+  { request_id }: Pick<AssistanceRequestRow, 'request_id'>,
+  change: Partial<AssistanceRequestRow>,
+): Promise<AssistanceRequestRow> {
+  return db
+    .updateTable('assistance_request')
+    .set(change)
+    .where('request_id', '=', request_id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+export interface Denial {
+  tenant: string
+  storeId: string
+  /** `exception_hold`: an item on hold is at a gate. */
+  reason: 'manual_assistance_required' | 'exception_hold'
+  deviceId: string | null
+  purchaseId: string | null
+  /** Item that was denied; null if a whole purchase was denied. */
+  item: string | null
+}
+
+/**
+ * Opens a request for a tag that needs staff. Does nothing if a request for this device and purchase or item is open.
+ */
+export async function openRequestForDenial(scope: Scope, denial: Denial): Promise<void> {
+  const { tenant, storeId, reason, deviceId, purchaseId, item } = denial
+  const subject = `${deviceId ?? '-'} ${purchaseId ?? item ?? '-'}`
+  const open = await findOpenRequest(scope.db, storeId, subject)
+  // Limits the requests that a gate can open. Further denials appear only in the event list.
+  if (open || (await countOpen(scope.db, storeId, reason)) >= OPEN_LIMIT) return
+  await openForSubject(scope, { tenant, storeId, deviceId, purchaseId, reason, subject, requestedBy: null })
+}
+
+/** A call of staff for colleagues at a gate that alarmed. */
+export interface AlarmCall {
+  tenant: string
+  storeId: string
+  deviceId: string | null
+  /** Event of the alarm. */
+  eventId: string
+  /** User or key that calls. */
+  requestedBy: string
+}
+
+/**
+ * Opens a request for help at an alarm. If one is open, returns it with `isNew: false`. Throws 409
+ * `too_many_requests_open`.
+ */
+export async function openRequestForAlarm(
+  scope: Scope,
+  { eventId, ...call }: AlarmCall,
+): Promise<{ row: AssistanceRequestRow; isNew: boolean }> {
+  const open = await findOpenRequest(scope.db, call.storeId, eventId)
+  if (open) return { row: open, isNew: false }
+  await checkOpenLimit(scope.db, call.storeId, 'alarm')
+  const row = await openForSubject(scope, { ...call, purchaseId: null, reason: 'alarm', subject: eventId })
+  return { row, isNew: true }
+}
+
+/** Closes the call to an alarm whose cause is recorded, so that no colleague runs for nothing. */
+export async function closeRequestForAlarm(
+  db: Db,
+  { storeId, eventId, atMs }: { storeId: string; eventId: string; atMs: number },
+): Promise<void> {
+  await db
+    .updateTable('assistance_request')
+    .set({ status: 'closed', updated_ms: atMs })
+    .where('store_id', '=', storeId)
+    .where('subject', '=', eventId)
+    .where('reason', '=', 'alarm')
+    .where('status', '<>', sql.lit('closed'))
+    .execute()
+}
+
+function findOpenRequest(db: Db, storeId: string, subject: string): Promise<AssistanceRequestRow | undefined> {
+  return db
+    .selectFrom('assistance_request')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('subject', '=', subject)
+    .where('status', '<>', sql.lit('closed'))
+    .executeTakeFirst()
+}
+
+async function openForSubject(
+  { db, platform, nowMs }: Scope,
+  about: Omit<AlarmCall, 'eventId' | 'requestedBy'> & {
+    reason: AssistanceRequestRow['reason']
+    subject: string
+    purchaseId: string | null
+    requestedBy: string | null
+  },
+): Promise<AssistanceRequestRow> {
+  const row: AssistanceRequestRow = {
+    request_id: newId('hlp', platform),
+    tenant: about.tenant,
+    store_id: about.storeId,
+    zone_id: null,
+    user_id: null,
+    reason: about.reason,
+    device_id: about.deviceId,
+    purchase_id: about.purchaseId,
+    subject: about.subject,
+    requested_by: about.requestedBy,
+    ticket_hash: null,
+    status: 'open',
+    message_count: 0,
+    created_ms: nowMs,
+    updated_ms: nowMs,
+    network: null,
+  }
+  await db.insertInto('assistance_request').values(row).execute()
+  return row
+}
+
+/** Deletes up to 200 requests whose last message and status change are from before this time, ms. */
+export async function pruneRequests(db: Db, beforeMs: number): Promise<void> {
+  const old = await db
+    .selectFrom('assistance_request')
+    .select('request_id')
+    .where('updated_ms', '<', beforeMs)
+    .orderBy('updated_ms')
+    .limit(REMOVED_AT_ONCE)
+    .execute()
+  await deleteRequests(
+    db,
+    old.map((row) => row.request_id),
+  )
+}
+
+/** Names that a request shows instead of ids. */
+export interface RequestNames {
+  readonly zone?: string | undefined
+  readonly device?: string | undefined
+  readonly requestedBy?: string | undefined
+}
+
+/** Converts a request to its API form. */
+export function toRequest(
+  row: AssistanceRequestRow,
+  names: RequestNames,
+  messages: readonly AssistanceMessageRow[],
+): AssistanceRequest {
+  return {
+    requestId: row.request_id,
+    storeId: row.store_id,
+    reason: row.reason,
+    status: row.status,
+    ...definedFields({
+      zoneId: row.zone_id,
+      zoneName: names.zone ?? null,
+      userId: row.user_id,
+      deviceId: row.device_id,
+      deviceName: names.device ?? null,
+      purchaseId: row.purchase_id,
+      eventId: row.reason === 'alarm' ? row.subject : null,
+      requestedByName: names.requestedBy ?? null,
+    }),
+    createdAt: iso(row.created_ms),
+    updatedAt: iso(row.updated_ms),
+    messages: messages.map(({ author, text, at_ms }) => ({ author, text, at: iso(at_ms) })),
+  }
+}

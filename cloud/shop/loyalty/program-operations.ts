@@ -1,0 +1,209 @@
+import { z } from 'zod'
+import { knownCaller } from '../../platform/foundation/caller.ts'
+import { Failure, invalid } from '../../platform/foundation/failure.ts'
+import type { Package } from '../../platform/foundation/packages.ts'
+import { Id, iso, Limit, Offset, Success, text } from '../../platform/operations/fields.ts'
+import { operation, type Call } from '../../platform/operations/operation.ts'
+import { cursorField, toPage, pageLimits } from '../../platform/operations/paging.ts'
+import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
+import type { LoyaltyProgramRow } from '../../platform/persistence/tables/loyalty.ts'
+import { ownStore } from '../../platform/stores/own-store.ts'
+import { findStore } from '../../platform/stores/queries.ts'
+import { programOfCaller } from './program-of-caller.ts'
+import { amountOf, checkInCode, openProgram, tierOf, toLoyaltyProgram, type Program } from './program.ts'
+import { assertMethodsIncluded, assertUnchanged, blankProgram, withSettings } from './program-changes.ts'
+import { countPrograms, findMember, listPrograms, programsOfStore, saveProgram } from './queries.ts'
+import { LoyaltyProgram, Membership, PROGRAM_SETTINGS, PROGRAM_TYPES, SYSTEM_FIELDS, UserId } from './schema.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
+
+/** Maximum number of active programs per store; each check-in and checkout reads them all. */
+const ACTIVE_PER_STORE = 50
+/** Maximum number of programs per store. Programs cannot be deleted, and `getStoreLoyaltyPrograms` returns all. */
+const PROGRAMS_PER_STORE = 500
+
+/** Throws 400 if the store would have too many programs with this new or changed program. */
+async function assertProgramLimits(
+  { db }: Call,
+  { program_id: programId, store_id: storeId, is_active: isActive }: LoyaltyProgramRow,
+): Promise<void> {
+  const others = (await programsOfStore(db, storeId)).filter((row) => row.program_id !== programId)
+  if (others.length >= PROGRAMS_PER_STORE)
+    throw invalid(
+      'storeId',
+      `has ${PROGRAMS_PER_STORE} loyalty programs, the maximum: change one of them`,
+      'too_many_programs',
+    )
+  if (isActive === 1 && others.filter((row) => row.is_active === 1).length >= ACTIVE_PER_STORE) {
+    const fix = 'set isActive to false for one with updateLoyaltyProgram'
+    throw invalid(
+      'storeId',
+      `has ${ACTIVE_PER_STORE} active loyalty programs, the maximum: ${fix}`,
+      'too_many_programs',
+    )
+  }
+}
+const DEFAULT_PAGE = 50
+const Name = text(120).refine((name) => name.trim() !== '', 'must not be blank')
+
+export const createLoyaltyProgram = operation({
+  name: 'createLoyaltyProgram',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  roles: rolesFrom('manager'),
+  summary: 'Creates a loyalty program for a store.',
+  description:
+    'Stamps count visits, points and tier programs count euros, cashback is a share of the payment. Customers ' +
+    'become members with their first earning. `scan_and_go` and `click_collect` credit automatically when a ' +
+    'checkout is paid or an order is picked up.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, name: Name, type: z.enum(PROGRAM_TYPES), ...PROGRAM_SETTINGS }),
+  response: LoyaltyProgram.extend(Success),
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    name: 'Stempelkarte',
+    type: 'stamps',
+    rewards: [{ name: 'Ein Kaffee', cost: 10 }],
+  },
+  async run(call, { storeId, type, ...settings }) {
+    const store = await ownStore(call, storeId)
+    const { platform } = call.services
+    const have = store.package as Package
+    assertMethodsIncluded(settings, [], have)
+    const blank = blankProgram({ tenant: store.tenant, storeId, package: have, name: settings.name, type }, platform)
+    const row = withSettings(blank, settings, platform)
+    await assertProgramLimits(call, row)
+    await saveProgram(call.db, row)
+    call.changed(row.program_id)
+    return { success: true as const, ...toLoyaltyProgram(openProgram(row, store)) }
+  },
+})
+
+export const updateLoyaltyProgram = operation({
+  name: 'updateLoyaltyProgram',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  roles: rolesFrom('manager'),
+  summary: 'Changes a loyalty program.',
+  description:
+    'Omitted fields keep their values. `rewards` and `tiers` replace the whole list; rewards that you send with ' +
+    'their `rewardId` keep it. The type of a program cannot change.',
+  changes: true,
+  request: z.strictObject({ programId: Id, name: Name.optional(), ...PROGRAM_SETTINGS, ...SYSTEM_FIELDS }),
+  response: LoyaltyProgram.extend(Success),
+  example: {
+    programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    earningMethods: ['qr_checkin', 'scan_and_go'],
+    isActive: true,
+  },
+  async run(
+    call,
+    { programId, storeId, type, checkInCode: code, qrCodeImage: _image, createdAt, updatedAt, ...settings },
+  ) {
+    const { program, store } = await programOfCaller(call, programId)
+    assertUnchanged(toLoyaltyProgram(program), { storeId, type, checkInCode: code, createdAt, updatedAt })
+    assertMethodsIncluded(settings, toLoyaltyProgram(program).earningMethods, store.package as Package)
+    const row = { ...withSettings(program.row, settings, call.services.platform), updated_ms: call.nowMs }
+    await assertProgramLimits(call, row)
+    await saveProgram(call.db, row)
+    call.changed(programId)
+    return { success: true as const, ...toLoyaltyProgram(openProgram(row, store)) }
+  },
+})
+
+const ProgramToPrint = LoyaltyProgram.extend({
+  ...Success,
+  qrCodeImage: z.string().describe('PNG of `checkInCode`, Base64, to print and put up at the counter.'),
+  membership: Membership.optional(),
+})
+
+export const getLoyaltyProgram = operation({
+  name: 'getLoyaltyProgram',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  roles: rolesFrom('viewer'),
+  summary: 'Returns one loyalty program with its QR code to print.',
+  description: 'With `userId` (secret keys only) the response contains the membership of this customer.',
+  callers: ['secret', 'publishable'],
+  changes: false,
+  request: z.strictObject({ programId: Id, userId: UserId.optional() }),
+  response: ProgramToPrint,
+  example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { programId, userId }) {
+    if (userId !== undefined && knownCaller(call.caller).kind === 'publishable') {
+      throw new Failure('permission-denied', 'only secret keys can read balances', { reason: 'secret_keys_only' })
+    }
+    const { program } = await programOfCaller(call, programId)
+    const qrCodeImage = qrPngBase64(checkInCode(program.row))
+    const membership = userId === undefined ? undefined : await membershipOf(call, program, userId)
+    return { success: true as const, ...toLoyaltyProgram(program), qrCodeImage, ...(membership && { membership }) }
+  },
+})
+
+async function membershipOf({ db }: Call, program: Program, userId: string): Promise<z.infer<typeof Membership>> {
+  const member = await findMember(db, program.row.program_id, userId)
+  const balance = member?.balance ?? 0
+  const membership = { userId, balance: amountOf(program.type, balance), tier: tierOf(program, balance)?.name ?? null }
+  return { ...membership, ...(member && { enrolledAt: iso(member.enrolled_ms) }) }
+}
+
+const Programs = z.strictObject({
+  ...Success,
+  programs: z.array(LoyaltyProgram),
+  total: z.int(),
+  nextCursor: z.string().optional(),
+})
+
+export const getStoreLoyaltyPrograms = operation({
+  name: 'getStoreLoyaltyPrograms',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  roles: rolesFrom('viewer'),
+  summary: 'Lists the loyalty programs of one store.',
+  changes: false,
+  request: z.strictObject({ storeId: Id }),
+  response: Programs,
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId }) {
+    const store = await ownStore(call, storeId)
+    const programs = (await programsOfStore(call.db, storeId)).map((row) => toLoyaltyProgram(openProgram(row, store)))
+    return { success: true as const, programs, total: programs.length }
+  },
+})
+
+export const getLoyaltyPrograms = operation({
+  name: 'getLoyaltyPrograms',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  roles: rolesFrom('viewer'),
+  summary: 'Lists the loyalty programs of all own stores.',
+  changes: false,
+  request: z.strictObject({
+    isActive: z.boolean().optional(),
+    limit: Limit.optional(),
+    offset: Offset.optional(),
+    cursor: cursorField('loy').optional(),
+  }),
+  response: Programs,
+  example: { isActive: true },
+  async run(call, { isActive, ...paging }) {
+    const { tenant, ...caller } = knownCaller(call.caller)
+    const filter = { tenant, storeIds: caller.kind === 'agent' ? [caller.storeId] : caller.storeIds, isActive }
+    const page = pageLimits(paging, DEFAULT_PAGE)
+    const { items, nextCursor } = toPage(
+      await listPrograms(call.db, filter, { ...page, limit: page.limit + 1 }),
+      (row) => row.program_id,
+      page,
+    )
+    const programs = []
+    for (const row of items) {
+      const store = await findStore(call.db, row.store_id)
+      if (store) programs.push(toLoyaltyProgram(openProgram(row, store)))
+    }
+    return {
+      success: true as const,
+      programs,
+      total: await countPrograms(call.db, filter),
+      ...(nextCursor && { nextCursor }),
+    }
+  },
+})

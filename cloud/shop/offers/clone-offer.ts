@@ -1,0 +1,60 @@
+import type { Call } from '../../platform/operations/operation.ts'
+import { invalid } from '../../platform/foundation/failure.ts'
+import type { OfferGroupRow, OfferRow } from '../../platform/persistence/tables/offers.ts'
+import { makeOffer, type PricedBranches } from './make-offer.ts'
+import { adjusted, assertSold, type OfferProduct } from './offer-products.ts'
+import type { OfferOfCaller } from './offer-of-caller.ts'
+import { readList } from './queries.ts'
+import type { CloneOffer } from './schema.ts'
+
+/** Highest price that the API accepts, cents. */
+const HIGHEST_CENT = 100_000_000
+
+/** Creates an offer with the content of another offer. Stores with a price adjustment get their own prices. */
+export async function cloneOffer(
+  call: Call,
+  { group, priced }: OfferOfCaller,
+  input: CloneOffer,
+): Promise<{ group: OfferGroupRow; branches: OfferRow[] }> {
+  const products = JSON.parse((await readList(call.db, priced.list_id)).products) as OfferProduct[]
+  await assertSold(
+    call,
+    products.map((p) => p.ean),
+    input.targetStoreIds,
+    () => 'targetStoreIds',
+  )
+  const validity = { fromMs: group.valid_from_ms, toMs: group.valid_to_ms }
+  const content = {
+    title: group.title,
+    description: group.description_generated === 1 ? '' : group.description,
+    merchantColor: group.merchant_color,
+    tags: group.tags === null ? [] : (JSON.parse(group.tags) as string[]),
+    imageUrl: group.image_url,
+    quantity: group.quantity,
+    validity,
+  }
+  return makeOffer(call, content, input.targetStoreIds, pricesByStore(products, input))
+}
+
+/** Groups the stores by price adjustment: one price list for each adjustment. */
+function pricesByStore(
+  products: readonly OfferProduct[],
+  { targetStoreIds, priceAdjustments = {} }: CloneOffer,
+): PricedBranches[] {
+  const byAdjustment = new Map<string, string[]>()
+  for (const storeId of targetStoreIds) {
+    const adjustment = priceAdjustments[storeId]
+    const key = adjustment ? `${adjustment.type} ${adjustment.value}` : ''
+    byAdjustment.set(key, [...(byAdjustment.get(key) ?? []), storeId])
+  }
+  return [...byAdjustment.values()].map((storeIds) => {
+    const [first = ''] = storeIds
+    const adjustment = priceAdjustments[first]
+    if (!adjustment) return { storeIds, products }
+    const own = adjusted(products, adjustment)
+    const tooHigh = own.findIndex((product) => product.priceCent > HIGHEST_CENT)
+    if (tooHigh >= 0)
+      throw invalid(`priceAdjustments.${first}`, `raises the price of ${own[tooHigh]?.name} above 1,000,000 EUR`)
+    return { storeIds, products: own }
+  })
+}

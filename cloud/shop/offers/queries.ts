@@ -1,0 +1,248 @@
+import { changedRows, type Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type { OfferGroupRow, OfferListRow, OfferRow } from '../../platform/persistence/tables/offers.ts'
+
+/** Maximum number of rows per INSERT. */
+const AT_ONCE = 500
+
+const groupOfOffer = prepared((db, p: { tenant: string; offerId: string }) =>
+  db
+    .selectFrom('offer')
+    .innerJoin('offer_group', 'offer_group.group_id', 'offer.group_id')
+    .selectAll('offer_group')
+    .where('offer.offer_id', '=', p.offerId)
+    .where('offer_group.tenant', '=', p.tenant),
+)
+const groupById = prepared((db, p: { tenant: string; groupId: string }) =>
+  db.selectFrom('offer_group').selectAll().where('group_id', '=', p.groupId).where('tenant', '=', p.tenant),
+)
+
+/** Finds an offer of the tenant by its group id or the id of a branch document. */
+export async function findGroup(db: Db, tenant: string, id: string): Promise<OfferGroupRow | undefined> {
+  const [ofBranch] = await groupOfOffer(db, { tenant, offerId: id })
+  if (ofBranch) return ofBranch
+  const [group] = await groupById(db, { tenant, groupId: id })
+  return group
+}
+
+/** All branch documents of an offer in order of creation, including removed ones. */
+export function readBranches(db: Db, groupId: string): Promise<OfferRow[]> {
+  return db.selectFrom('offer').selectAll().where('group_id', '=', groupId).orderBy('branch_no').execute()
+}
+
+/** Active branches of these offers, and the sum of each counter over all branches. */
+export async function readBranchesOf(db: Db, groupIds: readonly string[]) {
+  if (groupIds.length === 0) return { branches: [], counts: [] }
+  const branches = await db
+    .selectFrom('offer')
+    .select(['group_id', 'offer_id', 'store_id'])
+    .where('group_id', 'in', groupIds)
+    .where('is_active', '=', 1)
+    .orderBy('group_id')
+    .orderBy('branch_no')
+    .execute()
+  const counts = await db
+    .selectFrom('offer')
+    .select([
+      'group_id',
+      (eb) => eb.fn.sum<number>('click_count').as('clicks'),
+      (eb) => eb.fn.sum<number>('favorited_count').as('favorites'),
+    ])
+    .where('group_id', 'in', groupIds)
+    .groupBy('group_id')
+    .execute()
+  return { branches, counts }
+}
+
+/** Active branches of these offers in branch order. Branches with the same prices share a `list_id`. */
+export async function readPricedBranches(db: Db, groupIds: readonly string[], storeId?: string) {
+  if (groupIds.length === 0) return []
+  let query = db
+    .selectFrom('offer')
+    .select(['group_id', 'store_id', 'list_id'])
+    .where('group_id', 'in', groupIds)
+    .where('is_active', '=', 1)
+  if (storeId !== undefined) query = query.where('store_id', '=', storeId)
+  return query.orderBy('group_id').orderBy('branch_no').execute()
+}
+
+/** Product lists by id, as JSON. */
+export async function readLists(db: Db, listIds: Iterable<string>): Promise<Map<string, string>> {
+  const ids = [...new Set(listIds)]
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('offer_list').select(['list_id', 'products']).where('list_id', 'in', ids).execute()
+  return new Map(rows.map((row) => [row.list_id, row.products]))
+}
+
+/** Inserts a product list with its prices by EAN. */
+export async function insertList(
+  db: Db,
+  row: OfferListRow,
+  prices: readonly { ean: string; price_cent: number }[],
+): Promise<void> {
+  await db.insertInto('offer_list').values(row).execute()
+  if (prices.length > 0)
+    await db
+      .insertInto('offer_price')
+      .values(prices.map((price) => ({ list_id: row.list_id, ...price })))
+      .execute()
+}
+
+/** Product list by id. */
+export function readList(db: Db, listId: string): Promise<OfferListRow> {
+  return db.selectFrom('offer_list').selectAll().where('list_id', '=', listId).executeTakeFirstOrThrow()
+}
+
+/** Deletes these lists, except lists that a branch still uses. */
+export async function dropUnusedLists(db: Db, listIds: Iterable<string>): Promise<void> {
+  for (const listId of new Set(listIds)) {
+    const used = await db
+      .selectFrom('offer')
+      .select('offer_id')
+      .where('list_id', '=', listId)
+      .limit(1)
+      .executeTakeFirst()
+    if (used) continue
+    await db.deleteFrom('offer_price').where('list_id', '=', listId).execute()
+    await db.deleteFrom('offer_list').where('list_id', '=', listId).execute()
+  }
+}
+
+/** Inserts branch documents. */
+export async function insertBranches(db: Db, rows: readonly OfferRow[]): Promise<void> {
+  for (let i = 0; i < rows.length; i += AT_ONCE)
+    await db
+      .insertInto('offer')
+      .values(rows.slice(i, i + AT_ONCE))
+      .execute()
+}
+
+/** Updates all branch documents of a group, or only `offerIds`. */
+export async function updateBranches(
+  db: Db,
+  groupId: string,
+  change: Partial<OfferRow>,
+  offerIds?: readonly string[],
+): Promise<void> {
+  if (offerIds?.length === 0) return
+  let query = db.updateTable('offer').set(change).where('group_id', '=', groupId)
+  if (offerIds) query = query.where('offer_id', 'in', offerIds)
+  await query.execute()
+}
+
+/** Deletes all branch documents of a group, or only `offerIds`. */
+export async function deleteBranches(db: Db, groupId: string, offerIds?: readonly string[]): Promise<void> {
+  let query = db.deleteFrom('offer').where('group_id', '=', groupId)
+  if (offerIds) query = query.where('offer_id', 'in', offerIds)
+  await query.execute()
+}
+
+/** Updates an offer if its status and revision are unchanged. Returns false otherwise. */
+export async function updateGroup(
+  db: Db,
+  group: Pick<OfferGroupRow, 'group_id' | 'status' | 'rev'>,
+  change: Partial<OfferGroupRow>,
+): Promise<boolean> {
+  const update = db
+    .updateTable('offer_group')
+    .set({ ...change, rev: group.rev + 1 })
+    .where('group_id', '=', group.group_id)
+    .where('status', '=', group.status)
+    .where('rev', '=', group.rev)
+  return (await changedRows(db, update)) === 1
+}
+
+/** Offers with a pending move, the earliest first. */
+export function readDue(db: Db, limit: number) {
+  return db
+    .selectFrom('offer_group')
+    .select(['group_id', 'tenant', 'due_ms'])
+    .where('due_ms', 'is not', null)
+    .orderBy('due_ms')
+    .orderBy('group_id')
+    .limit(limit)
+    .execute()
+}
+
+/** For each EAN, the number of these stores that sell it. */
+export function countSellers(db: Db, tenant: string, eans: readonly string[], storeIds: readonly string[]) {
+  return db
+    .selectFrom('product')
+    .innerJoin('store_product', 'store_product.product_id', 'product.product_id')
+    .select(['product.ean', 'product.name', (eb) => eb.fn.countAll<number>().as('stores')])
+    .where('product.tenant', '=', tenant)
+    .where('product.ean', 'in', eans)
+    .where('store_product.store_id', 'in', storeIds)
+    .groupBy(['product.ean', 'product.name'])
+    .execute()
+}
+
+/** Returns the stores of `storeIds` that sell the EAN. */
+export async function readSellers(
+  db: Db,
+  tenant: string,
+  ean: string,
+  storeIds: readonly string[],
+): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('product')
+    .innerJoin('store_product', 'store_product.product_id', 'product.product_id')
+    .select('store_product.store_id')
+    .where('product.tenant', '=', tenant)
+    .where('product.ean', '=', ean)
+    .where('store_product.store_id', 'in', storeIds)
+    .execute()
+  return new Set(rows.map((row) => row.store_id))
+}
+
+/** Highest discount of an offer in any of its active branches, whole percent. */
+export async function mostDiscount(db: Db, groupId: string): Promise<number> {
+  const row = await db
+    .selectFrom('offer')
+    .innerJoin('offer_list', 'offer_list.list_id', 'offer.list_id')
+    .select((eb) => eb.fn.max('offer_list.discount_percent').as('most'))
+    .where('offer.group_id', '=', groupId)
+    .where('offer.is_active', '=', 1)
+    .executeTakeFirst()
+  return Number(row?.most ?? 0)
+}
+
+/** A page of a tenant's offers, the newest first. `only` filters by the status that is computed from the clock. */
+export async function listGroups(
+  db: Db,
+  of: {
+    tenant: string
+    storeIds: readonly string[] | null
+    only: 'all' | 'scheduled' | 'active' | 'expired'
+    nowMs: number
+  },
+  page: { limit: number; offset: number; after: string | undefined },
+): Promise<{ rows: OfferGroupRow[]; total: number }> {
+  let query = db.selectFrom('offer_group').where('tenant', '=', of.tenant)
+  if (of.only === 'scheduled') query = query.where('valid_from_ms', '>', of.nowMs)
+  if (of.only === 'active') query = query.where('valid_from_ms', '<=', of.nowMs).where('valid_to_ms', '>', of.nowMs)
+  if (of.only === 'expired') query = query.where('valid_to_ms', '<=', of.nowMs)
+  const { storeIds } = of
+  if (storeIds !== null) {
+    const groups = db
+      .selectFrom('offer')
+      .select('group_id')
+      .where('is_active', '=', 1)
+      .where('store_id', 'in', storeIds)
+    query = query.where('group_id', 'in', groups)
+  }
+  const { count } = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+  let rows = query.selectAll().orderBy('lead_id', 'desc').limit(page.limit)
+  rows = page.after === undefined ? rows.offset(page.offset) : rows.where('lead_id', '<', page.after)
+  return { rows: await rows.execute(), total: Number(count) }
+}
+
+/** Deletes the group of an offer. Delete the documents of the group first. */
+export async function deleteGroup(db: Db, groupId: string): Promise<void> {
+  await db.deleteFrom('offer_group').where('group_id', '=', groupId).execute()
+}
+
+/** Finds an offer of any tenant by its group id. */
+export function readGroup(db: Db, groupId: string): Promise<OfferGroupRow | undefined> {
+  return db.selectFrom('offer_group').selectAll().where('group_id', '=', groupId).executeTakeFirst()
+}

@@ -1,0 +1,190 @@
+import type { Page } from '../../platform/operations/paging.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import type {
+  PickupOrderItemRow,
+  PickupOrderLineRow,
+  PickupOrderRow,
+} from '../../platform/persistence/tables/click-and-collect.ts'
+import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import { OPEN_STATUSES, type OrderStatus } from './order-state.ts'
+
+/** Finds an order of the tenant. */
+export function findOrder(db: Db, tenant: string, orderId: string): Promise<PickupOrderRow | undefined> {
+  return db
+    .selectFrom('pickup_order')
+    .selectAll()
+    .where('order_id', '=', orderId)
+    .where('tenant', '=', tenant)
+    .executeTakeFirst()
+}
+
+/** Inserts an order with its lines. */
+export async function insertOrder(db: Db, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): Promise<void> {
+  await db.insertInto('pickup_order').values(order).execute()
+  await db
+    .insertInto('pickup_order_line')
+    .values([...lines])
+    .execute()
+}
+
+/** Updates an order and increments its revision. */
+export function updateOrder(db: Db, order: PickupOrderRow, change: Partial<PickupOrderRow>): Promise<PickupOrderRow> {
+  return db
+    .updateTable('pickup_order')
+    .set((eb) => ({ ...change, rev: eb('rev', '+', 1) }))
+    .where('order_id', '=', order.order_id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+function ordersOf(db: Db, storeId: string, status: OrderStatus | undefined) {
+  const query = db.selectFrom('pickup_order').where('store_id', '=', storeId)
+  return status === undefined ? query : query.where('status', '=', status)
+}
+
+/** A page of a store's orders, the newest first. */
+export function listOrders(
+  db: Db,
+  storeId: string,
+  status: OrderStatus | undefined,
+  { after, limit, offset }: Page,
+): Promise<PickupOrderRow[]> {
+  const query = ordersOf(db, storeId, status)
+  const rest = after === undefined ? query : query.where('order_id', '<', after)
+  return rest.selectAll().orderBy('order_id', 'desc').limit(limit).offset(offset).execute()
+}
+
+/** Number of orders of a store. */
+export async function countOrders(db: Db, storeId: string, status: OrderStatus | undefined): Promise<number> {
+  const { count } = await ordersOf(db, storeId, status)
+    .select((eb) => eb.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Ids and code hashes of a store's orders in these statuses, the newest first. */
+export function orderCodes(
+  db: Db,
+  storeId: string,
+  statuses: readonly OrderStatus[],
+  limit: number,
+): Promise<Pick<PickupOrderRow, 'order_id' | 'code_hash'>[]> {
+  return db
+    .selectFrom('pickup_order')
+    .select(['order_id', 'code_hash'])
+    .where('store_id', '=', storeId)
+    .where('status', 'in', statuses)
+    .orderBy('order_id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+/** True if an order waits in this locker. */
+export async function orderInLocker(db: Db, deviceId: string): Promise<boolean> {
+  const order = await db
+    .selectFrom('pickup_order')
+    .select('order_id')
+    .where('locker_device_id', '=', deviceId)
+    .where('status', '=', 'ready')
+    .limit(1)
+    .executeTakeFirst()
+  return order !== undefined
+}
+
+/** Orders whose pick-up time has passed, the oldest first. */
+export function overdueOrders(
+  db: Db,
+  nowMs: number,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<Pick<PickupOrderRow, 'order_id' | 'tenant'>[]> {
+  return db
+    .selectFrom('pickup_order')
+    .select(['order_id', 'tenant'])
+    .where('expires_ms', '<=', nowMs)
+    .orderBy('expires_ms')
+    .orderBy('order_id')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+}
+
+/** Lines of these orders. */
+export function linesOf(db: Db, orderIds: readonly string[]): Promise<PickupOrderLineRow[]> {
+  return db
+    .selectFrom('pickup_order_line')
+    .selectAll()
+    .where('order_id', 'in', orderIds)
+    .orderBy('order_id')
+    .orderBy('line_no')
+    .execute()
+}
+
+export type ReservedItem = PickupOrderItemRow &
+  Pick<ProtectedItemRow, 'epc' | 'tag_uid' | 'tag_id' | 'item_status' | 'product_id' | 'lot' | 'expiry' | 'serial'>
+
+/** Tagged items that are or were reserved for these orders. */
+export function itemsOf(db: Db, orderIds: readonly string[]): Promise<ReservedItem[]> {
+  return db
+    .selectFrom('pickup_order_item')
+    .innerJoin('protected_item', 'protected_item.item_id', 'pickup_order_item.item_id')
+    .selectAll('pickup_order_item')
+    .select(['epc', 'tag_uid', 'tag_id', 'item_status', 'product_id', 'lot', 'expiry', 'serial'])
+    .where('order_id', 'in', orderIds)
+    .orderBy('pickup_order_item.item_id')
+    .execute()
+}
+
+/** Reserves items for an order. */
+export async function insertReservedItems(db: Db, rows: readonly PickupOrderItemRow[]): Promise<void> {
+  if (rows.length > 0)
+    await db
+      .insertInto('pickup_order_item')
+      .values([...rows])
+      .execute()
+}
+
+/** Deletes reservations of these items. */
+export async function deleteReservedItems(db: Db, orderId: string, itemIds: readonly string[]): Promise<void> {
+  if (itemIds.length > 0)
+    await db.deleteFrom('pickup_order_item').where('order_id', '=', orderId).where('item_id', 'in', itemIds).execute()
+}
+
+/** Deletes the item's reservations for open orders. Completed orders keep their reservations. */
+export async function deleteOpenReservations(db: Db, itemId: string): Promise<void> {
+  const open = db.selectFrom('pickup_order').select('order_id').where('status', 'in', OPEN_STATUSES)
+  await db.deleteFrom('pickup_order_item').where('item_id', '=', itemId).where('order_id', 'in', open).execute()
+}
+
+/** A lot, expiry and serial that may not be sold; null matches every value. */
+type Stopped = Pick<ProtectedItemRow, 'lot' | 'expiry' | 'serial'>
+
+/** Sellable items of a product in a store that have not expired and are not `stopped`, the oldest first. */
+export async function sellableItems(
+  db: Db,
+  storeId: string,
+  productId: string,
+  { today, stopped, limit }: { today: string; stopped: readonly Stopped[]; limit: number },
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('protected_item')
+    .select('item_id')
+    .where('store_id', '=', storeId)
+    .where('product_id', '=', productId)
+    .where('item_status', '=', 'sellable')
+    .where((eb) => eb.or([eb('expiry', 'is', null), eb('expiry', '>=', today)]))
+    .where((eb) =>
+      eb.and(
+        stopped.map((unit) =>
+          eb.or(
+            (['lot', 'expiry', 'serial'] as const).flatMap((field) =>
+              unit[field] === null ? [] : [eb(field, 'is', null), eb(field, '<>', unit[field])],
+            ),
+          ),
+        ),
+      ),
+    )
+    .orderBy('item_id')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => row.item_id)
+}

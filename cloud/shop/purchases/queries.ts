@@ -1,0 +1,115 @@
+import { assert } from '../../../policy/assert.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { commitPosition } from '../../platform/persistence/positions.ts'
+import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
+
+const purchaseById = prepared((db, p: { tenant: string; purchaseId: string }) =>
+  db.selectFrom('purchase').selectAll().where('purchase_id', '=', p.purchaseId).where('tenant', '=', p.tenant),
+)
+const purchaseByCti = prepared((db, p: { cti: string }) =>
+  db.selectFrom('purchase').selectAll().where('cti', '=', p.cti),
+)
+const purchaseByCheckout = prepared((db, p: { checkoutSessionId: string }) =>
+  db.selectFrom('purchase').selectAll().where('checkout_session_id', '=', p.checkoutSessionId),
+)
+const linesOf = prepared((db, p: { purchaseId: string }) =>
+  db.selectFrom('purchase_line').selectAll().where('purchase_id', '=', p.purchaseId).orderBy('line_no'),
+)
+const unitsOf = prepared((db, p: { purchaseId: string }) =>
+  db
+    .selectFrom('purchase_unit')
+    .selectAll()
+    .where('purchase_id', '=', p.purchaseId)
+    .orderBy('line_id')
+    .orderBy('unit_no'),
+)
+
+const unitByKey = prepared((db, p: { lineId: string; unitNo: number }) =>
+  db.selectFrom('purchase_unit').selectAll().where('line_id', '=', p.lineId).where('unit_no', '=', p.unitNo),
+)
+
+/** Finds a purchase of the tenant. */
+export async function findPurchase(db: Db, tenant: string, purchaseId: string): Promise<PurchaseRow | undefined> {
+  const [row] = await purchaseById(db, { tenant, purchaseId })
+  return row
+}
+
+/** Finds the purchase of a receipt by its `cti` in hex. */
+export async function findPurchaseOfReceipt(db: Db, cti: string): Promise<PurchaseRow | undefined> {
+  const [row] = await purchaseByCti(db, { cti })
+  return row
+}
+
+/** Finds the purchase of a checkout page, of any tenant. The id of the page is a secret. */
+export async function findPurchaseOfCheckout(db: Db, checkoutSessionId: string): Promise<PurchaseRow | undefined> {
+  const [row] = await purchaseByCheckout(db, { checkoutSessionId })
+  return row
+}
+
+/** Lines of a purchase in order. */
+export function readLines(db: Db, purchaseId: string): Promise<PurchaseLineRow[]> {
+  return linesOf(db, { purchaseId })
+}
+
+/** Tagged units, sorted by line and unit number. */
+export function readUnits(db: Db, purchaseId: string): Promise<PurchaseUnitRow[]> {
+  return unitsOf(db, { purchaseId })
+}
+
+/** Finds a tagged unit. */
+export async function findUnit(db: Db, lineId: string, unitNo: number): Promise<PurchaseUnitRow | undefined> {
+  const [row] = await unitByKey(db, { lineId, unitNo })
+  return row
+}
+
+/** Ids of the items that the units are bound to. */
+export function boundItemsOf(units: readonly PurchaseUnitRow[]): string[] {
+  return units.flatMap((unit) => (unit.bound === 1 ? (unit.item_id ?? []) : []))
+}
+
+/** Records the item status that a cancellation set; null after the cancellation was undone. */
+export async function recordCancelledUnit(
+  db: Db,
+  { line_id, unit_no }: PurchaseUnitRow,
+  status: string | null,
+): Promise<void> {
+  await db
+    .updateTable('purchase_unit')
+    .set({ taken_back: status })
+    .where('line_id', '=', line_id)
+    .where('unit_no', '=', unit_no)
+    .execute()
+}
+
+type Change = Partial<PurchaseRow>
+/** Compiled updates by the columns that they set. The code sets few different combinations. */
+const updates = new Map<string, (db: Db, change: Change & { updated_id: string }) => Promise<PurchaseRow[]>>()
+
+function updateOf(columns: readonly (keyof PurchaseRow)[], isPaid: boolean) {
+  return prepared((db, p: Change & { updated_id: string }) =>
+    db
+      .updateTable('purchase')
+      .set((eb) => ({
+        ...fieldsOf(p as PurchaseRow, columns),
+        ...(isPaid && { completed_position: commitPosition(db) }),
+        rev: eb('rev', '+', 1),
+      }))
+      .where('purchase_id', '=', p.updated_id)
+      .returningAll(),
+  )
+}
+
+/** Updates a purchase and increments its revision. */
+export async function updatePurchase(db: Db, purchase: PurchaseRow, change: Change): Promise<PurchaseRow> {
+  const isPaid = typeof change.completed_ms === 'number'
+  const isOver = change.status !== undefined && change.status !== 'PENDING_PAYMENT'
+  const whole: Change = isOver ? { ...change, payment_by_ms: null } : change
+  const columns = Object.keys(whole).sort() as (keyof PurchaseRow)[]
+  const key = `${String(isPaid)} ${columns.join(' ')}`
+  const update = updates.get(key) ?? updateOf(columns, isPaid)
+  updates.set(key, update)
+  const [updated] = await update(db, { ...whole, updated_id: purchase.purchase_id })
+  assert(updated, `purchase ${purchase.purchase_id} is gone`)
+  return updated
+}

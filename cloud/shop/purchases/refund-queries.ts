@@ -1,0 +1,39 @@
+import type { Db } from '../../platform/persistence/database.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
+
+/** The payment with which a purchase was paid. */
+export function appliedPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
+  return db
+    .selectFrom('payment')
+    .selectAll()
+    .where('purchase_id', '=', purchaseId)
+    .where('applied', '=', 1)
+    .executeTakeFirst()
+}
+
+const ofPurchase = prepared((db, p: { purchaseId: string }) =>
+  db
+    .selectFrom('refund')
+    .selectAll()
+    .where('purchase_id', '=', p.purchaseId)
+    .orderBy('created_ms')
+    .orderBy('refund_id'),
+)
+
+/** All refunds of a purchase, the oldest first. */
+export function refundsOf(db: Db, purchaseId: string): Promise<RefundRow[]> {
+  return ofPurchase(db, { purchaseId })
+}
+
+/** Updates a refund if its state and number of attempts are unchanged. Returns undefined otherwise. */
+export function updateRefund(db: Db, refund: RefundRow, change: Partial<RefundRow>): Promise<RefundRow | undefined> {
+  return db
+    .updateTable('refund')
+    .set(change)
+    .where('refund_id', '=', refund.refund_id)
+    .where('state', '=', refund.state)
+    .where('attempts', '=', refund.attempts)
+    .returningAll()
+    .executeTakeFirst()
+}

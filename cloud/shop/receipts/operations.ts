@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import { claimedReceiptKeyIds, openReceipt, receiptAddress } from '../../../policy/receipts/receipt-token.ts'
+import { originOf } from '../../platform/foundation/config.ts'
+import type { Tenant } from '../../platform/foundation/caller.ts'
+import { notFound, precondition } from '../../platform/foundation/failure.ts'
+import { Id, Success, scanned } from '../../platform/operations/fields.ts'
+import { operationAlias, operation, type Call } from '../../platform/operations/operation.ts'
+import { purchaseOfCaller, purchaseIdOf, wholePurchase } from '../purchases/purchase-of-caller.ts'
+import { isReceiptExpired, toTransactionData } from '../purchases/present.ts'
+import { findPurchaseOfReceipt } from '../purchases/queries.ts'
+import { TransactionData } from '../purchases/schema.ts'
+import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
+import { rolesFrom } from '../../platform/foundation/roles.ts'
+
+/**
+ * Time after the purchase for which anyone with the receipt token may read the receipt, ms. Devices accept the receipt
+ * for one day only.
+ */
+const READING_MS = 400 * 86_400_000
+
+const ReceiptQr = z.strictObject({
+  ...Success,
+  token: z.string(),
+  url: z.string().describe('Address in the code.'),
+  expiresAt: z.string().describe('When devices stop accepting the receipt.'),
+  imageBase64: z.string().describe('PNG.'),
+})
+
+export const generateReceiptQR = operation({
+  name: 'generateReceiptQR',
+  area: 'receipts',
+  minimumPackage: 'GROW',
+  roles: rolesFrom('associate'),
+  summary: 'Returns the QR code of a receipt.',
+  description:
+    'Every call returns the same receipt. Agents record each used unit, so a reprint releases nothing twice. ' +
+    'After 24 hours the operation fails with 409 `receipt_expired`. ' +
+    'Agents call it when staff type the number of a purchase.',
+  refusals: ['purchase_not_paid', 'receipt_expired'],
+  callers: ['secret', 'agent'],
+  changes: false,
+  request: z.strictObject({ purchaseId: Id.optional(), transactionId: Id.optional(), id: Id.optional() }),
+  response: ReceiptQr,
+  example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, input) {
+    const { purchase } = await purchaseOfCaller(call, purchaseIdOf(input))
+    if (purchase.receipt_token === null || purchase.receipt_exp === null) {
+      throw precondition('purchase_not_paid', `a purchase with status ${purchase.status} has no receipt`)
+    }
+    if (isReceiptExpired(purchase, call.nowMs)) {
+      throw precondition(
+        'receipt_expired',
+        'the receipt expired 24 hours after payment: staff can release goods by `purchaseId` with their ' +
+          '`operatorId`; getReceiptFromToken still returns the receipt',
+      )
+    }
+    const url = receiptAddress(originOf(call.services.config), purchase.receipt_token)
+    const expiresAt = new Date(purchase.receipt_exp * 1_000).toISOString()
+    return { success: true as const, token: purchase.receipt_token, url, expiresAt, imageBase64: qrPngBase64(url) }
+  },
+})
+
+/** Second name of the operation in the specification. */
+export const generateReceiptWithQR = operationAlias('generateReceiptWithQR', generateReceiptQR)
+
+/** Returns the data of the purchase with this receipt token, of any tenant. The token authorizes the reader. */
+export async function readPublicReceipt(
+  call: Pick<Call, 'db' | 'services' | 'nowMs'>,
+  token: string,
+): Promise<TransactionData> {
+  const purchase = await findByToken(call, token)
+  if (!purchase?.completed_ms || call.nowMs > purchase.completed_ms + READING_MS) throw notFound('receipt')
+  return toTransactionData(await wholePurchase(call as Call, purchase), call as Call, 'public')
+}
+
+async function findByToken({ db, services }: Pick<Call, 'db' | 'services'>, token: string) {
+  const kids = claimedReceiptKeyIds(token)
+  if (kids.length === 0) return undefined
+  const key = await db
+    .selectFrom('signing_key')
+    .select('iss')
+    .where('kid', 'in', kids)
+    .where('key_use', '=', 'receipt')
+    .where('state', '!=', 'revoked')
+    .executeTakeFirst()
+  if (!key) return undefined
+  const { reading } = await services.authority.readyWithin(db, key.iss as Tenant)
+  const opened = openReceipt(token, { keys: reading })
+  return opened.ok ? findPurchaseOfReceipt(db, Buffer.from(opened.claims.cti).toString('hex')) : undefined
+}
+
+export const getReceiptFromToken = operation({
+  name: 'getReceiptFromToken',
+  area: 'receipts',
+  minimumPackage: 'DISCOVER',
+  roles: [],
+  summary: 'Returns a receipt by its token. No authentication.',
+  description: 'GET only. Accepts the token or the whole text of the QR code.',
+  callers: ['anyone'],
+  changes: false,
+  getOnly: true,
+  request: z.strictObject({ token: scanned(4_096) }),
+  response: TransactionData.extend(Success),
+  example: { token: '2KCE3IQBE4CE…' },
+  async run(call, { token }) {
+    return { success: true as const, ...(await readPublicReceipt(call, token)) }
+  },
+})
