@@ -81,9 +81,9 @@ import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '..
 import { endRecall, fetchRecalls, recallProducts } from '../protection/recalls/recall-operations.ts'
 import { reuseTags } from '../protection/items/reuse-tags.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../protection/operators/operator-operations.ts'
-import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy/policy-operations.ts'
+import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/store-policy/policy-operations.ts'
 import { resolveRedemption } from '../protection/redeem/resolve-redemption.ts'
-import { simulateProtectionPolicy } from '../protection/policy/simulate-policy.ts'
+import { simulateProtectionPolicy } from '../protection/store-policy/simulate-policy.ts'
 import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from '../shop/push/alarm-notice-operations.ts'
 import {
   fetchPushKey,

@@ -1,0 +1,81 @@
+import Sqlite from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import { expect, it } from 'vitest'
+import type { IngestCall } from '../../../../cloud/protection/agents/journal/apply-rows.ts'
+import { retryUnapplied } from '../../../../cloud/protection/agents/journal/retry-unapplied.ts'
+import { countOpen } from '../../../../cloud/shop/assistance/queries.ts'
+import { findEarned } from '../../../../cloud/shop/loyalty/queries.ts'
+import type { Db } from '../../../../cloud/platform/persistence/database.ts'
+import type { Schema } from '../../../../cloud/platform/persistence/schema.ts'
+import { needsSpotCheck } from '../../../../cloud/sales/checkout/approval.ts'
+import { bringForward, lease } from '../../../../cloud/platform/webhooks/lease.ts'
+import { dropPending } from '../../../../cloud/platform/webhooks/queries.ts'
+import { newDatabase } from '../../../support/databases.ts'
+import { seededRandom } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+
+/**
+ * SQLite uses a partial index only if the query text contains the index's condition. With a parameter it reads all
+ * rows.
+ */
+it('queries for waiting rows read a partial index, not all rows', async () => {
+  const made = await newDatabase('sqlite')
+  await made.database.close()
+  if (!('file' in made.location)) throw new Error('the database is not a file')
+  const file = new Sqlite(made.location.file)
+  const queries: string[] = []
+  const db = new Kysely<Schema>({
+    dialect: new SqliteDialect({ database: file }),
+    log: ({ query }) => void queries.push(query.sql),
+  }) as unknown as Db
+  const indexesOf = async (work: () => Promise<unknown>): Promise<string> => {
+    queries.length = 0
+    // The tables are empty, so the results do not matter.
+    await work().catch(() => undefined)
+    return queries
+      .flatMap((sql) =>
+        file
+          .prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+          .all(...Array.from({ length: sql.split('?').length - 1 }, () => 1)),
+      )
+      .map(({ detail }) => detail)
+      .join('\n')
+  }
+  expect(await indexesOf(() => lease(db, 'wh_1', 'l', 10, 0))).toContain(
+    'webhook_delivery_pending (webhook_id=? AND due_ms<?)',
+  )
+  expect(await indexesOf(() => bringForward(db, 0))).toContain('webhook_delivery_pending')
+  expect(await indexesOf(() => dropPending(db, 'wh_1', 0))).toContain('webhook_delivery_pending')
+  expect(await indexesOf(() => findEarned(db, 'prg_1', 't_1'))).toContain('loyalty_earned_once')
+  expect(await indexesOf(() => countOpen(db, 'st_1', 'manual_assistance_required'))).toContain(
+    'assistance_request_open',
+  )
+  const shopper = {
+    session: { session_id: 's', tenant: 't', store_id: 'st_1', spot_check_due: 0 },
+    userId: 'u',
+  } as Parameters<typeof needsSpotCheck>[2]
+  expect(
+    await indexesOf(() =>
+      needsSpotCheck(db, { policy: '{"spotCheckRate":0.000001}' } as Parameters<typeof needsSpotCheck>[1], shopper, {
+        random: seededRandom(1),
+        nowMs: 0,
+      }),
+    ),
+  ).toContain('session_by_spot_check')
+  file.prepare('PRAGMA foreign_keys = OFF').run()
+  const columns = file
+    .prepare<[], { name: string }>(
+      'SELECT name FROM pragma_table_info(\'agent\') WHERE "notnull" = 1 AND dflt_value IS NULL',
+    )
+    .pluck()
+    .all() as unknown as string[]
+  file
+    .prepare(
+      `INSERT INTO agent (${columns.join(', ')}) VALUES (${columns.map((name) => (name === 'agent_id' ? "'a'" : '0')).join(', ')})`,
+    )
+    .run()
+  expect(
+    await indexesOf(() => retryUnapplied('a', async (work) => void (await work({ db, nowMs: 0 } as IngestCall)))),
+  ).toContain('journal_row_unapplied')
+  file.close()
+  await made.remove()
+})

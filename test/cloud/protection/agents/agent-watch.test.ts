@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { AgentWatch } from '../../../../cloud/protection/agents/watch/watch-agents.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import type { Json } from '../../../support/cloud.ts'
+import { onEveryDatabase } from '../../../support/databases.ts'
+import { openShop, type Shop } from '../../../support/shop.ts'
+import { enrolTestAgent } from '../../../support/test-agent.ts'
+
+const MINUTE_MS = 60_000
+const LIMIT_MS = 15 * MINUTE_MS
+
+onEveryDatabase('the watch over agents', (kind) => {
+  let shop: Shop
+  let world: VirtualPlatform
+  let watch: AgentWatch
+  let agentId: string
+  let nowMs: number
+
+  beforeEach(async () => {
+    world = virtualPlatform({ startMs: Date.now(), seed: 3 })
+    shop = await openShop(kind, { platform: world })
+    agentId = (await enrolTestAgent(shop, shop.storeId)).agentId
+    watch = new AgentWatch(shop.cloud.db.database, shop.cloud.cloud.services, LIMIT_MS)
+    nowMs = world.clock.wall()
+    await hear()
+  })
+  afterEach(() => shop.stop())
+
+  /** The agent contacts the cloud now, and reports this state. */
+  const hear = (state: Json = {}) =>
+    shop.cloud.db.database.write((db) =>
+      db
+        .updateTable('agent')
+        .set({
+          last_seen_ms: nowMs,
+          state: JSON.stringify({ observedAt: new Date(nowMs).toISOString(), policyVersion: 1_000_000, ...state }),
+        })
+        .where('agent_id', '=', agentId)
+        .execute(),
+    )
+  /** Only the wall clock moves: other jobs do not matter here. */
+  const later = (minutes: number) => world.setWall((nowMs += minutes * MINUTE_MS))
+  const open = async (): Promise<Json[]> =>
+    (await shop.ok('fetchExceptions', { storeId: shop.storeId, state: 'open' })).exceptions
+  const events = async (): Promise<Json[]> =>
+    (await shop.ok('fetchProtectionEvents', { storeId: shop.storeId, type: 'protection.exception.raised' })).events
+
+  it('raises one exception and event for a silent agent, and withdraws it at its next contact', async () => {
+    later(14)
+    await watch.check()
+    expect(await open()).toEqual([])
+    later(2)
+    await watch.check()
+    later(1)
+    await watch.check()
+    expect(await open()).toMatchObject([{ kind: 'agent_silent', storeId: shop.storeId }])
+    expect(await events()).toMatchObject([{ reason: 'agent_silent' }])
+    await hear()
+    await watch.check()
+    expect(await open()).toEqual([])
+    later(16)
+    await watch.check()
+    expect(await open()).toMatchObject([{ kind: 'agent_silent' }])
+    expect(await events()).toHaveLength(2)
+  })
+
+  it('does not raise an acknowledged exception again before the agent returned', async () => {
+    later(16)
+    await watch.check()
+    const [exception] = await open()
+    await shop.ok('acknowledgeException', { exceptionId: exception.exceptionId })
+    later(60)
+    await watch.check()
+    await new AgentWatch(shop.cloud.db.database, shop.cloud.cloud.services, LIMIT_MS).check()
+    expect(await open()).toEqual([])
+    await hear()
+    await watch.check()
+    later(16)
+    await watch.check()
+    expect(await open()).toHaveLength(1)
+  })
+
+  it('raises exceptions for a device that is not ready and for an old policy, if the agent is connected', async () => {
+    const deviceId = shop.devices.exit_gate
+    const broken = { policyVersion: 0, devices: [{ deviceId, state: 'absent', detail: 'no answer' }] }
+    for (let minutes = 0; minutes <= 16; minutes += 8) {
+      await hear(broken)
+      await watch.check()
+      later(8)
+    }
+    expect((await open()).map((e) => [e.kind, e.deviceId ?? null, e.detail]).sort()).toEqual([
+      ['device_not_ready', deviceId, 'the device is absent: no answer'],
+      ['policy_not_arrived', null, expect.stringMatching(/^the agent uses policy 0, and the store has policy \d+$/)],
+    ])
+    await hear()
+    await watch.check()
+    expect(await open()).toEqual([])
+  })
+
+  it('raises an exception while little disk space is left, once in each account', async () => {
+    let free = 5
+    const disk = { freeBytes: () => Promise.resolve(free * 1_048_576), minFreeBytes: 10 * 1_048_576 }
+    watch = new AgentWatch(shop.cloud.db.database, shop.cloud.cloud.services, LIMIT_MS, disk)
+    for (let minutes = 0; minutes <= 16; minutes += 8) {
+      await hear()
+      await watch.check()
+      later(8)
+    }
+    const { exceptions } = await shop.ok('fetchExceptions', { kind: 'disk_low' })
+    expect(exceptions).toMatchObject([{ detail: '5 MiB are free on the disk of the cloud' }])
+    free = 50
+    await watch.check()
+    expect((await shop.ok('fetchExceptions', { kind: 'disk_low', state: 'open' })).exceptions).toEqual([])
+  })
+
+  it('raises exceptions for an ending key set and an ending API key that is in use', async () => {
+    const { database } = shop.cloud.db
+    const { keys } = await shop.ok('fetchApiKeys')
+    const [{ keyId }] = keys
+    await database.write(async (db) => {
+      await db
+        .updateTable('api_key')
+        .set({ expires_ms: nowMs + 11 * 60 * MINUTE_MS, last_used_ms: nowMs })
+        .where('key_id', '=', keyId)
+        .execute()
+      const iat = Math.floor(nowMs / 1_000) - 371 * 86_400
+      await db.updateTable('signed_document').set({ iat }).where('kind', '=', 'keys').execute()
+    })
+    await watch.check()
+    expect((await shop.ok('fetchExceptions', { state: 'open' })).exceptions.map((e: Json) => e.kind).sort()).toEqual([
+      'api_key_ending',
+      'key_set_not_renewed',
+    ])
+  })
+})
