@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import type { TagRead } from '../device-drivers/drivers/device.ts'
+import type { TagRead } from '../device-drivers/kit/device.ts'
 
 /**
  * Simulated readers of several gates, in a separate thread. Each reader reports its reads every 10 ms. A reader reads

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { realPlatform } from '../bin/platform.ts'
-import { checkDevices } from '../device-drivers/drivers/check-devices.ts'
+import { checkDevices } from '../device-drivers/kit/check-devices.ts'
 import { supervise, type Supervisor } from '../device-drivers/supervisor.ts'
 import { openLedger, type Ledger } from '../edge-agent/ledger/ledger.ts'
 import { newId } from '../policy/ids.ts'

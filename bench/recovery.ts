@@ -1,4 +1,4 @@
-import { checkDevices } from '../device-drivers/drivers/check-devices.ts'
+import { checkDevices } from '../device-drivers/kit/check-devices.ts'
 import { supervise } from '../device-drivers/supervisor.ts'
 import type { ByteLink } from '../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../device-drivers/transports/memory.ts'

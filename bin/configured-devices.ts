@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { capabilitiesOf } from '../device-drivers/drivers/registry.ts'
+import { capabilitiesOf } from '../device-drivers/registry.ts'
 import type { AgentConfig } from '../edge-agent/config.ts'
 import { refusedDevice } from '../edge-agent/health/registration.ts'
 import { openLedgerFile } from '../edge-agent/ledger/file/ledger-file.ts'

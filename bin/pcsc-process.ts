@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { listReaders, type ListedReader } from '../device-drivers/drivers/pcsc/list-readers.ts'
+import { listReaders, type ListedReader } from '../device-drivers/pcsc/list-readers.ts'
 import type { ByteLink } from '../device-drivers/transports/byte-link.ts'
 import { openLink, pcscPackages } from '../device-drivers/transports/link-settings.ts'
 import type { PcscLink } from '../device-drivers/transports/link-settings.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { deadline, pause, retryDelays } from '../policy/platform.ts'
 import type { Platform } from '../policy/platform.ts'
-import { DEFAULT_SET_UP_MS, result } from './drivers/device.ts'
+import { DEFAULT_SET_UP_MS, result } from './kit/device.ts'
 import type {
   CommandResult,
   DeviceCommand,
@@ -10,7 +10,7 @@ import type {
   Finding,
   FindingCode,
   ProtectionDevice,
-} from './drivers/device.ts'
+} from './kit/device.ts'
 
 /**
  * States of a device:

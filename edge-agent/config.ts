@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { checkDevices, MAX_DEVICES } from '../device-drivers/drivers/check-devices.ts'
+import { checkDevices, MAX_DEVICES } from '../device-drivers/kit/check-devices.ts'
 import type { Language } from '../policy/page-language.ts'
-import { capabilitiesOf, DeviceEntry } from '../device-drivers/drivers/registry.ts'
+import { capabilitiesOf, DeviceEntry } from '../device-drivers/registry.ts'
 
 /**
  * The agent's configuration file (ADR 0024). The agent writes this file only when a caller of the setup API adds a

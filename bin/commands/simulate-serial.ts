@@ -1,5 +1,5 @@
 import { printLine as say } from '../output.ts'
-import { bytesOfHex } from '../../device-drivers/protocols/hex.ts'
+import { bytesOfHex } from '../../device-drivers/kit/protocol/hex.ts'
 import { M100_EX_WORKS, m100Pad } from '../../simulators/devices/uhf-m100.ts'
 import { OSDP_EX_WORKS, osdpDevice } from '../../simulators/devices/osdp.ts'
 import { serveTcp, type TcpService, type TcpServiceOptions } from '../../simulators/devices/serve.ts'

@@ -1,4 +1,4 @@
-import type { DeviceEntry } from '../../device-drivers/drivers/registry.ts'
+import type { DeviceEntry } from '../../device-drivers/registry.ts'
 import type { DeviceState } from '../../device-drivers/device-connection.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'

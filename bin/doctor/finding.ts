@@ -1,4 +1,4 @@
-import { FINDING_CODES } from '../../device-drivers/drivers/device.ts'
+import { FINDING_CODES } from '../../device-drivers/kit/device.ts'
 import { REGISTRATION_FAULTS } from '../../edge-agent/health/registration.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from '../../policy/platform.ts'
-import { traceLine } from '../protocols/trace.ts'
-import type { TraceRecord } from '../protocols/trace.ts'
+import { traceLine } from '../kit/protocol/trace.ts'
+import type { TraceRecord } from '../kit/protocol/trace.ts'
 import type { ByteLink } from './byte-link.ts'
 import { linkKey } from './link-settings.ts'
 import type { AnyLink } from './link-settings.ts'

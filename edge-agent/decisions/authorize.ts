@@ -1,4 +1,4 @@
-import type { CommandResult, TagName } from '../../device-drivers/drivers/device.ts'
+import type { CommandResult, TagName } from '../../device-drivers/kit/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import type { AnnouncedRelease } from '../../policy/documents/release-notice.ts'
 import type { ProtectionEvent } from '../../policy/protection-events.ts'

@@ -1,4 +1,4 @@
-import type { TagName } from '../../device-drivers/drivers/device.ts'
+import type { TagName } from '../../device-drivers/kit/device.ts'
 import { newId } from '../../policy/ids.ts'
 import type { DenyReason } from '../../policy/vocabulary.ts'
 import type { AuthorizeParts } from './authorize.ts'

@@ -1,4 +1,4 @@
-import type { CommandResult } from '../../device-drivers/drivers/device.ts'
+import type { CommandResult } from '../../device-drivers/kit/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { newId } from '../../policy/ids.ts'

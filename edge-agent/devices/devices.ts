@@ -1,5 +1,5 @@
-import { result, type DeviceCommand, type DeviceEvent } from '../../device-drivers/drivers/device.ts'
-import type { DeviceEntry } from '../../device-drivers/drivers/registry.ts'
+import { result, type DeviceCommand, type DeviceEvent } from '../../device-drivers/kit/device.ts'
+import type { DeviceEntry } from '../../device-drivers/registry.ts'
 import { type DeviceStatus, isConnected } from '../../device-drivers/device-connection.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../../device-drivers/supervisor.ts'
 import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'

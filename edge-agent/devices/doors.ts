@@ -1,4 +1,4 @@
-import type { DoorState } from '../../device-drivers/drivers/device.ts'
+import type { DoorState } from '../../device-drivers/kit/device.ts'
 import type { DeviceRecord } from './device-journal.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { DeviceCommand } from '../../device-drivers/drivers/device.ts'
+import type { DeviceCommand } from '../../device-drivers/kit/device.ts'
 import { isConnected, type DeviceStatus } from '../../device-drivers/device-connection.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { DeviceType } from '../../policy/vocabulary.ts'

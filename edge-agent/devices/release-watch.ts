@@ -1,4 +1,4 @@
-import type { CommandResult, DeviceCommand } from '../../device-drivers/drivers/device.ts'
+import type { CommandResult, DeviceCommand } from '../../device-drivers/kit/device.ts'
 import type { Platform } from '../../policy/platform.ts'
 
 /**

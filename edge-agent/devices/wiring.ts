@@ -1,5 +1,5 @@
-import { TAG_ABSENT_MS, type AntennaSides, type Capabilities } from '../../device-drivers/drivers/capabilities.ts'
-import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/drivers/registry.ts'
+import { TAG_ABSENT_MS, type AntennaSides, type Capabilities } from '../../device-drivers/kit/capabilities.ts'
+import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/registry.ts'
 
 /** Assignment of hardware to lanes, from the configuration. */
 export interface Wiring {

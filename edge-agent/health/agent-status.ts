@@ -1,4 +1,4 @@
-import type { DoorState } from '../../device-drivers/drivers/device.ts'
+import type { DoorState } from '../../device-drivers/kit/device.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import type { PolicyStage } from '../../policy/store-policy.ts'
 import { UNTAG_VERSION } from '../../policy/version.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { FINDING_CODES } from '../../device-drivers/drivers/device.ts'
+import { FINDING_CODES } from '../../device-drivers/kit/device.ts'
 import { REGISTRATION_FAULTS } from '../health/registration.ts'
 import { DEVICE_FINDINGS } from '../setup/device-discovery.ts'
 import {

@@ -1,4 +1,4 @@
-import type { Signal } from '../../device-drivers/drivers/device.ts'
+import type { Signal } from '../../device-drivers/kit/device.ts'
 import { GATE_BEHAVIOUR } from '../../policy/item-status.ts'
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { AuthorizeAnswer } from '../decisions/request.ts'

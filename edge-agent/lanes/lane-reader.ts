@@ -1,4 +1,4 @@
-import type { TagName } from '../../device-drivers/drivers/device.ts'
+import type { TagName } from '../../device-drivers/kit/device.ts'
 import { releaseActionOf, releasesByTag, type DeviceFacts } from '../../policy/devices.ts'
 import { readProductCode } from '../../policy/gs1/product-code.ts'
 import { normaliseIdentifiers } from '../../policy/item-identifiers.ts'

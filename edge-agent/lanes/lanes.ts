@@ -1,5 +1,5 @@
 import { budget } from '../../policy/budget.ts'
-import type { DeviceEvent, TagName } from '../../device-drivers/drivers/device.ts'
+import type { DeviceEvent, TagName } from '../../device-drivers/kit/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import { type TagTechnology, rightClassOf, type DenyReason } from '../../policy/vocabulary.ts'
 import type { VerifiedCode } from '../decisions/pickup-code.ts'

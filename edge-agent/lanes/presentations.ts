@@ -1,4 +1,4 @@
-import type { TagName, TagRead } from '../../device-drivers/drivers/device.ts'
+import type { TagName, TagRead } from '../../device-drivers/kit/device.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { TagTechnology } from '../../policy/vocabulary.ts'
 import type { KnownItem } from '../items/item-table.ts'

@@ -1,4 +1,4 @@
-import type { Signal } from '../../device-drivers/drivers/device.ts'
+import type { Signal } from '../../device-drivers/kit/device.ts'
 import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
 import type { FeedEvent } from '../feed.ts'
 import { gateSignal } from '../lanes/gate-signals.ts'

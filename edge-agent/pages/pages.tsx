@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono'
 import type { JSX } from 'hono/jsx/jsx-runtime'
-import { capabilitiesOf } from '../../device-drivers/drivers/registry.ts'
+import { capabilitiesOf } from '../../device-drivers/registry.ts'
 import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { HandledAlarms } from '../lanes/gate/handled-alarms.ts'

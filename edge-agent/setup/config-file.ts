@@ -1,4 +1,4 @@
-import type { DeviceEntry } from '../../device-drivers/drivers/registry.ts'
+import type { DeviceEntry } from '../../device-drivers/registry.ts'
 import { readConfig } from '../config.ts'
 
 /** The agent's configuration file. The agent writes to it only on request. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DeviceEntry, type DriverName } from '../../device-drivers/drivers/registry.ts'
+import { DeviceEntry, type DriverName } from '../../device-drivers/registry.ts'
 
 /**
  *   settings schema of a driver ─▶ JSON Schema ─▶ one field for each value

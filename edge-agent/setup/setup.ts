@@ -1,4 +1,4 @@
-import type { CommandResult, DeviceCommand } from '../../device-drivers/drivers/device.ts'
+import type { CommandResult, DeviceCommand } from '../../device-drivers/kit/device.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { newId } from '../../policy/ids.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'

@@ -4,7 +4,7 @@ import {
   presetPath,
   presetSettingsPath,
   TRANSITIONS,
-} from '../../device-drivers/protocols/impinj-iot/requests.ts'
+} from '../../device-drivers/impinj-iot/protocol/requests.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'

@@ -1,6 +1,6 @@
-import type { ModbusFraming, ModbusFrame } from '../../device-drivers/protocols/modbus/frame.ts'
+import type { ModbusFraming, ModbusFrame } from '../../device-drivers/modbus/protocol/frame.ts'
 import type { Platform, Cancel } from '../../policy/platform.ts'
-import { ILLEGAL_DATA_ADDRESS, MODBUS_FUNCTIONS } from '../../device-drivers/protocols/modbus/functions.ts'
+import { ILLEGAL_DATA_ADDRESS, MODBUS_FUNCTIONS } from '../../device-drivers/modbus/protocol/functions.ts'
 import {
   FLASH_COILS,
   type ModbusMessage,
@@ -8,13 +8,13 @@ import {
   decodeRequest,
   encodePdu,
   encodeRefusal,
-} from '../../device-drivers/protocols/modbus/pdu.ts'
+} from '../../device-drivers/modbus/protocol/pdu.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { echoingLink, answerWithFaults } from './answer-faults.ts'
 import { faultSwitches, type Fault, type FaultSwitches } from './faults.ts'
-import type { ResyncingCodec } from '../../device-drivers/protocols/codec.ts'
-import { rtuCodec } from '../../device-drivers/protocols/modbus/rtu.ts'
-import { tcpCodec } from '../../device-drivers/protocols/modbus/tcp.ts'
+import type { ResyncingCodec } from '../../device-drivers/kit/protocol/codec.ts'
+import { rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
+import { tcpCodec } from '../../device-drivers/modbus/protocol/tcp.ts'
 
 /** What real boards answer, and the standard does not say. */
 interface AnswerQuirks {

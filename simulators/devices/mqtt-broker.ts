@@ -1,5 +1,5 @@
-import { mqttCodec } from '../../device-drivers/protocols/mqtt/packet.ts'
-import type { MqttPacket } from '../../device-drivers/protocols/mqtt/packet.ts'
+import { mqttCodec } from '../../device-drivers/kit/protocol/mqtt-packet.ts'
+import type { MqttPacket } from '../../device-drivers/kit/protocol/mqtt-packet.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 
 /** The part of the broker that a simulated device uses. */

@@ -1,6 +1,6 @@
 import type { Cancel, Platform, Randomness } from '../../policy/platform.ts'
-import { EVERYBODY, osdpCodec, type OsdpFrame } from '../../device-drivers/protocols/osdp/frame.ts'
-import { OSDP_COMMAND, OSDP_NAK, OSDP_REPLY } from '../../device-drivers/protocols/osdp/messages.ts'
+import { EVERYBODY, osdpCodec, type OsdpFrame } from '../../device-drivers/osdp/protocol/frame.ts'
+import { OSDP_COMMAND, OSDP_NAK, OSDP_REPLY } from '../../device-drivers/osdp/protocol/messages.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { answerWithFaults, echoingLink } from './answer-faults.ts'
 import { faultSwitches } from './faults.ts'
@@ -16,7 +16,7 @@ import {
   sessionKeys,
   type SecureChannel,
   type SessionKeys,
-} from '../../device-drivers/protocols/osdp/secure-channel.ts'
+} from '../../device-drivers/osdp/protocol/secure-channel.ts'
 
 /** A reply of the handshake with its security block; null for a refusal. */
 type HandshakeReply = { readonly code: number; readonly data: Uint8Array; readonly security: Uint8Array } | null

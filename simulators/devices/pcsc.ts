@@ -1,8 +1,8 @@
 import type { Platform } from '../../policy/platform.ts'
-import { CHANGE_FIELDS, decodeRequest, encodeBody, PCSC_BODIES } from '../../device-drivers/protocols/pcsc/messages.ts'
-import type { PcscBody, PcscCommand, PcscRequest } from '../../device-drivers/protocols/pcsc/messages.ts'
-import { encodeReaderStates } from '../../device-drivers/protocols/pcsc/reader-states.ts'
-import * as rv from '../../device-drivers/protocols/pcsc/return-codes.ts'
+import { CHANGE_FIELDS, decodeRequest, encodeBody, PCSC_BODIES } from '../../device-drivers/pcsc/protocol/messages.ts'
+import type { PcscBody, PcscCommand, PcscRequest } from '../../device-drivers/pcsc/protocol/messages.ts'
+import { encodeReaderStates } from '../../device-drivers/pcsc/protocol/reader-states.ts'
+import * as rv from '../../device-drivers/pcsc/protocol/return-codes.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import type { NfcTag } from './nfc-tags.ts'
 

@@ -1,5 +1,5 @@
-import { readTrace } from '../../device-drivers/protocols/trace.ts'
-import type { TraceRecord } from '../../device-drivers/protocols/trace.ts'
+import { readTrace } from '../../device-drivers/kit/protocol/trace.ts'
+import type { TraceRecord } from '../../device-drivers/kit/protocol/trace.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'

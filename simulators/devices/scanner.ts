@@ -1,6 +1,6 @@
 import type { Platform } from '../../policy/platform.ts'
-import { lineCodec } from '../../device-drivers/protocols/scanner/lines.ts'
-import type { ScannerSuffix } from '../../device-drivers/protocols/scanner/lines.ts'
+import { lineCodec } from '../../device-drivers/scanner/protocol/lines.ts'
+import type { ScannerSuffix } from '../../device-drivers/scanner/protocol/lines.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 
 export interface ScannerSimulatorOptions {

@@ -1,5 +1,5 @@
-import { encodeChunk, encodeResponse, httpParser } from '../../device-drivers/protocols/http/message.ts'
-import type { HttpHeaders } from '../../device-drivers/protocols/http/message.ts'
+import { encodeChunk, encodeResponse, httpParser } from '../../device-drivers/kit/protocol/http-message.ts'
+import type { HttpHeaders } from '../../device-drivers/kit/protocol/http-message.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 
 /** One request to a simulated device. */

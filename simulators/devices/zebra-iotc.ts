@@ -1,5 +1,5 @@
-import { zebraTopics } from '../../device-drivers/protocols/zebra-iotc/messages.ts'
-import type { ZebraTopics } from '../../device-drivers/protocols/zebra-iotc/messages.ts'
+import { zebraTopics } from '../../device-drivers/zebra-iotc/protocol/messages.ts'
+import type { ZebraTopics } from '../../device-drivers/zebra-iotc/protocol/messages.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { MessageBus } from './mqtt-broker.ts'
 import { tagFlags } from './tag-flags.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { antennaWatch } from '../../device-drivers/drivers/antenna-watch.ts'
-import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import { antennaWatch } from '../../device-drivers/kit/antenna-watch.ts'
+import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
 
 const read = (antenna?: number) => ({
   tag: { epc: '3034' },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Capabilities } from '../../device-drivers/drivers/capabilities.ts'
-import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
-import { capabilitiesOf, DeviceEntry, type DriverName } from '../../device-drivers/drivers/registry.ts'
+import type { Capabilities } from '../../device-drivers/kit/capabilities.ts'
+import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
+import { capabilitiesOf, DeviceEntry, type DriverName } from '../../device-drivers/registry.ts'
 import { ADDRESS, entries } from './workbench.ts'
 
 /** Settings with the same meaning in all drivers, each with the capability that it must set. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { checkDevices } from '../../device-drivers/drivers/check-devices.ts'
-import { DeviceEntry, capabilitiesOf, DRIVER_NAMES } from '../../device-drivers/drivers/registry.ts'
+import { checkDevices } from '../../device-drivers/kit/check-devices.ts'
+import { DeviceEntry, capabilitiesOf, DRIVER_NAMES } from '../../device-drivers/registry.ts'
 
 const BOARD = {
   deviceId: 'dev_a',

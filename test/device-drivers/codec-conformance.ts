@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ResyncingCodec } from '../../device-drivers/protocols/codec.ts'
+import type { ResyncingCodec } from '../../device-drivers/kit/protocol/codec.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { deviceLink } from '../../device-drivers/drivers/device-link.ts'
+import { deviceLink } from '../../device-drivers/kit/device-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
 import type { LinkProtocol, ProtocolClient } from '../../device-drivers/transports/shared-links.ts'

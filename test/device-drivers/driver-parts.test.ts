@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DeviceEntry } from '../../device-drivers/drivers/registry.ts'
+import { DeviceEntry } from '../../device-drivers/registry.ts'
 import { readSources } from '../house/sources.ts'
 import { missingParts, REGISTERED } from './driver-parts.ts'
 
@@ -10,9 +10,9 @@ describe('a driver of the registry', () => {
 
   it('fails with each missing part and where to add it', () => {
     expect(missingParts('teleporter')).toEqual([
-      'teleporter lacks settings: add its settings schema to `DeviceEntry` in device-drivers/drivers/registry.ts',
-      'teleporter lacks driver: add it to `DRIVERS` in device-drivers/drivers/registry.ts',
-      'teleporter lacks capabilities: add `capabilities` to the `Driver` in its file in device-drivers/drivers/; the fields are described in device-drivers/drivers/capabilities.ts',
+      'teleporter lacks settings: add its settings schema to `DeviceEntry` in device-drivers/registry.ts',
+      'teleporter lacks driver: add it to `DRIVERS` in device-drivers/registry.ts',
+      'teleporter lacks capabilities: add `capabilities` to the `Driver` in device-drivers/teleporter/driver.ts; the fields are described in device-drivers/kit/capabilities.ts',
       'teleporter lacks page: write docs/reference/hardware/teleporter.md with an example entry that contains `"driver": "teleporter"`',
       'teleporter lacks page: link docs/reference/hardware/teleporter.md from the table of devices in README.md',
       'teleporter lacks schema: write docs/reference/edge-config.schema.json with `npm run generate`',
@@ -28,10 +28,10 @@ describe('the agent', () => {
     const keys = new Set(
       DeviceEntry.options.flatMap(({ shape }) => Object.keys(shape)).filter((key) => !shared.has(key)),
     )
-    const looks = new RegExp(`\\bdriver\\s*[!=]==|'(?:${[...keys].join('|')})' in |drivers/[^']*/settings\\.ts`)
+    const looks = new RegExp(`\\bdriver\\s*[!=]==|'(?:${[...keys].join('|')})' in |device-drivers/[^']*/settings\\.ts`)
     const wrong = readSources(['edge-agent']).flatMap(({ path, text }) =>
       text.split('\n').flatMap((line, i) => (looks.test(line) ? [`${path}:${i + 1}: ${line.trim()}`] : [])),
     )
-    expect(wrong, 'declare a capability in device-drivers/drivers/capabilities.ts and use it').toEqual([])
+    expect(wrong, 'declare a capability in device-drivers/kit/capabilities.ts and use it').toEqual([])
   })
 })

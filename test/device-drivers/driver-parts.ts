@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DeviceEntry, DRIVER_NAMES } from '../../device-drivers/drivers/registry.ts'
+import { DeviceEntry, DRIVER_NAMES } from '../../device-drivers/registry.ts'
 import { readSources, ROOT } from '../house/sources.ts'
 
 const sources = readSources(['device-drivers', 'test'])
@@ -17,19 +17,19 @@ const read = (path: string) => (existsSync(join(ROOT, path)) ? readFileSync(join
 export function missingParts(driver: string): string[] {
   const page = `docs/reference/hardware/${driver}.md`
   const ownFile = sources.find(
-    ({ path, text }) => path.startsWith('device-drivers/drivers/') && text.includes(`name: '${driver}',\n  settings:`),
+    ({ path, text }) => path.startsWith('device-drivers/') && text.includes(`name: '${driver}',\n  settings:`),
   )
   const row = sources.find(({ text }) => new RegExp(`^ *describeDriver\\(\\s*'${driver}',`, 'm').test(text))
   const simulators = row?.imports.filter(({ path, isType }) => !isType && path.startsWith('simulators/devices/')) ?? []
   const needs: [boolean, string][] = [
     [
       DeviceEntry.options.some(({ shape }) => shape.driver.value === driver),
-      'settings: add its settings schema to `DeviceEntry` in device-drivers/drivers/registry.ts',
+      'settings: add its settings schema to `DeviceEntry` in device-drivers/registry.ts',
     ],
-    [DRIVER_NAMES.includes(driver), 'driver: add it to `DRIVERS` in device-drivers/drivers/registry.ts'],
+    [DRIVER_NAMES.includes(driver), 'driver: add it to `DRIVERS` in device-drivers/registry.ts'],
     [
       ownFile !== undefined && /^ {2}capabilities\b/m.test(ownFile.text),
-      `capabilities: add \`capabilities\` to the \`Driver\` in ${ownFile?.path ?? 'its file in device-drivers/drivers/'}; the fields are described in device-drivers/drivers/capabilities.ts`,
+      `capabilities: add \`capabilities\` to the \`Driver\` in ${ownFile?.path ?? `device-drivers/${driver}/driver.ts`}; the fields are described in device-drivers/kit/capabilities.ts`,
     ],
     [
       read(page).includes(`"driver": "${driver}"`),

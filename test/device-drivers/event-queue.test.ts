@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { DeviceEvent, TagRead } from '../../device-drivers/drivers/device.ts'
-import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
-import type { EventQueue } from '../../device-drivers/drivers/event-queue.ts'
+import type { DeviceEvent, TagRead } from '../../device-drivers/kit/device.ts'
+import { eventQueue } from '../../device-drivers/kit/event-queue.ts'
+import type { EventQueue } from '../../device-drivers/kit/event-queue.ts'
 
 const read = (n: number): TagRead => ({ tag: { epc: String(n) }, seenAtMs: n })
 

@@ -1,4 +1,4 @@
-import type { DeviceCommand, DeviceEvent, TagRead } from '../../device-drivers/drivers/device.ts'
+import type { DeviceCommand, DeviceEvent, TagRead } from '../../device-drivers/kit/device.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { Supervisor } from '../../device-drivers/supervisor.ts'

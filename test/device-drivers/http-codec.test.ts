@@ -2,12 +2,17 @@ import fc from 'fast-check'
 import { createServer, request as nodeRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { impinjEvent } from '../../device-drivers/protocols/impinj-iot/events.ts'
-import { encodeChunk, encodeRequest, encodeResponse, httpParser } from '../../device-drivers/protocols/http/message.ts'
-import type { HttpPiece } from '../../device-drivers/protocols/http/message.ts'
-import { jsonLines, readJson, textOfBytes } from '../../device-drivers/protocols/json-lines.ts'
-import { utcUsOf } from '../../device-drivers/protocols/timestamps.ts'
-import { restClient } from '../../device-drivers/drivers/http/rest-client.ts'
+import { impinjEvent } from '../../device-drivers/impinj-iot/protocol/events.ts'
+import {
+  encodeChunk,
+  encodeRequest,
+  encodeResponse,
+  httpParser,
+} from '../../device-drivers/kit/protocol/http-message.ts'
+import type { HttpPiece } from '../../device-drivers/kit/protocol/http-message.ts'
+import { jsonLines, readJson, textOfBytes } from '../../device-drivers/kit/protocol/json-lines.ts'
+import { utcUsOf } from '../../device-drivers/kit/protocol/timestamps.ts'
+import { restClient } from '../../device-drivers/kit/http/rest-client.ts'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'

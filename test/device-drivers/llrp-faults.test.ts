@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { MESSAGES } from '../../device-drivers/protocols/llrp/messages.ts'
+import { MESSAGES } from '../../device-drivers/llrp/protocol/messages.ts'
 import { gateBench } from './gate-bench.ts'
 import { kindOf, randomFaults } from './random-faults.ts'
 import type { ShiftRelease, RandomFaultOptions } from './random-faults.ts'

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
-import type { AnyParameter, Message } from '../../device-drivers/protocols/llrp/elements.ts'
-import type { FieldKind, FieldValue, FieldValues } from '../../device-drivers/protocols/llrp/fields.ts'
-import type { Count } from '../../device-drivers/protocols/llrp/layout.ts'
-import type { MessageName } from '../../device-drivers/protocols/llrp/messages.ts'
-import { MESSAGE_ROWS, PARAMETER_ROWS } from '../../device-drivers/protocols/llrp/tables.ts'
-import type { Row } from '../../device-drivers/protocols/llrp/tables.ts'
-import type { ParameterName } from '../../device-drivers/protocols/llrp/parameters.ts'
+import type { AnyParameter, Message } from '../../device-drivers/llrp/protocol/elements.ts'
+import type { FieldKind, FieldValue, FieldValues } from '../../device-drivers/llrp/protocol/fields.ts'
+import type { Count } from '../../device-drivers/llrp/protocol/layout.ts'
+import type { MessageName } from '../../device-drivers/llrp/protocol/messages.ts'
+import { MESSAGE_ROWS, PARAMETER_ROWS } from '../../device-drivers/llrp/protocol/tables.ts'
+import type { Row } from '../../device-drivers/llrp/protocol/tables.ts'
+import type { ParameterName } from '../../device-drivers/llrp/protocol/parameters.ts'
 
 /** Generates messages of every form that the tables allow, so each addition to a table is tested. */
 

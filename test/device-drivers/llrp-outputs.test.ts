@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { MESSAGES } from '../../device-drivers/protocols/llrp/messages.ts'
-import type { MessageName } from '../../device-drivers/protocols/llrp/messages.ts'
+import { MESSAGES } from '../../device-drivers/llrp/protocol/messages.ts'
+import type { MessageName } from '../../device-drivers/llrp/protocol/messages.ts'
 import { gateBench, writesTo } from './gate-bench.ts'
 import { RELEASE } from './workbench.ts'
 

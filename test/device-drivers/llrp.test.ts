@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { MESSAGES } from '../../device-drivers/protocols/llrp/messages.ts'
-import type { MessageName } from '../../device-drivers/protocols/llrp/messages.ts'
+import { MESSAGES } from '../../device-drivers/llrp/protocol/messages.ts'
+import type { MessageName } from '../../device-drivers/llrp/protocol/messages.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
 import { llrpReader } from '../../simulators/devices/llrp.ts'
 import { describeDriver } from './conformance.ts'

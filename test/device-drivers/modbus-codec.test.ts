@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { crc16 } from '../../device-drivers/protocols/modbus/crc16.ts'
-import type { ModbusFrame } from '../../device-drivers/protocols/modbus/frame.ts'
-import { MODBUS_FUNCTIONS } from '../../device-drivers/protocols/modbus/functions.ts'
-import type { FunctionName } from '../../device-drivers/protocols/modbus/functions.ts'
+import { crc16 } from '../../device-drivers/modbus/protocol/crc16.ts'
+import type { ModbusFrame } from '../../device-drivers/modbus/protocol/frame.ts'
+import { MODBUS_FUNCTIONS } from '../../device-drivers/modbus/protocol/functions.ts'
+import type { FunctionName } from '../../device-drivers/modbus/protocol/functions.ts'
 import {
   answers,
   decodeAnswer,
@@ -11,10 +11,10 @@ import {
   encodePdu,
   encodeRefusal,
   pduLength,
-} from '../../device-drivers/protocols/modbus/pdu.ts'
-import type { Direction, ModbusMessage } from '../../device-drivers/protocols/modbus/pdu.ts'
-import { rtuCodec } from '../../device-drivers/protocols/modbus/rtu.ts'
-import { tcpCodec } from '../../device-drivers/protocols/modbus/tcp.ts'
+} from '../../device-drivers/modbus/protocol/pdu.ts'
+import type { Direction, ModbusMessage } from '../../device-drivers/modbus/protocol/pdu.ts'
+import { rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
+import { tcpCodec } from '../../device-drivers/modbus/protocol/tcp.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 

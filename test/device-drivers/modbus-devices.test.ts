@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { decodeRequest, encodePdu } from '../../device-drivers/protocols/modbus/pdu.ts'
-import { rtuCodec } from '../../device-drivers/protocols/modbus/rtu.ts'
+import { decodeRequest, encodePdu } from '../../device-drivers/modbus/protocol/pdu.ts'
+import { rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
 import { relayBoard } from '../../simulators/devices/modbus.ts'
 import type { RelayBoardOptions } from '../../simulators/devices/modbus.ts'
 import { describeDriver } from './conformance.ts'
@@ -261,7 +261,7 @@ describe('people counter', () => {
 })
 
 test('rejects settings that do not fit', async () => {
-  const { checkDevices } = await import('../../device-drivers/drivers/check-devices.ts')
+  const { checkDevices } = await import('../../device-drivers/kit/check-devices.ts')
   const entry = { deviceId: 'd', driver: 'modbus', link: { tcp: '10.0.0.7:502' }, output: 0 }
   expect(checkDevices([{ ...entry, hardwarePulse: 'waveshare', pulseMs: 250 }])).toEqual({
     errors: ['devices[0].pulseMs: the board counts in 100 ms: give 100, 200, … (and an output below 256)'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Signal } from '../../device-drivers/drivers/device.ts'
+import type { Signal } from '../../device-drivers/kit/device.ts'
 import { forEver, workbench, writesTo } from './workbench.ts'
 
 const LAMPS = { siren: { output: 1 }, amber: { output: 2 }, green: { output: 3 }, passageInput: 5 }

@@ -1,8 +1,8 @@
 import { createCipheriv } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { MAX_OSDP_BYTES, osdpChecksum, osdpCodec, osdpCrc } from '../../device-drivers/protocols/osdp/frame.ts'
-import type { OsdpFrame } from '../../device-drivers/protocols/osdp/frame.ts'
+import { MAX_OSDP_BYTES, osdpChecksum, osdpCodec, osdpCrc } from '../../device-drivers/osdp/protocol/frame.ts'
+import type { OsdpFrame } from '../../device-drivers/osdp/protocol/frame.ts'
 import {
   buzzer,
   decodeCapabilities,
@@ -11,7 +11,7 @@ import {
   led,
   nakText,
   outputOnFor,
-} from '../../device-drivers/protocols/osdp/messages.ts'
+} from '../../device-drivers/osdp/protocol/messages.ts'
 import {
   decryptData,
   DEFAULT_KEY,
@@ -22,7 +22,7 @@ import {
   panelCryptogram,
   secureChannel,
   sessionKeys,
-} from '../../device-drivers/protocols/osdp/secure-channel.ts'
+} from '../../device-drivers/osdp/protocol/secure-channel.ts'
 import { describeCodec } from './codec-conformance.ts'
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(' ', ''), 'hex'))

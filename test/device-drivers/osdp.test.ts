@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
-import { osdpCodec } from '../../device-drivers/protocols/osdp/frame.ts'
+import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
+import { osdpCodec } from '../../device-drivers/osdp/protocol/frame.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { OSDP_EX_WORKS, osdpDevice } from '../../simulators/devices/osdp.ts'

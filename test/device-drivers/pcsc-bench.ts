@@ -1,4 +1,4 @@
-import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { answerBuffer } from '../../device-drivers/protocols/pcsc/answer-buffer.ts'
-import { splitAnswer } from '../../device-drivers/protocols/pcsc/apdu.ts'
-import { hex, unhex } from '../../device-drivers/protocols/pcsc/hex.ts'
+import { answerBuffer } from '../../device-drivers/pcsc/protocol/answer-buffer.ts'
+import { splitAnswer } from '../../device-drivers/pcsc/protocol/apdu.ts'
+import { hex, unhex } from '../../device-drivers/pcsc/protocol/hex.ts'
 import {
   bodyBytes,
   decodeBody,
@@ -11,13 +11,13 @@ import {
   encodeRequest,
   PCSC_BODIES,
   PCSC_COMMANDS,
-} from '../../device-drivers/protocols/pcsc/messages.ts'
-import type { PcscBody, PcscCommand } from '../../device-drivers/protocols/pcsc/messages.ts'
+} from '../../device-drivers/pcsc/protocol/messages.ts'
+import type { PcscBody, PcscCommand } from '../../device-drivers/pcsc/protocol/messages.ts'
 import {
   decodeReaderStates,
   encodeReaderStates,
   READER_STATES_BYTES,
-} from '../../device-drivers/protocols/pcsc/reader-states.ts'
+} from '../../device-drivers/pcsc/protocol/reader-states.ts'
 
 const NAME = 'Virtual PCD 00 00'
 const ATR = '3B8F8001804F0CA000000306030003000000000068'

@@ -1,6 +1,6 @@
 import { randomFraction } from '../../policy/platform.ts'
 import type { Randomness } from '../../policy/platform.ts'
-import type { CommandResult } from '../../device-drivers/drivers/device.ts'
+import type { CommandResult } from '../../device-drivers/kit/device.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readerClock } from '../../device-drivers/drivers/llrp/reader-clock.ts'
+import { readerClock } from '../../device-drivers/llrp/reader-clock.ts'
 
 /** Age up to which a gate sounds the siren, ms. */
 const LATE_MS = 2_000

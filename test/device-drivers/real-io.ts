@@ -1,7 +1,7 @@
 import { deadline } from '../../policy/platform.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { Supervisor, SupervisorOptions } from '../../device-drivers/supervisor.ts'
-import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
 import type { DeviceState, DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { realPlatform } from './platform.ts'
 import { entries } from './workbench.ts'

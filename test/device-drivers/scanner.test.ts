@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'

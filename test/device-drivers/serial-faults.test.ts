@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { randomFraction } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
-import type { DeviceCommand } from '../../device-drivers/drivers/device.ts'
+import type { DeviceCommand } from '../../device-drivers/kit/device.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
-import { THINGMAGIC, thingMagicCodec } from '../../device-drivers/protocols/thingmagic/frame.ts'
-import type { ThingMagicFrame } from '../../device-drivers/protocols/thingmagic/frame.ts'
+import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
+import { THINGMAGIC, thingMagicCodec } from '../../device-drivers/thingmagic/protocol/frame.ts'
+import type { ThingMagicFrame } from '../../device-drivers/thingmagic/protocol/frame.ts'
 import {
   decodeThingMagicTag,
   decodeVersion,
@@ -14,7 +14,7 @@ import {
   REPORT_EVERY_READ,
   thingMagicCommand,
   useAsOutput,
-} from '../../device-drivers/protocols/thingmagic/messages.ts'
+} from '../../device-drivers/thingmagic/protocol/messages.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { m100Codec, MAX_M100_PARAMETERS } from '../../device-drivers/protocols/uhf-m100/frame.ts'
-import type { M100Frame } from '../../device-drivers/protocols/uhf-m100/frame.ts'
+import { m100Codec, MAX_M100_PARAMETERS } from '../../device-drivers/uhf-m100/protocol/frame.ts'
+import type { M100Frame } from '../../device-drivers/uhf-m100/protocol/frame.ts'
 import {
   applySelection,
   changeEas,
@@ -15,7 +15,7 @@ import {
   selectTag,
   setPower,
   tagOfAnswer,
-} from '../../device-drivers/protocols/uhf-m100/messages.ts'
+} from '../../device-drivers/uhf-m100/protocol/messages.ts'
 import { describeCodec } from './codec-conformance.ts'
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(' ', ''), 'hex'))

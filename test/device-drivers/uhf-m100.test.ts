@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
-import { M100 } from '../../device-drivers/protocols/uhf-m100/messages.ts'
+import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
+import { M100 } from '../../device-drivers/uhf-m100/protocol/messages.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { M100_EX_WORKS, m100Pad } from '../../simulators/devices/uhf-m100.ts'

@@ -30,7 +30,7 @@ it('has a separate test for every event of a connected system', () => {
 it('finds a sender of every declared event', () => {
   expect(
     unsentEvents(),
-    'emit each event with `call.emit`, or remove it from cloud/platform/webhooks//*-events.ts',
+    'emit each event with `call.emit`, or remove it from cloud/platform/webhooks/event-types.ts',
   ).toEqual([])
 })
 

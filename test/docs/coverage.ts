@@ -1,5 +1,5 @@
 import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
-import { DRIVER_NAMES } from '../../device-drivers/drivers/registry.ts'
+import { DRIVER_NAMES } from '../../device-drivers/registry.ts'
 import { GatePolicy } from '../../policy/gate-policy.ts'
 import { DENY_REASONS, GATE_ALARMS } from '../../policy/vocabulary.ts'
 import { EVENT_TYPES, TEST_EVENT } from '../../cloud/platform/webhooks/event-types.ts'

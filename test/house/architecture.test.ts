@@ -15,7 +15,7 @@ const HOLES = new Set(['test/support/cloud.ts', 'test/house/architecture.test.ts
 /** Files that may exceed the limit. Do not add any. */
 const LONG_FILES = new Set([
   'bin/settings.ts',
-  'device-drivers/protocols/llrp/parameters.ts',
+  'device-drivers/llrp/protocol/parameters.ts',
   'verification/simulation/oracles/ledger-oracle.ts',
 ])
 /** Districts of the cloud, the lowest first. `cloud.ts` puts them together. */
@@ -56,7 +56,7 @@ describe('the architecture', () => {
           const isOutside = source.module === 'simulators' && module !== 'simulators' && module !== 'policy'
           if (
             !isOutside ||
-            path.startsWith('device-drivers/protocols/') ||
+            /^device-drivers\/[a-z0-9-]+\/protocol\//.test(path) ||
             path.startsWith('device-drivers/transports/')
           )
             return []

@@ -5,8 +5,8 @@ import {
   type DeviceEvent,
   type ProtectionDevice,
   type TagName,
-} from '../../device-drivers/drivers/device.ts'
-import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
+} from '../../device-drivers/kit/device.ts'
+import { eventQueue } from '../../device-drivers/kit/event-queue.ts'
 
 /**
  * A device without a link. Its simulated events pass through the whole agent. It records the commands that it receives.

@@ -1,5 +1,5 @@
-import { result, type ProtectionDevice, type TagRead } from '../../device-drivers/drivers/device.ts'
-import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
+import { result, type ProtectionDevice, type TagRead } from '../../device-drivers/kit/device.ts'
+import { eventQueue } from '../../device-drivers/kit/event-queue.ts'
 
 /** A reader without a link. Its simulated reads pass through the whole agent. */
 export function fakeReader() {

@@ -1,7 +1,7 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { secretFiles } from '../../bin/secret-files.ts'
-import { result, type ProtectionDevice } from '../../device-drivers/drivers/device.ts'
+import { result, type ProtectionDevice } from '../../device-drivers/kit/device.ts'
 import { readConfig } from '../../edge-agent/config.ts'
 import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/wire/http-client.ts'

@@ -1,5 +1,5 @@
-import { MAX_READERS } from '../../protocols/pcsc/reader-states.ts'
-import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
+import { MAX_READERS } from '../../pcsc/protocol/reader-states.ts'
+import type { ReaderState } from '../../pcsc/protocol/reader-states.ts'
 
 /** The machine's smart-card readers, as a native PC/SC package reports them. */
 export interface SmartCards {

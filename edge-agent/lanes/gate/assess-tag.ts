@@ -1,4 +1,4 @@
-import type { TagName } from '../../../device-drivers/drivers/device.ts'
+import type { TagName } from '../../../device-drivers/kit/device.ts'
 import { tagOwnerOf, severityOf, type GatePolicy, type Severity } from '../../../policy/gate-policy.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
 import type { ProtectionPolicy } from '../../../policy/store-policy.ts'

@@ -1,4 +1,4 @@
-import type { DeviceCommand, Signal } from '../../../device-drivers/drivers/device.ts'
+import type { DeviceCommand, Signal } from '../../../device-drivers/kit/device.ts'
 import type { GatePolicy } from '../../../policy/gate-policy.ts'
 import type { Clock } from '../../../policy/platform.ts'
 import type { DeviceJournal, DeviceRecord } from '../../devices/device-journal.ts'

@@ -1,4 +1,4 @@
-import type { DeviceCommand } from '../../../device-drivers/drivers/device.ts'
+import type { DeviceCommand } from '../../../device-drivers/kit/device.ts'
 import { DEFAULT_GATE_POLICY, type GatePolicy } from '../../../policy/gate-policy.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
 import { pause, type Cancel, type Platform, type Timers } from '../../../policy/platform.ts'

@@ -1,5 +1,5 @@
-import type { AntennaSides } from '../../../device-drivers/drivers/capabilities.ts'
-import type { TagRead, TagName } from '../../../device-drivers/drivers/device.ts'
+import type { AntennaSides } from '../../../device-drivers/kit/capabilities.ts'
+import type { TagRead, TagName } from '../../../device-drivers/kit/device.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 import type { ItemIdentifiers } from '../../../policy/item-identifiers.ts'
 import type { ReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'

@@ -66,7 +66,7 @@ export function DeviceForm({ texts, entry, type, isWritable }: DeviceFormProps) 
           {setup.driver}
           <select data-driver-choice>
             {[...settingFields().keys()].map((driver) => (
-              <option value={driver} selected={driver === entry['driver']}>
+              <option value={driver} selected={entry['driver'] === driver}>
                 {DRIVER_LABELS[driver][texts.language]}
               </option>
             ))}

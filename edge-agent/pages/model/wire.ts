@@ -1,4 +1,4 @@
-import type { Finding } from '../../../device-drivers/drivers/device.ts'
+import type { Finding } from '../../../device-drivers/kit/device.ts'
 import type { AlarmStep, DenyReason, ItemStatus, Outcome, ProtectionAction } from '../../../policy/vocabulary.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { DriverName } from '../../../device-drivers/drivers/registry.ts'
+import type { DriverName } from '../../../device-drivers/registry.ts'
 import type { Language } from '../../../policy/page-language.ts'
 
 /** Labels of the set-up page's form. Only the server needs them, so they are not in the catalogue of the pages. */

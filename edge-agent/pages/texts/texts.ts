@@ -1,4 +1,4 @@
-import type { FindingCode } from '../../../device-drivers/drivers/device.ts'
+import type { FindingCode } from '../../../device-drivers/kit/device.ts'
 import type { AlarmStep, DenyReason, DeviceType, ItemStatus, ProtectionAction } from '../../../policy/vocabulary.ts'
 import type { Language } from '../../../policy/page-language.ts'
 import type { NotUnderstood, PageAlarm, PageDevice, PageRegistrationFault, PageStatus } from '../model/wire.ts'

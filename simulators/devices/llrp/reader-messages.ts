@@ -1,5 +1,5 @@
-import { first, message, parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
-import type { AnyParameter, Message, Parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
+import { first, message, parameter } from '../../../device-drivers/llrp/protocol/elements.ts'
+import type { AnyParameter, Message, Parameter } from '../../../device-drivers/llrp/protocol/elements.ts'
 import type { ReaderShape } from './reader-state.ts'
 
 /** A timestamp of the reader's clock. */

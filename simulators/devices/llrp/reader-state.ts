@@ -1,5 +1,5 @@
-import { all, first } from '../../../device-drivers/protocols/llrp/elements.ts'
-import type { Message, Parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
+import { all, first } from '../../../device-drivers/llrp/protocol/elements.ts'
+import type { Message, Parameter } from '../../../device-drivers/llrp/protocol/elements.ts'
 
 /** Configuration and activity of a reader. A reboot makes a new `ReaderState`. */
 export interface ReaderState {

@@ -1,6 +1,6 @@
-import { first, parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
-import type { AnyParameter, Parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
-import { EAS_WORD, TID_WORDS } from '../../../device-drivers/protocols/llrp/eas-chips.ts'
+import { first, parameter } from '../../../device-drivers/llrp/protocol/elements.ts'
+import type { AnyParameter, Parameter } from '../../../device-drivers/llrp/protocol/elements.ts'
+import { EAS_WORD, TID_WORDS } from '../../../device-drivers/llrp/protocol/eas-chips.ts'
 import type { ReaderState } from './reader-state.ts'
 
 /** Memory of a simulated tag besides its EPC. */

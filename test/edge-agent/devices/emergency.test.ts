@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { DeviceCommand } from '../../../device-drivers/drivers/device.ts'
+import type { DeviceCommand } from '../../../device-drivers/kit/device.ts'
 import { readConfig } from '../../../edge-agent/config.ts'
 import { openEmergency, UNREADABLE_AFTER_MS } from '../../../edge-agent/devices/emergency.ts'
 import type { DeviceRecord } from '../../../edge-agent/devices/device-journal.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DRIVER_NAMES } from '../../../device-drivers/drivers/registry.ts'
+import { DRIVER_NAMES } from '../../../device-drivers/registry.ts'
 import { DRIVER_LABELS, SETTING_LABELS } from '../../../edge-agent/pages/texts/setting-labels.ts'
 import { settingFields } from '../../../edge-agent/setup/settings-form.ts'
 

@@ -1,4 +1,4 @@
-import { result, type CommandResult, type DeviceCommand } from '../../../device-drivers/drivers/device.ts'
+import { result, type CommandResult, type DeviceCommand } from '../../../device-drivers/kit/device.ts'
 import type { DeviceStatus } from '../../../device-drivers/device-connection.ts'
 import type { Supervisor, SupervisorOptions } from '../../../device-drivers/supervisor.ts'
 import type { Emergencies } from './emergencies.ts'

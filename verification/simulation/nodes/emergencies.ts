@@ -1,4 +1,4 @@
-import { capabilitiesOf } from '../../../device-drivers/drivers/registry.ts'
+import { capabilitiesOf } from '../../../device-drivers/registry.ts'
 import type { SupervisorOptions } from '../../../device-drivers/supervisor.ts'
 import { readConfig, type AgentConfig } from '../../../edge-agent/config.ts'
 import { UNREADABLE_AFTER_MS } from '../../../edge-agent/devices/emergency.ts'

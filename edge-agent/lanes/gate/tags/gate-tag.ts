@@ -1,4 +1,4 @@
-import type { TagName } from '../../../../device-drivers/drivers/device.ts'
+import type { TagName } from '../../../../device-drivers/kit/device.ts'
 import type { KnownItem } from '../../../items/item-table.ts'
 import type { Replica } from '../../../items/replica.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkDevices } from '../../../../device-drivers/drivers/check-devices.ts'
+import { checkDevices } from '../../../../device-drivers/kit/check-devices.ts'
 import { bulkDetector } from '../../../../edge-agent/lanes/gate/gate-alarms.ts'
 import { deduplicator, type Zone } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
 import { openPresence } from '../../../../edge-agent/lanes/gate/tags/presence.ts'

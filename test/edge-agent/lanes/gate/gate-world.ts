@@ -1,4 +1,4 @@
-import type { DeviceCommand } from '../../../../device-drivers/drivers/device.ts'
+import type { DeviceCommand } from '../../../../device-drivers/kit/device.ts'
 import type { KnownItem } from '../../../../edge-agent/items/item-table.ts'
 import type { Zone } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
 import type { DeviceRecord } from '../../../../edge-agent/devices/device-journal.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DeviceStatus } from '../../../../device-drivers/device-connection.ts'
-import { DeviceEntry } from '../../../../device-drivers/drivers/registry.ts'
+import { DeviceEntry } from '../../../../device-drivers/registry.ts'
 import { supervise } from '../../../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../../../device-drivers/transports/memory.ts'
 import { gateTagOf } from '../../../../edge-agent/lanes/gate/tags/gate-tag.ts'

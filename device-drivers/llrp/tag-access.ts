@@ -1,0 +1,174 @@
+import { pause } from '../../policy/platform.ts'
+import type { Timers } from '../../policy/platform.ts'
+import { all, first, message, parameter } from './protocol/elements.ts'
+import type { AnyParameter, Message, Parameter } from './protocol/elements.ts'
+import { result } from '../kit/device.ts'
+import type { CommandResult } from '../kit/device.ts'
+import type { LlrpConversation, LlrpListener } from './conversation.ts'
+
+// LLRP 1.0.1, 15.2.1.5. The EPC begins at bit 32 of Gen2 memory bank 1, after CRC and PC.
+const EPC_BANK = 1
+const EPC_AT = 0x20
+const GEN2 = 1
+const ANY = 0
+const AFTER_SO_MANY = 1
+const WITH_THE_TAG_REPORT = 0
+const SPEC = 1
+const MAX_OPERATION_IDS = 65_535
+const RESULTS = ['C1G2ReadOpSpecResult', 'C1G2WriteOpSpecResult', 'C1G2KillOpSpecResult'] as const
+
+/** Time for the tag to come into the field, ms. */
+const WITHIN_MS = 2_000
+
+export type TagOperation = Parameter<'C1G2Read'> | Parameter<'C1G2Write'> | Parameter<'C1G2Kill'>
+export type OperationResult = Parameter<(typeof RESULTS)[number]>
+
+/** Result of operations on one tag. */
+export type AccessAnswer =
+  /** The results, in the order of the operations. The last results may be missing. */
+  | { readonly kind: 'results'; readonly results: readonly OperationResult[] }
+  /** The reader did not execute the operations. */
+  | { readonly kind: 'notExecuted'; readonly result: CommandResult }
+  /** No report arrived: the tag was not in the field, or the report was lost. */
+  | { readonly kind: 'silent' }
+
+/** Executes operations on single tags over one connection, one after the other. */
+export interface TagAccess {
+  /**
+   * Executes `operations` once on the tag with this EPC. `nextId` returns a unique id for each operation. Never
+   * rejects.
+   */
+  run(
+    epc: string,
+    operations: (nextId: () => number) => readonly TagOperation[],
+    signal: AbortSignal,
+  ): Promise<AccessAnswer>
+}
+
+/** True for a possible Gen2 EPC in upper-case hex: whole 16-bit words, at most 496 bits. */
+export function isEpc(text: string): boolean {
+  return /^(?:[0-9A-F]{4}){1,31}$/.test(text)
+}
+
+/** An AccessSpec that the reader executes once, on the tag with this EPC. */
+export function accessSpec(id: number, epc: string, operations: readonly TagOperation[]): Message<'ADD_ACCESSSPEC'> {
+  const count = epc.length * 4
+  const target = parameter('C1G2TargetTag', {
+    MB: EPC_BANK,
+    Match: true,
+    Pointer: EPC_AT,
+    TagMask: { count, hex: 'F'.repeat(epc.length) },
+    TagData: { count, hex: epc },
+  })
+  return message(
+    'ADD_ACCESSSPEC',
+    id,
+    {},
+    parameter(
+      'AccessSpec',
+      { AccessSpecID: SPEC, AntennaID: ANY, ProtocolID: GEN2, CurrentState: false, ROSpecID: ANY },
+      parameter('AccessSpecStopTrigger', { AccessSpecStopTrigger: AFTER_SO_MANY, OperationCountValue: 1 }),
+      parameter('AccessCommand', {}, parameter('C1G2TagSpec', {}, target), ...operations),
+      parameter('AccessReportSpec', { AccessReportTrigger: WITH_THE_TAG_REPORT }),
+    ),
+  )
+}
+
+/** Results of these operations in a report about this tag; null if there are none. */
+function resultsIn(
+  report: Message<'RO_ACCESS_REPORT'>,
+  epc: string,
+  ids: readonly number[],
+): readonly OperationResult[] | null {
+  for (const tag of all(report, 'TagReportData')) {
+    if ((first(tag, 'EPC_96')?.fields.EPC ?? first(tag, 'EPCData')?.fields.EPC.hex) !== epc) continue
+    const isResult = (param: AnyParameter): param is OperationResult =>
+      (RESULTS as readonly string[]).includes(param.name)
+    const results = tag.params.filter(isResult).filter(({ fields }) => ids.includes(fields.OpSpecID))
+    if (results.length > 0)
+      return results.toSorted((a, b) => ids.indexOf(a.fields.OpSpecID) - ids.indexOf(b.fields.OpSpecID))
+  }
+  return null
+}
+
+/** Makes the tag operations of a connection. While an operation runs, `listener.onReport` is replaced. */
+export function tagAccess(
+  conversation: LlrpConversation,
+  listener: LlrpListener,
+  timers: Timers,
+  timeoutMs: number,
+): TagAccess {
+  let lastId = 0
+  const nextId = () => {
+    lastId = (lastId % MAX_OPERATION_IDS) + 1
+    return lastId
+  }
+
+  /**
+   * Deletes the AccessSpec. If the reader may still have the AccessSpec, ends the connection, because each new
+   * connection deletes all AccessSpecs.
+   */
+  async function remove(isCarriedOut: boolean): Promise<void> {
+    const deleted = await conversation.request(
+      'DELETE_ACCESSSPEC_RESPONSE',
+      (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: SPEC }),
+      { timeoutMs },
+    )
+    // The reader deletes an executed AccessSpec itself, and may refuse a second deletion.
+    if (deleted.kind === 'lost' || (deleted.kind === 'refused' && !isCarriedOut))
+      conversation.end(`an operation on a tag could not be cancelled: ${deleted.detail}`)
+  }
+
+  async function run(
+    epc: string,
+    operations: (nextId: () => number) => readonly TagOperation[],
+    signal: AbortSignal,
+  ): Promise<AccessAnswer> {
+    const pending = operations(nextId)
+    const notDone = (...why: Parameters<typeof result>): AccessAnswer => ({
+      kind: 'notExecuted',
+      result: result(...why),
+    })
+    const added = await conversation.request('ADD_ACCESSSPEC_RESPONSE', (id) => accessSpec(id, epc, pending), {
+      timeoutMs,
+      signal,
+    })
+    if (added.kind === 'refused') return notDone('failed', false, 'refused', added.detail)
+    if (added.kind === 'lost') {
+      // The reader may have received the AccessSpec. In that case the reader would reject the next AccessSpec with the
+      // same id.
+      if (added.possiblySent) await remove(false)
+      return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', added.detail)
+    }
+
+    let reported: readonly OperationResult[] | null = null
+    const waiting = new AbortController()
+    const stopWaiting = () => waiting.abort(new DOMException('there is nothing more to wait for', 'AbortError'))
+    const ids = pending.map(({ fields }) => fields.OpSpecID)
+    listener.onReport = (report) => {
+      reported ??= resultsIn(report, epc, ids)
+      if (reported) stopWaiting()
+    }
+    void conversation.ended.then(stopWaiting)
+    signal.addEventListener('abort', stopWaiting, { once: true })
+    try {
+      const enabled = await conversation.request(
+        'ENABLE_ACCESSSPEC_RESPONSE',
+        (id) => message('ENABLE_ACCESSSPEC', id, { AccessSpecID: SPEC }),
+        { timeoutMs, signal },
+      )
+      if (enabled.kind === 'refused') return notDone('failed', true, 'refused', enabled.detail)
+      if (enabled.kind === 'lost' && !enabled.possiblySent)
+        return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', enabled.detail)
+      if (!reported) await pause(timers, WITHIN_MS, waiting.signal).catch(() => {})
+    } finally {
+      signal.removeEventListener('abort', stopWaiting)
+      // Removes the AccessSpec, because the reader must not execute a waiting operation later.
+      await remove(reported !== null)
+      listener.onReport = undefined
+    }
+    return reported ? { kind: 'results', results: reported } : { kind: 'silent' }
+  }
+
+  return { run }
+}

@@ -1,0 +1,65 @@
+import type { ResyncingCodec } from '../../kit/protocol/codec.ts'
+import { slidingFramer } from '../../kit/protocol/sliding-framer.ts'
+import type { FrameShape } from '../../kit/protocol/sliding-framer.ts'
+import { crc16 } from './crc16.ts'
+import type { ModbusFrame } from './frame.ts'
+import { pduLength } from './pdu.ts'
+import type { Direction } from './pdu.ts'
+
+/** Maximum length of a frame, bytes: unit, at most 253 bytes of PDU, CRC. */
+const MAX_FRAME = 256
+
+function crcHolds(bytes: Uint8Array, start: number, end: number): boolean {
+  return crc16(bytes, start, end - 2) === ((bytes[end - 2] ?? 0) | ((bytes[end - 1] ?? 0) << 8))
+}
+
+function shape(direction: Direction): FrameShape<ModbusFrame> {
+  const frame = (bytes: Uint8Array, start: number, end: number) => ({
+    frame: { transaction: 0, unit: bytes[start] ?? 0, pdu: bytes.slice(start + 1, end - 2) },
+    length: end - start,
+  })
+  return {
+    maxLength: MAX_FRAME,
+    read(bytes, start, last) {
+      const body = pduLength(direction, bytes, start + 1)
+      if (body === 'more') return 'more'
+      if (body === 'unknown') {
+        // The length of a request with an unsupported function code is unknown, so only silence ends the request. The
+        // board must receive the whole request to reject it.
+        if (direction === 'answer') return 'none'
+        if (!last) return 'more'
+        return bytes.length - start >= 4 && crcHolds(bytes, start, bytes.length)
+          ? frame(bytes, start, bytes.length)
+          : 'none'
+      }
+      const end = start + 1 + body + 2
+      if (end - start > MAX_FRAME) return 'none'
+      if (bytes.length < end) return 'more'
+      return crcHolds(bytes, start, end) ? frame(bytes, start, end) : 'none'
+    },
+  }
+}
+
+/**
+ * Modbus RTU (over serial line V1.02): `unit · PDU · CRC`. The function code determines the length, so a frame is
+ * complete without a pause. After a wrong CRC the search continues with the next byte. `receives` is the direction that
+ * this codec decodes.
+ */
+export function rtuCodec(receives: Direction): ResyncingCodec<ModbusFrame> {
+  const framer = slidingFramer(shape(receives))
+  return {
+    ...framer,
+    get held() {
+      return framer.held
+    },
+    encode({ unit, pdu }) {
+      const bytes = new Uint8Array(pdu.length + 3)
+      bytes[0] = unit
+      bytes.set(pdu, 1)
+      const crc = crc16(bytes, 0, pdu.length + 1)
+      bytes[pdu.length + 1] = crc & 0xff
+      bytes[pdu.length + 2] = crc >>> 8
+      return bytes
+    },
+  }
+}

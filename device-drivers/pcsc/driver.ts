@@ -1,0 +1,166 @@
+import { pause, retryDelays } from '../../policy/platform.ts'
+import type { Platform, Timers } from '../../policy/platform.ts'
+import { isIcodeSli } from './protocol/icode-eas.ts'
+import { pcscService } from '../transports/link-settings.ts'
+import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
+import { commandQueue } from '../kit/command-queue.ts'
+import type { ReleaseCommand } from '../kit/device-commands.ts'
+import { deviceLink } from '../kit/device-link.ts'
+import type { DeviceLink } from '../kit/device-link.ts'
+import { result } from '../kit/device.ts'
+import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from '../kit/device.ts'
+import type { Driver } from '../kit/driver.ts'
+import { eventQueue } from '../kit/event-queue.ts'
+import { findReader } from './find-reader.ts'
+import { startPcscd } from './pcscd.ts'
+import type { Pcscd } from './pcscd.ts'
+import { releaseEas } from './release-eas.ts'
+import { beginSession } from './session.ts'
+import type { Session } from './session.ts'
+import { pcscCapabilities, PcscSettings } from './settings.ts'
+import { tagWatch } from './tag-watch.ts'
+import type { TagWatch } from './tag-watch.ts'
+
+const MAX_RELEASES_WAITING = 8
+const CLOSE_WITHIN_MS = 2_000
+const FIRST_RETRY_MS = 250
+const LONGEST_RETRY_MS = 15_000
+
+/** One NFC reader. */
+class PcscReader implements ProtectionDevice {
+  readonly #settings: PcscSettings
+  readonly #platform: Platform
+  readonly #timers: Timers
+  readonly #service: string
+  readonly #queue = eventQueue()
+  readonly #releases = commandQueue(MAX_RELEASES_WAITING)
+  readonly #tags: TagWatch
+  readonly #line: DeviceLink<Pcscd>
+  #reader = ''
+  #session: Session | null = null
+  readonly events: AsyncIterable<DeviceEvent>
+
+  constructor(settings: PcscSettings, links: SharedLinks, platform: Platform) {
+    this.#settings = settings
+    this.#platform = platform
+    this.#timers = platform.timers
+    this.#service = pcscService(settings.link)
+    this.#tags = tagWatch(platform, settings.ndef, this.#queue.put)
+    // Devices can share a link only if they use the same protocol object. Each reader needs its own connection to
+    // pcscd, so each reader has its own protocol object.
+    const protocol: LinkProtocol<Pcscd> = { name: 'pcsc', start: (link) => startPcscd(link, platform, this.#service) }
+    this.#line = deviceLink(links, settings.link, protocol)
+    this.events = this.#queue.events
+  }
+
+  async connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
+    this.#dispose('reconnected')
+    const delays = retryDelays(this.#platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+    for (;;) {
+      const member = await this.#line.connect(signal, onFailure)
+      try {
+        await member.client.negotiate()
+        this.#reader = await this.#untilPlugged(member.client, signal, onFailure)
+        member.markResponsive()
+        return
+      } catch (error) {
+        this.#line.leave()
+        if (signal.aborted) throw error
+        onFailure(error instanceof Error ? error.message : String(error))
+        await pause(this.#timers, delays.next().value, signal)
+      }
+    }
+  }
+
+  async identify(): Promise<DeviceIdentity> {
+    const pcscd = this.#line.joined().client
+    this.#session?.end('identified again')
+    this.#session = beginSession({ pcscd, reader: this.#reader, tags: this.#tags, timers: this.#timers })
+    return { description: `NFC reader ${this.#reader}` }
+  }
+
+  untilLost(): Promise<string> {
+    return this.#session?.lost ?? Promise.resolve('the link was lost')
+  }
+
+  async execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
+    if (command.kind !== 'release') return result('failed', false, 'not_supported', 'a reader has no lamps or sirens')
+    return this.#releases.run(signal, () => {
+      const outcome = this.#release(command, signal)
+      return { outcome, finished: outcome }
+    })
+  }
+
+  async close(): Promise<void> {
+    const timeUp = new AbortController()
+    await Promise.race([this.#releases.idle(), pause(this.#timers, CLOSE_WITHIN_MS, timeUp.signal).catch(() => {})])
+    timeUp.abort()
+    this.#dispose('closed')
+    this.#queue.end()
+  }
+
+  #dispose(reason: string): void {
+    this.#session?.end(reason)
+    this.#line.leave()
+  }
+
+  /** Waits until pcscd lists the reader. */
+  async #untilPlugged(pcscd: Pcscd, signal: AbortSignal, onFailure: (detail: string) => void): Promise<string> {
+    for (;;) {
+      const states = await pcscd.readers()
+      const found = findReader(states, this.#settings.link.pcsc, this.#service)
+      if ('name' in found) return found.name
+      this.#tags.gone()
+      onFailure(found.missing)
+      await pcscd.untilChange(states, signal)
+      if (signal.aborted) throw signal.reason as Error
+    }
+  }
+
+  #release({ tag }: ReleaseCommand, signal: AbortSignal): Promise<CommandResult> {
+    const wanted = tag && 'tagUid' in tag ? tag.tagUid : null
+    if (wanted === null) {
+      return Promise.resolve(
+        result(
+          'failed',
+          false,
+          'not_supported',
+          'a reader has no output; name the tagUid of the tag whose EAS bit is to go off',
+        ),
+      )
+    }
+    if (!this.#session) return Promise.resolve(result('failed', false, 'not_ready', 'the reader is not there'))
+    const current = this.#session
+    return new Promise((resolve) => {
+      current.add({
+        precheck: () => {
+          if (signal.aborted) return result('failed', false, 'cancelled')
+          if (this.#tags.present?.uid !== wanted)
+            return result('failed', false, 'not_ready', `the tag ${wanted} is not on the reader`)
+          if (this.#tags.present.technology === 'NfcV' && isIcodeSli(wanted)) return null
+          return result(
+            'failed',
+            false,
+            'not_supported',
+            `the tag ${wanted} has no EAS bit that a reader can switch off`,
+          )
+        },
+        run: (card) => releaseEas(card, wanted, signal),
+        resolve,
+      })
+    })
+  }
+}
+
+/**
+ * NFC and HF readers with PC/SC: pcscd on Linux (pcsc-lite 1.8.24 or later), the smart-card service on Windows and
+ * macOS. EAS release by ICODE commands (NXP SLIX data sheet) in a transparent session (PC/SC part 3, supplement 2.02).
+ */
+export const pcscDriver: Driver<PcscSettings, typeof PcscSettings> = {
+  name: 'pcsc',
+  settings: PcscSettings,
+  linkUse: () => null,
+  exclusiveResources: () => [],
+  capabilities: pcscCapabilities,
+  open: (settings, links, platform) => new PcscReader(settings, links, platform),
+}
