@@ -45,9 +45,10 @@ it('operations declare only events that exist', () => {
   const unknown = [...OPERATION_TABLE.values()].flatMap(({ name, emits }) =>
     emits.filter((type) => !EVENT_TYPES.has(type)).map((type) => `${name} emits ${type}`),
   )
-  expect(unknown, 'declare the event in cloud/platform/webhooks/event-types.ts, or correct its name in `emits`').toEqual(
-    [],
-  )
+  expect(
+    unknown,
+    'declare the event in cloud/platform/webhooks/event-types.ts, or correct its name in `emits`',
+  ).toEqual([])
 })
 
 describe.each([
