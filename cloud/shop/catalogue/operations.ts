@@ -137,7 +137,7 @@ export const fetchProduct = operation({
   changes: false,
   request: OneProduct,
   response: OneProductAnswer,
-  example: { barcode: '4012345678901' },
+  example: { productId: 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   get: legacyForm({ request: OneProduct, response: OneProductAnswer, run: oneProduct }),
   run: oneProduct,
 })

@@ -4,6 +4,7 @@ import { basesOf, fieldsOf } from '../../description/fields.ts'
 import type { Description, DescribedOperation } from '../../description/openapi.ts'
 import { FieldList } from './field-list.tsx'
 import { codeId } from './code-lists.tsx'
+import { ownIdsIn } from './own-ids.ts'
 import { Code, Inline, Prose } from './prose.tsx'
 
 /** Statuses that every operation may return. The guide describes these statuses, so entries only name them. */
@@ -27,6 +28,7 @@ export function OperationEntry({
       id={name}
       data-path={path}
       data-method={method}
+      data-try={ownIdsIn(operation)}
       data-changes={operation.changes ? '' : undefined}
       data-open={operation.callers.includes('anyone') ? '' : undefined}
       data-file={operation.multipart?.fileField}

@@ -5,6 +5,7 @@ import { API_VERSION, type Description } from '../../description/openapi.ts'
 import { CodeLists } from './code-lists.tsx'
 import { FieldList, schemaId } from './field-list.tsx'
 import { exampleRequests, OperationEntry } from './operation-entry.tsx'
+import { OWN_IDS } from './own-ids.ts'
 import { Prose } from './prose.tsx'
 import { STYLE } from './style.ts'
 import { TryTemplate } from './try-template.tsx'
@@ -78,6 +79,9 @@ export function DocsPage({ description, guide, scripts }: Parts) {
         <TryTemplate />
         <script type="application/json" id="examples">
           {raw(forScript(JSON.stringify(exampleRequests(description))))}
+        </script>
+        <script type="application/json" id="own-ids">
+          {raw(forScript(JSON.stringify(OWN_IDS)))}
         </script>
         {scripts.map((script) => (
           <script>{raw(script)}</script>

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { OWN_IDS, ownIdsIn } from '../../../../cloud/service/http/docs/own-ids.ts'
 import { OPERATION_TABLE } from '../../../../cloud/service/operation-table.ts'
 import { violations } from '../../../support/axe.ts'
 import { ensureBuilt } from '../../../support/built.ts'
@@ -50,6 +51,41 @@ describe('the reference page', () => {
     expect(policy).not.toContain('unsafe')
   })
 })
+
+describe('the ids of the forms', () => {
+  const prefixesIn = (text: string) => [...text.matchAll(/\b([a-z]+)_01KAN/g)].map((match) => match[1])
+
+  it('replace every example id of the reading operations', () => {
+    const reading = [...OPERATION_TABLE.values()].filter((operation) => ownIdsIn(operation) && !operation.changes)
+    const prefixes = new Set(reading.flatMap(({ example }) => prefixesIn(JSON.stringify(example))))
+    expect(prefixes.size).toBeGreaterThan(4)
+    expect([...prefixes].filter((prefix) => !Object.keys(OWN_IDS).includes(prefix ?? ''))).toEqual([])
+  })
+
+  it('come from operations that read', async () => {
+    const cloud = await startTestCloud('sqlite')
+    const key = await cloud.key('secret')
+    const { stores } = await cloud.ok(key, 'fetchStores')
+    for (const [prefix, { operation, ofStore, list, id }] of Object.entries(OWN_IDS)) {
+      expect(OPERATION_TABLE.get(operation)?.changes).toBe(false)
+      const answer = await cloud.ok(key, operation, ofStore ? { storeId: stores[0].storeId } : {})
+      expect(Array.isArray(answer[list]), `${operation} ${list}`).toBe(true)
+      for (const object of answer[list]) expect(object[id], operation).toMatch(new RegExp(`^${prefix}_`))
+    }
+    await cloud.stop()
+  })
+
+  it('are only those of stores where an operation ends something, and there is no form without a test key', () => {
+    const named = (name: string) => ownIdsIn(OPERATION_TABLE.get(name) as never)
+    for (const name of ['decommissionDevice', 'revokeApiKey', 'rollApiKey', 'deleteOffer', 'markPurchaseCancelled'])
+      expect(named(name), name).toBe('store')
+    for (const name of ['fetchPurchase', 'updateDevice']) expect(named(name), name).toBe('all')
+    for (const name of ['fetchProfile', 'setStorePackage', 'rotateAgentKey']) expect(named(name), name).toBeUndefined()
+  })
+})
+
+/** Codes that no list returns: a form cannot fill them. */
+const NOT_FILLED = ['getReceiptFromToken', 'verifyPickupCode']
 
 suiteWith(NO_CHROMIUM, 'the reference page in Chromium', () => {
   let cloud: TestCloud
@@ -240,6 +276,34 @@ suiteWith(NO_CHROMIUM, 'the reference page in Chromium', () => {
       expect(requested.every((url) => url.startsWith(address))).toBe(true)
       expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
     })
+  })
+
+  it('gets an answer at the first attempt of each reading operation, with a key of a sandbox in use', async () => {
+    const merchant = await cloud.key('secret', 'test', { account: 'in-use', package: 'PRIME' })
+    const { stores } = await cloud.ok(merchant, 'fetchStores')
+    const { storeId } = stores[0]
+    const { products } = await cloud.ok(merchant, 'fetchProducts', { storeId, limit: 1 })
+    const buy = async () => {
+      const { sessionId } = await cloud.ok(merchant, 'checkIn', { storeId })
+      return cloud.ok(merchant, 'startCheckout', { sessionId, items: [{ ean: products[0].ean, quantity: 1 }] })
+    }
+    await cloud.ok(merchant, 'completeTestCheckout', { transactionId: (await buy()).transactionId })
+    // A newer purchase that is not paid has no receipt.
+    await buy()
+    const { page } = await open()
+    await page.evaluate(`sessionStorage.setItem('untag-test-key', '${merchant}')`)
+    const reading = [...OPERATION_TABLE.values()].filter((operation) => ownIdsIn(operation) && !operation.changes)
+    const refused: string[] = []
+    for (const { name } of reading) {
+      await page.click(`#${name} button.try`)
+      await page.click(`#${name} .send`)
+      await page.locator(`#${name} output :is(.good, .bad)`).waitFor()
+      if ((await page.locator(`#${name} output .good`).count()) === 0) refused.push(name)
+    }
+    expect(refused).toEqual(NOT_FILLED.toSorted((a, b) => refused.indexOf(a) - refused.indexOf(b)))
+    expect(reading.length).toBeGreaterThan(45)
+    expect(await page.locator('#fetchProfile button.try').count()).toBe(0)
+    await page.context().close()
   })
 
   it('is readable without its script', async () => {

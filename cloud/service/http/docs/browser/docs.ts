@@ -65,6 +65,8 @@ function addCopyButtons(): void {
 
 interface Parts {
   form: HTMLFormElement
+  /** The example request, with the ids of the reference. */
+  example: string
   key: HTMLInputElement
   once: HTMLInputElement
   request: HTMLTextAreaElement
@@ -73,10 +75,11 @@ interface Parts {
   output: HTMLOutputElement
 }
 
-function partsOf(form: HTMLFormElement): Parts {
+function partsOf(form: HTMLFormElement, example: string): Parts {
   const field = (name: string) => form.elements.namedItem(name) as HTMLInputElement
   return {
     form,
+    example,
     key: field('key'),
     once: field('once'),
     request: form.elements.namedItem('request') as HTMLTextAreaElement,
@@ -98,11 +101,16 @@ function objection(key: string, isOpen: boolean): string | undefined {
   return TEST_KEY.test(key) ? undefined : 'A test key looks like untag_test_sk_…'
 }
 
+/** Data that the page contains as JSON. */
+function dataOf<T>(id: string): Record<string, T> {
+  return JSON.parse(document.getElementById(id)?.textContent ?? '{}') as Record<string, T>
+}
+
 function startTrying(): void {
   const template = document.getElementById('try')
-  const examples = JSON.parse(document.getElementById('examples')?.textContent ?? '{}') as Record<string, unknown>
+  const examples = dataOf<unknown>('examples')
   if (!(template instanceof HTMLTemplateElement)) return
-  for (const article of all<HTMLElement>('article[data-path]')) {
+  for (const article of all<HTMLElement>('article[data-try]')) {
     const samples = all<HTMLElement>('.samples', article)[0]
     const open = element('button', 'Try it', 'try')
     open.type = 'button'
@@ -112,7 +120,7 @@ function startTrying(): void {
       const form = (template.content.cloneNode(true) as DocumentFragment).firstElementChild as HTMLFormElement
       open.hidden = true
       open.after(form)
-      fill(article, partsOf(form), examples[article.id])
+      fill(article, partsOf(form, JSON.stringify(examples[article.id] ?? {}, null, 2)))
       all<HTMLButtonElement>('.close', form)[0]?.addEventListener('click', () => {
         form.remove()
         open.hidden = false
@@ -122,18 +130,18 @@ function startTrying(): void {
   }
 }
 
-function fill(article: HTMLElement, parts: Parts, example: unknown): void {
+function fill(article: HTMLElement, parts: Parts): void {
   const { form, key, once, request, file, refused } = parts
   const changes = article.dataset['changes'] !== undefined
   key.value = sessionStorage.getItem(KEY_NAME) ?? ''
   once.value = changes ? freshKey() : ''
   hideLabel(once, !changes)
   hideLabel(file, article.dataset['file'] === undefined)
-  prefill(request, JSON.stringify(example ?? {}, null, 2))
-  void useOwnStore(parts)
+  prefill(request, parts.example)
+  void useOwnIds(article, parts)
   key.addEventListener('input', () => {
     remember(key, refused)
-    void useOwnStore(parts)
+    void useOwnIds(article, parts)
   })
   request.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit()
@@ -145,45 +153,61 @@ function fill(article: HTMLElement, parts: Parts, example: unknown): void {
   ;(key.value === '' ? key : request).focus()
 }
 
-/** The first store of each key that was used. A key without a readable store has no entry. */
-const storeOfKey = new Map<string, string>()
-
 /** Puts a text into the field that the person has not changed yet. */
 function prefill(request: HTMLTextAreaElement, text: string): void {
   request.defaultValue = text
   request.value = text
 }
 
-/** Replaces the example store by the first store of the key, unless the person has changed the request. */
-async function useOwnStore({ key, request }: Parts): Promise<void> {
-  const used = key.value.trim()
-  if (!TEST_KEY.test(used) || !/"storeIds?"/.test(request.value)) return
-  const storeId = storeOfKey.get(used) ?? (await fetchFirstStore(used))
-  if (storeId === undefined) return
-  storeOfKey.set(used, storeId)
-  if (request.value !== request.defaultValue) return
-  const replaced: unknown = JSON.parse(request.value, (name, value: unknown) => {
-    if (name === 'storeId' && typeof value === 'string') return storeId
-    return name === 'storeIds' && Array.isArray(value) ? [storeId] : value
-  })
-  prefill(request, JSON.stringify(replaced, null, 2))
+/** Where the page finds ids of the caller, by the prefix of the id. */
+interface Source {
+  operation: string
+  ofStore?: true
+  list: string
+  id: string
+  status?: string
 }
 
-/** Undefined if the key may not list stores, or no answer arrives. */
-async function fetchFirstStore(key: string): Promise<string | undefined> {
-  const path = document.getElementById('fetchStores')?.dataset['path']
-  if (path === undefined) return undefined
+const EXAMPLE_ID = /\b([a-z]+)_01KAN[0-9A-Z]+/g
+const sources = dataOf<Source>('own-ids')
+/** Ids that were found, by key and prefix. */
+const ownIds = new Map<string, string>()
+
+/** Replaces the example ids by ids of the key's sandbox, unless the person has changed the request. */
+async function useOwnIds({ dataset }: HTMLElement, { key, request, example }: Parts): Promise<void> {
+  const used = key.value.trim()
+  const named = [...new Set([...example.matchAll(EXAMPLE_ID)].map((match) => match[1] ?? ''))]
+  const kinds = named.filter((kind) => kind in sources && (kind === 'st' || dataset['try'] === 'all'))
+  if (!TEST_KEY.test(used) || kinds.length === 0 || request.value !== request.defaultValue) return
+  // A key that may not list stores may be wrong or incomplete, so the page asks for nothing else.
+  const storeId = await findOwnId(used, 'st')
+  if (storeId === undefined) return
+  await Promise.all(kinds.map((kind) => findOwnId(used, kind, storeId)))
+  if (request.value !== request.defaultValue || key.value.trim() !== used) return
+  const idFor = (id: string, kind: string) => (kinds.includes(kind) && ownIds.get(`${used} ${kind}`)) || id
+  prefill(request, example.replaceAll(EXAMPLE_ID, idFor))
+}
+
+/** Undefined if the key may not list such objects, has none, or no answer arrives. */
+async function findOwnId(key: string, kind: string, storeId?: string): Promise<string | undefined> {
+  const known = ownIds.get(`${key} ${kind}`)
+  const source = sources[kind]
+  const path = document.getElementById(source?.operation ?? '')?.dataset['path']
+  if (known !== undefined || source === undefined || path === undefined) return known
   try {
     const response = await fetch(path, {
       method: 'POST',
       credentials: 'omit',
       cache: 'no-store',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ limit: 1 }),
+      body: JSON.stringify(source.ofStore ? { storeId } : {}),
       signal: AbortSignal.timeout(SENDING_LIMIT_MS),
     })
-    const { stores = [] } = (await response.json()) as { stores?: { storeId: string }[] }
-    return stores[0]?.storeId
+    const answer = (await response.json()) as Record<string, Record<string, string>[] | undefined>
+    const list = answer[source.list] ?? []
+    const id = (list.find(({ status }) => status === source.status) ?? list[0])?.[source.id]
+    if (id !== undefined) ownIds.set(`${key} ${kind}`, id)
+    return id
   } catch {
     return undefined
   }
@@ -213,7 +237,7 @@ async function submit(article: HTMLElement, parts: Parts): Promise<void> {
   const why = objection(key, article.dataset['open'] !== undefined)
   refuse(parts.refused, why)
   if (why !== undefined) return parts.key.focus()
-  await useOwnStore(parts)
+  await useOwnIds(article, parts)
   let request: Record<string, unknown>
   try {
     request = JSON.parse(parts.request.value) as Record<string, unknown>
