@@ -1,4 +1,4 @@
-import { spellingHint } from '../policy/spelling-hint.ts'
+import { spellingHint } from '../policy/fold-text.ts'
 import { COMMANDS, type Command } from './command-table.ts'
 
 /** The commands by purpose: title, and the first words of its commands. Each first word has one place. */

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { BROKER_LIMITS, type BrokerLimits } from '../cloud/service/messaging/broker-limits.ts'
+import { BROKER_LIMITS, type BrokerLimits } from '../cloud/service/messaging/packet-guard.ts'
 
 /** Limits for the connections of an HTTP server. */
 export interface HttpLimits {

@@ -12,9 +12,9 @@ import {
   type Stats,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { newSecret } from '../edge-agent/identity/credentials.ts'
+import { newSecret } from '../edge-agent/identity/identity.ts'
 import type { Randomness } from '../policy/platform.ts'
-import { flushFolder } from './durable-folder.ts'
+import { flushFolder } from './replace-file.ts'
 
 /** Mode 0640: the owner may read and write, and the group may read. */
 const MODE = 0o640

@@ -1,7 +1,7 @@
 import { probeReader } from '../device-drivers/llrp/probe-reader.ts'
 import type { ListedReader } from '../device-drivers/pcsc/list-readers.ts'
 import { probeBoard } from '../device-drivers/modbus/probe-board.ts'
-import { openTcp } from '../device-drivers/transports/tcp.ts'
+import { openTcp } from '../device-drivers/transports/socket-link.ts'
 import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
 import type { AttachedDevice, DeviceDiscovery } from '../edge-agent/setup/device-discovery.ts'
 import type { Platform } from '../policy/platform.ts'

@@ -1,6 +1,6 @@
 import { connect as connectMqtt, type ErrorWithReasonCode, type MqttClient } from 'mqtt'
 import type { BrokerConnection, OpenBrokerConnection } from '../cloud/service/messaging/broker-connection.ts'
-import type { MqttLineOptions, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.ts'
+import type { MqttLineOptions, OpenMqttLine } from '../edge-agent/link/wire/broker-line.ts'
 import { withPublicCas } from './tls/private-ca.ts'
 import { MAX_PACKET_BYTES, mqttFraming } from '../policy/mqtt-framing.ts'
 

@@ -1,5 +1,5 @@
 import type { Fetch } from '../edge-agent/link/wire/http-client.ts'
-import type { MqttLine, OpenMqttLine } from '../edge-agent/link/wire/mqtt-line.ts'
+import type { MqttLine, OpenMqttLine } from '../edge-agent/link/wire/broker-line.ts'
 
 /** A simulated network connection of an agent that can be cut and restored. */
 export interface NetworkSwitch {

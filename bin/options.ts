@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { spellingHint } from '../policy/spelling-hint.ts'
+import { spellingHint } from '../policy/fold-text.ts'
 
 /** One setting: an option of the command line and its environment variable. */
 export interface Option<T> {

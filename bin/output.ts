@@ -1,7 +1,22 @@
 import { printable } from '../policy/printable.ts'
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { WrongUsage } from './options.ts'
-import { errorText } from './error-text.ts'
+
+/**
+ * Text of an error. For an error of `fetch`, the text of its cause. If several addresses failed, the list of their
+ * errors.
+ */
+export function errorText(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(errorText).join(', ')
+  if (!(error instanceof Error)) return String(error)
+  if (error instanceof TypeError && error.cause !== undefined) return errorText(error.cause)
+  return error.message === '' ? error.name : error.message
+}
+
+/** `1 agent`, `2 agents`. */
+export function counted(number: number, one: string, many = `${one}s`): string {
+  return `${number} ${number === 1 ? one : many}`
+}
 
 /** With `--json`, each line of stdout and the final error on stderr is a JSON object. */
 let isJson = false

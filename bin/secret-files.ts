@@ -1,9 +1,22 @@
 import { chmodSync, constants, copyFileSync, linkSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { KeyStorage } from '../cloud/platform/authority/key-files.ts'
-import { flushFolder, makeFolder } from './durable-folder.ts'
-import { pathExists, accessError } from './path-access.ts'
-import { replaceFile } from './replace-file.ts'
+import { type KeyStorage, keyFilesIn, type KeyPlace } from '../cloud/platform/authority/key-files.ts'
+import { flushFolder, makeFolder, replaceFile } from './replace-file.ts'
+import { pathExists, accessError } from './private-files.ts'
+
+/** Settings that name the key files of a cloud. */
+export interface KeySettings {
+  data: string
+  keysDir: string | undefined
+  masterKeyFile: string | undefined
+  rootKeyFile: string | undefined
+}
+
+/** The key files of the settings: named one by one, or in one folder, by default `keys` in the data folder. */
+export function keyPlaceOf({ data, keysDir, masterKeyFile, rootKeyFile }: KeySettings): KeyPlace {
+  const { master, root } = keyFilesIn(keysDir ?? join(data, 'keys'))
+  return { master: masterKeyFile ?? master, root: rootKeyFile ?? root }
+}
 
 /** Reads and writes files of mode 0600 in folders of mode 0700. */
 export const secretFiles: KeyStorage = {

@@ -1,7 +1,7 @@
 import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
 import { PROTECTION_ACTIONS } from '../policy/vocabulary.ts'
 import { parseKeepDays, type KeepDays } from '../cloud/platform/foundation/keep-days.ts'
-import type { Pooling } from '../cloud/platform/persistence/pooling.ts'
+import type { Pooling } from '../cloud/platform/persistence/database.ts'
 import {
   choice,
   euros,

@@ -1,18 +1,20 @@
 import { DEFAULT_RETRY, withRetries, type RetryRules } from './attempts.ts'
-import { isOperationName, mayChange, isGet } from './operation-rules.ts'
-import type {
-  AnswerOf,
-  ItemOf,
-  JsonRequestOf,
-  OperationName,
-  PagedName,
-  RequestOf,
-  TextFormatOf,
-  TextRequestOf,
-} from './operations.ts'
+import {
+  isOperationName,
+  mayChange,
+  isGet,
+  exchange,
+  type AnswerOf,
+  type ItemOf,
+  type JsonRequestOf,
+  type OperationName,
+  type PagedName,
+  type RequestOf,
+  type TextFormatOf,
+  type TextRequestOf,
+} from './exchange.ts'
 import { REAL_PLATFORM, type ClientPlatform } from './platform.ts'
 import { UntagError, errorOfAnswer } from './error.ts'
-import { exchange } from './exchange.ts'
 
 /** A call that can be sent repeatedly. */
 interface Outgoing {
@@ -109,7 +111,7 @@ export function listIn(answer: Answer): readonly unknown[] {
 }
 
 export { UntagError, type UntagErrorDetail } from './error.ts'
-export type { AnswerOf, ItemOf, OperationName, PagedName, RequestOf } from './operations.ts'
+export type { AnswerOf, ItemOf, OperationName, PagedName, RequestOf } from './exchange.ts'
 export type { ClientPlatform } from './platform.ts'
 export type { RetryRules } from './attempts.ts'
 export { verifyWebhook, WebhookRefused, type WebhookEvent } from './webhook.ts'

@@ -7,7 +7,7 @@ import { neverSucceeded, runFuzz, type Failure, type RunResult } from './fuzz/ru
 import { signQuickly } from './simulation/virtual/quick-signatures.ts'
 import { runFuzzMutants } from './runner/run-fuzz-mutants.ts'
 import { realPlatform } from '../bin/platform.ts'
-import { renderPlainly } from '../bin/plain-pages.ts'
+import { renderPlainly } from '../bin/http-server.ts'
 
 const HELP = `Sends valid and invalid requests to the cloud's API, in this process and on virtual time, and checks every answer.
 

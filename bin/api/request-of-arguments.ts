@@ -1,4 +1,4 @@
-import { spellingHint } from '../../policy/spelling-hint.ts'
+import { spellingHint } from '../../policy/fold-text.ts'
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { resolveReference, type JsonSchema } from '../../policy/json-schema.ts'

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { ListedErasure, LISTED_ERASURES, listErasures } from '../../cloud/sales/customers/erasures.ts'
 import { isKnownDatabase, withDatabase, type DatabaseLocation } from '../commands/known-database.ts'
-import { errorText } from '../error-text.ts'
+import { errorText } from '../output.ts'
 import { flush } from './files.ts'
 import { storedBackups } from './retention.ts'
 

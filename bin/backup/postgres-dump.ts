@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { KeyNames } from '../../cloud/platform/authority/key-names.ts'
-import { errorText } from '../error-text.ts'
+import type { KeyNames } from '../../cloud/platform/authority/signing-keys.ts'
+import { errorText } from '../output.ts'
 
 /** Backup and restore of PostgreSQL with its own programs `pg_dump` and `pg_restore`. */
 

@@ -1,6 +1,6 @@
 import { createHash, pbkdf2Sync } from 'node:crypto'
 import { z } from 'zod'
-import { agentTopics, CLOUD_FILTER, publishTopics, SHARED_FILTER, storeTopics } from '../../policy/mqtt-rights.ts'
+import { agentTopics, CLOUD_FILTER, publishTopics, SHARED_FILTER, storeTopics } from '../../policy/mqtt-topics.ts'
 import type { BrokerAgent, BrokerUsers } from './broker-user.ts'
 
 /** Iterations of PBKDF2, as Mosquitto's own default. The passwords are random, so more iterations would not help. */

@@ -1,4 +1,4 @@
-import { agentTopics, publishTopics, storeTopics } from '../../policy/mqtt-rights.ts'
+import { agentTopics, publishTopics, storeTopics } from '../../policy/mqtt-topics.ts'
 import type { BrokerAgent, BrokerUsers } from './broker-user.ts'
 
 /**

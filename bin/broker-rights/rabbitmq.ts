@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { agentTopics, publishTopics, storeTopics } from '../../policy/mqtt-rights.ts'
+import { agentTopics, publishTopics, storeTopics } from '../../policy/mqtt-topics.ts'
 import type { BrokerAgent, BrokerUsers } from './broker-user.ts'
 
 const VHOST = '/'

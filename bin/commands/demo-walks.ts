@@ -2,7 +2,7 @@ import { pause, type Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Shopper } from '../../simulators/services/shopper.ts'
 import type { DemoDevices } from './demo-devices.ts'
-import { newUnpaidItem } from './demo-goods.ts'
+import { newUnpaidItem } from './demo-store.ts'
 import type { RunningEdge } from './edge.ts'
 
 export interface DemoWalksParts {

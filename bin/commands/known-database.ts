@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { KeyPlace } from '../../cloud/platform/authority/key-files.ts'
-import type { Database } from '../../cloud/platform/persistence/database.ts'
+import type { Database, Pooling } from '../../cloud/platform/persistence/database.ts'
 import type { MigrationMode } from '../../cloud/platform/persistence/migrate.ts'
-import type { Pooling } from '../../cloud/platform/persistence/pooling.ts'
 import { openDatabase } from '../../cloud/platform/persistence/open-database.ts'
 import { inspectPostgres } from '../backup/postgres-dump.ts'
-import { assertNotCopied } from '../database-copy/copy-record.ts'
-import { pathExists } from '../path-access.ts'
+import { assertNotCopied } from '../database-copy/rows.ts'
+import { pathExists } from '../private-files.ts'
 import { realPlatform } from '../platform.ts'
 
 /** Data folder of a cloud, and its PostgreSQL database if it has one. */

@@ -1,6 +1,5 @@
 import { printLine, printNote, printReady } from '../output.ts'
-import { newSecret } from '../../cloud/platform/webhooks/secret.ts'
-import { signatureHeaders } from '../../cloud/platform/webhooks/signatures.ts'
+import { newSecret, signatureHeaders } from '../../cloud/platform/webhooks/secret.ts'
 import { apiClient, ApiRefusal, type ApiClient } from '../api-client.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'

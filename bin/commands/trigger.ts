@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from '../../cloud/platform/webhooks/event-types.ts'
-import { spellingHint } from '../../policy/spelling-hint.ts'
+import { spellingHint } from '../../policy/fold-text.ts'
 import { apiClient } from '../api-client.ts'
 import { describeOptions, WrongUsage, type Values } from '../options.ts'
 import { TRIGGER_OPTIONS } from '../settings.ts'

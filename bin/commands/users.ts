@@ -1,4 +1,4 @@
-import { noteChange } from '../../cloud/platform/accounts/audit-queries.ts'
+import { noteChange } from '../../cloud/platform/accounts/audit-operations.ts'
 import { tenantOf } from '../../cloud/platform/foundation/caller.ts'
 import { iso } from '../../cloud/platform/operations/fields.ts'
 import { consoleUrlAt, invitationUrl, readConsoleUrl } from '../../cloud/platform/users/console-address.ts'

@@ -1,5 +1,5 @@
 import { verifyAudit } from '../../cloud/platform/accounts/verify-audit.ts'
-import { counted } from '../counted.ts'
+import { counted } from '../output.ts'
 import type { Values } from '../options.ts'
 import type { VERIFY_AUDIT_OPTIONS } from '../settings.ts'
 import { withKnownDatabase } from './known-database.ts'

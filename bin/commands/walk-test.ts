@@ -5,7 +5,7 @@ import { AgentError } from '../../client/agent-error.ts'
 import { createAgentClient } from '../../client/agent-client.ts'
 import type { WalkRecording } from '../../edge-agent/lanes/gate/walk-recorder.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
-import { openMetadata } from '../../edge-agent/ledger/file/metadata.ts'
+import { openMetadata } from '../../edge-agent/ledger/file/watermark.ts'
 import { LOCAL_URLS } from '../../edge-agent/ledger/pairings.ts'
 import {
   reportHtml,

@@ -1,6 +1,6 @@
 import { connect } from 'node:tls'
-import { connectionFault } from '../connection-fault.ts'
-import { errorText } from '../error-text.ts'
+import { connectionFault } from '../api-client.ts'
+import { errorText } from '../output.ts'
 import { certificateFault, withPublicCas, type SendRequest } from '../tls/private-ca.ts'
 import { fault, type Finding } from './finding.ts'
 

@@ -40,7 +40,7 @@ import {
   VERIFY_AUDIT_OPTIONS,
 } from '../settings.ts'
 import { listOptions, type Options } from '../options.ts'
-import { replaceMarked } from './replace-marked.ts'
+import { replaceMarked } from './contract-page.ts'
 
 /** The options of each command, in the order of the page. */
 export const COMMANDS: Record<string, Options> = {

@@ -3,6 +3,14 @@ import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import { describeAgentApi } from '../../edge-agent/http/openapi.ts'
 import { breakingChanges, undeclaredChanges, unnamedAdditions, type ContractDocument } from './breaking-changes.ts'
 
+/** Replaces the text between two marks of a page. Throws if the page lacks one of them. */
+export function replaceMarked(page: string, open: string, close: string, text: string): string {
+  const from = page.indexOf(open) + open.length
+  const to = page.indexOf(close, from)
+  if (!page.includes(open) || to < 0) throw new Error(`the page lacks the marks ${open} … ${close}`)
+  return page.slice(0, from) + text + page.slice(to)
+}
+
 /** Server URL of the committed document. It has no host, because every installation has its own. */
 const SERVER = '/api/v1'
 const WIDTH = 120

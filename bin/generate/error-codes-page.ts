@@ -6,7 +6,7 @@ import {
   ROW_TEXTS,
   type CodeText,
 } from '../../cloud/service/description/codes.ts'
-import { replaceMarked } from './replace-marked.ts'
+import { replaceMarked } from './contract-page.ts'
 
 /** The codes of each table, by the name of the table in its mark. */
 export const CODE_TABLES: Readonly<Record<string, readonly CodeText[]>> = {

@@ -1,4 +1,4 @@
-import { mayChange } from '../../client/operation-rules.ts'
+import { mayChange } from '../../client/exchange.ts'
 
 /** A part of the OpenAPI document that becomes a Python type. */
 interface Schema {

@@ -1,4 +1,4 @@
-import type { CertificateStatus, ServerCertificate } from '../../cloud/platform/foundation/server-certificate.ts'
+import type { CertificateStatus, ServerCertificate } from '../../cloud/platform/foundation/config.ts'
 import { shownHost } from '../cloud-broker.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'

@@ -1,5 +1,5 @@
 import type { MetricsOfProcess } from '../../cloud/service/monitoring/metrics.ts'
-import type { SiblingMessage } from '../../cloud/platform/foundation/siblings.ts'
+import type { SiblingMessage } from '../../cloud/platform/foundation/ports.ts'
 
 /** Messages between the primary process and its workers. */
 

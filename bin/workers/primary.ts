@@ -1,26 +1,86 @@
 import cluster, { type Worker } from 'node:cluster'
 import { loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
-import type { Log } from '../../cloud/platform/foundation/log.ts'
+import type { Log } from '../../cloud/platform/foundation/config.ts'
 import type { MetricsOfProcess } from '../../cloud/service/monitoring/metrics.ts'
 import { assert } from '../../policy/assert.ts'
 import { pause, type Platform } from '../../policy/platform.ts'
 import { drainDelayMs } from '../cloud-broker.ts'
 import { openDataFolder, type DataFolder } from '../data-folder.ts'
-import { keyPlaceOf } from '../key-place.ts'
+import { keyPlaceOf, secretFiles } from '../secret-files.ts'
 import { metricsServer } from '../metrics-server.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { printReady } from '../output.ts'
 import { cloudLines } from '../ready-lines.ts'
 import { reservePort, type ReservedPort } from '../reserve-port.ts'
-import { secretFiles } from '../secret-files.ts'
 import { answersHealthz } from '../service/healthz.ts'
 import { ownServiceManager } from '../service/service-manager.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { hasApiTls, openCloudTls } from '../tls/cloud-tls.ts'
-import { closeLostConnections } from './lost-connections.ts'
 import type { FromWorker, ReadyFields, ToWorker } from './messages.ts'
-import { restarts } from './restarts.ts'
+
+/** Deaths of workers are counted over this time, ms. */
+const WINDOW_MS = 600_000
+/** Maximum number of deaths in this time. */
+const DEATHS_LIMIT = 20
+const FIRST_DELAY_MS = 250
+const LONGEST_DELAY_MS = 30_000
+
+/** Decides when the primary process replaces a worker that ended by itself. */
+interface Restarts {
+  /** Counts a death. Returns the delay before the replacement, ms; undefined if too many workers died. */
+  afterDeath(nowMs: number): number | undefined
+}
+
+/** The first dead worker is replaced at once. Each further death within ten minutes doubles the delay. */
+export function restarts(): Restarts {
+  let deaths: number[] = []
+  return {
+    afterDeath(nowMs) {
+      deaths = [...deaths.filter((atMs) => atMs > nowMs - WINDOW_MS), nowMs]
+      if (deaths.length > DEATHS_LIMIT) return undefined
+      return deaths.length === 1 ? 0 : Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (deaths.length - 2))
+    },
+  }
+}
+
+/** A connection of Node.js without its stream. `fd` is negative after `close`. */
+interface ConnectionHandle {
+  readonly fd: number
+  close(): void
+}
+
+/** From this number of recorded connections on, the closed ones are removed from the list. */
+const SWEEP_AT = 64
+
+/**
+ * Closes the connections that were on their way to this worker when it died. Node.js sends each connection to the
+ * worker with a message, and keeps a copy of the connection until the worker confirms. Node.js never closes the copies
+ * for a dead worker, so the clients of these connections would wait for ever.
+ */
+function closeLostConnections(worker: Worker): void {
+  const { process: child } = worker
+  const send = child.send.bind(child) as (...args: unknown[]) => boolean
+  let sent: ConnectionHandle[] = []
+  child.send = (...args: unknown[]): boolean => {
+    const [, handle] = args
+    if (isConnection(handle)) {
+      if (sent.length >= SWEEP_AT) sent = sent.filter(({ fd }) => fd >= 0)
+      sent.push(handle)
+    }
+    return send(...args)
+  }
+  // Waits for `exit`, because Node.js emits `disconnect` only after the worker has confirmed all connections.
+  worker.once('exit', () => {
+    for (const handle of sent) if (handle.fd >= 0) handle.close()
+    sent = []
+    if (child.connected) child.disconnect()
+  })
+}
+
+function isConnection(value: unknown): value is ConnectionHandle {
+  return typeof value === 'object' && value !== null && 'close' in value && 'fd' in value
+}
 
 /** Maximum time for the stop of all workers, ms. */
 const STOP_WITHIN_MS = 35_000

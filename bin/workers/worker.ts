@@ -1,5 +1,5 @@
 import type { MetricsOfProcess } from '../../cloud/service/monitoring/metrics.ts'
-import type { SiblingMessage, Siblings } from '../../cloud/platform/foundation/siblings.ts'
+import type { SiblingMessage, Siblings } from '../../cloud/platform/foundation/ports.ts'
 import { isOfRun } from '../data-folder.ts'
 import type { FromWorker, ReadyFields, ToWorker } from './messages.ts'
 

@@ -1,12 +1,11 @@
 import { sql } from 'kysely'
 import type { Platform } from '../../policy/platform.ts'
 import { assertOwnKeys } from '../platform/authority/authority.ts'
-import { readLastSigned } from '../platform/authority/last-signed.ts'
+import { readLastSigned, readKeyCounters, writeKeyCounter } from '../platform/authority/key-counters.ts'
 import type { KeyFiles } from '../platform/authority/key-files.ts'
-import { readKeyCounters, writeKeyCounter } from '../platform/authority/key-counters.ts'
 import { changedRows, type Db } from '../platform/persistence/database.ts'
 import { policyOf } from '../protection/store-documents/parsed-policy.ts'
-import { storeFormerHome } from '../protection/receipt-home/receipt-homes.ts'
+import { storeFormerHome } from '../protection/receipt-home/home-move.ts'
 import { skipLostPositions } from '../platform/persistence/positions.ts'
 
 /**

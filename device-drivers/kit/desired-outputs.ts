@@ -1,8 +1,7 @@
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import { LONGEST_SIGNAL_S, result } from './device.ts'
 import type { CommandResult, Signal } from './device.ts'
-import { holdOpen } from './hold-open.ts'
-import type { HoldOpen } from './hold-open.ts'
+import { holdOpen, type HoldOpen } from './input-watch.ts'
 import { SILENCED, writeResult } from './write-answer.ts'
 import type { WriteAnswer } from './write-answer.ts'
 

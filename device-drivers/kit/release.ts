@@ -2,9 +2,8 @@ import { deadline } from '../../policy/platform.ts'
 import type { Clock, Timers } from '../../policy/platform.ts'
 import { result } from './device.ts'
 import type { CommandResult } from './device.ts'
-import { eitherSignal } from './either-signal.ts'
+import { eitherSignal, type InputWatch, type Reading } from './input-watch.ts'
 import type { LostAnswer } from './exchange.ts'
-import type { InputWatch, Reading } from './input-watch.ts'
 
 /** The device's answer when the agent switches an output. */
 export type SwitchAnswer =

@@ -1,8 +1,8 @@
 import { pause } from '../../policy/platform.ts'
 import type { Timers } from '../../policy/platform.ts'
-import { ILLEGAL_FUNCTION } from './protocol/functions.ts'
+import { ILLEGAL_FUNCTION } from './protocol/pdu.ts'
 import type { Board } from './board.ts'
-import { readSpans } from './inputs.ts'
+import { readSpans } from './session.ts'
 import type { DesiredOutputs } from '../kit/desired-outputs.ts'
 
 /**

@@ -1,7 +1,5 @@
 import type { Clock } from '../../policy/platform.ts'
-import { exceptionText } from './protocol/functions.ts'
-import { FLASH_COILS } from './protocol/pdu.ts'
-import type { ModbusMessage } from './protocol/pdu.ts'
+import { exceptionText, FLASH_COILS, type ModbusMessage } from './protocol/pdu.ts'
 import type { SwitchAnswer } from '../kit/release.ts'
 import { MAX_MISSED } from './bus.ts'
 import type { BusAnswer, BusRequest, FailedAnswer, ModbusBus } from './bus.ts'

@@ -9,11 +9,10 @@ import type { Capabilities } from '../kit/capabilities.ts'
 import type { ProtectionDevice } from '../kit/device.ts'
 import { DeviceId } from '../kit/driver.ts'
 import type { Driver } from '../kit/driver.ts'
-import { eventQueue } from '../kit/event-queue.ts'
-import { FEEDS, STAFF_CARDS } from '../kit/feeds-settings.ts'
+import { eventQueue, repeatFilter } from '../kit/event-queue.ts'
+import { FEEDS, STAFF_CARDS } from '../kit/reader-settings.ts'
 import { linkDevice } from '../kit/link-device.ts'
 import { noiseReport } from '../kit/noise-report.ts'
-import { repeatFilter } from '../kit/repeat-filter.ts'
 
 const interByte = { error: 'give milliseconds, 5 to 1000' }
 const duplicate = { error: 'give milliseconds, 0 (every read counts) to 60000' }

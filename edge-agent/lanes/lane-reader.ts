@@ -11,15 +11,17 @@ import {
   type TagTechnology,
   type WorkflowType,
 } from '../../policy/vocabulary.ts'
-import { looksLikePickupCode, type VerifiedCode } from '../decisions/pickup-code.ts'
-import { purchaseNumberIn, type FoundReceipt } from '../decisions/printed-number.ts'
+import {
+  looksLikePickupCode,
+  type VerifiedCode,
+  purchaseNumberIn,
+  type FoundReceipt,
+} from '../decisions/pickup-code.ts'
 import type { AuthorizeRequest } from '../decisions/request.ts'
 import { classifyScan, type ScannedCode } from '../decisions/classify-scan.ts'
-import type { LaneOperators } from './lane-operators.ts'
-import { sessionFor, type LaneState } from './lane-state.ts'
-import type { LaneStates } from './lane-states.ts'
+import type { LaneOperators, Operators } from './operators.ts'
+import { sessionFor, type LaneState, type LaneStates } from './lane-states.ts'
 import type { Replica } from '../items/replica.ts'
-import type { Operators } from './operators.ts'
 import { receiptResult, type ScanOrigin, type ScanResult } from './scan-result.ts'
 import { unusedRights, type ReceiptParts, type UnusedRights } from './unused-rights.ts'
 

@@ -3,7 +3,7 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { retryDelays, type Cancel } from '../../policy/platform.ts'
 import { httpClient } from '../link/wire/http-client.ts'
-import { messageTimes } from '../trust/time/message-times.ts'
+import { messageTimes } from '../trust/time/cloud-contact.ts'
 import type { HomeDependencies } from './home-dependencies.ts'
 import { agentKeys, homeOf } from './store-agents.ts'
 

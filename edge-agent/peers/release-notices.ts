@@ -1,4 +1,4 @@
-import { decodeUnverifiedClaims } from '../../policy/documents/unverified-claims.ts'
+import { decodeUnverifiedClaims, openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { Signer } from '../../policy/documents/keys.ts'
 import {
@@ -6,16 +6,14 @@ import {
   ReleaseNotice,
   SILENT_SECONDS,
   type AnnouncedRelease,
-} from '../../policy/documents/release-notice.ts'
-import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
+} from '../../policy/documents/home-messages.ts'
 import { type Platform, retryDelays, type Cancel } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
-import { messageTimes } from '../trust/time/message-times.ts'
+import { messageTimes } from '../trust/time/cloud-contact.ts'
 import type { Trust } from '../trust/trust.ts'
-import { peerRateLimit, type PeerRateLimit } from './peer-rate-limit.ts'
+import { peerRateLimit, type PeerRateLimit, agentKeys, storeAgent } from './store-agents.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
-import { agentKeys, storeAgent } from './store-agents.ts'
 
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000

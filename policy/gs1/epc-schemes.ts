@@ -1,6 +1,5 @@
 import { checkDigit } from './gtin.ts'
-import { isSerial } from './serial.ts'
-import { decodeSgtin } from './sgtin.ts'
+import { isSerial, decodeSgtin } from './sgtin.ts'
 
 /**
  * Content of the EPC memory of a tag in a scheme of GS1 (EPC Tag Data Standard 2.3, section 14).

@@ -2,10 +2,16 @@ import { base32 } from '../base32.ts'
 import type { DocumentErrorCode } from '../documents/signed-document.ts'
 import { type KeyRing, type Signer, isSignedBy, signBytes } from '../documents/keys.ts'
 import { numberFacts, type NamingPolicy } from './policy-names.ts'
-import { decodeReceiptClaims, encodeReceiptClaims, type ReceiptClaims, type UnitFacts } from './receipt-claims.ts'
+import {
+  decodeReceiptClaims,
+  encodeReceiptClaims,
+  type ReceiptClaims,
+  type UnitFacts,
+  decodeCbor,
+  encodeCbor,
+} from './receipt-claims.ts'
 import type { KeyObject } from 'node:crypto'
 import { Tagged } from 'cborg'
-import { decodeCbor, encodeCbor } from './deterministic-cbor.ts'
 
 /** COSE_Sign1 (RFC 9052 §4.2) with Ed25519: protected header exactly {alg, kid}, empty unprotected map. */
 

@@ -1,5 +1,5 @@
 import { END_SESSION, START_SESSION, SWITCH_TO_ISO15693 } from '../../device-drivers/pcsc/protocol/transparent.ts'
-import { hex, unhex } from '../../device-drivers/pcsc/protocol/hex.ts'
+import { hex, unhex } from '../../device-drivers/pcsc/protocol/apdu.ts'
 
 /** A card or tag, as a reader presents it: its ATR and its answers to commands. */
 export interface NfcTag {

@@ -1,8 +1,15 @@
 import type { Platform } from '../../policy/platform.ts'
-import { CHANGE_FIELDS, decodeRequest, encodeBody, PCSC_BODIES } from '../../device-drivers/pcsc/protocol/messages.ts'
-import type { PcscBody, PcscCommand, PcscRequest } from '../../device-drivers/pcsc/protocol/messages.ts'
+import {
+  CHANGE_FIELDS,
+  decodeRequest,
+  encodeBody,
+  PCSC_BODIES,
+  type PcscBody,
+  type PcscCommand,
+  type PcscRequest,
+} from '../../device-drivers/pcsc/protocol/messages.ts'
 import { encodeReaderStates } from '../../device-drivers/pcsc/protocol/reader-states.ts'
-import * as rv from '../../device-drivers/pcsc/protocol/return-codes.ts'
+import * as rv from '../../device-drivers/pcsc/protocol/messages.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import type { NfcTag } from './nfc-tags.ts'
 

@@ -1,5 +1,4 @@
-import { readTrace } from '../../device-drivers/kit/protocol/trace.ts'
-import type { TraceRecord } from '../../device-drivers/kit/protocol/trace.ts'
+import { readTrace, type TraceRecord } from '../../device-drivers/kit/protocol/codec.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'

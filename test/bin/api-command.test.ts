@@ -110,8 +110,8 @@ it('untag api loads only two files without imports from the cloud', () => {
   }
   visit('bin/commands/api.ts')
   expect([...loaded].filter((path) => path.startsWith('cloud/')).sort()).toEqual([
-    'cloud/service/description/fields.ts',
     'cloud/platform/foundation/keep-days.ts',
+    'cloud/service/description/fields.ts',
   ])
 })
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readBackup } from '../../bin/backup/manifest.ts'
+import { readBackup } from '../../bin/backup/files.ts'
 import { storedBackups } from '../../bin/backup/retention.ts'
 import { withDatabase } from '../../bin/commands/known-database.ts'
 import { realPlatform } from '../../bin/platform.ts'

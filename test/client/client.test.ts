@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest'
-import { isGet, mayChange } from '../../client/operation-rules.ts'
+import { isGet, mayChange } from '../../client/exchange.ts'
 import {
   createClient,
   UntagError,
@@ -275,7 +275,7 @@ describe('the operation rules of the client', () => {
     for (const { name, changes, getOnly } of operations)
       expect(
         { name, mayChange: mayChange(name), isGet: isGet(name) },
-        'client/operation-rules.ts takes an operation for one that changes or only reads by its name; list exceptions there',
+        'client/exchange.ts takes an operation for one that changes or only reads by its name; list exceptions there',
       ).toEqual({ name, mayChange: changes, isGet: getOnly })
   })
 

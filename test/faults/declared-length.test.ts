@@ -8,7 +8,7 @@ import { AGENT_OPERATIONS, type AgentOperation } from '../../edge-agent/http/ope
 import { startTestCloud, type TestCloud } from '../support/cloud.ts'
 import { pagesBench } from '../edge-agent/pages/pages-agent.ts'
 import { CREDENTIAL } from '../support/credential.ts'
-import { pushPort } from '../../device-drivers/transports/push-port.ts'
+import { pushPort } from '../../device-drivers/transports/memory.ts'
 import { entries } from '../device-drivers/workbench.ts'
 
 const HUGE = 4_000_000_000

@@ -167,7 +167,7 @@ describe('the architecture', () => {
     ).toEqual([
       'bin/backup/sqlite-copy.ts',
       'bin/commands/doctor.ts',
-      'bin/data-dir-lock.ts',
+      'bin/data-folder.ts',
       'cloud/platform/persistence/postgres-pool.ts',
       'cloud/platform/persistence/sqlite.ts',
       'edge-agent/items/item-file.ts',

@@ -82,5 +82,5 @@ it('are not the only slow texts: only one function orders marks of any text', ()
   const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'bin'])
   const users = sources.filter(({ text }) => /\.(?:normalize|toNormalized)\(/.test(text)).map(({ path }) => path)
   // Passwords have at most 128 characters: the schema refuses longer ones before.
-  expect(users).toEqual(['policy/normal-form.ts', 'cloud/platform/users/passwords.ts'])
+  expect(users).toEqual(['policy/printable.ts', 'cloud/platform/users/passwords.ts'])
 })

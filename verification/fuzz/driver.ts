@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { Operation } from '../../cloud/platform/operations/operation.ts'
 import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
-import type { Package } from '../../cloud/platform/foundation/packages.ts'
+import type { Package } from '../../cloud/platform/foundation/caller.ts'
 import type { Chance } from '../simulation/virtual/chance.ts'
 import { envelope, wildEnvelope, wrongAuthorization } from './requests/envelopes.ts'
 import { idsIn, newFindings, prefixOf, type Findings } from './scene/findings.ts'

@@ -44,7 +44,7 @@ function readConsoleAssets(): ConsoleAssets {
     'htmx.js': [packageFile('htmx.org', 'htmx.min.js'), SCRIPT],
     'sse.js': [packageFile('htmx-ext-sse', 'sse.min.js'), SCRIPT],
     'console.js': [ownScript('console/browser/console.js'), SCRIPT],
-    'connection.js': [ownScript('http/browser/connection.js'), SCRIPT],
+    'connection.js': [ownScript('service/http/browser/connection.js'), SCRIPT],
     'alarms.js': [ownScript('console/browser/alarms.js'), SCRIPT],
     'notices.js': [ownScript('console/browser/notices.js'), SCRIPT],
     'passkeys.js': [ownScript('console/browser/passkeys.js'), SCRIPT],

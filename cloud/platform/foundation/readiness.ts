@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { pause, type Platform } from '../../../policy/platform.ts'
-import type { CertificateStatus } from './server-certificate.ts'
+import type { CertificateStatus } from './config.ts'
 import type { Db, Replica, ReplicaStatus } from '../persistence/database.ts'
 
 /** Limit for each check, ms: load balancers poll every few seconds. */

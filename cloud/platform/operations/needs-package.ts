@@ -1,4 +1,4 @@
-import type { Area } from './areas.ts'
+import type { Area } from './fields.ts'
 import type { Operation } from './operation.ts'
 
 /** Areas that test keys may use whatever package the merchant has (ADR 0004). */

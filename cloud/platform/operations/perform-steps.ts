@@ -28,7 +28,7 @@ import {
   type OperationRequest,
 } from './call-context.ts'
 import type { Call, Checkpoint, Services, StepContext } from './operation.ts'
-import { writeFor } from './write-scope.ts'
+import { writeFor } from './read-source.ts'
 
 /**
  * Performs an operation of several transactions. The first transaction finds the stored response or leases the

@@ -3,8 +3,31 @@ import { knownCaller, maySee } from '../foundation/caller.ts'
 import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { centroid, distanceKm, type Position } from './distance.ts'
 import { listStores } from './queries.ts'
+
+/** Coordinates, degrees. */
+export interface Position {
+  lat: number
+  lng: number
+}
+
+const EARTH_RADIUS_KM = 6_371
+
+/** Great-circle distance in km (haversine). */
+export function distanceKm(a: Position, b: Position): number {
+  const radians = (degrees: number) => (degrees * Math.PI) / 180
+  const dLat = radians(b.lat - a.lat)
+  const dLng = radians(b.lng - a.lng)
+  const h = Math.sin(dLat / 2) ** 2 + Math.cos(radians(a.lat)) * Math.cos(radians(b.lat)) * Math.sin(dLng / 2) ** 2
+  return 2 * EARTH_RADIUS_KM * Math.asin(Math.min(1, Math.sqrt(h)))
+}
+
+/** Mean of the positions; undefined for an empty list. */
+function centroid(positions: readonly Position[]): Position | undefined {
+  if (positions.length === 0) return undefined
+  const sum = positions.reduce((s, p) => ({ lat: s.lat + p.lat, lng: s.lng + p.lng }), { lat: 0, lng: 0 })
+  return { lat: sum.lat / positions.length, lng: sum.lng / positions.length }
+}
 
 export interface StoreFilter {
   city?: string | undefined

@@ -8,7 +8,7 @@ import {
 } from '../../../policy/vocabulary.ts'
 import { InStoreCodes } from './in-store-code.ts'
 import { lines, text } from '../operations/fields.ts'
-import { PACKAGES, type Package } from '../foundation/packages.ts'
+import { PACKAGES, type Package } from '../foundation/caller.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /** The 249 assigned country codes of ISO 3166-1 alpha-2. */

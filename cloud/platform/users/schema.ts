@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ROLES } from '../foundation/roles.ts'
+import { ROLES } from '../foundation/caller.ts'
 import { definedFields, iso, text } from '../operations/fields.ts'
 import type { UserRow, UserSessionRow } from '../persistence/tables/users.ts'
 import { modeOf, roleOf, storesOf } from './user-queries.ts'

@@ -1,14 +1,11 @@
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { keyGenerationQuery } from '../authority/key-counters.ts'
-import { tenantOf, type Mode, type UserCaller } from '../foundation/caller.ts'
-import type { Package } from '../foundation/packages.ts'
-import type { Role } from '../foundation/roles.ts'
+import { tenantOf, type Mode, type UserCaller, type Role, type Package } from '../foundation/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { UserRow, UserSessionRow } from '../persistence/tables/users.ts'
-import { modeOf, roleOf } from './user-queries.ts'
-import { hashOfUserToken, isUserToken, newUserToken } from './user-tokens.ts'
+import { modeOf, roleOf, hashOfUserToken, isUserToken, newUserToken } from './user-queries.ts'
 
 /** A session ends this time after its last use, ms. */
 export const IDLE_MS = 12 * 3_600_000

@@ -8,8 +8,7 @@ import type { ProtectedItemRow } from '../../platform/persistence/tables/protect
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { boundItemsOf } from '../../shop/purchases/queries.ts'
-import { isComplete, productsIn, type ProductOfItem } from '../items/item-product.ts'
-import { readItems } from '../items/item-queries.ts'
+import { isComplete, productsIn, type ProductOfItem, readItems } from '../items/item-queries.ts'
 import { itemAsOf } from '../rights/past-state.ts'
 
 /** Facts about an item or purchase line for the function `decide`. */

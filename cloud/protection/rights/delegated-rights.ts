@@ -1,5 +1,4 @@
-import type { Db } from '../../platform/persistence/database.ts'
-import { groupBy } from '../../platform/persistence/group-by.ts'
+import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import type { DelegatedRightRow, UnitRightRow } from '../../platform/persistence/tables/protection.ts'

@@ -1,5 +1,4 @@
-import type { Db } from '../../platform/persistence/database.ts'
-import { groupBy } from '../../platform/persistence/group-by.ts'
+import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoredRight } from './delegated-rights.ts'

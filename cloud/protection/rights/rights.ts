@@ -1,7 +1,6 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
-import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import { insertChunks, fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type { UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 

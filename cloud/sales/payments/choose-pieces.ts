@@ -2,11 +2,9 @@ import { invalid, notFound, precondition } from '../../platform/foundation/failu
 import type { Call } from '../../platform/operations/operation.ts'
 import type { UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
-import { findItem } from '../../protection/items/item-queries.ts'
-import { tagsIn, type TagLists } from '../../protection/items/tag-lists.ts'
+import { findItem, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
 import { rightsOfPurchase } from '../../protection/rights/rights.ts'
-import { isCoupon } from '../../shop/purchases/line-value.ts'
-import { sumPieces, type Pieces } from '../../shop/purchases/pieces.ts'
+import { isCoupon, sumPieces, type Pieces } from '../../shop/purchases/line-value.ts'
 import type { WholePurchase } from '../../shop/purchases/present.ts'
 import { readUnits } from '../../shop/purchases/queries.ts'
 

@@ -2,16 +2,19 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
-import { hasOpenAuthorizations, restorePurchase, revokePurchaseRights } from '../checkout/cancel-purchase.ts'
+import {
+  hasOpenAuthorizations,
+  restorePurchase,
+  revokePurchaseRights,
+  finishCancellation,
+} from '../checkout/cancel-purchase.ts'
 import { updatePurchase } from '../../shop/purchases/queries.ts'
 import type { RefundNotice } from './provider.ts'
 import { findPayment, findRefund } from './queries.ts'
 import { refundsOf, updateRefund } from '../../shop/purchases/refund-queries.ts'
-import { emitRefunded } from '../checkout/emit-refunded.ts'
+import { emitRefunded, bookRefund, unbookRefund } from '../checkout/book-refund.ts'
 import { countsAgainstTotal, DOUBT, isPending, unrefundedCent } from '../../shop/purchases/refunds.ts'
 import { makeRoom } from './make-room.ts'
-import { bookRefund, unbookRefund } from '../checkout/book-refund.ts'
-import { finishCancellation } from '../checkout/finish-cancellation.ts'
 
 /**
  * Records the result of a refund, from the provider's response or a later notification. A completed refund changes

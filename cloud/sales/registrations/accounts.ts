@@ -1,7 +1,6 @@
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import { tenantOf } from '../../platform/foundation/caller.ts'
-import type { Package } from '../../platform/foundation/packages.ts'
+import { tenantOf, type Package } from '../../platform/foundation/caller.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { seedSandbox } from '../sandbox/seed.ts'
 

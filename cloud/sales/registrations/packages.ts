@@ -1,5 +1,4 @@
-import { tenantOf } from '../../platform/foundation/caller.ts'
-import { isAtLeast, PACKAGES, type Package } from '../../platform/foundation/packages.ts'
+import { tenantOf, isAtLeast, PACKAGES, type Package } from '../../platform/foundation/caller.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { packagesOf } from '../../platform/stores/queries.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { hashOf } from '../../platform/operations/idempotency.ts'
-import { keyCaller } from '../../platform/foundation/caller.ts'
+import { keyCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { Limit, Success, text } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { cursorField, toPage } from '../../platform/operations/paging.ts'
@@ -22,7 +22,6 @@ import {
   toRegistration,
 } from './registration-schema.ts'
 import { registerStore, requestAccount } from './registrations.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 const DEFAULT_PAGE = 100
 

@@ -1,5 +1,5 @@
 import type { Platform } from '../../../policy/platform.ts'
-import { blankProgram, withSettings, type ProgramSettings } from '../../shop/loyalty/program-changes.ts'
+import { blankProgram, withSettings, type ProgramSettings } from '../../shop/loyalty/program-operations.ts'
 import { saveProgram } from '../../shop/loyalty/queries.ts'
 import type { ProgramType } from '../../shop/loyalty/schema.ts'
 import type { Tenant } from '../../platform/foundation/caller.ts'

@@ -6,9 +6,9 @@ import { newId } from '../../../policy/ids.ts'
 import { comparableIdentifier } from '../../../policy/item-identifiers.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
-import { newProductRow } from '../../shop/catalogue/product-row.ts'
+import { newProductRow } from '../../shop/catalogue/queries.ts'
 import { writeProducts } from '../../shop/catalogue/write-products.ts'
-import type { Tenant } from '../../platform/foundation/caller.ts'
+import type { Tenant, Package } from '../../platform/foundation/caller.ts'
 import { eurosOf } from '../../platform/operations/fields.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { ProductRow } from '../../platform/persistence/tables/stores.ts'
@@ -17,7 +17,6 @@ import type { ProtectedItemRow } from '../../platform/persistence/tables/protect
 import { seedLoyalty, type SandboxProgram } from './loyalty.ts'
 import { SANDBOX_PRODUCTS, type SandboxProduct } from './catalogue.ts'
 import type { DeviceType, SecurityTagMode, WorkflowType } from '../../../policy/vocabulary.ts'
-import type { Package } from '../../platform/foundation/packages.ts'
 
 /** The two test stores of every account (ADR 0041). Names and addresses are invented. */
 interface SandboxStore {

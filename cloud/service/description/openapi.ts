@@ -1,8 +1,7 @@
 import { exampleAnswer } from './examples.ts'
-import type { JsonSchema } from '../../../policy/json-schema.ts'
-import { type SchemaWriter, schemaWriter, type SchemaDirection } from '../../../policy/schema-writer.ts'
-import { describeEvents } from '../../platform/webhooks/describe-events.ts'
-import type { Multipart } from '../../platform/operations/body-formats.ts'
+import { type JsonSchema, type SchemaWriter, schemaWriter, type SchemaDirection } from '../../../policy/json-schema.ts'
+import { describeEvents } from '../../platform/webhooks/event-types.ts'
+import type { Multipart, ErrorBody } from '../../platform/operations/validation.ts'
 import type { LegacyForm, Operation } from '../../platform/operations/operation.ts'
 import { z } from 'zod'
 import { Product } from '../../shop/catalogue/schema.ts'
@@ -10,8 +9,7 @@ import { Device } from '../../protection/devices/device-operations.ts'
 import { CheckoutLine, Purchase, TransactionData } from '../../shop/purchases/schema.ts'
 import { Store, StoreMasterData } from '../../platform/stores/schema.ts'
 import { ERROR_STATUS, type ErrorCode } from '../../platform/foundation/failure.ts'
-import { PACKAGES } from '../../platform/foundation/packages.ts'
-import type { ErrorBody } from '../../platform/operations/error-body.ts'
+import { PACKAGES } from '../../platform/foundation/caller.ts'
 
 /** An error that an operation may return, for its documentation. */
 interface PossibleError {

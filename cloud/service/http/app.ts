@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { routePath } from 'hono/route'
-import { PROGRAM_HEADER, programHeader } from '../../../policy/program-header.ts'
+import { PROGRAM_HEADER, programHeader } from '../../../policy/version.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { Operation, Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'

@@ -3,7 +3,7 @@ import { agentCaller, findAgent, findAgentCaller, isAgentToken } from '../../pro
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { findSessionCaller, findUserCaller } from '../../platform/users/sessions.ts'
-import { isUserToken } from '../../platform/users/user-tokens.ts'
+import { isUserToken } from '../../platform/users/user-queries.ts'
 import { userInMode } from './perform-as.ts'
 import type { AuthenticatedCaller } from './pick-caller.ts'
 

@@ -5,7 +5,7 @@ import { Failure } from '../../platform/foundation/failure.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { performTask } from '../../platform/operations/perform.ts'
 import type { Database } from '../../platform/persistence/database.ts'
-import { wholePurchase } from '../../shop/purchases/purchase-of-caller.ts'
+import { wholePurchase, findPurchaseOfCheckout } from '../../shop/purchases/queries.ts'
 import {
   endTestCheckout,
   completeTestCheckout,
@@ -13,9 +13,8 @@ import {
   type TestResult,
 } from '../../sales/checkout/operations.ts'
 import { isTest, toTransactionData } from '../../shop/purchases/present.ts'
-import { findPurchaseOfCheckout } from '../../shop/purchases/queries.ts'
 import { checkOnReturn } from '../../sales/payments/due-payments.ts'
-import { hasSoldItem } from '../../sales/checkout/unsold-items.ts'
+import { hasSoldItem } from '../../sales/checkout/book-refund.ts'
 import { openPaymentOf } from '../../sales/payments/queries.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { readBytes } from './body.ts'

@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import { networkOf } from '../../platform/foundation/client-network.ts'
+import { networkOf } from '../../platform/foundation/waiting-connections.ts'
 
 /** Address, or IPv6 network, for limits by client address. Uses X-Forwarded-For only if a configured proxy sent it. */
 export function clientAddress(c: Context, trustedProxies: readonly string[]): string {

@@ -1,7 +1,7 @@
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import { areGatesUpToDate } from '../../protection/receipt-home/gate-freshness.ts'
+import { areGatesUpToDate } from '../../protection/receipt-home/home-move.ts'
 import { pause } from '../../../policy/platform.ts'
 
 /** Advice to a shopper who has paid; undefined: no advice. */

@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono'
-import { IMAGE_NAME, IMAGE_TYPES, type ImageStore } from '../../platform/foundation/image-store.ts'
+import { IMAGE_NAME, IMAGE_TYPES, type ImageStore } from '../../platform/foundation/ports.ts'
 
 /** Serves images by their content hash. Images never change, so caches may keep them forever. */
 export function imageRoutes(app: Hono, images: ImageStore, isTooFast: (c: Context) => boolean): void {

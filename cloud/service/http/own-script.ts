@@ -7,7 +7,7 @@ import { join } from 'node:path'
  */
 export function ownScript(path: string): string {
   const here = import.meta.dirname
-  const folder = existsSync(join(here, 'own-script.ts')) ? join(here, '../../dist/cloud') : join(here, '..')
+  const folder = existsSync(join(here, 'own-script.ts')) ? join(here, '../../../dist/cloud') : join(here, '../..')
   const file = join(folder, path)
   return existsSync(file) ? `(() => {${readFileSync(file, 'utf8').replace(/^export \{\};?$/m, '')}})()` : ''
 }

@@ -1,4 +1,4 @@
-import { refundSummaryOf } from '../../shop/receipts/refund-summary.ts'
+import { refundSummaryOf } from '../../shop/receipts/operations.ts'
 import type { TransactionData } from '../../shop/purchases/schema.ts'
 import type { Formats } from '../../platform/texts/catalogue.ts'
 import type { Texts } from '../../platform/texts/texts.ts'

@@ -1,10 +1,9 @@
 import { agentTopic, parseTopic, type AgentAddress } from '../../../policy/mqtt-topics.ts'
 import { agentsSeenSince, revokedAmong } from '../../protection/agent-identity/agent-queries.ts'
-import { signCommand } from '../../protection/agents/documents/pending-commands.ts'
+import { signCommand } from '../../protection/agents/documents/freshness-and-denials.ts'
 import { assertAgent } from '../../protection/agents/login/agent-login.ts'
-import type { AgentChannel, AgentCommand } from '../../platform/foundation/agent-channel.ts'
+import type { AgentChannel, AgentCommand, SiblingMessage, Siblings } from '../../platform/foundation/ports.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
-import type { SiblingMessage, Siblings } from '../../platform/foundation/siblings.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import type { AgentBroker, BrokerHooks } from './embedded-broker.ts'
@@ -13,12 +12,12 @@ import { StoreAnnouncements, type AnnouncementScope } from './store-announcement
 import { BackgroundTasks } from './background-tasks.ts'
 import { pause } from '../../../policy/platform.ts'
 import { newId } from '../../../policy/ids.ts'
-import { rateLimitedLog, type RateLimitedLog } from '../../../policy/rate-limited-log.ts'
+import { rateLimitedLog, type RateLimitedLog } from '../../../policy/budget.ts'
 import { agentCaller, findAgent } from '../../protection/agent-identity/sessions.ts'
 import { storeState } from '../../protection/agents/documents/agent-state.ts'
-import { reportProtectionEvents } from '../../protection/agents/journal/report-events.ts'
+import { reportProtectionEvents } from '../../protection/agents/journal/ingest.ts'
 import { perform } from '../../platform/operations/perform.ts'
-import { shares, type Shares } from '../../platform/foundation/shares.ts'
+import { shares, type Shares } from '../../platform/foundation/shared-slots.ts'
 
 /** Maximum number of batches of one agent that wait to be stored. */
 export const BATCHES_OF_AGENT = 4

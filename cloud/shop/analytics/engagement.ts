@@ -2,9 +2,8 @@ import { changedRows } from '../../platform/persistence/database.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { dayOf } from './days.ts'
+import { dayOf, addToDay, type StoreKey } from './store-days.ts'
 import { changeOfferCounter, offerOfStore } from './store-offers.ts'
-import { addToDay, type StoreKey } from './store-days.ts'
 
 /** Engagements of shoppers with a store and its offers (ADR 0035). */
 export const ENGAGEMENTS = [

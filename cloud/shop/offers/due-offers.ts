@@ -1,6 +1,6 @@
 import { newId } from '../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
-import { runConcurrently, startDueLoop, type DueLoop } from '../../platform/operations/due-loop.ts'
+import { runConcurrently, startDueLoop, type DueLoop } from '../../platform/operations/send-loop.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { performTask } from '../../platform/operations/perform.ts'
 import type { Database } from '../../platform/persistence/database.ts'

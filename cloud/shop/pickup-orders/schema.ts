@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Id, Timestamp, lines, text, ProductCodeText } from '../../platform/operations/fields.ts'
-import { ORDER_STATUSES } from './order-state.ts'
+import { ORDER_STATUSES } from './queries.ts'
 
 const LINES_LIMIT = 100
 const QUANTITY_LIMIT = 1_000

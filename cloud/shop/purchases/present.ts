@@ -8,9 +8,8 @@ import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/ta
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
 import type { PriceOrigin, PriceReason, Purchase, PurchaseStatus, StoreData, TransactionData } from './schema.ts'
-import { paidByLine } from './line-value.ts'
+import { paidByLine, vatBreakdown } from './line-value.ts'
 import { refundedCent, toRefundInEuros, toRefundInCents } from './present-refunds.ts'
-import { vatBreakdown } from './vat.ts'
 
 /**
  * Placeholder for the signature of a certified fiscal device. The texts of the placeholder show that it is no evidence.

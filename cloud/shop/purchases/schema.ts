@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SECURITY_TAG_MODES } from '../../../policy/vocabulary.ts'
-import { UnitInput, UnitOutput } from '../catalogue/unit-data.ts'
+import { UnitInput, UnitOutput } from '../catalogue/render.ts'
 import { Id, VatRate, scanned, text, ProductCodeText } from '../../platform/operations/fields.ts'
 
 export const PURCHASE_STATUSES = ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'UNLOADED', 'CANCELLED'] as const

@@ -7,7 +7,7 @@ import { cursorField, toPage, pageLimits } from '../../platform/operations/pagin
 import type { StockLevelRow } from '../../platform/persistence/tables/stock.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { countStock, findStock, listStock, writeStock } from './queries.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 const QUANTITY_LIMIT = 1_000_000_000
 

@@ -1,7 +1,13 @@
-import { impinjEvent } from '../../impinj-iot/protocol/events.ts'
-import { antennaOf, epcOfBase64, epcOfHex, objectOf, rssiOf } from '../../kit/protocol/tag-sighting.ts'
-import type { TagSighting } from '../../kit/protocol/tag-sighting.ts'
-import { utcUsOf } from '../../kit/protocol/timestamps.ts'
+import { impinjEvent } from '../../impinj-iot/protocol/requests.ts'
+import {
+  antennaOf,
+  epcOfBase64,
+  epcOfHex,
+  objectOf,
+  rssiOf,
+  type TagSighting,
+  utcUsOf,
+} from '../../kit/protocol/tag-sighting.ts'
 
 /** Paths to the reads, and to their fields, in a body that a reader posts. */
 export interface ReadMapping {

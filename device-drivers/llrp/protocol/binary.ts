@@ -1,19 +1,20 @@
-import type { AnyParameter, Message } from './elements.ts'
-import { Malformed, readField, skip, writeField } from './fields.ts'
-import type { Cursor, FieldKind, FieldValue, FieldValues, Writer } from './fields.ts'
-import { HEADER_BYTES, MAX_MESSAGE_BYTES, VERSION } from './frames.ts'
-import type { LlrpFrame } from './frames.ts'
-import type { MessageName } from './messages.ts'
-import type { ParameterName } from './parameters.ts'
 import {
+  type AnyParameter,
+  type Message,
   FIRST_TLV,
   MESSAGE_ROWS,
   MESSAGE_ROWS_BY_TYPE,
   PARAMETER_ROWS,
   PARAMETER_ROWS_BY_TYPE,
   TV_LENGTHS,
-} from './tables.ts'
-import type { Row } from './tables.ts'
+  type Row,
+} from './elements.ts'
+import { Malformed, readField, skip, writeField } from './fields.ts'
+import type { Cursor, FieldKind, FieldValue, FieldValues, Writer } from './fields.ts'
+import { HEADER_BYTES, MAX_MESSAGE_BYTES, VERSION } from './frames.ts'
+import type { LlrpFrame } from './frames.ts'
+import type { MessageName } from './messages.ts'
+import type { ParameterName } from './parameters.ts'
 
 /** A message of an unknown type, which belongs to a later version or to a vendor. */
 export interface UnknownMessage {

@@ -1,6 +1,4 @@
-import type { ResyncingCodec } from '../../kit/protocol/codec.ts'
-import { slidingFramer } from '../../kit/protocol/sliding-framer.ts'
-import type { FrameShape } from '../../kit/protocol/sliding-framer.ts'
+import { type ResyncingCodec, slidingFramer, type FrameShape } from '../../kit/protocol/codec.ts'
 
 /**
  * Frames of ThingMagic (JADAK, Novanta) reader modules; numbers have the high byte first:

@@ -1,6 +1,4 @@
-import type { ResyncingCodec } from '../../kit/protocol/codec.ts'
-import { slidingFramer } from '../../kit/protocol/sliding-framer.ts'
-import type { FrameShape } from '../../kit/protocol/sliding-framer.ts'
+import { type ResyncingCodec, slidingFramer, type FrameShape } from '../../kit/protocol/codec.ts'
 
 /**
  * Frames of the MagicRF M100 and QM100 chips (YRM100, JRD-4035, R200 and others; MagicRF "M100 & QM100 firmware

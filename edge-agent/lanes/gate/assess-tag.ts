@@ -1,7 +1,12 @@
 import type { TagName } from '../../../device-drivers/kit/device.ts'
-import { tagOwnerOf, severityOf, type GatePolicy, type Severity } from '../../../policy/gate-policy.ts'
+import {
+  tagOwnerOf,
+  severityOf,
+  type GatePolicy,
+  type Severity,
+  type ProtectionPolicy,
+} from '../../../policy/store-policy.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
-import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { KnownItem } from '../../items/item-table.ts'
 import { STALE_SECONDS } from '../../items/replica.ts'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../policy/platform.ts'
-import { tagNameOf } from './tags/gate-tag.ts'
+import { tagNameOf } from './tags/deduplicate.ts'
 import type { TagAssessment } from './assess-tag.ts'
 
 /** What a gate observed of one tag during a walk. */

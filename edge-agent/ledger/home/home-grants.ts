@@ -3,7 +3,7 @@ import type { Evidence } from '../../../policy/journal.ts'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
 import type { DenyReason, RightClass } from '../../../policy/vocabulary.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { UnresolvedRedemptions } from '../claims/unresolved-redemptions.ts'
+import type { UnresolvedRedemptions } from '../claims/redeemed-rights.ts'
 
 /**
  *   request ─▶ granted ── failed ──▶ returned: the right is free again

@@ -1,6 +1,6 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ROLES } from '../../../cloud/platform/foundation/roles.ts'
+import { ROLES } from '../../../cloud/platform/foundation/caller.ts'
 import { page } from '../../../cloud/console/frame/page.ts'
 import { pages } from '../../../cloud/console/pages/registry.ts'
 import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'

@@ -1,6 +1,6 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { dayOf } from '../../../cloud/shop/analytics/days.ts'
+import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
 import { formId } from '../../../cloud/console/components/form.tsx'
 import { COUNTED_PAGES } from '../../../cloud/console/components/live.tsx'
 import { pages } from '../../../cloud/console/pages/registry.ts'

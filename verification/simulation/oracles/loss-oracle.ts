@@ -1,5 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
-import { worstCaseLoss } from '../../../policy/isolated-agent.ts'
+import { worstCaseLoss } from '../../../policy/decide-units.ts'
 import type { AgentNode } from '../nodes/agent-node.ts'
 import type { Core } from '../virtual/core.ts'
 import type { LedgerOracle, LedgerRow } from './ledger-oracle.ts'

@@ -82,7 +82,7 @@ function hashOf(text: string): string {
  */
 function readScripts(): string[] {
   const here = import.meta.dirname
-  const folder = existsSync(join(here, 'documents.ts')) ? join(here, '../../../dist/cloud/service/http/docs') : here
+  const folder = existsSync(join(here, 'documents.ts')) ? join(here, '../../../../dist/cloud/service/http/docs') : here
   const programs = ['search.js', 'docs.js'].map((name) => join(folder, 'browser', name)).filter(existsSync)
   const library = createRequire(import.meta.url).resolve('minisearch')
   return [

@@ -6,8 +6,7 @@ import {
   keysOf,
   loadKeyFiles,
 } from '../../../../cloud/platform/authority/key-files.ts'
-import { resealAll } from '../../../../cloud/platform/authority/sealed-columns.ts'
-import { sealer, sealingKeyId } from '../../../../cloud/platform/authority/sealing.ts'
+import { resealAll, sealer, sealingKeyId } from '../../../../cloud/platform/authority/sealing.ts'
 import { createCloud } from '../../../../cloud/cloud.ts'
 import { connectionOf } from '../../../../cloud/sales/payments/connection.ts'
 import { openSecret } from '../../../../cloud/platform/webhooks/secret.ts'

@@ -1,16 +1,62 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import type { JSX } from 'hono/jsx/jsx-runtime'
-import { isTls } from '../http/connection.ts'
-import { prefersHtml } from '../../policy/accept-header.ts'
-import { isLanguage, LANGUAGE_COOKIE, otherLanguage, pageLanguage } from '../../policy/page-language.ts'
+import { isTls } from '../http/access.ts'
+import { prefersHtml, isLanguage, LANGUAGE_COOKIE, otherLanguage, pageLanguage } from '../../policy/page-language.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { AgentConfig } from '../config.ts'
-import { ProblemPage } from './components/problem-page.tsx'
-import type { Localization } from './components/frame.tsx'
-import { pageHeaders } from './headers.ts'
+import { type Localization, Frame } from './components/frame.tsx'
 import { textsOf } from './texts/catalogue.ts'
 import type { Problem } from './texts/texts.ts'
+import { createHash } from 'node:crypto'
+import { STYLE } from './style/style.ts'
+
+/** Page for browsers instead of a JSON error: what happened, and what to do. */
+function ProblemPage({ localization, problem }: { localization: Localization; problem: Problem }) {
+  const { texts } = localization
+  const { what, todo } = texts.problems[problem]
+  return (
+    <Frame title={`${what} · untag`} localization={localization} kind="list">
+      <main>
+        <h1>{what}</h1>
+        <p>{todo}</p>
+        {problem === 'hostNotAllowed' ? null : (
+          <p class="row">
+            <a class="button" href="/station">
+              {texts.chooseDevice}
+            </a>
+          </p>
+        )}
+      </main>
+    </Frame>
+  )
+}
+
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
+
+/**
+ * Response headers of a page. The page may run only the script with this nonce and may call only its own agent. The
+ * page's script sends the forms, so that codes never appear in an address.
+ */
+function pageHeaders(nonce: string): Record<string, string> {
+  const allowed = [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'sha256-${STYLE_HASH}'`,
+    "connect-src 'self'",
+    "img-src 'self'",
+    "manifest-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ]
+  return {
+    'content-security-policy': allowed.join('; '),
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    vary: 'Accept, Accept-Language, Cookie',
+  }
+}
 
 /** Sources of the pages' language (`config`) and nonces (`platform`). */
 export interface PageRendererParts {
