@@ -1,5 +1,5 @@
 import type { Platform } from '../policy/platform.ts'
-import { ensureAccount } from '../cloud/sales/registrations/accounts.ts'
+import { ensureAccount } from '../cloud/sales/registrations/registrations.ts'
 import { createApiKey } from '../cloud/platform/accounts/api-keys.ts'
 import { tenantOf, type Tenant } from '../cloud/platform/foundation/caller.ts'
 import type { Database } from '../cloud/platform/persistence/database.ts'

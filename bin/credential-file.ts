@@ -24,7 +24,7 @@ const SHAPE = /^untag_pair_[\w-]{32}$/
  * The agent's credential for programs, in the file `DATA/credential`. The agent reads the file for every request, so
  * that a new credential is valid at once.
  */
-export interface CredentialFile {
+interface CredentialFile {
   /** Undefined if the file is missing or contains no credential. Throws if the file cannot be read. */
   read(): string | undefined
   /** Returns the credential. Creates a credential if there is none. */

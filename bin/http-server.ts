@@ -3,12 +3,12 @@ import { createServer as createTlsServer, type Server as HttpsServer } from 'nod
 import { Server as TcpServer, type AddressInfo, type Socket } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Hono } from 'hono'
-import { JSON_HEADERS } from '../cloud/service/http/json-headers.ts'
+import { JSON_HEADERS } from '../cloud/service/http/client-address.ts'
 import type { ServerCertificate } from '../cloud/platform/foundation/config.ts'
 import { BACKLOG, waitingConnections, watchHandshakes } from '../cloud/platform/foundation/waiting-connections.ts'
 import { type WriteLogLine, rateLimitedLog, type RateLimitedLog } from '../policy/budget.ts'
 import type { Platform, Cancel } from '../policy/platform.ts'
-import { connectionLimits, type HttpLimits } from './connection-limits.ts'
+import { connectionLimits, type HttpLimits } from './log.ts'
 import { realPlatform } from './platform.ts'
 import { jsx } from 'hono/jsx'
 
@@ -139,7 +139,7 @@ const CLOSE_WITHIN_MS = 5_000
 /** Maximum time for running requests and idle connections, ms. Longer than `keepAliveTimeout`. */
 const DRAIN_WITHIN_MS = 20_000
 
-export interface ListenOptions {
+interface ListenOptions {
   host: string
   port: number
   flag: string

@@ -11,7 +11,7 @@ import type { CLOUD_OPTIONS } from './settings.ts'
 const RESULT_LIFE_MS = 1_000
 
 /** A listening server for metrics. */
-export interface MetricsServer {
+interface MetricsServer {
   /** Fields of the ready line. */
   readonly ready: { readonly metricsUrl: string }
   close(): Promise<void>

@@ -47,7 +47,7 @@ export function printResult(json: boolean, object: object, lines: readonly strin
 }
 
 /** True if a person reads the output: a terminal, without `--json`. */
-export function isForPerson(): boolean {
+function isForPerson(): boolean {
   return !isJson && process.stdout.isTTY
 }
 

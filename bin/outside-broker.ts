@@ -13,7 +13,7 @@ type BrokerSettings = Pick<Values<typeof CLOUD_OPTIONS>, 'mqttUrl' | 'mqttCa' | 
 const SECRET_LENGTH = 24
 
 /** Settings of the outside broker. */
-export interface OutsideBrokerSettings extends OutsideBrokerOptions {
+interface OutsideBrokerSettings extends OutsideBrokerOptions {
   /** Address for agents, without credentials. */
   publicUrl: string
   /** Set if the broker asks the cloud about logins. */

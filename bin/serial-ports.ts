@@ -17,7 +17,7 @@ export interface FoundSerial {
   readonly suggestion: Record<string, unknown>
 }
 
-export interface SerialPaths {
+interface SerialPaths {
   /** Default /dev/serial/by-id. */
   readonly names?: string
   /** Default /sys/class/tty. */

@@ -27,7 +27,7 @@ export interface AgentClientOptions {
   platform?: Partial<ClientPlatform>
 }
 
-export interface AgentCallOptions {
+interface AgentCallOptions {
   /** Aborts the call, which then throws the reason. The agent may still execute the request. */
   signal?: AbortSignal
   /** Limit of this call, ms. */
@@ -37,9 +37,9 @@ export interface AgentCallOptions {
 }
 
 /** A device in the agent's status. */
-export type AgentDevice = AgentAnswer<'status'>['devices'][number]
+type AgentDevice = AgentAnswer<'status'>['devices'][number]
 /** An operator of the store. */
-export type AgentOperator = AgentAnswer<'operators'>['operators'][number]
+type AgentOperator = AgentAnswer<'operators'>['operators'][number]
 
 /**
  * Client of one agent. Each call sends one request and never retries, because a device may have moved although the

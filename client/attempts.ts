@@ -25,12 +25,7 @@ function isTransient({ status, code, reason }: UntagError): boolean {
 }
 
 /** Delay before the next attempt, ms; undefined: no retry. `attempt` counts from 0. */
-export function delayBefore(
-  error: UntagError,
-  attempt: number,
-  rules: RetryRules,
-  random: () => number,
-): number | undefined {
+function delayBefore(error: UntagError, attempt: number, rules: RetryRules, random: () => number): number | undefined {
   if (attempt >= rules.retries || !isTransient(error)) return undefined
   const backoff = random() * Math.min(rules.maxDelayMs, rules.baseDelayMs * 2 ** attempt)
   if (error.retryAfterMs === undefined) return backoff

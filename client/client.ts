@@ -128,7 +128,7 @@ export interface ClientOptions {
   platform?: Partial<ClientPlatform>
 }
 
-export interface CallOptions {
+interface CallOptions {
   /** Aborts the call, which then throws the reason. */
   signal?: AbortSignal
   /** Timeout of one attempt, ms. */
@@ -148,9 +148,9 @@ type JsonCall<N extends OperationName> =
 type TextCall<N extends OperationName> = (request: TextRequestOf<N>, options?: CallOptions) => Promise<string>
 
 /** Every operation as a method: `client.fetchProducts({ storeId })`. */
-export type OperationMethods = { readonly [N in OperationName]: Call<N> }
+type OperationMethods = { readonly [N in OperationName]: Call<N> }
 
-export interface Client extends OperationMethods {
+interface Client extends OperationMethods {
   /**
    * Calls an operation by its name.
    *

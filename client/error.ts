@@ -6,7 +6,7 @@ export interface UntagErrorDetail {
 }
 
 /** Fields of an error response. docs/reference/errors.md lists the codes. */
-export interface UntagErrorFields {
+interface UntagErrorFields {
   /** HTTP status; 0 if no response arrived. */
   status: number
   /** Error code of the API, or a code of the client: `network`, `timeout` or `bad-answer`. */

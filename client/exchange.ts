@@ -75,7 +75,7 @@ export function isOperationName(name: unknown): name is string {
 }
 
 /** One HTTP request with its limits. */
-export interface Exchange {
+interface Exchange {
   readonly url: string
   readonly init: RequestInit
   /** Address that error messages name. */

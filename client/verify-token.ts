@@ -2,7 +2,7 @@ import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTPayload } f
 import { REAL_PLATFORM, type ClientPlatform } from './platform.ts'
 
 /** The claims of an authorization token; docs/reference/tokens.md describes them. */
-export interface TokenClaims extends JWTPayload {
+interface TokenClaims extends JWTPayload {
   aud: string
   /** Nonce of the authorization. The device must accept each nonce only once. */
   jti: string
@@ -12,7 +12,7 @@ export interface TokenClaims extends JWTPayload {
   iat: number
 }
 
-export type TokenFault =
+type TokenFault =
   | 'malformed'
   | 'not_for_this_device'
   | 'redeem_first'
@@ -21,7 +21,7 @@ export type TokenFault =
   | 'keys_unavailable'
 
 /** A rejected token. The device must not move. Retry only after `keys_unavailable`. */
-export class TokenRefused extends Error {
+class TokenRefused extends Error {
   override name = 'TokenRefused'
   readonly code: TokenFault
   constructor(code: TokenFault, message: string, options?: ErrorOptions) {

@@ -9,7 +9,7 @@ export interface WebhookEvent {
   data: Record<string, unknown>
 }
 
-export type WebhookFault = 'no_signature' | 'bad_signature' | 'too_old' | 'not_json'
+type WebhookFault = 'no_signature' | 'bad_signature' | 'too_old' | 'not_json'
 
 /** A rejected delivery. Answer the sender with 400. */
 export class WebhookRefused extends Error {
@@ -21,7 +21,7 @@ export class WebhookRefused extends Error {
   }
 }
 
-export interface VerifyOptions {
+interface VerifyOptions {
   /** Maximum difference between the time of the delivery and the receiver's clock, ms; 300,000 by default. */
   toleranceMs?: number
   now?: () => number

@@ -43,7 +43,7 @@ export interface Cloud {
   stop(): Promise<void>
 }
 
-export interface CloudParts {
+interface CloudParts {
   config: CloudConfig
   platform: Platform
   log: Log

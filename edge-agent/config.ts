@@ -32,7 +32,7 @@ const Settings = z.strictObject({
 
 export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: true, hosts: [], sounds: true }
 
-export type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
+type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
 
 /**
  * Returns the JSON Schema of a configuration file. The schema lacks the rules between devices, which `readConfig`

@@ -77,15 +77,15 @@ export interface RedemptionEvidence {
   atMs: number
 }
 
-export interface AuthorizationFacts {
+interface AuthorizationFacts {
   expMs: number
   /** Time of the revocation, ms since 1970. */
   revokedAtMs?: number | undefined
   evidence: readonly RedemptionEvidence[]
 }
 
-export const EVIDENCE_EXCEPTIONS = ['double_redeem', 'late_redeem', 'redeemed_after_revocation'] as const
-export type EvidenceException = (typeof EVIDENCE_EXCEPTIONS)[number]
+const EVIDENCE_EXCEPTIONS = ['double_redeem', 'late_redeem', 'redeemed_after_revocation'] as const
+type EvidenceException = (typeof EVIDENCE_EXCEPTIONS)[number]
 
 export interface DerivedAuthorizationState {
   state: AuthorizationState

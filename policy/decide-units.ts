@@ -11,7 +11,7 @@ import { type ItemFactName, PROTECTION_ACTIONS, type DenyReason } from './vocabu
 import type { DeviceFacts } from './devices.ts'
 import { MAX_ENTRIES } from './receipts/receipt-claims.ts'
 
-export interface UnitsDecision {
+interface UnitsDecision {
   /** The first allowed decision, else the first with `tag_not_read`, else the decision on the first unit. */
   decision: Decision
   /** Indexes of the allowed units. */

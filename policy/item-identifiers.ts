@@ -19,7 +19,7 @@ export function hasItemIdentifier(identifiers: ItemIdentifiers): boolean {
 /** Identifiers of a request; other fields are ignored. */
 export type ItemIdentifierInput = { readonly [kind in ItemIdentifierKind]?: string | undefined }
 
-export type NormalisedIdentifiers =
+type NormalisedIdentifiers =
   | { readonly ok: true; readonly identifiers: ItemIdentifiers }
   | { readonly ok: false; readonly field: ItemIdentifierKind; readonly message: string }
 

@@ -36,7 +36,7 @@ export const FIRST_ITEM_STATUSES = [
 /** Facts about goods of a recall: they count as `exception_hold`, whatever their status is (ADR 0009). */
 export const RECALLED = { status: 'exception_hold', recalled: true } as const
 
-export type GateBehaviour = 'alarm' | 'pass' | 'alarm_and_staff'
+type GateBehaviour = 'alarm' | 'pass' | 'alarm_and_staff'
 
 /** Reaction of a gate to a leaving item (specification, itemStatus table). */
 export const GATE_BEHAVIOUR: Record<ItemStatus, GateBehaviour> = {

@@ -4,7 +4,7 @@ const ROOT = 'untag/v1'
 
 /** Topics of one agent. The agent writes `events` and `state`; the cloud writes `ack` and `command`. */
 export const AGENT_TOPICS = ['events', 'ack', 'state', 'command'] as const
-export type AgentTopic = (typeof AGENT_TOPICS)[number]
+type AgentTopic = (typeof AGENT_TOPICS)[number]
 
 /** Topics of a store, written by the cloud and retained: signed documents or their heads. */
 export const STORE_TOPICS = ['fresh', 'policy', 'keys', 'items', 'deny'] as const
@@ -20,7 +20,7 @@ export function storeTopic(storeId: string, name: StoreTopic): string {
   return `${ROOT}/${storeId}/${name}`
 }
 
-export type ParsedTopic =
+type ParsedTopic =
   | { storeId: string; agentId: string; name: AgentTopic }
   | { storeId: string; agentId: null; name: StoreTopic }
 
@@ -33,7 +33,7 @@ export function parseTopic(topic: string): ParsedTopic | undefined {
 }
 
 /** Topics with which the cloud processes at one outside broker find each other and test the broker. */
-export const CLOUD_TOPICS = ['alive', 'end', 'probe', 'probe-shared', 'probe-size', 'probe-retained'] as const
+const CLOUD_TOPICS = ['alive', 'end', 'probe', 'probe-shared', 'probe-size', 'probe-retained'] as const
 export type CloudTopic = (typeof CLOUD_TOPICS)[number]
 
 /** A topic of one cloud process. Only the cloud may use it. */

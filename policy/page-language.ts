@@ -42,7 +42,7 @@ export type Language = (typeof LANGUAGES)[number]
 export const LANGUAGE_COOKIE = 'untag_language'
 
 /** Sources of the reader's language. */
-export interface LanguageSources {
+interface LanguageSources {
   /** Query parameter `lang`, which the switch of a page sets. */
   readonly requested: string | undefined
   /** Value of the cookie. */

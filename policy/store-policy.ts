@@ -108,7 +108,7 @@ function fitsMask(mask: string, epc: string): boolean {
 
 /** Exclusive upper bounds of the risk classes 0 to 2: purchase total, cents. Class 3 has no bound. */
 const RISK_CLASS_CEILINGS = [5_000, 20_000, 100_000] as const
-export type RiskClass = 0 | 1 | 2 | 3
+type RiskClass = 0 | 1 | 2 | 3
 
 /** Risk class of a purchase total, cents. */
 export function riskClassOf(totalCent: number): RiskClass {
@@ -125,7 +125,7 @@ const cents = (euros: number) => Math.round(euros * 100)
 const hasCents = (euros: number) => hasDecimals(euros, 2)
 
 /** Limits of an isolated agent (ADR 0016). */
-export const OfflineLimits = z.strictObject({
+const OfflineLimits = z.strictObject({
   maxRiskClass: z.int().min(0).max(3).default(2).describe('Receipts of a higher class need staff.'),
   hardCount: z
     .int()

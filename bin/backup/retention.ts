@@ -58,7 +58,7 @@ const INCOMPLETE_MS = DAY_MS
 const NAME = /^untag-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z(\.partial)?$/
 
 /** Backups that stay: the newest `keep`, and those of the last `keepDays` days. With 0 for both, all stay. */
-export interface Retention {
+interface Retention {
   readonly keep: number
   readonly keepDays: number
 }

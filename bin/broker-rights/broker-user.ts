@@ -7,7 +7,7 @@ export interface BrokerAgent {
 }
 
 /** Login of the cloud at the broker. */
-export interface BrokerCloud {
+interface BrokerCloud {
   username: string
   password: string
 }

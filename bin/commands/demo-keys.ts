@@ -7,7 +7,7 @@ import type { DemoDevices } from './demo-devices.ts'
 import { nextProduct, newUnpaidItem, type DemoStore } from './demo-store.ts'
 import type { DemoWalks } from './demo-walks.ts'
 import type { RunningEdge } from './edge.ts'
-import { isInBackground } from './stdin-commands.ts'
+import { isInBackground } from './edge-access.ts'
 
 export interface DemonstrationParts {
   platform: Platform

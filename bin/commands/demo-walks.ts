@@ -5,7 +5,7 @@ import type { DemoDevices } from './demo-devices.ts'
 import { newUnpaidItem } from './demo-store.ts'
 import type { RunningEdge } from './edge.ts'
 
-export interface DemoWalksParts {
+interface DemoWalksParts {
   platform: Platform
   api: Shopper
   storeId: string

@@ -1,5 +1,5 @@
 import { createApiKey } from '../../cloud/platform/accounts/api-keys.ts'
-import { ensureAccount } from '../../cloud/sales/registrations/accounts.ts'
+import { ensureAccount } from '../../cloud/sales/registrations/registrations.ts'
 import { noteChange } from '../../cloud/platform/accounts/audit-operations.ts'
 import { findKey, listKeysOfAll, toKeyRecord, revokeKey, rollKey } from '../../cloud/platform/accounts/keys.ts'
 import { tenantOf, type Mode } from '../../cloud/platform/foundation/caller.ts'
@@ -10,15 +10,15 @@ import { makeFolder } from '../replace-file.ts'
 import { printResult, printTable } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
-import { accountNamed } from './account-named.ts'
-import { revokeSigningKey } from './signing-keys.ts'
 import {
+  accountNamed,
   assertNoCloudBelow,
   isKnownDatabase,
   withDatabase,
   withKnownDatabase,
   type DatabaseLocation,
 } from './known-database.ts'
+import { revokeSigningKey } from './signing-keys.ts'
 
 /** Commands for API keys. They also work while the cloud runs; changes are valid at once. */
 

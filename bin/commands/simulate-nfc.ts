@@ -7,7 +7,7 @@ import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { SIMULATE_NFC_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
-import { runStdinCommands } from './stdin-commands.ts'
+import { runStdinCommands } from './edge-access.ts'
 
 const READER = 'Untag simulated NFC reader 00 00'
 const HTTPS = 4

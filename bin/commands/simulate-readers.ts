@@ -13,7 +13,7 @@ import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { Quirk, SIMULATE_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
-import { onStdinLine } from './stdin-commands.ts'
+import { onStdinLine } from './edge-access.ts'
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 

@@ -1,4 +1,4 @@
-import { onStdinLine, runStdinCommands, type StdinCommands } from './stdin-commands.ts'
+import { onStdinLine, runStdinCommands, type StdinCommands } from './edge-access.ts'
 import { printLine as say, printNote, printReady } from '../output.ts'
 import { crowd } from '../../simulators/devices/llrp-crowd.ts'
 import { llrpReader, type LlrpReaderOptions } from '../../simulators/devices/llrp.ts'

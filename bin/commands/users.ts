@@ -9,8 +9,7 @@ import { WrongUsage, type Values } from '../options.ts'
 import { printResult, printTable } from '../output.ts'
 import { realPlatform } from '../platform.ts'
 import type { USERS_INVITE_OPTIONS, USERS_LIST_OPTIONS, USERS_REMOVE_OPTIONS } from '../settings.ts'
-import { accountNamed } from './account-named.ts'
-import { withKnownDatabase } from './known-database.ts'
+import { accountNamed, withKnownDatabase } from './known-database.ts'
 
 /** Commands for users of the console. They also work while the cloud runs; changes are valid at once. */
 

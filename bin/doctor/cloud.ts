@@ -11,7 +11,7 @@ const CLOCK_LIMIT_MS = 30_000
 const CERTIFICATE_WARNING_MS = 14 * 86_400_000
 const DAY_MS = 86_400_000
 
-export interface CloudCheck {
+interface CloudCheck {
   /** Address of the cloud of the enrolled agent. */
   readonly cloud: string
   readonly send: SendRequest

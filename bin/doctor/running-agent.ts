@@ -9,7 +9,7 @@ const ANSWER_WITHIN_MS = 3_000
 /** More rows than a connected agent ever has waiting. */
 const QUEUE_LIMIT = 1_000
 
-export interface AgentQuestion {
+interface AgentQuestion {
   readonly url: string
   /** Id of the agent whose data folder is checked. */
   readonly agentId: string
@@ -166,7 +166,7 @@ export function emergencyFinding(): Finding {
 }
 
 /** Health of one device, from an agent or from an own connection. */
-export interface CheckedDevice {
+interface CheckedDevice {
   readonly deviceId: string
   readonly name?: string | null
   readonly state: string

@@ -2,6 +2,14 @@ import { describeApi } from '../../cloud/service/description/openapi.ts'
 import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import { describeAgentApi } from '../../edge-agent/http/openapi.ts'
 import { breakingChanges, undeclaredChanges, unnamedAdditions, type ContractDocument } from './breaking-changes.ts'
+import {
+  DENIAL_TEXTS,
+  DETAIL_TEXTS,
+  EXCEPTION_TEXTS,
+  REASON_TEXTS,
+  ROW_TEXTS,
+  type CodeText,
+} from '../../cloud/service/description/codes.ts'
 
 /** Replaces the text between two marks of a page. Throws if the page lacks one of them. */
 export function replaceMarked(page: string, open: string, close: string, text: string): string {
@@ -95,4 +103,22 @@ function onOneLine(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(onOneLine).join(', ')}]`
   const fields = Object.entries(value).map(([name, child]) => `${JSON.stringify(name)}: ${onOneLine(child)}`)
   return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
+}
+
+/** The codes of each table, by the name of the table in its mark. */
+export const CODE_TABLES: Readonly<Record<string, readonly CodeText[]>> = {
+  reasons: REASON_TEXTS,
+  details: DETAIL_TEXTS,
+  rows: ROW_TEXTS,
+  denials: DENIAL_TEXTS,
+  exceptions: EXCEPTION_TEXTS,
+}
+
+/** Replaces the tables of codes in docs/reference/errors.md. */
+export function errorCodesPage(page: string): string {
+  return Object.entries(CODE_TABLES).reduce((text, [name, codes]) => {
+    const rows = codes.map((each) => `| \`${each.code}\` | ${each.text} |`)
+    const table = ['| code | what happened, what to do |', '|---|---|', ...rows].join('\n')
+    return replaceMarked(text, `<!-- codes:${name} -->`, '<!-- /codes -->', `\n${table}\n`)
+  }, page)
 }

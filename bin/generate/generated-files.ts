@@ -1,8 +1,7 @@
 import { configSchema } from '../../edge-agent/config.ts'
 import type { ContractDocument } from './breaking-changes.ts'
 import { configurationPage } from './configuration-page.ts'
-import { agentContractDocument, contractDocument, contractPage } from './contract-page.ts'
-import { errorCodesPage } from './error-codes-page.ts'
+import { agentContractDocument, contractDocument, contractPage, errorCodesPage } from './contract-page.ts'
 import { licencesPage, lockedPackages } from './licences-page.ts'
 import { pythonOperations, type ApiDocument } from './python-operations.ts'
 
@@ -10,7 +9,7 @@ import { pythonOperations, type ApiDocument } from './python-operations.ts'
 type ReadFile = (file: string) => string
 
 /** A file in git that is written from the code, as a whole or in parts. */
-export interface GeneratedFile {
+interface GeneratedFile {
   file: string
   /** Makes the text that the file must have. Throws if an API changed and CHANGELOG.md does not declare it. */
   text(read: ReadFile): string

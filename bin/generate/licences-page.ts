@@ -1,5 +1,5 @@
 /** A package that `npm ci --omit dev` installs on some platform. */
-export interface LockedPackage {
+interface LockedPackage {
   name: string
   version: string
   licence: string | undefined

@@ -10,7 +10,7 @@ const PINGS_PER_PERIOD = 4
 const SHORTEST_PAUSE_MS = 250
 
 /** Reports the state of this process to the service manager that started it, such as systemd. */
-export interface ServiceManager {
+interface ServiceManager {
   /** Reports that the process is ready. Then sends watchdog pings while the process is alive. */
   ready(): void
   /** Returns a function that reports the stop, ends the pings and calls `stop`. */
@@ -18,7 +18,7 @@ export interface ServiceManager {
 }
 
 /** What a service manager needs of the process. */
-export interface ServiceParts {
+interface ServiceParts {
   /** `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` of systemd. Without a socket, nothing is sent. */
   env: NodeJS.ProcessEnv
   pid: number

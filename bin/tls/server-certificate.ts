@@ -18,7 +18,7 @@ const FILE_LIMIT = 256 * 1024
 const OTHERS_READ = 0o004
 
 /** Paths of the certificate chain and of its key, both PEM. */
-export interface TlsFiles {
+interface TlsFiles {
   readonly tlsCert: string
   readonly tlsKey: string
 }

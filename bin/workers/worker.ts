@@ -7,7 +7,7 @@ import type { FromWorker, ReadyFields, ToWorker } from './messages.ts'
 const ENDED_LIMIT = 1_000
 
 /** What a worker does at messages of the primary process. */
-export interface WorkerCalls {
+interface WorkerCalls {
   /** Another worker has ended. */
   onEnded(): void
   /** All workers will stop soon. */
@@ -17,7 +17,7 @@ export interface WorkerCalls {
 }
 
 /** What a new worker gets from the primary process: its settings, and calls to the primary process. */
-export interface WorkerStart {
+interface WorkerStart {
   readonly processId: string
   readonly port: number
   readonly mqttPort: number

@@ -51,7 +51,7 @@ const HELD_BACK_MS = 30_000
 const WATCH_MS = 60_000
 const RETENTION_MS = 600_000
 
-export interface Jobs {
+interface Jobs {
   stop(): Promise<void>
 }
 

@@ -1,13 +1,14 @@
 import { fetchAccountSettings, updateAccountSettings, rotateSigningKey } from '../platform/accounts/account-settings.ts'
 import { fetchAuditLog } from '../platform/accounts/audit-operations.ts'
-import { claimRegistration } from '../sales/registrations/claim.ts'
-import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../platform/accounts/key-operations.ts'
 import {
+  claimRegistration,
   fetchRegistrations,
   submitStoreRegistration,
   submitStoreRegistrationRequest,
+  approveStoreRegistration,
+  rejectStoreRegistration,
 } from '../sales/registrations/registration-operations.ts'
-import { approveStoreRegistration, rejectStoreRegistration } from '../sales/registrations/review.ts'
+import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../platform/accounts/key-operations.ts'
 import { exportSalesData } from '../shop/analytics/export-operations.ts'
 import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '../shop/analytics/operations.ts'
 import {

@@ -136,7 +136,7 @@ export function dataStream(options: DataStreamOptions): DataStream {
   }
 }
 
-export interface SetUpOptions {
+interface SetUpOptions {
   readonly rest: RestClient
   readonly settings: ImpinjIotSettings
   readonly clock: ReaderClock

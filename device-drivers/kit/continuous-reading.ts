@@ -124,7 +124,7 @@ export interface ContinuousReading {
   resume(): Promise<void>
 }
 
-export interface ContinuousReadingOptions {
+interface ContinuousReadingOptions {
   readonly platform: Platform
   /** Time without data after which reading is restarted, ms. */
   readonly quietMs: number

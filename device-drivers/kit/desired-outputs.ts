@@ -5,7 +5,7 @@ import { holdOpen, type HoldOpen } from './input-watch.ts'
 import { SILENCED, writeResult } from './write-answer.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
-export interface OutputOptions {
+interface OutputOptions {
   /** The releasing output, if the device has one. */
   readonly release: number | undefined
   readonly signals: ReadonlyMap<Signal, number>

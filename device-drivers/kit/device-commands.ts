@@ -62,7 +62,7 @@ const CLOSE_WITHIN_MS = 2_000
 
 export type ReleaseCommand = Extract<DeviceCommand, { kind: 'release' }>
 
-export interface DeviceCommandsOptions {
+interface DeviceCommandsOptions {
   readonly platform: Platform
   /** Begins a release; releases never overlap. Undefined for a device that releases nothing. */
   release?: ((command: ReleaseCommand, signal: AbortSignal) => RunningCommand) | undefined
@@ -141,7 +141,7 @@ export class DeviceCommands {
   }
 }
 
-export interface OutputCommandsOptions extends Omit<DeviceCommandsOptions, 'signal' | 'emergency' | 'closing'> {
+interface OutputCommandsOptions extends Omit<DeviceCommandsOptions, 'signal' | 'emergency' | 'closing'> {
   readonly outputs: DesiredOutputs
   /** Called for each emergency command. `open`: true if the device must open. */
   onEmergency?(open: boolean): void

@@ -149,7 +149,7 @@ export interface InputWatch {
   next(withinMs?: number): Promise<Reading>
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly platform: Platform
   /** Reads the inputs once; null if that failed. */
   read(): Promise<ReadonlyMap<number, boolean> | null>

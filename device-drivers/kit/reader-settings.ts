@@ -95,7 +95,7 @@ export function boundedInt(unit: string, from: number, to: number): z.ZodInt {
 }
 
 /** Schema of an input or output number. `what` is the purpose of that input or output, for the error message. */
-export type NumberSetting = (what: string) => z.ZodInt
+type NumberSetting = (what: string) => z.ZodInt
 
 /** Antennas by direction. `without` is the part of the description that names the effect of missing antennas. */
 export function antennaSettings(antenna: z.ZodInt, without: string) {

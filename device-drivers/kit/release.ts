@@ -25,7 +25,7 @@ export type SwitchOutput = (
  * If the input changed, the outcome is `confirmed`. If the input did not change, the outcome is `unknown` after a lost
  * answer, and otherwise `failed`. Without a confirm input, the device's answer to ON decides the outcome.
  */
-export interface ReleaseOptions {
+interface ReleaseOptions {
   /** Switches the output. If the device has its own timer, it may end ON after `pulseMs`. */
   readonly switchOutput: SwitchOutput
   readonly inputs: InputWatch
@@ -53,7 +53,7 @@ export interface ReleaseOptions {
   onFault(detail: string): void
 }
 
-export interface Release {
+interface Release {
   /** Resolves as soon as the outcome is known, perhaps before the pulse ends. Never rejects. */
   readonly outcome: Promise<CommandResult>
   /** Resolves when the output is off, or when the agent has given up switching it off. */

@@ -18,14 +18,14 @@ const reasonOf = (signal: AbortSignal): string =>
   signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
 
 /** Result of a request. */
-export type LlrpAnswer<N extends MessageName = MessageName> =
+type LlrpAnswer<N extends MessageName = MessageName> =
   | { readonly kind: 'answered'; readonly message: Message<N> }
   /** The reader refused the request. `detail` is the reader's reason. */
   | { readonly kind: 'refused'; readonly detail: string }
   /** No valid answer. `possiblySent`: the reader may have received the request. */
   | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly timeoutMs: number
   /** Abandons the request. */
   readonly signal?: AbortSignal

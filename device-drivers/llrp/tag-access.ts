@@ -18,11 +18,11 @@ const RESULTS = ['C1G2ReadOpSpecResult', 'C1G2WriteOpSpecResult', 'C1G2KillOpSpe
 /** Time for the tag to come into the field, ms. */
 const WITHIN_MS = 2_000
 
-export type TagOperation = Parameter<'C1G2Read'> | Parameter<'C1G2Write'> | Parameter<'C1G2Kill'>
-export type OperationResult = Parameter<(typeof RESULTS)[number]>
+type TagOperation = Parameter<'C1G2Read'> | Parameter<'C1G2Write'> | Parameter<'C1G2Kill'>
+type OperationResult = Parameter<(typeof RESULTS)[number]>
 
 /** Result of operations on one tag. */
-export type AccessAnswer =
+type AccessAnswer =
   /** The results, in the order of the operations. The last results may be missing. */
   | { readonly kind: 'results'; readonly results: readonly OperationResult[] }
   /** The reader did not execute the operations. */
@@ -49,7 +49,7 @@ export function isEpc(text: string): boolean {
 }
 
 /** An AccessSpec that the reader executes once, on the tag with this EPC. */
-export function accessSpec(id: number, epc: string, operations: readonly TagOperation[]): Message<'ADD_ACCESSSPEC'> {
+function accessSpec(id: number, epc: string, operations: readonly TagOperation[]): Message<'ADD_ACCESSSPEC'> {
   const count = epc.length * 4
   const target = parameter('C1G2TargetTag', {
     MB: EPC_BANK,

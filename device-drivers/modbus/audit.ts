@@ -14,7 +14,7 @@ const AUDIT_EVERY_MS = 1_000
 /** Interval for a board that has not answered yet, although its line repeats requests, ms. */
 const UNPROVEN_EVERY_MS = 5_000
 
-export interface UncertainOptions {
+interface UncertainOptions {
   readonly board: Board
   readonly outputs: DesiredOutputs
   /**
@@ -26,7 +26,7 @@ export interface UncertainOptions {
   readonly uncertain: Set<number>
 }
 
-export interface AuditOptions extends UncertainOptions {
+interface AuditOptions extends UncertainOptions {
   readonly timers: Timers
   /** Ends the audit. */
   readonly signal: AbortSignal

@@ -5,7 +5,7 @@ import { readInputs, misfit, type ModbusSession } from './session.ts'
 import { signalOutputs } from './settings.ts'
 import type { ModbusSettings } from './settings.ts'
 
-export interface IdentifyOptions {
+interface IdentifyOptions {
   readonly member: Membership<ModbusBus>
   readonly session: ModbusSession
   readonly settings: ModbusSettings

@@ -70,7 +70,7 @@ export interface Sensors {
   stop(): void
 }
 
-export interface SensorOptions {
+interface SensorOptions {
   readonly settings: ModbusSettings
   readonly platform: Platform
   emit(event: DeviceEvent): void

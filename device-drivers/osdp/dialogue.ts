@@ -47,7 +47,7 @@ export type OsdpAnswer =
   | { readonly kind: 'nak'; readonly code: number; readonly repeated: boolean }
   | LostAnswer
 
-export interface DialogueOptions {
+interface DialogueOptions {
   readonly line: OsdpLine
   readonly address: number
   readonly check: OsdpCheck

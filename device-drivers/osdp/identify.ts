@@ -181,7 +181,7 @@ async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random: Rando
   return { kind: 'secured' }
 }
 
-export interface IdentifyOptions {
+interface IdentifyOptions {
   readonly settings: OsdpSettings
   readonly platform: Platform
   /** Starts a dialogue with sequence number 0. */

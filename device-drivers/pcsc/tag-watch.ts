@@ -47,7 +47,7 @@ async function readTexts(card: Card, technology: TagTechnology | undefined): Pro
 }
 
 /** The last reported tag that has not left. */
-export interface PresentTag {
+interface PresentTag {
   readonly uid: string
   readonly technology?: TagTechnology
 }

@@ -92,7 +92,7 @@ function byteQueue(limit: number): ByteQueue {
 const MAX_UNREAD_BYTES = 65_536
 
 /** Two connected link ends in one process. */
-export interface MemoryPair {
+interface MemoryPair {
   readonly near: ByteLink
   readonly far: ByteLink
   /**

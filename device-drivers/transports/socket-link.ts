@@ -8,7 +8,7 @@ const MAX_UNSENT_BYTES = 65_536
 type TcpSocket = Socket & { resetAndClosing?: boolean }
 
 /** Options of `socketLink`. */
-export interface SocketLinkOptions {
+interface SocketLinkOptions {
   /** Name of the peer in the messages of faults. */
   readonly address: string
   /**

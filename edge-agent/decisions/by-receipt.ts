@@ -22,7 +22,7 @@ import type { RightsRequest } from '../peers/home-requester.ts'
 import { untrustedReason } from '../trust/revocation/untrusted-ledger.ts'
 
 /** How this agent relates to the receipt home in a decision. */
-export interface HomeRole {
+interface HomeRole {
   /** True if the rules of the receipt home apply instead of the isolated rules. */
   decidesAsHome: boolean
   /** True if this agent is the receipt home. */
@@ -48,18 +48,13 @@ export function readReceipt(
 }
 
 /** Dependencies of receipt decisions. */
-export type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'namesIn'> }
+type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'namesIn'> }
 
 /**
  * Decides about a receipt with local data only (ADR 0012, ADR 0016). The rules judge each unit by its own facts, as in
  * the cloud.
  */
-export function decideByReceipt(
-  parts: ReceiptParts,
-  home: HomeRole,
-  context: RequestContext,
-  scanned: string,
-): Verdict {
+function decideByReceipt(parts: ReceiptParts, home: HomeRole, context: RequestContext, scanned: string): Verdict {
   const { trust, clock, ledger, items } = parts
   const { request, device } = context
   const policy = trust.policy?.policy

@@ -65,7 +65,7 @@ export interface ReleaseWatch {
 export type Execute = (deviceId: string, command: DeviceCommand, signal: AbortSignal) => Promise<CommandResult>
 export type ReleaseAnomaly = 'unexpected_release' | 'release_jammed'
 
-export interface ReleaseWatchParts {
+interface ReleaseWatchParts {
   platform: Platform
   execute: Execute
   confirmInputOf(deviceId: string): number | undefined

@@ -69,7 +69,7 @@ export interface AgentStatus {
 }
 
 /** Sources of the status. */
-export interface StatusSources {
+interface StatusSources {
   identity: Identity
   clock: AgentClock
   trust: Trust

@@ -56,9 +56,9 @@ export interface Access {
   renewCookie(c: Context): void
 }
 
-export type PairedCaller = Exclude<Caller, 'unpaired'>
+type PairedCaller = Exclude<Caller, 'unpaired'>
 
-export interface AccessParts {
+interface AccessParts {
   agent: Pick<Agent, 'identity' | 'config' | 'ledger' | 'platform'>
   log: Log
   /** Reads the agent's credential from its file; undefined if there is none. Throws if the file cannot be read. */

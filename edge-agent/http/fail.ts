@@ -46,7 +46,7 @@ export function reply<N extends AgentOperationName>(
 }
 
 /** One wrong field of a request. `message`: what the field must be. */
-export interface FieldFault {
+interface FieldFault {
   path: string
   code: string
   message: string

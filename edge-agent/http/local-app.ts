@@ -17,7 +17,7 @@ import { peerRoutes } from './routes/peer-routes.ts'
 import { setupRoutes } from './routes/setup-routes.ts'
 import { statusRoutes } from './routes/status-routes.ts'
 
-export interface LocalAppOptions {
+interface LocalAppOptions {
   /** Values of the header `Host` that this agent accepts, `host:port`. */
   hosts: () => readonly string[]
   log: Log

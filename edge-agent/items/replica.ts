@@ -171,12 +171,12 @@ class ItemWriter {
   }
 }
 
-export type ItemListener = (entries: readonly ItemEntry[]) => void
+type ItemListener = (entries: readonly ItemEntry[]) => void
 
 /** `rollback`: the page belongs to an earlier epoch. */
-export type ItemsVerdict = 'taken' | 'known' | 'gap' | 'rollback'
+type ItemsVerdict = 'taken' | 'known' | 'gap' | 'rollback'
 
-export interface ReplicaParts {
+interface ReplicaParts {
   disk: ItemFile
   platform: Pick<Platform, 'timers'>
   log: Log

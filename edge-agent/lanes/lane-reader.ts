@@ -25,7 +25,7 @@ import type { Replica } from '../items/replica.ts'
 import { receiptResult, type ScanOrigin, type ScanResult } from './scan-result.ts'
 import { unusedRights, type ReceiptParts, type UnusedRights } from './unused-rights.ts'
 
-export interface LaneReaderParts extends ReceiptParts {
+interface LaneReaderParts extends ReceiptParts {
   platform: Pick<Platform, 'clock'>
   states: LaneStates
   items: Pick<Replica, 'onlyProductOf'>
@@ -40,7 +40,7 @@ export interface LaneReaderParts extends ReceiptParts {
 }
 
 /** A scan becomes a request for a decision, or has a result at once. */
-export type ReadScan = { request: AuthorizeRequest } | { result: ScanResult }
+type ReadScan = { request: AuthorizeRequest } | { result: ScanResult }
 
 type NotUnderstood = (ScanResult & { kind: 'not_understood' })['why']
 

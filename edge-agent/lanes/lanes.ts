@@ -147,7 +147,7 @@ function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): StaffCar
   }
 }
 
-export interface LaneParts extends GateRequestsParts {
+interface LaneParts extends GateRequestsParts {
   operators: Operators
   items: Pick<Replica, 'find' | 'onChange' | 'productOf' | 'onlyProductOf' | 'pictureOf'>
   verifyPickupCode(code: string): Promise<VerifiedCode>

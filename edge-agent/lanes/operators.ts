@@ -189,7 +189,7 @@ const SESSIONS_LIMIT = 100
 /**
  * Operators in the accepted policy. `storeKey` verifies their PINs, badges and cards; undefined if the agent lacks it.
  */
-export interface StoreOperators {
+interface StoreOperators {
   records: readonly OperatorRecord[]
   storeKey: string | undefined
 }

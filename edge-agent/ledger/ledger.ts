@@ -135,7 +135,7 @@ function openCloudGeneration(metadata: Metadata, journal: Journal): CloudGenerat
  * agents. `file/` has the database, its transactions, metadata and the watermark.
  */
 
-export interface LedgerOptions {
+interface LedgerOptions {
   file: string
   ledgerId: string
   generation: number

@@ -187,7 +187,7 @@ async function bindDevices(
  * `wire/` has the HTTP and MQTT clients.
  */
 
-export interface CloudConnectionParts {
+interface CloudConnectionParts {
   platform: Platform
   identity: Identity
   http: HttpClient

@@ -102,7 +102,7 @@ const LONGEST_RETRY_MS = 15_000
 /** Interval of polls while the agent is online and no announcement arrives, ms. */
 const POLL_MS = 15_000
 
-export interface LinkLoopParts {
+interface LinkLoopParts {
   platform: Platform
   session: CloudSession
   renewal: KeyRenewal

@@ -59,13 +59,13 @@ function pageHeaders(nonce: string): Record<string, string> {
 }
 
 /** Sources of the pages' language (`config`) and nonces (`platform`). */
-export interface PageRendererParts {
+interface PageRendererParts {
   config: Pick<AgentConfig, 'language'>
   platform: Pick<Platform, 'random'>
 }
 
 /** Renders pages in the language of the person who reads them (`policy/page-language.ts`). */
-export interface PageRenderer {
+interface PageRenderer {
   /** Returns the texts in the reader's language. A cookie stores a chosen language until the browser closes. */
   localize(c: Context): Localization
   show(c: Context, page: (nonce: string) => JSX.Element, status?: 200 | 401 | 404): Response | Promise<Response>

@@ -95,7 +95,7 @@ function builtFolder(): string {
  * What the pages need of an agent. The server renders the pages of station, gate and set-up. These pages work without
  * the cloud.
  */
-export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
+interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
   setup: Pick<Setup, 'fileName' | 'mayTest'>
   gates: { alarms: Pick<HandledAlarms, 'stateOf'> }
   platform: Pick<Platform, 'clock' | 'random'>
@@ -105,7 +105,7 @@ export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | '
 }
 
 /** Access checks of the pages. */
-export interface PageAccess {
+interface PageAccess {
   isPaired(c: Context): boolean
   /** True if the browser runs on the machine of the agent. */
   isLoopback(c: Context): boolean

@@ -114,7 +114,7 @@ class NoticeQueue {
  * sender, time and proof. Without an answer the sender retries. A release never waits for its notice.
  */
 
-export type NoticeReply =
+type NoticeReply =
   | { kind: 'taken' }
   /** No other agent of this store signed the notice. */
   | { kind: 'not_genuine' }
@@ -122,7 +122,7 @@ export type NoticeReply =
   | { kind: 'refused'; why: string }
   | { kind: 'too_many'; retryAfterSeconds: number }
 
-export interface ReleaseNoticesParts {
+interface ReleaseNoticesParts {
   platform: Platform
   agentId: string
   storeId: string

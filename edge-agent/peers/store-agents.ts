@@ -43,7 +43,7 @@ export function peerRateLimit(
   }
 }
 
-export type StoreAgent = NonNullable<PolicyClaims['agents']>[number]
+type StoreAgent = NonNullable<PolicyClaims['agents']>[number]
 
 /** Returns an agent of the store, as the signed policy lists it. Undefined if the policy does not list the agent. */
 export function storeAgent({ policy }: Pick<Trust, 'policy'>, agentId: string): StoreAgent | undefined {

@@ -33,7 +33,7 @@ async function checkDevice(
 
 /** Outputs that a technician can test. `release`: the lock, detacher or deactivator. */
 export const TESTED_OUTPUTS = ['green', 'amber', 'siren', 'release'] as const
-export type TestedOutput = (typeof TESTED_OUTPUTS)[number]
+type TestedOutput = (typeof TESTED_OUTPUTS)[number]
 
 /** Time after the registration of a device in which its outputs can be tested, ms. */
 export const TEST_MS = 15 * 60_000
@@ -55,20 +55,20 @@ export interface SetupParts {
 }
 
 /** Registers a device in the cloud with the one-time code of a manager. */
-export interface Registration {
+interface Registration {
   code: string
   deviceType: DeviceType
   name?: string | undefined
 }
 
-export interface NewDevice {
+interface NewDevice {
   /** Entry of the configuration. */
   entry: Readonly<Record<string, unknown>>
   /** Absent: the entry has the id of a device that is registered already. */
   registration?: Registration | undefined
 }
 
-export type SetupFaultCode =
+type SetupFaultCode =
   | 'no_config_file'
   | 'invalid-argument'
   | 'setup_code_wrong'
@@ -87,7 +87,7 @@ export interface SetupFault {
   ofEntry?: readonly EntryFault[]
 }
 
-export interface AddedDevice {
+interface AddedDevice {
   ok: true
   /** Name of the configuration file. */
   file: string

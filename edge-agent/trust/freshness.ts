@@ -80,7 +80,7 @@ function timeEpochConflict(
     : 'keys pending'
 }
 
-export interface FreshnessParts {
+interface FreshnessParts {
   storeId: string
   ledger: Pick<Ledger, 'commits' | 'cloudGeneration'>
   keySet: TrustedKeySet

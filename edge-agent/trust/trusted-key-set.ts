@@ -9,7 +9,7 @@ import { nowSeconds, type AgentClock } from './time/clock.ts'
 import type { TimeAnswers } from './time/time-answers.ts'
 import { openClaims, openStoredClaims, type Acceptance, rootRing } from './verify/open-claims.ts'
 
-export interface KeySetParts {
+interface KeySetParts {
   identity: Identity
   ledger: Pick<Ledger, 'metadata' | 'commits'>
   clock: AgentClock

@@ -26,7 +26,7 @@ export function storedPolicy(
   return openStoredClaims(metadata.document('policy')?.jws ?? '', DOCUMENT_KINDS.policy, ring, storeId, PolicyClaims)
 }
 
-export interface PolicyParts {
+interface PolicyParts {
   identity: Identity
   ledger: Pick<Ledger, 'metadata' | 'commits'>
   clock: AgentClock

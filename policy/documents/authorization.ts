@@ -47,7 +47,7 @@ export const AuthorizationClaims = z.strictObject({
   kv: z.int().min(0),
 })
 export type AuthorizationClaims = z.infer<typeof AuthorizationClaims>
-export type Authorization = Verified<AuthorizationClaims>
+type Authorization = Verified<AuthorizationClaims>
 
 export type OpenedAuthorization =
   | { ok: true; authorization: Authorization }

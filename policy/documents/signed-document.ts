@@ -36,13 +36,13 @@ declare const verifiedBrand: unique symbol
 export type Verified<T> = T & { readonly [verifiedBrand]: true }
 
 /** Claims that every document has. Times are seconds since 1970. */
-export interface CommonClaims {
+interface CommonClaims {
   aud: string
   iat: number
   exp: number
 }
 
-export type OpenedDocument<T> =
+type OpenedDocument<T> =
   | { ok: true; claims: Verified<T & CommonClaims>; key: VerificationKey }
   | { ok: false; fault: DocumentErrorCode; detail: string }
 

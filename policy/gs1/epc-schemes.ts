@@ -9,7 +9,7 @@ import { isSerial, decodeSgtin } from './sgtin.ts'
  *
  * A partition says where the company prefix ends. EPC+ stores the key in decimal digits without this border.
  */
-export interface EpcContent {
+interface EpcContent {
   readonly scheme: string
   /** Digits that begin with the company prefix of the tag's owner. */
   readonly owner: string

@@ -55,7 +55,7 @@ export interface Sgtin {
 }
 
 /** The invalid field. `length` and `padding` refer to the whole EPC. */
-export type SgtinErrorCode =
+type SgtinErrorCode =
   | 'not_hex'
   | 'header'
   | 'length'
@@ -65,9 +65,9 @@ export type SgtinErrorCode =
   | 'item_reference'
   | 'serial'
   | 'padding'
-export type SgtinRefusal = { readonly ok: false; readonly reason: SgtinErrorCode }
-export type DecodedSgtin = { readonly ok: true; readonly sgtin: Sgtin & { readonly gtin14: string } }
-export type EncodedSgtin = { readonly ok: true; readonly hex: string }
+type SgtinRefusal = { readonly ok: false; readonly reason: SgtinErrorCode }
+type DecodedSgtin = { readonly ok: true; readonly sgtin: Sgtin & { readonly gtin14: string } }
+type EncodedSgtin = { readonly ok: true; readonly hex: string }
 
 const HEADER: Record<SgtinScheme, bigint> = { 'sgtin-96': 0x30n, 'sgtin-198': 0x36n }
 const HEX_LENGTH: Record<SgtinScheme, number> = { 'sgtin-96': 24, 'sgtin-198': 52 }

@@ -60,7 +60,7 @@ export interface UnitFacts {
 }
 
 /** Facts as the receipt has them: category and brand are both texts, or both numbers of names in the policy. */
-export interface SignedFacts {
+interface SignedFacts {
   category: string | number
   brand: string | number
   priceCent: number

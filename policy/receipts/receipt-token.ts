@@ -99,7 +99,7 @@ export function receiptAddress(origin: string, token: string): string {
 /** Capacity of a QR code of version 15, level M, alphanumeric mode (ISO/IEC 18004, table 7), characters. */
 export const RECEIPT_QR_CHARACTERS = 600
 /** Longest address that phones and scanners read from a code of 256 pixels, characters. */
-export const SMALL_QR_CHARACTERS = 400
+const SMALL_QR_CHARACTERS = 400
 
 /**
  * Signs a receipt whose URL at `origin` fits a QR code of version 15, level M. If the code would not be small, category
@@ -123,7 +123,7 @@ export type OpenedReceipt =
   | { ok: true; claims: ReceiptClaims; iss: string }
   | { ok: false; fault: DocumentErrorCode; detail: string }
 
-export interface ReceiptExpectation {
+interface ReceiptExpectation {
   keys: KeyRing
   /** Required store. Absent if the caller finds the store from the receipt. */
   storeId?: string

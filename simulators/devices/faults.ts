@@ -2,7 +2,7 @@ import { pause, type Timers } from '../../policy/platform.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 
 /** A fault of a simulated device. */
-export type FaultKind =
+type FaultKind =
   /** Executes the command, but does not answer. */
   | { readonly kind: 'mute' }
   /** Neither executes nor answers, like a device without power. */
@@ -21,7 +21,7 @@ export type FaultKind =
   | { readonly kind: 'noise'; readonly bytes: Uint8Array }
 
 /** When the fault applies; default: always. */
-export interface FaultLimits {
+interface FaultLimits {
   /** Only for these function codes. */
   readonly functions?: readonly number[]
   /** Only for this unit. */

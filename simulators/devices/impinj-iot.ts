@@ -126,7 +126,7 @@ const MAX_LINKS = 8
 const GPOS = [1, 2, 3]
 const GPIS = [1, 2]
 
-export interface AntennaConfig {
+interface AntennaConfig {
   readonly inventorySession?: number
   readonly inventorySearchMode?: string
 }
@@ -156,7 +156,7 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
 }
 
 /** A simulated Impinj R700 with its IoT device interface. */
-export class ImpinjReader {
+class ImpinjReader {
   readonly #options: ImpinjReaderOptions
   readonly #user: string
   #password: string

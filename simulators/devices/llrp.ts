@@ -36,7 +36,7 @@ import {
 } from './llrp/reader-state.ts'
 
 /** One change or write of an output. */
-export interface OutputChange {
+interface OutputChange {
   /** `platform.clock.elapsed()`, ms. */
   readonly at: number
   readonly gpo: number

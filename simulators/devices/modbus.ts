@@ -109,7 +109,7 @@ export interface LockModel {
 }
 
 /** One change of a coil. */
-export interface CoilChange {
+interface CoilChange {
   /** `platform.clock.elapsed()`, ms. */
   readonly at: number
   readonly coil: number

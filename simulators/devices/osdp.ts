@@ -107,7 +107,7 @@ export interface OsdpDeviceOptions {
 }
 
 /** What real devices and adapters do, and the standard does not say. Default: nothing. */
-export interface OsdpQuirks extends KeyQuirks {
+interface OsdpQuirks extends KeyQuirks {
   /** The adapter repeats everything that the agent sends. */
   readonly echo?: boolean
   /** Time until each answer, ms. */

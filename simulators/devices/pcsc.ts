@@ -47,12 +47,12 @@ export interface PcscdFaults {
   powering: boolean
 }
 
-interface Reader {
+export interface Reader {
   eventCounter: number
   tag: NfcTag | null
 }
 
-interface Client {
+export interface Client {
   waiting: boolean
   transaction: boolean
   send(bytes: Uint8Array): Promise<void>

@@ -4,7 +4,7 @@ import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 
 /** A device that replays a recorded trace. */
-export interface Replay {
+interface Replay {
   /**
    * Number of connections in the trace. Each served link replays the next connection; further links repeat the last
    * connection.

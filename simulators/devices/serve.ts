@@ -93,7 +93,7 @@ export async function serveHttp(
 }
 
 /** A simulated device that listens for connections. */
-export interface Service {
+interface Service {
   /** Number of open connections. */
   readonly connections: number
   /** Breaks all connections, like a pulled cable. The device still accepts new connections. */

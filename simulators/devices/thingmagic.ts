@@ -7,7 +7,7 @@ import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { answerWithFaults, sendQuietly, faultSwitches } from './faults.ts'
 import type { SimulatedTag } from './uhf-m100.ts'
 
-export interface ThingMagicReaderOptions {
+interface ThingMagicReaderOptions {
   readonly platform: Platform
   /** Interval of the reading rounds, ms; default 40. */
   readonly roundMs?: number

@@ -32,7 +32,7 @@ export interface M100PadOptions {
 }
 
 /** What real modules do, and the manual does not say. Default: nothing. */
-export interface M100Quirks {
+interface M100Quirks {
   /**
    * The module starts in select mode 1, in which kill and EAS commands go to any tag, and Set Select does not change the
    * mode.

@@ -73,7 +73,7 @@ export function zebraReader(options: ZebraReaderOptions): ZebraReader {
 }
 
 /** A simulated Zebra FX9600 with its IoT Connector. */
-export class ZebraReader {
+class ZebraReader {
   readonly #options: ZebraReaderOptions
   readonly #bus: MessageBus
   readonly #topics: Readonly<Record<keyof ZebraTopics, string>>

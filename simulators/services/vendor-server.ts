@@ -114,8 +114,8 @@ export interface VendorAnswer {
  * `garbage`: status 200 with a page that is no JSON. `reset`: no answer. `lost_write`: executes each write, but does
  * not answer it; other requests get their answer.
  */
-export const VENDOR_FAULTS = ['rate_limit', 'unavailable', 'unauthorized', 'garbage', 'reset', 'lost_write'] as const
-export type VendorFaultName = (typeof VENDOR_FAULTS)[number]
+const VENDOR_FAULTS = ['rate_limit', 'unavailable', 'unauthorized', 'garbage', 'reset', 'lost_write'] as const
+type VendorFaultName = (typeof VENDOR_FAULTS)[number]
 
 /** One vendor's API. */
 export interface VendorApi {

@@ -182,7 +182,7 @@ function initials(name: string): string {
 const TABS = 4
 
 /** What the frame draws around a page. */
-export interface FrameProps {
+interface FrameProps {
   at: PageContext
   csrfToken: string
   assets: ConsoleAssets
@@ -197,7 +197,7 @@ export interface FrameProps {
 }
 
 /** Head of every document of the console. */
-export function Head({ title, assets, mode }: { title: string; assets: ConsoleAssets; mode?: string }) {
+function Head({ title, assets, mode }: { title: string; assets: ConsoleAssets; mode?: string }) {
   return (
     <head>
       <meta charset="utf-8" />

@@ -109,7 +109,7 @@ export function Pagination({
 }
 
 /** A column of a table. On a phone each row becomes a card, and `label` stands beside the value. */
-export interface Column<R> {
+interface Column<R> {
   readonly label: string
   /** `number`: aligned to the end. `head`: names the row. `actions`: buttons. */
   readonly kind?: 'head' | 'number' | 'actions'

@@ -186,7 +186,7 @@ function changeStream(
 const FORM_LIMIT = 64 * 1024
 
 /** Parts of the cloud that the console uses. */
-export interface ConsoleParts {
+interface ConsoleParts {
   readonly access: ConsoleAccess
   readonly services: Pick<Services, 'platform' | 'config' | 'log' | 'changes'>
   /** Pages to serve. Default: all of pages/registry.ts. */

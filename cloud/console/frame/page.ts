@@ -59,7 +59,7 @@ export interface ConsoleAccess {
 
 /** Groups of the navigation, in their order. */
 export const NAVIGATION_GROUPS = ['work', 'operations', 'settings'] as const
-export type NavigationGroup = (typeof NAVIGATION_GROUPS)[number]
+type NavigationGroup = (typeof NAVIGATION_GROUPS)[number]
 
 /** Name of an icon in components/icons.tsx. */
 export type IconName =

@@ -50,7 +50,7 @@ export function formats(locale: string): Formats {
 }
 
 /** Texts of one language: fixed texts, texts with parameters, and groups of texts. */
-export interface TextTree {
+interface TextTree {
   readonly [key: string]: string | ((...values: never[]) => string) | TextTree
 }
 

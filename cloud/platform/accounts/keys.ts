@@ -64,12 +64,12 @@ export function listKeysOfAll(db: Db, accountName: string | undefined): Promise<
 /**
  * Maximum number of keys of one account and mode. Expired and revoked keys are included until `addKey` deletes them.
  */
-export const KEYS_LIMIT = 1_000
+const KEYS_LIMIT = 1_000
 const HOUR_MS = 3_600_000
 /** Hours for which a rolled key still works. */
 export const OVERLAP_HOURS = { default: 24, max: 168 }
 
-export type KeyStatus = 'active' | 'expired' | 'revoked'
+type KeyStatus = 'active' | 'expired' | 'revoked'
 
 /**
  * Returns the status of a key at a time. A revocation counts even if its time is after `nowMs`. This happens if another

@@ -27,7 +27,7 @@ export function linkOf(
 const AT_ONCE = 1_000
 
 /** Result for one tenant's chain: intact, or the first broken entry. */
-export interface VerifiedChain {
+interface VerifiedChain {
   tenant: string
   /** Number of the last entry. */
   entries: number

@@ -25,7 +25,7 @@ export interface SigningKey {
 }
 
 /** Error text if no sealing key opens the database's secrets. */
-export const WRONG_MASTER_KEY =
+const WRONG_MASTER_KEY =
   'the master key is not the one this database was sealed with: restore the keys folder that belongs to it'
 
 /** Reads the keys of this issuer. Opens the secrets of active keys. */

@@ -9,7 +9,7 @@ const CHECK_LIMIT_MS = 2_000
 const RESULT_LIFE_MS = 1_000
 
 /** A part that is not ready, and why. */
-export interface Unready {
+interface Unready {
   check: 'database' | 'disk' | 'clock' | 'keys' | 'broker' | 'process'
   reason: string
 }

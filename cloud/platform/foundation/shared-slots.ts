@@ -70,7 +70,7 @@ export interface SlotLimits {
 }
 
 /** Runs a task in a slot of the holder. Rejects with 503 if too many tasks wait. */
-export type SharedSlots = <T>(holder: string, task: () => Promise<T>) => Promise<T>
+type SharedSlots = <T>(holder: string, task: () => Promise<T>) => Promise<T>
 
 /** The holder for a caller: its account, or the network of an anonymous caller. */
 export function holderOf(caller: Caller): string {

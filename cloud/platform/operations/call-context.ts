@@ -182,7 +182,7 @@ const insertEvents = preparedInsert((db, rows: readonly Omit<OutboxEventRow, 'se
 )
 
 /** The operation, or the job, that emits events. */
-export interface EventSource {
+interface EventSource {
   readonly operation: Pick<Operation, 'name' | 'emits'>
   readonly caller: Caller
 }

@@ -14,7 +14,7 @@ const READ_LIMIT = 100
 const ROUNDS = 10
 
 /** Due items that a job processes one at a time, each in its own transaction. */
-export interface DueItems<T> {
+interface DueItems<T> {
   /** Name of the job in log lines. */
   job: string
   /**

@@ -41,7 +41,7 @@ export async function writeFor<T>(
 }
 
 /** Runs one read of an operation. The read may run twice. */
-export type ReadSource = <T>(look: (db: Db) => Promise<T>) => Promise<T>
+type ReadSource = <T>(look: (db: Db) => Promise<T>) => Promise<T>
 
 /**
  * Reads of one call. If the operation has `mayBeStale`, reads go to the replica while the replica is fresh enough. If a

@@ -117,7 +117,7 @@ export interface Attempts {
   start(names: readonly string[], about: object, work: (stop: AbortSignal) => Promise<void>): void
 }
 
-export interface SendLoopOptions {
+interface SendLoopOptions {
   /** Name of the loop in log lines, such as `webhooks`. */
   readonly name: string
   /** Maximum number of running attempts. */

@@ -22,7 +22,7 @@ export interface OutgoingAnswer {
 }
 
 /** Causes of a request without a response; docs/reference/errors.md explains them. */
-export const OUTGOING_FAULTS = [
+const OUTGOING_FAULTS = [
   'address_refused',
   'name_not_found',
   'connection_refused',

@@ -49,7 +49,7 @@ export interface WriteScope {
  * use them too.
  */
 export const EXCLUSIVE_JOBS = { planDeliveries: 1, sealAudit: 2, holdBroker: 3 } as const
-export type ExclusiveJob = keyof typeof EXCLUSIVE_JOBS
+type ExclusiveJob = keyof typeof EXCLUSIVE_JOBS
 
 /** `used`: the replica answers reads. `late`: its lag exceeds the limit. `away`: the replica does not answer. */
 export type ReplicaState = 'used' | 'late' | 'away'

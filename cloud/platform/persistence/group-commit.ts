@@ -20,7 +20,7 @@ interface Done {
   value: unknown
 }
 
-export interface GroupCommit {
+interface GroupCommit {
   /** Runs `work` in a savepoint; resolves after the commit that includes it. Holders, such as accounts, take turns. */
   run<T>(work: () => Promise<T>, holder?: string): Promise<T>
   /** Resolves when the queue is empty. */

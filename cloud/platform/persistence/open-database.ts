@@ -27,7 +27,7 @@ export async function createTables(client: pg.ClientBase): Promise<void> {
 }
 
 /** A SQLite file. */
-export interface SqlitePlace {
+interface SqlitePlace {
   readonly file: string
   /** Default: `apply`. */
   readonly migrations?: MigrationMode

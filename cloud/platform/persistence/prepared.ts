@@ -12,7 +12,7 @@ export function* insertChunks<T>(rows: readonly T[]): Generator<readonly T[]> {
 }
 
 /** Stands for a parameter while a query is compiled. */
-export class Placeholder {
+class Placeholder {
   readonly name: string
   constructor(name: string) {
     this.name = name

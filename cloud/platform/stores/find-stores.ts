@@ -29,7 +29,7 @@ function centroid(positions: readonly Position[]): Position | undefined {
   return { lat: sum.lat / positions.length, lng: sum.lng / positions.length }
 }
 
-export interface StoreFilter {
+interface StoreFilter {
   city?: string | undefined
   /** Radius, km. */
   radius?: number | undefined

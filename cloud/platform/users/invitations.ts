@@ -24,9 +24,9 @@ import {
 } from './user-queries.ts'
 
 /** Validity of an invitation, ms. */
-export const INVITATION_MS = 7 * 24 * 3_600_000
+const INVITATION_MS = 7 * 24 * 3_600_000
 
-export interface NewInvitation {
+interface NewInvitation {
   readonly accountId: string
   readonly email: string
   readonly name: string
@@ -38,7 +38,7 @@ export interface NewInvitation {
   readonly mayReplace: boolean
 }
 
-export interface Invitation {
+interface Invitation {
   readonly token: string
   readonly userId: string
   readonly expiresMs: number

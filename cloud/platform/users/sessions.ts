@@ -12,7 +12,7 @@ export const IDLE_MS = 12 * 3_600_000
 /** A session ends this time after the sign-in, ms. */
 export const SESSION_MS = 7 * 24 * 3_600_000
 /** Time for the second factor after the password, ms. */
-export const PENDING_MS = 10 * 60_000
+const PENDING_MS = 10 * 60_000
 /** Maximum number of sessions of one user. A further sign-in ends the oldest one. */
 export const SESSIONS_LIMIT = 20
 /** Minimum time between two stored uses of a session, ms. */
@@ -137,7 +137,7 @@ const byToken = prepared((db, p: { hash: string }) => sessions(db).where('token_
 const byId = prepared((db, p: { sessionId: string }) => sessions(db).where('session_id', '=', p.sessionId))
 
 /** The session of a token; undefined if the token is unknown or expired. */
-export interface FoundSession {
+interface FoundSession {
   readonly caller: UserCaller
   readonly state: UserSessionRow['state']
   readonly seenMs: number

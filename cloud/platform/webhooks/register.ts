@@ -52,7 +52,7 @@ export function urlKey(call: Call, url: string): string {
   return href
 }
 
-export interface WebhookRegistration {
+interface WebhookRegistration {
   /** null: all stores of the account. */
   store: StoreRow | null
   url: string
@@ -167,7 +167,7 @@ function packageWarnings(call: Call, { store, events }: WebhookRegistration): st
 }
 
 /** True if the caller may see a webhook. Keys of single stores do not see webhooks of the whole account. */
-export function maySeeWebhook(caller: KnownCaller, webhook: WebhookRow): boolean {
+function maySeeWebhook(caller: KnownCaller, webhook: WebhookRow): boolean {
   if (webhook.tenant !== caller.tenant) return false
   if (webhook.store_id === null) return caller.kind !== 'agent' && caller.storeIds === null
   return maySee(caller, { store_id: webhook.store_id, tenant: webhook.tenant })

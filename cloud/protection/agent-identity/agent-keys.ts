@@ -100,7 +100,7 @@ export async function isKeyTaken(db: Db, x: string, agentId: string): Promise<bo
 }
 
 /** Stores the next key and publishes it in the policy. */
-export async function storeNextKey(db: Db, agentId: string, x: string): Promise<void> {
+async function storeNextKey(db: Db, agentId: string, x: string): Promise<void> {
   const { store_id: storeId } = await db
     .updateTable('agent')
     .set({ next_x: x })

@@ -13,7 +13,7 @@ import type { AgentRow } from '../../platform/persistence/tables/agents.ts'
  */
 
 /** Life of a login, ms. */
-export const LOGIN_MS = 15 * 60_000
+const LOGIN_MS = 15 * 60_000
 /** Life of a challenge, ms. */
 const CHALLENGE_MS = 2 * 60_000
 const TOKEN_PREFIX = 'untag_agent_'

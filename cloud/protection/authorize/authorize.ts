@@ -163,7 +163,7 @@ function signToken(row: ProtectionAuthorizationRow, { authority }: Services): st
 }
 
 /** Response to a device, with its target and decision. */
-export interface Authorized {
+interface Authorized {
   target: AuthorizationTarget
   decision: Decision
   answer: AuthorizationAnswer & {

@@ -83,13 +83,13 @@ export async function itemsBoundTo(
 }
 
 /** Kinds of identifiers under which an item is registered. */
-export function identifierKindsOf(item: ProtectedItemRow): ItemIdentifierKind[] {
+function identifierKindsOf(item: ProtectedItemRow): ItemIdentifierKind[] {
   const names = definedFields({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id })
   return ITEM_IDENTIFIER_KINDS.filter((kind) => kind in names)
 }
 
 /** True if the device can read the item. Printed tag numbers are for people only. */
-export function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean {
+function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean {
   return identifierKindsOf(item).some((kind) => (kind === 'epc' || kind === 'tagUid') && canRead(device, kind))
 }
 

@@ -113,7 +113,7 @@ async function bindItem(
     .execute()
 }
 
-export type Claim = Extract<Evidence, { kind: 'claim' }>
+type Claim = Extract<Evidence, { kind: 'claim' }>
 
 /**
  * Applies a claim. Returns false if the token, receipt or item of the claim is unknown. The cloud then stores the row

@@ -120,8 +120,8 @@ async function openOutcomeReport(
 /**
  * Reports of receipt homes about delegated rights. A report from another agent raises `foreign_evidence` (ADR 0012).
  */
-export type Delegated = Extract<Evidence, { kind: 'delegated' }>
-export type DelegationReturned = Extract<Evidence, { kind: 'delegation_returned' }>
+type Delegated = Extract<Evidence, { kind: 'delegated' }>
+type DelegationReturned = Extract<Evidence, { kind: 'delegation_returned' }>
 
 /** Tolerance for the clock of another machine, s. */
 const GUARD_SECONDS = 60

@@ -11,7 +11,7 @@ import { processEach } from '../../platform/operations/process-each.ts'
  * store's head until its commit. So numbers become visible in order and without gaps.
  */
 
-export interface ItemHead {
+interface ItemHead {
   /** Newest number. */
   seq: number
   /**

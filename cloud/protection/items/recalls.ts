@@ -149,7 +149,7 @@ export function recalledItems(db: Db, recall: Recall & Pick<ProductRecallRow, 't
 const SOLD: ReadonlySet<string> = new Set<ItemStatus>(['paid', 'picked_up'])
 
 /** Some items of a recall's product, in the order of their ids. */
-export interface RecallWindow {
+interface RecallWindow {
   /** Items that the recall stops. */
   readonly items: readonly { readonly item_id: string; readonly store_id: string }[]
   /** Number of these items that are paid or picked up. */
@@ -197,7 +197,7 @@ export function findRecall(db: Db, tenant: string, recallId: string): Promise<Pr
     .executeTakeFirst()
 }
 
-export interface RecallFilter {
+interface RecallFilter {
   /** Only recalls that concern one of these stores; null: all. */
   stores: readonly string[] | null
   state?: 'active' | 'ended' | undefined

@@ -263,7 +263,7 @@ async function assertStaysRecalled(
  * Throws if SGTIN and product of an item differ. Such an item could not be sold, because checkout rejects both products
  * (price-lines.ts).
  */
-export function assertSameProduct(epc: string | null | undefined, ean: string | null | undefined): void {
+function assertSameProduct(epc: string | null | undefined, ean: string | null | undefined): void {
   const gtin14 = epc ? parseEpc(epc)?.gtin14 : undefined
   if (gtin14 === undefined || !ean || gtin14 === toGtin14(ean)) return
   throw invalid(
@@ -277,7 +277,7 @@ export function assertSameProduct(epc: string | null | undefined, ean: string | 
  * Finds the product that the row names, or that its SGTIN contains. Throws if the row names a product that the store
  * does not sell.
  */
-export async function productOf(
+async function productOf(
   { db }: Call,
   store: StoreRow,
   item: Pick<NewItem, 'ean' | 'productId'>,

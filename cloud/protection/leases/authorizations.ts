@@ -44,14 +44,14 @@ export function viewAuthorization(
  */
 
 /** Life of a token, seconds. */
-export const TOKEN_LIFE = 300
+const TOKEN_LIFE = 300
 
 export interface GrantedUnit {
   key: UnitKey
   tries: Tries
 }
 
-export interface Grant {
+interface Grant {
   store: StoreRow
   device: DeviceRow
   action: ProtectionAction

@@ -53,7 +53,7 @@ export async function mayOperate(
 /** The verifiers of one operator. */
 export type Verifiers = Pick<OperatorRecord, 'pin' | 'badge' | 'card'>
 
-export interface StoreKeyParts {
+interface StoreKeyParts {
   sealer: Sealer
   random: Randomness
 }

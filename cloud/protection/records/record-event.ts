@@ -48,7 +48,7 @@ const insertEvent = prepared((db, p: NewEventRow) =>
 
 type NamedFields = Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'processedAt'>
 /** An event of the cloud. Null fields are left out. */
-export type CloudEvent = { [K in keyof NamedFields]: ProtectionEvent[K] | null } & {
+type CloudEvent = { [K in keyof NamedFields]: ProtectionEvent[K] | null } & {
   eventId?: string
   occurredMs?: number
 }

@@ -8,7 +8,7 @@ import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey } from 
  * A right that the receipt home delegated to another agent of the store (ADR 0012). That agent may be offline for long.
  * The cloud grants the right to no other agent until it receives the redemption or an outcome report.
  */
-export interface DelegatedRight extends UnitKey {
+interface DelegatedRight extends UnitKey {
   redemptionId: string
   storeId: string
   /** Agent that received the right. */

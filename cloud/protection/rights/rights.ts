@@ -29,7 +29,7 @@ export interface UnitKey {
 }
 
 /** Number of failed attempts after which only staff may continue (ADR 0009). */
-export const TRIES_BEFORE_STAFF = 2
+const TRIES_BEFORE_STAFF = 2
 
 /** Time for which a lease continues after its token expires, ms: the maximum clock error of a device. */
 export const LEASE_GUARD_MS = 60_000

@@ -97,7 +97,7 @@ export function stockReservedUntil({ approval }: Pick<PurchaseRow, 'approval'>, 
   return nowMs + (approval === 'awaiting' ? STOCK_AWAITING_MS : STOCK_MS)
 }
 
-export type ApprovalReason = NonNullable<PurchaseRow['approval_reason']>
+type ApprovalReason = NonNullable<PurchaseRow['approval_reason']>
 
 /** Reason why staff must approve the basket: age check or spot check. Null if no approval is necessary. */
 export async function approvalNeeded(

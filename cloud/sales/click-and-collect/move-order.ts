@@ -21,7 +21,7 @@ import { hasRecalledGoods } from '../../protection/recalls/publish-recalls.ts'
 import { deviceFacts, findDevice } from '../../protection/store-documents/device-queries.ts'
 import { reservedUntil, stockReservedUntil } from './submit-order.ts'
 
-export interface Move extends TagLists {
+interface Move extends TagLists {
   to: OrderStatus
   reason?: string | undefined
   /** Code that the customer presents; checked if sent. */

@@ -214,7 +214,7 @@ function asText(value: unknown): unknown {
 export const BATCH_LIMIT = 500
 
 /** The store and the system of a batch of records, and how to write the batch. */
-export interface Target {
+interface Target {
   call: Call
   store: StoreRow
   system: string

@@ -20,7 +20,7 @@ export const SyncError = z.strictObject({
 export type SyncError = z.infer<typeof SyncError>
 
 /** Maximum number of errors in a response; further errors are only counted. */
-export const SYNC_ERRORS_LIMIT = 1_000
+const SYNC_ERRORS_LIMIT = 1_000
 
 /** Shortens a value to a text that all databases can store. Clients may show the text. */
 export function printable(value: unknown): string | null {

@@ -127,7 +127,7 @@ function bookingArticle({ vat, kind }: TransactionLine, settings: BookingArticle
  *
  * Renames a system's fields to ours. Unmapped fields with our names are used as well. All other fields are ignored.
  */
-export type Mapping = ReadonlyMap<string, string>
+type Mapping = ReadonlyMap<string, string>
 
 const DETAILS = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'flags', 'externalProductId']
 

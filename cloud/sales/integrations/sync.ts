@@ -294,7 +294,7 @@ async function storePage(
   return state
 }
 
-export interface SyncInput {
+interface SyncInput {
   system: SystemName
   storeId: string
   credentials?: Credentials | undefined
@@ -312,7 +312,7 @@ export interface Synced {
 }
 
 /** Emits the event of a whole round. The function runs within the step that ends the round. */
-export type EmitSynced = (
+type EmitSynced = (
   call: Parameters<Parameters<StepContext['step']>[0]>[0],
   counts: ReadonlyMap<DataType, Counts>,
 ) => void

@@ -179,7 +179,7 @@ function refundedOf({ refundedCent, refunded, items }: Sent): { refundedCent: nu
 }
 
 /** Writes sales and refunds to a system. A fault of a refund names a field of the refund, or no field. */
-export interface TransactionWriter {
+interface TransactionWriter {
   /** Writes a sale, if the system does not have it yet. */
   sale(transaction: Transaction, index: number): Promise<PushFault | undefined>
   /**

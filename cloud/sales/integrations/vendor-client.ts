@@ -106,7 +106,7 @@ export interface VendorBudget {
   readonly signal: AbortSignal
 }
 
-export interface VendorClientParts {
+interface VendorClientParts {
   readonly outgoing: OutgoingHttp
   readonly platform: Platform
   readonly rules: TargetRules
@@ -115,11 +115,11 @@ export interface VendorClientParts {
   beat(): Promise<void>
 }
 
-export const ANSWER_LIMIT = 8 * 1024 * 1024
+const ANSWER_LIMIT = 8 * 1024 * 1024
 /** Values of an answer. Some tills send all articles at once; to read these values takes about 0.1 s. */
 const MAX_VALUES = 200_000
 const ANSWER_WITHIN_MS = 20_000
-export const ATTEMPTS = 5
+const ATTEMPTS = 5
 const FIRST_WAIT_MS = 500
 const LAST_WAIT_MS = 8_000
 /**

@@ -52,7 +52,7 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
 }
 
 /** True if a notification would change this payment. */
-export function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
+function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
   // Some providers send the charge id later, and refunds need the charge id. Another one means a second charge.
   if (payment.state === 'paid')
     return notice.state === 'paid' && notice.chargeId !== null && notice.chargeId !== payment.charge_ref

@@ -37,7 +37,7 @@ export function startDuePayments(database: Database, services: Services): DueLoo
 }
 
 /** Processes a limited number of due refunds and payments. Returns the ms until the next run; 0 if more may be due. */
-export async function processDuePayments(database: Database, services: Services): Promise<number> {
+async function processDuePayments(database: Database, services: Services): Promise<number> {
   const nowMs = services.platform.clock.wall()
   const refunds = await dueRefunds(database.reads, nowMs, READ_LIMIT)
   const payments = await duePayments(database.reads, nowMs, READ_LIMIT)

@@ -25,7 +25,7 @@ import { recordMissingMoney, recordRefundDone } from './refund-outcome.ts'
  */
 
 /** A notice whose refund the cloud did not request. */
-export type OutsideNotice = RefundNotice & { movement: Movement }
+type OutsideNotice = RefundNotice & { movement: Movement }
 
 /**
  * Applies such a notice. Returns `later` if it may be about a refund that the cloud is sending: the provider must send

@@ -24,7 +24,7 @@ import {
   returnedPieces,
   retryRefundInDoubt,
 } from '../../shop/purchases/refunds.ts'
-import { areSamePieces, choosePieces } from './choose-pieces.ts'
+import { areSamePieces, choosePieces } from './refund-outcome.ts'
 import { emitRefunded, REFUND_EVENTS, bookRefund, unbookRefund } from '../checkout/book-refund.ts'
 import { learnRefunds } from './learn-refunds.ts'
 import { sendRefund } from './send-refund.ts'

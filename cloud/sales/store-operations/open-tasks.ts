@@ -8,7 +8,7 @@ import { findStores } from '../../platform/stores/find-stores.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 
 /** Kinds of open tasks, in the order in which staff should look at them. */
-export const TASK_KINDS = [
+const TASK_KINDS = [
   'alarm',
   'alarmHelp',
   'ageCheck',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { lowerAccountPackage, raiseAccountPackage } from '../registrations/packages.ts'
+import { lowerAccountPackage, raiseAccountPackage } from '../registrations/registrations.ts'
 import { type Tenant, isAtLeast, type Package } from '../../platform/foundation/caller.ts'
 import { notFound } from '../../platform/foundation/failure.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'

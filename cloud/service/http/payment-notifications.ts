@@ -15,7 +15,7 @@ import {
 import type { PspConfigRow } from '../../platform/persistence/tables/payments.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { readBytes } from './body.ts'
-import { JSON_HEADERS } from './json-headers.ts'
+import { JSON_HEADERS } from './client-address.ts'
 
 /** Maximum size of a notification, bytes. Real notifications are far smaller. */
 const BODY_LIMIT = 256 * 1024

@@ -98,7 +98,7 @@ export class BrokerLease {
   }
 }
 
-export interface ElectionParts extends LeaseParts {
+interface ElectionParts extends LeaseParts {
   platform: Pick<Platform, 'clock' | 'timers'>
   log: Log
   /** True if the process is a worker of the same cloud, so that both exchange messages. */

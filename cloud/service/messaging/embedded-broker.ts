@@ -123,7 +123,7 @@ const DRAIN_TIMEOUT_MS = 10_000
 const SERVER_UNAVAILABLE = 3
 const BAD_USERNAME_OR_PASSWORD = 4
 
-export interface BrokerParts {
+interface BrokerParts {
   log: Log
   platform: Pick<Platform, 'clock' | 'timers'>
   limits?: BrokerLimits

@@ -78,7 +78,7 @@ export interface OutsideBrokerOptions {
   ca?: string
 }
 
-export interface OutsideBrokerParts {
+interface OutsideBrokerParts {
   platform: Platform
   log: Log
   open: OpenBrokerConnection

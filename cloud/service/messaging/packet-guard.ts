@@ -102,7 +102,7 @@ const PACKETS_AT_ONCE = 50
 /** Time until a connection with an empty budget is asked again, ms. */
 const WAIT_MS = 100
 
-export interface GuardParts {
+interface GuardParts {
   readonly budget: PacketBudget
   readonly timers: Pick<Timers, 'after'>
   onRefused(why: string): void

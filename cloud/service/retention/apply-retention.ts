@@ -316,7 +316,7 @@ const oldAuditEntries: RetentionRule = {
   deleteSome: ({ database, platform }, beforeMs) => pruneAudit(database, beforeMs, platform),
 }
 
-export interface RetentionParts {
+interface RetentionParts {
   readonly database: Database
   readonly platform: Platform
   readonly log: Log

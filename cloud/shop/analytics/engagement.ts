@@ -15,9 +15,9 @@ export const ENGAGEMENTS = [
   'unfollow',
   'message',
 ] as const
-export type Engagement = (typeof ENGAGEMENTS)[number]
+type Engagement = (typeof ENGAGEMENTS)[number]
 
-export interface EngagementRequest {
+interface EngagementRequest {
   type: Engagement
   offerId?: string | undefined
   userId?: string | undefined

@@ -8,7 +8,7 @@ export interface OfferDays {
   to: string
 }
 
-export interface ReportInput {
+interface ReportInput {
   storeId: string
   from: string
   to: string

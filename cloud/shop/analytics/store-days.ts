@@ -48,7 +48,7 @@ export function periodOf(day: string, period: Period): string {
 export type StoreKey = Pick<StoreDayRow, 'store_id' | 'tenant'>
 
 export type DayCounts = Omit<StoreDayRow, 'store_id' | 'tenant' | 'day'>
-export type VatCounts = Omit<StoreDayVatRow, 'store_id' | 'tenant' | 'day' | 'rate'>
+type VatCounts = Omit<StoreDayVatRow, 'store_id' | 'tenant' | 'day' | 'rate'>
 
 /** Counters of a day without events. */
 export const EMPTY_DAY: Readonly<DayCounts> = {

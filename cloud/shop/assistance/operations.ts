@@ -28,7 +28,7 @@ const DEFAULT_PAGE = 50
 const PAGE_LIMIT = 100
 
 /** Address in the QR code of a zone. */
-export function zoneAddress({ services }: Pick<Call, 'services'>, zoneId: string): string {
+function zoneAddress({ services }: Pick<Call, 'services'>, zoneId: string): string {
   return `${originOf(services.config)}/z/${zoneId}`
 }
 

@@ -124,7 +124,7 @@ export async function openByNetwork(
   return rows.map(({ network, count, oldest }) => ({ network, count: Number(count), oldest }))
 }
 
-export interface RequestFilter {
+interface RequestFilter {
   storeId: string
   status: string | undefined
   /** Id of the last request of the previous page. */

@@ -32,7 +32,7 @@ import type { ItemStatus } from '../../../policy/vocabulary.ts'
 const OPEN_LIMIT = 500
 const REMOVED_AT_ONCE = 200
 
-export interface Scope {
+interface Scope {
   db: Db
   platform: Platform
   nowMs: number
@@ -44,7 +44,7 @@ export function newTicket({ random }: Pick<Platform, 'random'>): string {
 }
 
 /** What a shopper sends. `address`: client address, if a shopper's device sent it. */
-export interface ShopperRequest {
+interface ShopperRequest {
   readonly message?: string | undefined
   readonly userId?: string | undefined
   readonly address?: string | undefined
@@ -159,7 +159,7 @@ function update(
     .executeTakeFirstOrThrow()
 }
 
-export interface Denial {
+interface Denial {
   tenant: string
   storeId: string
   /** `exception_hold`: an item on hold is at a gate. */
@@ -173,7 +173,7 @@ export interface Denial {
 /**
  * Opens a request for a tag that needs staff. Does nothing if a request for this device and purchase or item is open.
  */
-export async function openRequestForDenial(scope: Scope, denial: Denial): Promise<void> {
+async function openRequestForDenial(scope: Scope, denial: Denial): Promise<void> {
   const { tenant, storeId, reason, deviceId, purchaseId, item } = denial
   const subject = `${deviceId ?? '-'} ${purchaseId ?? item ?? '-'}`
   const open = await findOpenRequest(scope.db, storeId, subject)
@@ -183,7 +183,7 @@ export async function openRequestForDenial(scope: Scope, denial: Denial): Promis
 }
 
 /** A call of staff for colleagues at a gate that alarmed. */
-export interface AlarmCall {
+interface AlarmCall {
   tenant: string
   storeId: string
   deviceId: string | null
@@ -280,7 +280,7 @@ export async function pruneRequests(db: Db, beforeMs: number): Promise<void> {
 }
 
 /** Names that a request shows instead of ids. */
-export interface RequestNames {
+interface RequestNames {
   readonly zone?: string | undefined
   readonly device?: string | undefined
   readonly requestedBy?: string | undefined

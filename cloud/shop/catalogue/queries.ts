@@ -137,7 +137,7 @@ function storeProducts(db: Db) {
 }
 
 /** Stored JSON response of a product in a store. */
-export interface ProductDocument {
+interface ProductDocument {
   product_id: string
   doc: string
 }

@@ -92,7 +92,7 @@ export interface Scope extends Pick<Call, 'db' | 'nowMs'> {
   emit(event: LoyaltyEvent): void
 }
 
-export interface Moved {
+interface Moved {
   entryId: string
   transactionId: string
   units: number
@@ -211,7 +211,7 @@ export async function redeem(
 }
 
 /** Subtracts units that expired, or whose transaction was refunded. Subtracts at most the balance. */
-export async function deduct(
+async function deduct(
   scope: Scope,
   program: Program,
   userId: string,
@@ -228,12 +228,7 @@ export async function deduct(
 }
 
 /** Credits reversed units of an earning again after a refund failed. These units expire together with the earning. */
-export async function returnReversed(
-  scope: Scope,
-  program: Program,
-  earned: LoyaltyEntryRow,
-  units: number,
-): Promise<void> {
+async function returnReversed(scope: Scope, program: Program, earned: LoyaltyEntryRow, units: number): Promise<void> {
   if (units <= 0) return
   const balance = (await moveBalance(scope.db, program.row.program_id, earned.user_id, units, earned.expires_ms)) ?? 0
   await post(scope, program, { userId: earned.user_id, kind: 'reverse', units, balance, reverses: earned.entry_id })
@@ -241,7 +236,7 @@ export async function returnReversed(
 }
 
 /** Earnings of a transaction in the tenant's programs, with the units already reversed. */
-export async function openEarnings(
+async function openEarnings(
   { db }: Pick<Scope, 'db'>,
   tenant: string,
   transactionId: string,

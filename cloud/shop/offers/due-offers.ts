@@ -32,7 +32,7 @@ export function startDueOffers(database: Database, services: Services): DueLoop 
 }
 
 /** Moves up to 100 due offers. Returns the ms until the next offer is due; 0 or less if more offers are due now. */
-export async function moveDue(database: Database, services: Services): Promise<number> {
+async function moveDue(database: Database, services: Services): Promise<number> {
   const rows = await readDue(database.reads, READ_LIMIT)
   const nowMs = services.platform.clock.wall()
   const due = rows.filter((row) => (row.due_ms ?? nowMs) <= nowMs)

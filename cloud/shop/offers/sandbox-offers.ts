@@ -138,7 +138,7 @@ const MOCK_OFFERS: readonly MockOffer[] = [
   },
 ]
 
-export interface SandboxOffer {
+interface SandboxOffer {
   group: OfferGroupRow
   storeIds: string[]
   /** One id for each store. */

@@ -103,7 +103,7 @@ const Color = z
 const ImageUrl = z.url({ protocol: /^https?$/ }).max(2_048)
 const Quantity = z.int().min(1).max(1_000_000_000)
 /** Store ids without duplicates. */
-export const StoreIds = z
+const StoreIds = z
   .array(Id)
   .min(1)
   .max(STORES_LIMIT)

@@ -47,7 +47,7 @@ const MOVES: Record<OrderStatus, readonly OrderStatus[]> = {
 }
 
 /** Statuses in which the order can still be picked up. */
-export const OPEN_STATUSES: readonly OrderStatus[] = ORDER_STATUSES.filter((status) => MOVES[status].length > 0)
+const OPEN_STATUSES: readonly OrderStatus[] = ORDER_STATUSES.filter((status) => MOVES[status].length > 0)
 
 /** Statuses that `updateClickCollectStatus` accepts. The specification has two names for `confirmed`. */
 export const STATUS_NAMES = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
@@ -123,7 +123,7 @@ export async function countOrders(db: Db, storeId: string, status: OrderStatus |
 }
 
 /** Ids and code hashes of a store's orders in these statuses, the newest first. */
-export function orderCodes(
+function orderCodes(
   db: Db,
   storeId: string,
   statuses: readonly OrderStatus[],

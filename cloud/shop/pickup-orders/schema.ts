@@ -7,7 +7,7 @@ const QUANTITY_LIMIT = 1_000
 export const UNITS_LIMIT = 2_000
 
 /** One line of an order request. */
-export const OrderLineInput = z.strictObject({
+const OrderLineInput = z.strictObject({
   productId: Id.optional(),
   ean: ProductCodeText.optional().describe('Instead of `productId`.'),
   quantity: z.int().min(1).max(QUANTITY_LIMIT),

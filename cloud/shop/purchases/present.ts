@@ -14,7 +14,7 @@ import { refundedCent, toRefundInEuros, toRefundInCents } from './present-refund
 /**
  * Placeholder for the signature of a certified fiscal device. The texts of the placeholder show that it is no evidence.
  */
-export const SANDBOX_TSE = {
+const SANDBOX_TSE = {
   state: 'simulated',
   serialNumber: 'SANDBOX-0000000000',
   signatureCounter: '0',
@@ -60,7 +60,7 @@ export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
  * Who reads a purchase. `public` omits the buyer and the session id, because a publishable key with the session id
  * could read more. `list` omits QR codes, because drawing them takes milliseconds.
  */
-export type Audience = 'merchant' | 'public' | 'list'
+type Audience = 'merchant' | 'public' | 'list'
 
 /** True after the expiry of the receipt token. Devices then no longer accept the token. */
 export function isReceiptExpired({ receipt_exp }: Pick<PurchaseRow, 'receipt_exp'>, nowMs: number): boolean {

@@ -10,7 +10,7 @@ import { appliedPaymentOf, refundsOf, updateRefund } from './refund-queries.ts'
  *   held ──no authorization can be used any more──▶ due ──accepted by the provider──▶ done
  *                                                    └──rejected, or too many attempts──▶ failed
  */
-export interface NewRefund {
+interface NewRefund {
   purchase: PurchaseRow
   payment: PaymentRow | null
   kind: RefundRow['kind']

@@ -7,7 +7,7 @@ export const PURCHASE_STATUSES = ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'UNLO
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 
 /** Source of a line's price (ADR 0008). */
-export const PRICE_ORIGINS = ['catalogue', 'item', 'client'] as const
+const PRICE_ORIGINS = ['catalogue', 'item', 'client'] as const
 export type PriceOrigin = (typeof PRICE_ORIGINS)[number]
 
 /** Why a till sells at its own price (ADR 0008). */

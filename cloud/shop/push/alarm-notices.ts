@@ -105,7 +105,7 @@ const BROWSERS_LIMIT = 5_000
 export const HELP_AT_ALARM = 'help_at_alarm'
 
 /** Content of a notice. The service worker (console/browser/worker.ts) turns it into text. */
-export interface AlarmNotice {
+interface AlarmNotice {
   readonly id: string
   /** Kind of the exception, such as `gate_alarm`, or `help_at_alarm`. */
   readonly reason: string
@@ -117,7 +117,7 @@ export interface AlarmNotice {
 }
 
 /** What a notice to staff is about. */
-export interface StaffNotice {
+interface StaffNotice {
   /** The same id rings each browser once. */
   readonly id: string
   /** Chooses the text: a kind of exception, or `help_at_alarm`. */

@@ -75,7 +75,7 @@ export function topicOf(subject: string): string {
 }
 
 /** Life of a lease, ms. The lease is longer than an attempt plus the recording of its outcome. */
-export const LEASE_MS = 30_000
+const LEASE_MS = 30_000
 /** Time from each failed attempt to the next, ms. After the last attempt the notice is discarded. */
 export const RETRY_DELAYS_MS: readonly number[] = [10_000, 60_000, 300_000, 1_800_000, 7_200_000, 21_600_000]
 /** Maximum time to the next attempt, ms. A later due time came from a wrong clock, so such a notice is due now. */

@@ -30,7 +30,7 @@ const P256DH_BYTES = 65
 const AUTH_BYTES = 16
 
 /** Fields of a request that name the target of notices. At most one is allowed. */
-export interface NoticeTargetInput {
+interface NoticeTargetInput {
   userId?: string | undefined
   storeId?: string | undefined
   sessionId?: string | undefined
@@ -40,7 +40,7 @@ export interface NoticeTargetInput {
  * Target of notices: a customer, a store, the alarms of a console user, or none of them for the whole account. With
  * `sessionId` the subscription belongs to this session of a console user.
  */
-export interface NoticeTarget {
+interface NoticeTarget {
   userId: string | null
   storeId: string | null
   sessionId?: string | undefined

@@ -17,7 +17,7 @@ export interface ReceiptUnit {
   facts: UnitFacts
 }
 
-export interface NewReceipt {
+interface NewReceipt {
   /** Hex. */
   cti: string
   token: string

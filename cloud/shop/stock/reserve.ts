@@ -45,7 +45,7 @@ export async function lapseReservations(database: Database, services: Services):
  *
  * Stock is optional: products without a stock level are ignored.
  */
-export interface StockLine {
+interface StockLine {
   productId: string | null
   name: string
   quantity: number
@@ -53,7 +53,7 @@ export interface StockLine {
   path: string
 }
 
-export interface StockRequest {
+interface StockRequest {
   /** Id of the order or purchase. */
   ownerId: string
   storeId: string

@@ -14,7 +14,7 @@ import {
  */
 
 /** Base path. */
-export const IMPINJ_API = '/api/v1'
+const IMPINJ_API = '/api/v1'
 
 /** Login of a reader in factory state. */
 export const IMPINJ_FACTORY_LOGIN = { user: 'root', password: 'impinj' }
@@ -41,7 +41,7 @@ export function presetPath(preset: string): string {
   return `${presetSettingsPath(preset)}/start`
 }
 
-export interface InventorySettings {
+interface InventorySettings {
   readonly antennas: readonly number[]
   readonly transmitPowerDbm: number
   readonly rfMode: number

@@ -72,7 +72,7 @@ export function epcOfBase64(value: unknown): string | null {
 }
 
 /** The value as a number, if it is a number or a decimal text; else null. */
-export function numberOf(value: unknown): number | null {
+function numberOf(value: unknown): number | null {
   const number = typeof value === 'string' && /^-?\d{1,16}(?:\.\d{1,16})?$/.test(value.trim()) ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) ? number : null
 }

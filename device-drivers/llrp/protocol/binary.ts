@@ -17,7 +17,7 @@ import type { MessageName } from './messages.ts'
 import type { ParameterName } from './parameters.ts'
 
 /** A message of an unknown type, which belongs to a later version or to a vendor. */
-export interface UnknownMessage {
+interface UnknownMessage {
   readonly name: 'unknown'
   readonly type: number
   readonly id: number
@@ -25,7 +25,7 @@ export interface UnknownMessage {
 }
 
 /** The message of a frame, or why the frame is malformed. */
-export type Decoded =
+type Decoded =
   | Message
   | UnknownMessage
   | { readonly name: 'malformed'; readonly type: number; readonly id: number; readonly fault: string }

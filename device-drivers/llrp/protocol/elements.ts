@@ -74,7 +74,7 @@ export type Parameter<N extends ParameterName = ParameterName> = {
 }[N]
 
 /** An unknown parameter as received, without its header. */
-export interface UnknownParameter {
+interface UnknownParameter {
   readonly name: 'unknown'
   readonly type: number
   readonly bytes: Uint8Array

@@ -99,7 +99,7 @@ export interface ModbusMessage {
  */
 export const FLASH_COILS = 0x0200
 /** Longest pulse of this command, in units of 100 ms. */
-export const LONGEST_FLASH = 0x7fff
+const LONGEST_FLASH = 0x7fff
 
 /** An exception; `exception` is a key of `MODBUS_EXCEPTIONS`. */
 export interface ModbusRefusal {

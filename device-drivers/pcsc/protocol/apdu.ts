@@ -53,7 +53,7 @@ export function readBinary(address: number, length: number): Uint8Array {
 }
 
 /** An answer: data, then a status. */
-export interface ApduAnswer {
+interface ApduAnswer {
   readonly data: Uint8Array
   /** Status word; hex 9000 means success. */
   readonly status: number

@@ -95,7 +95,7 @@ export function readType5(): NdefRead {
 /** NFC Data Exchange Format, read only: URIs and texts of a complete message. */
 
 /** Prefixes of the URI record type (NFC Forum RTD URI 1.0, table 3), by number. */
-export const URI_PREFIXES = [
+const URI_PREFIXES = [
   '',
   'http://www.',
   'https://www.',

@@ -43,7 +43,7 @@ const REPLY_EXTRA = 7
  * The modules' CRC of the bytes from `start` up to `end`. It is CRC-CCITT with start FFFFh, except that the data is
  * shifted in at the low end.
  */
-export function thingMagicCrc(bytes: Uint8Array, start = 0, end = bytes.length): number {
+function thingMagicCrc(bytes: Uint8Array, start = 0, end = bytes.length): number {
   let crc = 0xffff
   for (let i = start; i < end; i++) {
     const byte = bytes[i] ?? 0

@@ -123,7 +123,7 @@ function nfcPcscCards(nfcPcsc: NfcPcsc): SmartCards {
 }
 
 /** Loads a package by its name; throws if it is not installed or does not fit this system. */
-export type LoadPackage = (name: PcscPackage) => unknown
+type LoadPackage = (name: PcscPackage) => unknown
 
 const MAX_REASON_CHARS = 300
 

@@ -13,7 +13,7 @@ export interface M100Frame {
 }
 
 /** The host sends commands; the chip sends answers and notices (tags). */
-export type M100Type = 'command' | 'answer' | 'notice'
+type M100Type = 'command' | 'answer' | 'notice'
 
 const TYPES: readonly M100Type[] = ['command', 'answer', 'notice']
 const BEGIN = 0xbb

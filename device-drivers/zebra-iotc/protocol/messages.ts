@@ -49,7 +49,7 @@ export function zebraResponse(value: unknown): ZebraResponse | null {
 }
 
 /** The tags of one message of the data topic. */
-export interface ZebraTags {
+interface ZebraTags {
   readonly sightings: readonly TagSighting[]
   /** Number of items in the message that are no valid events or tags. */
   readonly strange: number

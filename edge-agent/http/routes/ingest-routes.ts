@@ -19,11 +19,12 @@ const PER_SECOND = 50
  * times as many as a reader makes, leave the agent free for its other lanes.
  */
 const BYTES_PER_REQUEST = 16 * 1_024
+const TOO_MANY = `at most ${PER_SECOND} requests, or ${(PER_SECOND * BYTES_PER_REQUEST) / 1_024} KiB, a second: let the reader send several reads at a time, and each tag once`
 /** Time limit for a busy driver to accept the body, ms. */
 const PUSH_TIMEOUT_MS = 2_000
 export const INGEST_PATH = '/ingest/'
 
-export interface IngestParts {
+interface IngestParts {
   /** The present devices. The answer is a new list after each change. */
   devices(): readonly DeviceEntry[]
   port: PushPort
@@ -92,6 +93,14 @@ function reportRefusal({ port, platform }: Pick<IngestParts, 'port' | 'platform'
   void port.push(name, Buffer.from(`${reason}\n`), limit.signal).finally(limit.done)
 }
 
+function mayPass(pusher: Pusher, nowMs: number): boolean {
+  pusher.tokens = Math.min(BURST, pusher.tokens + ((nowMs - pusher.at) / 1_000) * PER_SECOND)
+  pusher.at = nowMs
+  if (pusher.tokens < 1) return false
+  pusher.tokens--
+  return true
+}
+
 /**
  * Adds `POST` and `PUT /ingest/NAME`, which receive reads from readers. NAME and secret belong to a configured device
  * with the capability `webhook`.
@@ -131,14 +140,6 @@ export function ingestRoutes(app: Hono, parts: IngestParts): void {
     return null
   }
 
-  function mayPass(pusher: Pusher): boolean {
-    pusher.tokens = Math.min(BURST, pusher.tokens + ((now() - pusher.at) / 1_000) * PER_SECOND)
-    pusher.at = now()
-    if (pusher.tokens < 1) return false
-    pusher.tokens--
-    return true
-  }
-
   app.on(['POST', 'PUT'], '/ingest/:name', async (c) => {
     addPushers()
     if (pushers.size === 0) return refuseAddress(c)
@@ -155,17 +156,13 @@ export function ingestRoutes(app: Hono, parts: IngestParts): void {
       reportRefusal(parts, pusher.name, 'a request to a host name that "hosts" in the configuration lacks')
       return refuseHost(c)
     }
-    if (!mayPass(pusher)) {
+    if (!mayPass(pusher, now())) {
       reportRefusal(
         parts,
         pusher.name,
         `requests over the limit of ${PER_SECOND} a second, or ${(PER_SECOND * BYTES_PER_REQUEST) / 1_024} KiB`,
       )
-      return tooMany(
-        c,
-        Math.ceil((1 - pusher.tokens) / PER_SECOND),
-        `at most ${PER_SECOND} requests a second, and ${(PER_SECOND * BYTES_PER_REQUEST) / 1_024} KiB: let the reader send several reads at a time, and each tag once`,
-      )
+      return tooMany(c, Math.ceil((1 - pusher.tokens) / PER_SECOND), TOO_MANY)
     }
     const { body, isWhole } = await readBody(c)
     // May become negative: the next requests then wait for this one.

@@ -48,7 +48,7 @@ export interface TagAssessment {
 }
 
 /** Facts about a leaving tag. */
-export interface LeavingTag {
+interface LeavingTag {
   readonly name: TagName
   readonly item: KnownItem | undefined
   /** Age of the replica, s. */

@@ -164,7 +164,7 @@ export function bulkDetector(policy: () => GatePolicy): BulkDetector {
   }
 }
 
-export interface GateAlarmsParts {
+interface GateAlarmsParts {
   deviceId: string
   clock: Pick<Clock, 'elapsed'>
   /** How long an alarm sounds, s. */

@@ -21,11 +21,11 @@ export interface ReleasedUnit {
 }
 
 /** What identifies the unit: an entry of a receipt, or the item hash of an authorization token. */
-export type UnitProof =
+type UnitProof =
   | { kind: 'receipt'; cti: Uint8Array; ordinal: number; entry: string }
   | { kind: 'token'; aud: string; jti: string; ith: string }
 
-export interface ReleasedUnitsParts {
+interface ReleasedUnitsParts {
   nowMs(): number
   timers: Timers
   /** File in which the released units survive a restart of the agent. */
@@ -49,7 +49,7 @@ const SAVE_MS = 1_000
  * Returns a function that checks whether the tag can belong to the unit that a proof identifies. The tag matches by its
  * EPC or UID, or, for a receipt, by the product in its EPC.
  */
-export function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
+function unitsThatFit(tag: string): (proof: UnitProof) => boolean {
   const name = tagNameOf(tag)
   const entries = entriesOf(tag)
   return (proof) => {

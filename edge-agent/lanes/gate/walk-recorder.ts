@@ -3,7 +3,7 @@ import { tagNameOf } from './tags/deduplicate.ts'
 import type { TagAssessment } from './assess-tag.ts'
 
 /** What a gate observed of one tag during a walk. */
-export interface WalkedTag {
+interface WalkedTag {
   readonly epc?: string
   readonly tagUid?: string
   readonly reads: number

@@ -143,14 +143,14 @@ class TokenRights {
  * The counterpart in the cloud is cloud/protection/rights/rights.ts.
  */
 
-export interface UnsettledClaim {
+interface UnsettledClaim {
   redemption_id: string
   nonce: string
   device_id: string
 }
 
 /** Rights of a receipt that the cloud reports. `until`: end of the report, s since 1970. */
-export interface ReportedRights {
+interface ReportedRights {
   readonly cti: string
   readonly rightClass: RightClass
   readonly ordinals: readonly number[]

@@ -25,7 +25,7 @@ export interface HomeGrants {
   prune(before: number): void
 }
 
-export interface GrantRequest {
+interface GrantRequest {
   agentId: string
   redemptionId: string
   cti: string
@@ -44,7 +44,7 @@ export interface GrantAnswer {
   reason?: DenyReason
 }
 
-export interface ReceivedOutcome {
+interface ReceivedOutcome {
   agentId: string
   redemptionId: string
   outcome: 'failed' | 'unknown'
@@ -62,7 +62,7 @@ export interface ReceivedOutcome {
 }
 
 /** The methods of `Claims` that home grants use. */
-export interface GrantClaims {
+interface GrantClaims {
   isFree(
     cti: string,
     rightClass: RightClass,

@@ -73,7 +73,7 @@ export interface DeviceReport {
   readonly devices: readonly ReportedDevice[]
 }
 
-export interface DocumentReceiverParts {
+interface DocumentReceiverParts {
   platform: Platform
   trust: Trust
   /** Small pictures of products, which the agent fetches together with the documents. */

@@ -133,7 +133,7 @@ export function storeKeyLogin({ clock, trust, keys, login }: StoreKeyLoginParts)
  * access token for 15 minutes. The link calls `goOnline` when it has also fetched the documents.
  */
 
-export interface CloudSessionParts {
+interface CloudSessionParts {
   platform: Platform
   identity: Identity
   http: HttpClient

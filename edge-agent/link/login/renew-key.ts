@@ -12,7 +12,7 @@ import type { CloudSession } from './cloud-session.ts'
 
 /** Logs in, and renews the agent's key every 30 days or after `untag edge rotate-key`. */
 
-export interface KeyRenewalParts {
+interface KeyRenewalParts {
   agentId: string
   key: AgentKey
   session: CloudSession

@@ -11,7 +11,7 @@ import type { Outbox } from './outbox.ts'
  * HTTP.
  */
 
-export interface SenderParts {
+interface SenderParts {
   platform: Platform
   outbox: Outbox
   log: Log

@@ -63,7 +63,7 @@ export type OpenMqttLine = (options: MqttLineOptions, timeoutMs: number) => Prom
  * the agent off from the cloud. So the agent closes a line that floods, and waits before it opens the next line.
  */
 
-export interface BrokerLineParts {
+interface BrokerLineParts {
   platform: Platform
   identity: Pick<Identity, 'agentId' | 'storeId'>
   /** Present address and credentials of the broker. */

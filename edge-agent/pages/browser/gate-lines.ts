@@ -12,7 +12,7 @@ export interface ChosenAlarm {
 }
 
 /** The list of the last decisions at a gate. */
-export interface GateLines {
+interface GateLines {
   add(line: GateLine): void
   setState(alarmId: string, state: PageAlarmState): void
 }

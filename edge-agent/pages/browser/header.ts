@@ -4,7 +4,7 @@ import { type PageContext, newElement, slot } from './elements.ts'
 import { every, now } from './platform.ts'
 
 /** Updates badges and banners, and the elapsed times in them. */
-export interface Header {
+interface Header {
   setStatus(status: PageStatus): void
   setLost(isLost: boolean): void
 }

@@ -35,7 +35,7 @@ export function keepAwake(): void {
 }
 
 /** Plays a melody for a result. */
-export type PlaySound = (tone: string) => void
+type PlaySound = (tone: string) => void
 
 const NOTE_SECONDS = 0.14
 const VOLUME = 0.2

@@ -35,7 +35,7 @@ function AlarmDialog({ texts }: { texts: Texts }) {
   )
 }
 
-export interface GatePageProps {
+interface GatePageProps {
   localization: Localization
   status: PageStatus
   device: PageDevice

@@ -185,7 +185,7 @@ function valueText(value: string | number | boolean, { setup }: Texts): string {
   return String(value)
 }
 
-export interface SetupPageProps {
+interface SetupPageProps {
   localization: Localization
   script?: FrameProps['script']
   devices: readonly (PageDevice & { identity?: { description: string; firmwareVersion?: string } })[]

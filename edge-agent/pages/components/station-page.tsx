@@ -87,7 +87,7 @@ function Stage({ view, prompt, texts }: { view: StageView; prompt: DeviceTypeTex
   )
 }
 
-export interface StationPageProps {
+interface StationPageProps {
   localization: Localization
   status: PageStatus
   device: PageDevice

@@ -16,21 +16,21 @@ export function clockTime(atMs: number, language: string): string {
   }).format(atMs)
 }
 
-export type BadgeTone = 'good' | 'warn' | 'bad'
+type BadgeTone = 'good' | 'warn' | 'bad'
 
 /** Short state of the agent in the header. */
-export interface Badge {
+interface Badge {
   tone: BadgeTone
   text: string
 }
 
 /** Important message under the header. */
-export interface Banner {
+interface Banner {
   tone: 'warn' | 'bad'
   text: string
 }
 
-export interface StatusView {
+interface StatusView {
   badges: Badge[]
   banners: Banner[]
 }

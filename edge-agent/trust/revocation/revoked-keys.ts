@@ -72,7 +72,7 @@ export interface RevokedKeys {
   readonly reminders: readonly string[]
 }
 
-export interface RevokingKeySet {
+interface RevokingKeySet {
   jws: string
   keys: readonly KeyRecord[]
   timeEpoch?: number | undefined

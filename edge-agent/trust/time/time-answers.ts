@@ -87,7 +87,7 @@ export interface TimeAnswers {
   open(jws: string, nonce: string, keys: KeyRing, current: number): OpenedTime
 }
 
-export type OpenedTime = { ok: true; claims: TimeClaims; timeEpoch: number } | { ok: false; refusal: Refusal }
+type OpenedTime = { ok: true; claims: TimeClaims; timeEpoch: number } | { ok: false; refusal: Refusal }
 
 /**
  * A freshness may overtake a time answer on the network. Then the time answer may be older by at most this time, ms.

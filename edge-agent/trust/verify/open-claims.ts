@@ -73,7 +73,7 @@ export function claimedType(jws: string): string {
   }
 }
 
-export interface Schema<T> {
+interface Schema<T> {
   safeParse(value: unknown): { success: true; data: T } | { success: false }
 }
 
@@ -101,7 +101,7 @@ export function refused(detail: string): Refusal {
   return { taken: false, why: 'refused', detail }
 }
 
-export type OpenedClaims<T> = { ok: true; claims: T } | { ok: false; refusal: Refusal }
+type OpenedClaims<T> = { ok: true; claims: T } | { ok: false; refusal: Refusal }
 
 /**
  * Verifies a document of this kind and returns its claims. `now`: time for the check of the document's times, s. If

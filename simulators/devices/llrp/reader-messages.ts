@@ -27,7 +27,7 @@ export interface Stamp {
 }
 
 /** One read of a tag. */
-export interface Sighting {
+interface Sighting {
   readonly epc: string
   readonly antenna: number
   readonly rssiDbm: number
@@ -88,7 +88,7 @@ export function abilitiesOf(options: Partial<Abilities>): Abilities {
 }
 
 /** GET_READER_CAPABILITIES_RESPONSE of a European reader with four channels. */
-export function capabilities(id: number, status: Parameter<'LLRPStatus'>, can: Abilities): Message {
+function capabilities(id: number, status: Parameter<'LLRPStatus'>, can: Abilities): Message {
   const gen2 = Array.from({ length: can.antennas }, (_, i) =>
     parameter('PerAntennaAirProtocol', { AntennaID: i + 1, ProtocolID: Uint8Array.of(1) }),
   )

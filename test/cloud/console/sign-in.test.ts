@@ -1,6 +1,6 @@
 import { TOTP } from 'otpauth'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { ensureAccount } from '../../../cloud/sales/registrations/accounts.ts'
+import { ensureAccount } from '../../../cloud/sales/registrations/registrations.ts'
 import { endSession, endSessionsOf } from '../../../cloud/platform/users/sessions.ts'
 import {
   insertUser,

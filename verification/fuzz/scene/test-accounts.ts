@@ -1,4 +1,4 @@
-import { ensureAccount } from '../../../cloud/sales/registrations/accounts.ts'
+import { ensureAccount } from '../../../cloud/sales/registrations/registrations.ts'
 import { createApiKey, type KeyKind } from '../../../cloud/platform/accounts/api-keys.ts'
 import { keysOf, loadKeyFiles, type KeyFiles } from '../../../cloud/platform/authority/key-files.ts'
 import { keyStorageInMemory } from '../../simulation/virtual/key-storage.ts'

@@ -54,7 +54,7 @@ export async function markAllOffline(db: Db): Promise<void> {
 }
 
 /** Health of devices as an agent sends it. `observedAt` is a time of the agent's clock. */
-export interface DeviceReport {
+interface DeviceReport {
   readonly observedAt: string
   readonly states: ReportedDevice[]
 }

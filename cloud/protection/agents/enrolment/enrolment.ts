@@ -163,7 +163,7 @@ export async function createCode(
   return { code, expiresMs }
 }
 
-export interface EnrolmentRequest {
+interface EnrolmentRequest {
   code: string
   publicJwk: { kty: 'OKP'; crv: 'Ed25519'; x: string }
   proof: string

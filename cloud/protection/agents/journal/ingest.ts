@@ -32,7 +32,7 @@ import { ownStore } from '../../../platform/stores/own-store.ts'
  * The cloud stores every correctly signed row once. A row that cannot be applied does not block later rows (promise
  * P3).
  */
-export async function ingestBatch(
+async function ingestBatch(
   call: Call,
   caller: AgentCaller,
   batch: string,

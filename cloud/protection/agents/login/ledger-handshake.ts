@@ -23,7 +23,7 @@ import { endLogins } from '../../agent-identity/sessions.ts'
  * A fork: the hash of a stored row is wrong, or the generation is older than the current one. A second rollback within
  * an hour also counts as a fork. For a fork, the cloud raises `agent_fork`.
  */
-export interface LedgerHandshake {
+interface LedgerHandshake {
   generation: number
   /**
    * Newest number of the deny list. The entries up to this number include the rights whose use the ledger may have

@@ -7,7 +7,7 @@ import type { Services } from '../../../platform/operations/operation.ts'
 import { acknowledgeOpenException, countException, WITHDRAWN } from '../../records/exceptions.ts'
 
 /** Kinds of exceptions that the cloud raises about agents, devices, keys and its own disk. */
-export const WATCHED_KINDS = [
+const WATCHED_KINDS = [
   'agent_silent',
   'device_not_ready',
   'policy_not_arrived',
@@ -15,10 +15,10 @@ export const WATCHED_KINDS = [
   'key_set_not_renewed',
   'api_key_ending',
 ] as const
-export type WatchedKind = (typeof WATCHED_KINDS)[number]
+type WatchedKind = (typeof WATCHED_KINDS)[number]
 
 /** An agent as the cloud knows it. Times in ms since 1970. */
-export interface WatchedAgent {
+interface WatchedAgent {
   readonly agent_id: string
   readonly tenant: string
   readonly store_id: string
@@ -30,7 +30,7 @@ export interface WatchedAgent {
 }
 
 /** Something that does not work. If the incident lasts, the cloud raises an exception. */
-export interface Incident {
+interface Incident {
   readonly tenant: string
   readonly storeId: string
   readonly kind: WatchedKind
@@ -65,7 +65,7 @@ const agentsAfter = prepared((db, p: { agentId: string; limit: number }) =>
 )
 
 /** The next agents in the order of their ids. Agents that never logged in, or were revoked, are left out. */
-export function readAgentsAfter(db: Db, agentId: string, limit: number): Promise<WatchedAgent[]> {
+function readAgentsAfter(db: Db, agentId: string, limit: number): Promise<WatchedAgent[]> {
   return agentsAfter(db, { agentId, limit })
 }
 
@@ -73,7 +73,7 @@ export function readAgentsAfter(db: Db, agentId: string, limit: number): Promise
  * Everything about this agent that does not work now. The state of a silent agent is unknown, so its devices and its
  * policy cause no incident of their own.
  */
-export function incidentsOf(agent: WatchedAgent, silentAfterMs: number, nowMs: number): Incident[] {
+function incidentsOf(agent: WatchedAgent, silentAfterMs: number, nowMs: number): Incident[] {
   const about = { tenant: agent.tenant, storeId: agent.store_id }
   const silentMs = nowMs - agent.last_seen_ms
   if (silentMs > silentAfterMs)
@@ -131,7 +131,7 @@ const MIB = 1_048_576
  * Everything about the cloud itself that needs attention. Each account gets the exceptions in its oldest store, because
  * an exception belongs to a store.
  */
-export async function cloudIncidents(db: Db, nowMs: number, disk: DiskSpace | undefined): Promise<Incident[]> {
+async function cloudIncidents(db: Db, nowMs: number, disk: DiskSpace | undefined): Promise<Incident[]> {
   const stores = await oldestStores(db)
   const freeBytes = await disk?.freeBytes().catch(() => undefined)
   const isLow = disk !== undefined && freeBytes !== undefined && freeBytes < disk.minFreeBytes

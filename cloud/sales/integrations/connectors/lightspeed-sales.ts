@@ -16,7 +16,7 @@ export interface LightspeedApi {
 }
 
 /** Settings that writing sales requires, in addition to a token. */
-export interface LightspeedWriting extends BookingArticles {
+interface LightspeedWriting extends BookingArticles {
   readonly registerId?: string | undefined
   readonly userId?: string | undefined
   readonly paymentTypeId?: string | undefined

@@ -9,8 +9,7 @@ import {
   type PaymentNotice,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl, Credential, PageUrl } from './fields.ts'
-import { isStandardSigned } from './signed-notifications.ts'
+import { BaseUrl, Credential, PageUrl, isStandardSigned } from './signed-notifications.ts'
 
 /** Any provider that implements our protocol (ADR 0032). `GET /sessions/{id}` is optional. */
 
