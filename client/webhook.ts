@@ -96,7 +96,7 @@ function importKey(bytes: Uint8Array<ArrayBuffer>) {
   return globalThis.crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
 }
 
-/** HMAC key: the base64 after `whsec_`, or the bytes of any other text (ADR 0031). */
+/** HMAC key: the base64 after `whsec_`, or the bytes of any other text (ADR webhooks). */
 function standardKey(secret: string): Uint8Array<ArrayBuffer> {
   const inner = secret.startsWith('whsec_') ? base64(secret.slice(6)) : undefined
   return inner && inner.length > 0 ? inner : encoder.encode(secret)

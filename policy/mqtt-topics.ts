@@ -1,4 +1,4 @@
-/** MQTT topics and their access rules (ADR 0018). */
+/** MQTT topics and their access rules (ADR agents). */
 
 const ROOT = 'untag/v1'
 

@@ -124,7 +124,7 @@ export function riskClassCeiling(riskClass: number): number | null {
 const cents = (euros: number) => Math.round(euros * 100)
 const hasCents = (euros: number) => hasDecimals(euros, 2)
 
-/** Limits of an isolated agent (ADR 0016). */
+/** Limits of an isolated agent (ADR trusted-time). */
 const OfflineLimits = z.strictObject({
   maxRiskClass: z.int().min(0).max(3).default(2).describe('Receipts of a higher class need staff.'),
   hardCount: z
@@ -142,7 +142,7 @@ const OfflineLimits = z.strictObject({
   storeBound: z.enum(['risk', 'deny']).default('risk').describe('`deny`: an isolated agent honours no receipts.'),
 })
 
-/** The protection policy of one store (ADR 0009). */
+/** The protection policy of one store (ADR releases). */
 export const ProtectionPolicy = z.strictObject({
   allowedActionsByCategory: z
     .record(
@@ -202,7 +202,7 @@ export function overrideThresholdCent(policy: ProtectionPolicy): number | null {
   return policy.requiresManualOverrideAboveValue === null ? null : cents(policy.requiresManualOverrideAboveValue)
 }
 
-/** Policy stage by the age of the freshness (ADR 0016): `stale` halves limits, `expired` leaves only staff. */
+/** Policy stage by the age of the freshness (ADR trusted-time): `stale` halves limits, `expired` leaves only staff. */
 export type PolicyStage = 'fresh' | 'stale' | 'expired'
 
 /** Returns the limit if the policy is fresh, else half of the limit. */

@@ -199,7 +199,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || /^127\.|^\[?::1\]?$/.test(host)
 }
 
-/** Maximum wait for the first contact with the cloud before the agent serves, ms (ADR 0042). */
+/** Maximum wait for the first contact with the cloud before the agent serves, ms (ADR command-line). */
 const FIRST_CONTACT_MS = 5_000
 
 export type EdgeSettings = Values<typeof EDGE_OPTIONS>

@@ -51,7 +51,7 @@ export function readReceipt(
 type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'namesIn'> }
 
 /**
- * Decides about a receipt with local data only (ADR 0012, ADR 0016). The rules judge each unit by its own facts, as in
+ * Decides about a receipt with local data only (ADR leases, ADR trusted-time). The rules judge each unit by its own facts, as in
  * the cloud.
  */
 function decideByReceipt(parts: ReceiptParts, home: HomeRole, context: RequestContext, scanned: string): Verdict {
@@ -184,7 +184,7 @@ const STOPPED: ReadonlySet<ItemStatus> = new Set(
   ITEM_STATUSES.filter((status) => status !== 'sellable' && status !== 'paid' && status !== 'picked_up'),
 )
 
-/** Finds the goods of a receipt in the replica, so that a hold stops them with and without the tag (ADR 0009). */
+/** Finds the goods of a receipt in the replica, so that a hold stops them with and without the tag (ADR releases). */
 function knownGoods(items: ReceiptParts['items'], claims: ReceiptClaims, identifiers: ItemIdentifiers): KnownGoods {
   if (namesItem(identifiers)) return { named: findByIdentifiers(items, identifiers), stopped: new Map() }
   const stopped = new Map<number, KnownItem>()
@@ -259,7 +259,7 @@ function factsWithoutUnit(
  *            └─ another agent is ─▶ home request ─┬─▶ home grant or denial
  *                                                 └─ unreachable ─▶ isolated rules
  *
- * Decides about receipts while the agent is offline (ADR 0012).
+ * Decides about receipts while the agent is offline (ADR leases).
  */
 export interface OfflineReceipts {
   /**

@@ -42,7 +42,7 @@ export function connectionOf(c: Context): { destroy(): void } | undefined {
 }
 
 /**
- * Decides which callers may use the agent's local API and pages (ADR 0024). Programs send the agent's credential, or a
+ * Decides which callers may use the agent's local API and pages (ADR staff). Programs send the agent's credential, or a
  * credential of their own, as `Authorization: Bearer`. Paired browsers send a cookie.
  */
 export interface Access {

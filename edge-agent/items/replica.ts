@@ -182,7 +182,7 @@ interface ReplicaParts {
   log: Log
 }
 
-/** Age of the replica above which item statuses are stale, s. In this time a shopper may have paid (ADR 0021). */
+/** Age of the replica above which item statuses are stale, s. In this time a shopper may have paid (ADR gates). */
 export const STALE_SECONDS = 90
 
 const LETTERS = { epc: 'E', tagUid: 'U', tagId: 'T' } as const

@@ -97,7 +97,7 @@ export class PollRequests {
 }
 
 const FIRST_RETRY_MS = 250
-/** Maximum pause between login attempts, ms (ADR 0017). */
+/** Maximum pause between login attempts, ms (ADR agents). */
 const LONGEST_RETRY_MS = 15_000
 /** Interval of polls while the agent is online and no announcement arrives, ms. */
 const POLL_MS = 15_000

@@ -26,7 +26,7 @@ const REQUEST_RATE = { perSecond: 20, burst: 60 }
  * come from an agent with a wrong clock. The limit suffices for the shoppers of an agent with a wrong clock.
  */
 const LATE_REQUEST_RATE = { perSecond: 5, burst: 20 }
-/** Maximum difference of clocks in a store, s (ADR 0015). */
+/** Maximum difference of clocks in a store, s (ADR trusted-time). */
 const CLOCKS_DIFFER_S = 60
 /** Maximum stored answers, and maximum requests in progress. */
 const ANSWERS_LIMIT = 500

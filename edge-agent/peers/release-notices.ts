@@ -142,7 +142,7 @@ const ANSWER_WITHIN_MS = 1_000
  * make.
  */
 const NOTICE_RATE = { perSecond: 20, burst: 60 }
-/** Maximum difference of clocks in a store, s (ADR 0015). */
+/** Maximum difference of clocks in a store, s (ADR trusted-time). */
 const CLOCKS_DIFFER_S = 60
 /** Minimum interval of log lines about refusals or a full queue, ms. */
 const LOG_EVERY_MS = 60_000

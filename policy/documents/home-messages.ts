@@ -38,7 +38,7 @@ export const ReleaseNotice = AnnouncedRelease.extend({
 })
 export type ReleaseNotice = z.infer<typeof ReleaseNotice>
 
-/** Messages between an agent and the receipt home (ADR 0012). */
+/** Messages between an agent and the receipt home (ADR leases). */
 
 const Common = { aud: z.string(), iat: z.int().min(0), exp: z.int().min(0) }
 /** Lifetime of a request and of its response, s. */

@@ -54,7 +54,7 @@ export function hasValidCheckDigit(gtin: string): boolean {
 
 /**
  * Pads an EAN-8, UPC-A, EAN-13 or GTIN-14 to 14 digits, the key of a product. Undefined for other lengths or
- * characters. Accepts a wrong check digit, because the catalogue only warns (ADR 0005).
+ * characters. Accepts a wrong check digit, because the catalogue only warns (ADR catalogue).
  */
 export function toGtin14(gtin: string): string | undefined {
   return isGtinShaped(gtin) ? gtin.padStart(14, '0') : undefined

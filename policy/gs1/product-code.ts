@@ -67,7 +67,7 @@ const SEPARATORS = /[\s'\u00ad\u200b\u2010-\u2015\u2212-]/g
 
 /**
  * Reads a product code from what a scanner sent, a person typed or a spreadsheet stored. This is the only reading of
- * product codes; ADR 0005 lists its rules.
+ * product codes; ADR catalogue lists its rules.
  *
  *     ]E0 4006381333931 ─┐
  *     (01)04006381333931 ├─▶ AIM prefix ─▶ digits ─▶ Digital Link ─▶ element string ─▶ digits without separators

@@ -94,7 +94,7 @@ export function receiptEntry(cti: Uint8Array, kind: IdentifierKind, id: string):
   return createHash('sha256').update(cti).update(name).digest().subarray(0, ENTRY_BYTES)
 }
 
-/** Encodes the claims as deterministic CBOR with the labels of ADR 0020. */
+/** Encodes the claims as deterministic CBOR with the labels of ADR receipts. */
 export function encodeReceiptClaims(claims: ReceiptClaims): Uint8Array {
   const { exp, cti, units, riskClass, policyVersion, entries, facts, namesDigest } = claims
   const receipt: unknown[] = [storeBytes(claims.storeId), units, riskClass, policyVersion]

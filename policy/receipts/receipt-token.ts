@@ -75,7 +75,7 @@ const MAX_SCAN_LENGTH = 4_096
 /** Lifetime of a receipt from completion, s. */
 export const RECEIPT_LIFE = 24 * 3_600
 /**
- * Tolerance between the clocks of cloud and agents (ADR 0015), s. The clock of an agent that was offline for days may
+ * Tolerance between the clocks of cloud and agents (ADR trusted-time), s. The clock of an agent that was offline for days may
  * be some seconds behind.
  */
 const AHEAD_TOLERANCE = 60

@@ -237,7 +237,7 @@ describe('the architecture', () => {
       'dependencies' | 'devDependencies',
       Record<string, string>
     >
-    const reasons = readFileSync(join(ROOT, 'docs/adr/0037-dependencies.md'), 'utf8')
+    const reasons = readFileSync(join(ROOT, 'docs/adr/dependencies.md'), 'utf8')
     const missing = [...Object.keys(dependencies), ...Object.keys(devDependencies)].filter(
       (name) => !name.startsWith('@types/') && !reasons.includes(`\`${name}\``),
     )

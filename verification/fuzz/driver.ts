@@ -46,7 +46,7 @@ export interface Driver {
   carryOut(step: Step, prepared: Prepared, plan: Plan): Promise<FaultWithRequest | undefined>
 }
 
-/** Areas whose operations work with test keys in every package (ADR 0004). */
+/** Areas whose operations work with test keys in every package (ADR accounts). */
 const FREE_IN_SANDBOX = new Set(['scan and go', 'receipts', 'protection', 'agents'])
 const LISTINGS = ['fetchStores', 'fetchProducts', 'fetchDevices', 'fetchApiKeys', 'getLoyaltyPrograms', 'fetchAgents']
 /** Idempotency-Keys that all parties and operations share. */

@@ -6,7 +6,7 @@ import { canonicalJson } from '../operations/idempotency.ts'
 
 /**
  * Previous hash of the first entry. The hash of entry n is the SHA-256 of [n, hash of entry n−1, entry n] in canonical
- * JSON. So changing, removing, adding or swapping a sealed entry changes all later hashes (ADR 0036).
+ * JSON. So changing, removing, adding or swapping a sealed entry changes all later hashes (ADR records).
  */
 export const BEFORE_FIRST = ''
 

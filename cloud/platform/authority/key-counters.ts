@@ -5,7 +5,7 @@ import { Failure } from '../foundation/failure.ts'
 
 /**
  * Time for signatures. A wrong signed time would harm every agent, so the cloud signs nothing while wall clock and
- * elapsed time disagree (ADR 0015).
+ * elapsed time disagree (ADR trusted-time).
  */
 export interface SigningClock {
   /** Now, ms since 1970. Throws `unavailable` while the clock is not trusted. */

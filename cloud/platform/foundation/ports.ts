@@ -59,7 +59,7 @@ export interface AgentChannel {
 export type AgentCommand = { command: 'sync' } | { command: 'revoke' } | { command: 'void'; nonce: string }
 
 /**
- * The other worker processes of this cloud on this machine (ADR 0053). A message may be lost when a process ends. The
+ * The other worker processes of this cloud on this machine (ADR processes). A message may be lost when a process ends. The
  * loss only delays work, because every process also reads the database regularly.
  */
 export interface Siblings {

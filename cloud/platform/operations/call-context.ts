@@ -93,7 +93,7 @@ export interface CallContext {
 
 /**
  * Creates the `Call` of a request in this transaction. If `mayRetry`, the operation can run again after a lease recall.
- * If `isTogether`, the transaction runs at the same time as others of its gate (ADR 0049).
+ * If `isTogether`, the transaction runs at the same time as others of its gate (ADR database).
  */
 export function openCall(
   { operation, caller, requestId }: OperationRequest,

@@ -28,7 +28,7 @@ const AREAS = [
 export type Area = (typeof AREAS)[number]
 
 /**
- * Throws 400 if the caller changed a field that only the system sets (ADR 0002). `current` is the object as the API
+ * Throws 400 if the caller changed a field that only the system sets (ADR requests). `current` is the object as the API
  * returns it. An update accepts these fields, so that clients can read an object, change one field and send it back.
  */
 export function assertUnchanged(sent: Readonly<Record<string, unknown>>, current: object): void {
@@ -40,7 +40,7 @@ export function assertUnchanged(sent: Readonly<Record<string, unknown>>, current
 
 /** Fields and conversions that many operations share. */
 
-/** An id that no row has. It replaces malformed ids, so that requests with them get 404 and not 400 (ADR 0002). */
+/** An id that no row has. It replaces malformed ids, so that requests with them get 404 and not 400 (ADR requests). */
 const IMPOSSIBLE_ID = '-'
 
 /** An id in a request. */

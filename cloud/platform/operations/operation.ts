@@ -183,13 +183,13 @@ export interface Operation {
   /** True if the response contains a secret. The stored copy of the response is then sealed (response-sealer.ts). */
   readonly secretResponse: boolean
   /**
-   * The gate (group of operations) in which PostgreSQL runs this operation at the same time as others (ADR 0049). An
-   * operation without a gate runs alone. `run` calls `requireAlone` in the cases that the reasons in ADR 0049 do not
+   * The gate (group of operations) in which PostgreSQL runs this operation at the same time as others (ADR database). An
+   * operation without a gate runs alone. `run` calls `requireAlone` in the cases that the reasons in ADR database do not
    * cover.
    */
   readonly together: Gate | undefined
   /**
-   * True if a replica may answer with data that is a few seconds old (ADR 0051). Never true for operations that decide,
+   * True if a replica may answer with data that is a few seconds old (ADR database). Never true for operations that decide,
    * grant rights or move money. Never true for lists that callers poll by position (persistence/positions.ts).
    */
   readonly mayBeStale: boolean
@@ -306,7 +306,7 @@ export function operationAlias<const N extends string, I extends z.ZodType, O ex
   return { ...operation, name, summary: `Another name of ${first}.` }
 }
 
-/** Declares the legacy GET form of a listing (ADR 0002). */
+/** Declares the legacy GET form of a listing (ADR requests). */
 export function legacyForm<I extends z.ZodType, O extends z.ZodType>(form: {
   request: I
   response: O

@@ -23,7 +23,7 @@ export function invalidCursor(): Failure {
   return invalid('cursor', INVALID_CURSOR)
 }
 
-/** Paging by offset or by cursor; a request with both is invalid (ADR 0002). */
+/** Paging by offset or by cursor; a request with both is invalid (ADR requests). */
 export interface PageRequest {
   limit?: number | undefined
   offset?: number | undefined

@@ -110,7 +110,7 @@ function openWork(
   }
 
   /**
-   * One transaction. Only the change of `once` may run together with others, because the reasons in ADR 0049 cover only
+   * One transaction. Only the change of `once` may run together with others, because the reasons in ADR database cover only
    * this change.
    */
   async function commit<T>(change: (opened: CallContext) => Promise<T>, mayRunTogether = false): Promise<T> {

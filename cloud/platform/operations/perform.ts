@@ -24,7 +24,7 @@ import { validate, type StreamedResponse } from './validation.ts'
 import { assert } from '../../../policy/assert.ts'
 
 /**
- * Performs every operation, over HTTP and MQTT (ADR 0003). Validates the input and checks the package. Checks the
+ * Performs every operation, over HTTP and MQTT (ADR requests). Validates the input and checks the package. Checks the
  * caller's rights again when it reads or changes data, because they may have ended since the request was admitted.
  *
  * If the operation changes data, runs `prepare`. One transaction then looks for a stored response, runs the operation,

@@ -77,7 +77,7 @@ function checkText(text: string, field: string): void {
     throw new JsonFault('bad_characters', field, `${field || 'the body'} contains a NUL or an unpaired surrogate`)
 }
 
-/** The Error object of the specification, with our additions (ADR 0003). */
+/** The Error object of the specification, with our additions (ADR requests). */
 export interface ErrorBody {
   error: string
   code: string

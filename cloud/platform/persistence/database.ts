@@ -24,14 +24,14 @@ export type Db = Kysely<Schema>
 
 /**
  * Gates: groups of operations. PostgreSQL may run the operations of one gate at the same time without checking what
- * they read (ADR 0049).
+ * they read (ADR database).
  */
 export const GATES = ['catalogue', 'sales'] as const
 export type Gate = (typeof GATES)[number]
 
 /**
  * How a transaction waits for others. SQLite has one writer and uses `holder` alone. PostgreSQL isolates transactions
- * (ADR 0049):
+ * (ADR database):
  *
  * - `alone`: serializable. No transaction with `together` on one of these gates runs at the same time. The default is
  *   all gates.
@@ -60,7 +60,7 @@ export interface ReplicaStatus {
   readonly lagMs: number | undefined
 }
 
-/** A standby for reads that may return data a few seconds old (ADR 0051). */
+/** A standby for reads that may return data a few seconds old (ADR database). */
 export interface Replica {
   /** Reads of the replica; undefined while it is late or away. */
   reads(): Db | undefined

@@ -40,7 +40,7 @@ interface StoreFilter {
 /** Maximum number of stores of one tenant that a listing reads. */
 const STORES_LIMIT = 10_000
 
-/** Stores of the caller in a city or within a radius (ADR 0005), sorted by creation time. */
+/** Stores of the caller in a city or within a radius (ADR catalogue), sorted by creation time. */
 export async function findStores(call: Call, filter: StoreFilter): Promise<StoreRow[]> {
   const caller = knownCaller(call.caller)
   const own = (await listStores(call.db, caller.tenant, STORES_LIMIT)).filter((store) => maySee(caller, store))

@@ -56,7 +56,7 @@ export async function ownStore(call: Call, storeId: string): Promise<StoreRow> {
   return store
 }
 
-/** Finds the store with this id. If `storeId` is undefined, finds the caller's only store (ADR 0002). */
+/** Finds the store with this id. If `storeId` is undefined, finds the caller's only store (ADR requests). */
 export async function ownStoreOrOnly(call: Call, storeId: string | undefined): Promise<StoreRow> {
   if (storeId !== undefined) return ownStore(call, storeId)
   const caller = knownCaller(call.caller)

@@ -36,7 +36,7 @@ export const UserRecord = z.strictObject({
   invitationExpiresAt: z.string().optional(),
 })
 
-/** Fields of a user that only the system sets. Callers may send them back (ADR 0002). */
+/** Fields of a user that only the system sets. Callers may send them back (ADR requests). */
 export const USER_SYSTEM_FIELDS = UserRecord.pick({
   email: true,
   status: true,

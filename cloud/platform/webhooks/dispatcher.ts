@@ -110,7 +110,7 @@ function shownAnswer(body: Uint8Array): string | null {
 }
 
 const MINUTE_MS = 60_000
-/** Time of each attempt, ms after the first (ADR 0031). */
+/** Time of each attempt, ms after the first (ADR webhooks). */
 const SCHEDULE_MS: readonly number[] = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
 
 /**
@@ -249,7 +249,7 @@ const OVERALL_FAILING = 32
 const FAILING = 'failing'
 
 /**
- * Starts the loop that delivers events (ADR 0031). Operations store events in `outbox_event`. The dispatcher creates
+ * Starts the loop that delivers events (ADR webhooks). Operations store events in `outbox_event`. The dispatcher creates
  * deliveries for new events, leases due deliveries, sends them and records the outcomes. Each of these steps is a
  * transaction of its own, but sending happens outside of transactions.
  *

@@ -8,7 +8,7 @@ interface EventType {
   readonly name: string
   /** Minimum package of the event's store, or of the account if the event has no store. */
   readonly minimumPackage: Package
-  /** True if test accounts receive the event with any package (ADR 0004). */
+  /** True if test accounts receive the event with any package (ADR accounts). */
   readonly freeInSandbox: boolean
   /** Description of when the event is sent. */
   readonly when: string

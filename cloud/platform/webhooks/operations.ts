@@ -21,7 +21,7 @@ import {
 import { Events, Secret, TargetUrl, toWebhook, Webhook, CreatedWebhook } from './schema.ts'
 import { newSecret, sealSecret, secretWarnings } from './secret.ts'
 
-/** Fields that only the system sets. Callers may send them back (ADR 0002). States and times may have changed since. */
+/** Fields that only the system sets. Callers may send them back (ADR requests). States and times may have changed since. */
 const SYSTEM_FIELDS = Webhook.pick({
   storeId: true,
   disabledReason: true,

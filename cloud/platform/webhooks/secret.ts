@@ -89,7 +89,7 @@ export interface Secrets {
 }
 
 /**
- * Signature headers of a delivery (ADR 0031). `X-Untag-Signature` signs the body only. The Standard Webhooks headers
+ * Signature headers of a delivery (ADR webhooks). `X-Untag-Signature` signs the body only. The Standard Webhooks headers
  * also sign id and time, so that receivers can detect replays. `sentS` is the time of the attempt, s since 1970.
  */
 export function signatureHeaders(

@@ -233,7 +233,7 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
 /**
  * True if an allowed request releases an item that is bound to a purchase unit, and names no operator, purchase or
  * token. The unit must have no lease and no failed attempt. Such a request writes only rows that no other request
- * reads, except the row of the right (ADR 0049).
+ * reads, except the row of the right (ADR database).
  */
 function isPlainRelease(
   { context, action, purchase, token }: AuthorizationRequest,

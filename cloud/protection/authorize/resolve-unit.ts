@@ -54,7 +54,7 @@ interface BindQuery {
 }
 
 /**
- * Finds an unbound unit of the same product to which this item can be bound (ADR 0008). Prefers a unit that is leased
+ * Finds an unbound unit of the same product to which this item can be bound (ADR sales). Prefers a unit that is leased
  * for this item, then the lowest free unit, then a unit leased for another item. `only` restricts the search to one
  * line. Returns undefined if no unit is left.
  */

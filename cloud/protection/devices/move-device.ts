@@ -11,7 +11,7 @@ import { policyOf } from '../store-documents/parsed-policy.ts'
 
 /**
  * Assigns a device to the first agent of its store that reports it. `updateDevice` can later move the device to another
- * agent (ADR 0040).
+ * agent (ADR agents).
  */
 export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
   // If the device is moving to this agent, the end of the move assigns the device.
@@ -104,7 +104,7 @@ async function ownerOfGates({ db }: Call, storeId: string): Promise<string | und
 /**
  * Moves a device to another agent. A token belongs to the ledger of the device's agent, and another ledger does not
  * know whether the token was used. So the cloud revokes the device's tokens and issues no more. The move ends when each
- * token is voided, is used up, or has been expired for a minute (ADR 0040).
+ * token is voided, is used up, or has been expired for a minute (ADR agents).
  */
 
 const GUARD_SECONDS = 60

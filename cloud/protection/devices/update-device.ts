@@ -14,7 +14,7 @@ import { assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from
 import { storeDocumentChanged } from '../store-documents/parsed-policy.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 
-/** Fields that only the system sets. Callers may send them back unchanged (ADR 0002). */
+/** Fields that only the system sets. Callers may send them back unchanged (ADR requests). */
 const SYSTEM_FIELDS = [
   'storeId',
   'deviceType',

@@ -60,7 +60,7 @@ async function publishUsedRights(
 type BindScope = EventScope & { services: Services; afterCommit: Call['afterCommit'] }
 
 /**
- * Binds a sellable item to an unbound unit of its product, at its first release or exit (ADR 0008). `reversal`: the
+ * Binds a sellable item to an unbound unit of its product, at its first release or exit (ADR sales). `reversal`: the
  * unit was cancelled or returned before the claim arrived. The released item is then unpaid and gets the status
  * `exception_hold`.
  */

@@ -118,7 +118,7 @@ async function openOutcomeReport(
 }
 
 /**
- * Reports of receipt homes about delegated rights. A report from another agent raises `foreign_evidence` (ADR 0012).
+ * Reports of receipt homes about delegated rights. A report from another agent raises `foreign_evidence` (ADR leases).
  */
 type Delegated = Extract<Evidence, { kind: 'delegated' }>
 type DelegationReturned = Extract<Evidence, { kind: 'delegation_returned' }>

@@ -17,7 +17,7 @@ export type ReceiptPurchase = Pick<
 type StoreDefaults = Pick<StoreRow, 'workflow_type' | 'protection_technology'>
 type FactUnit = Pick<PurchaseUnitRow, 'purchase_id' | 'line_id' | 'unit_no' | 'receipt_index' | 'item_id'>
 
-/** Statuses in which goods must stay although they were not returned (ADR 0009). */
+/** Statuses in which goods must stay although they were not returned (ADR releases). */
 export const STOPPED_STATUSES = [
   'exception_hold',
   'reserved_bopis',

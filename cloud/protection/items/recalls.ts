@@ -9,7 +9,7 @@ import type { PurchaseLineRow } from '../../platform/persistence/tables/purchase
 
 /**
  * A recall stops all goods that match it: those of its product, in its stores, with the lot, expiry and serial that it
- * names. It is a fact of its own beside the status of an item, so its end restores what the item is (ADR 0009).
+ * names. It is a fact of its own beside the status of an item, so its end restores what the item is (ADR releases).
  */
 
 export type Recall = Pick<ProductRecallRow, 'store_ids' | 'product_id' | 'lot' | 'expiry' | 'serial'>

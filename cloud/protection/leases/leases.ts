@@ -101,7 +101,7 @@ function isOfFuture({ iat }: Pick<ProtectionAuthorizationRow, 'iat'>, nowMs: num
 }
 
 /**
- * Determines whether a device may lease a right (ADR 0011). The lease holder gets its own lease again. Another device
+ * Determines whether a device may lease a right (ADR leases). The lease holder gets its own lease again. Another device
  * gets the right only if the cloud can transfer the lease at once. During a move to another agent, a device gets no
  * lease. `right` is absent for actions without a right. `covers` returns true if a lease is for the requested target.
  */

@@ -21,7 +21,7 @@ export function isItemOf(
 }
 
 /**
- * Revokes the leases of returned goods and marks their rights used, so that no receipt releases them (ADR 0008). `by`:
+ * Revokes the leases of returned goods and marks their rights used, so that no receipt releases them (ADR sales). `by`:
  * id of the refund or item move.
  */
 export async function returnUnits(

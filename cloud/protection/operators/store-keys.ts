@@ -21,7 +21,7 @@ export async function assertOperator(
 
 /**
  * False if the operator was removed, or is registered in another store of the account. Accepts unknown ids, because
- * merchants may use their own staff numbers (ADR 0009).
+ * merchants may use their own staff numbers (ADR releases).
  */
 export async function mayOperate(
   { db, caller }: Pick<Call, 'db' | 'caller'>,

@@ -16,7 +16,7 @@ import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts
 
 /**
  * True if every exit gate of the store has received the paid status of the purchase's items, so that no gate alarms
- * (ADR 0021). Returns undefined if the purchase has no tagged unit, or if the store has no gate with an agent.
+ * (ADR gates). Returns undefined if the purchase has no tagged unit, or if the store has no gate with an agent.
  */
 export async function areGatesUpToDate(
   db: Db,
@@ -70,7 +70,7 @@ export async function findHomeIn(db: Db, storeId: string, epoch: number): Promis
 }
 
 /**
- * Moves the receipt home of a store, when an agent adopts the exit gate or staff choose another agent (ADR 0012).
+ * Moves the receipt home of a store, when an agent adopts the exit gate or staff choose another agent (ADR leases).
  *
  * A new receipt home must know earlier uses before it honours receipts from before the move. So `beginHomeMove` denies
  * all used rights, and records that the move must wait for a report of every agent. The policy names the new receipt

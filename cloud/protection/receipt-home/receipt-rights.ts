@@ -32,7 +32,7 @@ export async function retryEvidenceOfReceipt(call: Call, storeId: string, cti: s
   if ((await isReported(call.db, { storeId, like: `%${cti}%` })).length > 0) call.afterCommit(entityRegistered.notify)
 }
 
-/** Informs the receipt home of receipt rights that the cloud leases to other agents and devices (ADR 0012). */
+/** Informs the receipt home of receipt rights that the cloud leases to other agents and devices (ADR leases). */
 
 const GUARD_SECONDS = 60
 

@@ -12,7 +12,7 @@ import type { ProtectionEventRow } from '../../platform/persistence/tables/prote
 
 /**
  * Stores events for `fetchProtectionEvents` and enqueues them for webhooks, once per `eventId`. All events of a
- * transaction get the same position, which follows from the id of the transaction (ADR 0030).
+ * transaction get the same position, which follows from the id of the transaction (ADR requests).
  */
 
 /** Scope of an event: transaction, tenant and time. */

@@ -5,7 +5,7 @@ import type { DelegatedRightRow, UnitRightRow } from '../../platform/persistence
 import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey } from './rights.ts'
 
 /**
- * A right that the receipt home delegated to another agent of the store (ADR 0012). That agent may be offline for long.
+ * A right that the receipt home delegated to another agent of the store (ADR leases). That agent may be offline for long.
  * The cloud grants the right to no other agent until it receives the redemption or an outcome report.
  */
 interface DelegatedRight extends UnitKey {

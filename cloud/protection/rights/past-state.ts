@@ -6,7 +6,7 @@ import { redemptionsOfLines, redemptionsOfUnit } from './redemptions.ts'
 import { rightName, UNKNOWN_OUTCOME_REASON, type RightView, type UnitKey } from './rights.ts'
 
 /**
- * State at a past time, by which the cloud decides about past requests (`occurredAt`, ADR 0009). Policy and devices are
+ * State at a past time, by which the cloud decides about past requests (`occurredAt`, ADR releases). Policy and devices are
  * an exception: the cloud uses their current state.
  */
 

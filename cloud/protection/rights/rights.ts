@@ -28,7 +28,7 @@ export interface UnitKey {
   purchaseId: string
 }
 
-/** Number of failed attempts after which only staff may continue (ADR 0009). */
+/** Number of failed attempts after which only staff may continue (ADR releases). */
 const TRIES_BEFORE_STAFF = 2
 
 /** Time for which a lease continues after its token expires, ms: the maximum clock error of a device. */

@@ -61,7 +61,7 @@ export async function hasSoldItem(db: Db, purchase: PurchaseRow): Promise<boolea
 
 /**
  * Throws 409 if goods of this purchase were sold or recalled meanwhile, so that no shopper starts to pay for them. A
- * payment that has started takes effect (complete-purchase.ts). An unpaid basket blocks no item (ADR 0008).
+ * payment that has started takes effect (complete-purchase.ts). An unpaid basket blocks no item (ADR sales).
  */
 export async function assertForSale(db: Db, purchase: PurchaseRow): Promise<void> {
   if (await hasSoldItem(db, purchase))

@@ -52,7 +52,7 @@ export async function cancelUnpaidPurchase(
 }
 
 /**
- * Cancels a purchase (ADR 0008). For a paid purchase, revokes all authorizations at once, and sends the refund when no
+ * Cancels a purchase (ADR sales). For a paid purchase, revokes all authorizations at once, and sends the refund when no
  * device can use a token any more. If an earlier refund failed, a repeated call refunds the missing amount.
  */
 export async function cancelPurchase(

@@ -82,7 +82,7 @@ async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: numb
   }
 }
 
-/** Selects purchases. Without `storeId`, selects the purchases of all stores that the caller may see (ADR 0002). */
+/** Selects purchases. Without `storeId`, selects the purchases of all stores that the caller may see (ADR requests). */
 async function purchasesOf(call: Call, filter: HistoryFilter) {
   const { storeId, userId, awaitingApproval, ean, tag, day, number, totalCent } = filter
   const since = (days: number) => firstIdAt('pur', call.nowMs - days * DAY_MS)

@@ -25,7 +25,7 @@ import { weighedCent, weighedLine, type WeighedLine } from './weighed-line.ts'
 import type { KnownCaller } from '../../platform/foundation/caller.ts'
 
 /**
- * Priced line of a basket with the items that it names (ADR 0008). A line with a product (from `ean`, `productId` or
+ * Priced line of a basket with the items that it names (ADR sales). A line with a product (from `ean`, `productId` or
  * its items) has a price of the catalogue, an offer or a scale's label. A line with items without a product has the
  * registered price of these items. Any other line has the price that the client sent. A line with `priceReason` has the
  * price that the till sent.
@@ -57,9 +57,9 @@ export interface PricedLine {
   unit: UnitData
 }
 
-/** Prices that a till sets with `priceReason`, and coupons (ADR 0008). */
+/** Prices that a till sets with `priceReason`, and coupons (ADR sales). */
 
-/** Only the merchant's own systems sell at another price than the store's (ADR 0008). */
+/** Only the merchant's own systems sell at another price than the store's (ADR sales). */
 export function assertMaySetPrices(lines: readonly CheckoutLine[], { kind }: KnownCaller): void {
   const n = lines.findIndex((line) => line.priceReason !== undefined)
   if (kind === 'secret' || n < 0) return

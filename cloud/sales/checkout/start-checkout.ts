@@ -118,7 +118,7 @@ async function replaceOpenPurchase(call: Call, session: ShoppingSessionRow): Pro
   call.changed(former.purchase_id)
 }
 
-/** A shopper's app must not set the price of an item, because payment releases the item (ADR 0008). */
+/** A shopper's app must not set the price of an item, because payment releases the item (ADR sales). */
 function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller): void {
   const n = lines.findIndex((line) => line.priceOrigin === 'client' && line.items.length > 0)
   if (kind !== 'publishable' || n < 0) return
@@ -130,7 +130,7 @@ function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller):
 
 /**
  * Source of the purchase's prices. `shopper` means that a shopper's app set a price, so only staff may release the
- * goods (ADR 0008).
+ * goods (ADR sales).
  */
 function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {
   if (lines.every((line) => line.priceOrigin !== 'client')) return 'server'

@@ -20,7 +20,7 @@ import {
  *     ▲                            │
  *     └──────── releaseItems ──────┘
  *
- * Tagged items of an order (ADR 0007). The cloud reserves the oldest sellable items that have not expired and are not
+ * Tagged items of an order (ADR sales). The cloud reserves the oldest sellable items that have not expired and are not
  * recalled. If staff pick other items from the shelf, these items replace the reserved items.
  */
 export async function reserveItems(

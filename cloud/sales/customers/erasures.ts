@@ -11,7 +11,7 @@ import { PERSONAL_TABLES } from './personal-tables.ts'
 
 /**
  * The list of erased customers. Each backup contains the list, and a restore adds the entries that the restored database
- * lacks. The cloud repeats these erasures before it serves anybody (ADR 0060).
+ * lacks. The cloud repeats these erasures before it serves anybody (ADR records).
  *
  *   eraseCustomerData ─▶ entry without `done_ms` ─▶ erase all tables ─▶ `done_ms`
  *   restore ───────────▶ entry without `done_ms` ─▶ start of the cloud erases all tables ─▶ `done_ms`

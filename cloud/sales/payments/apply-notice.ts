@@ -24,7 +24,7 @@ import { refundPayment } from './refund-payment.ts'
 
 /**
  * Applies a provider's notification about a session. Notifications may arrive in any order and repeatedly. Returns
- * undefined if nothing changes. A payment for an ended purchase is refunded automatically (ADR 0032).
+ * undefined if nothing changes. A payment for an ended purchase is refunded automatically (ADR sales).
  *
  *  asking, open ──ended──▶ ended         cancels the purchase (CANCELLED)
  *  asking, open, ended ──paid──▶ paid    completes the purchase (SUCCESS), or refunds the payment

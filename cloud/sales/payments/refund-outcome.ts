@@ -39,7 +39,7 @@ interface Known {
 const keyOf = ({ line_id, unit_no }: Pick<PurchaseUnitRow, 'line_id' | 'unit_no'>) => `${line_id}/${unit_no}`
 
 /**
- * Chooses the pieces that come back (ADR 0008). `gone`: pieces that came back with other refunds. Deposits follow their
+ * Chooses the pieces that come back (ADR sales). `gone`: pieces that came back with other refunds. Deposits follow their
  * goods, unless the request names the line of the deposit. Coupon lines are left out, because a coupon is a part of
  * what was paid for the goods. Throws 400, 404 or 409 if the purchase has no such pieces.
  */

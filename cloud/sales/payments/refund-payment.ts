@@ -33,7 +33,7 @@ import { readItems, updateItem } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { isItemOf, returnUnits } from '../../protection/leases/return-units.ts'
 
-/** Marks the items of these pieces as `returned` and ends their release rights (ADR 0008). */
+/** Marks the items of these pieces as `returned` and ends their release rights (ADR sales). */
 async function returnItems(
   call: Call,
   purchase: PurchaseRow,

@@ -42,7 +42,7 @@ async function seedLoyalty(db: Db, { tenant, storeId, program, platform }: Progr
   )
 }
 
-/** The two test stores of every account (ADR 0041). Names and addresses are invented. */
+/** The two test stores of every account (ADR accounts). Names and addresses are invented. */
 interface SandboxStore {
   readonly legalName: string
   readonly tradingName: string

@@ -42,7 +42,7 @@ function possible(code: ErrorCode, title: string, error: string, extras: Partial
   return { status: ERROR_STATUS[code], code, title, example: { error, code, ...extras, requestId: REQUEST_ID } }
 }
 
-/** Errors that an operation may return, in the order of the checks (ADR 0003). */
+/** Errors that an operation may return, in the order of the checks (ADR requests). */
 function errorsOf(operation: Operation, fields: readonly string[]): PossibleError[] {
   const { callers, minimumPackage, name } = operation
   const open = callers.includes('anyone')

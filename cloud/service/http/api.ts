@@ -164,7 +164,7 @@ export function bodyRoom(): (holder: string, bytes: number) => () => void {
 }
 
 /**
- * Handles requests to operations. Never rejects. Makes these checks in this order (ADR 0003): key (401), name of the
+ * Handles requests to operations. Never rejects. Makes these checks in this order (ADR requests): key (401), name of the
  * operation (404), rate limit (429), kind of key (403), form of the body (413, 415, 400). `perform` then checks the
  * fields (400) and the package (403).
  */

@@ -70,7 +70,7 @@ function imageRoutes(app: Hono, images: ImageStore, isTooFast: (c: Context) => b
   })
 }
 
-/** Route for signed time, for anyone (ADR 0015). The nonce proves that the response is fresh. */
+/** Route for signed time, for anyone (ADR trusted-time). The nonce proves that the response is fresh. */
 function signedTimeRoute(
   app: Hono,
   base: string,

@@ -7,7 +7,7 @@ import { pause } from '../../../policy/platform.ts'
 /** Advice to a shopper who has paid; undefined: no advice. */
 export type ExitAdvice = 'leave' | 'show_receipt' | undefined
 
-/** Maximum wait for the gates, and interval between checks, ms (ADR 0021). */
+/** Maximum wait for the gates, and interval between checks, ms (ADR gates). */
 const WAIT_MS = 2_000
 const STEP_MS = 200
 /** Maximum age of a payment for which the page waits, ms. If a gate lacks an older payment, the gate may be offline. */

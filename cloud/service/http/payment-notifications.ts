@@ -27,7 +27,7 @@ interface PublicRouteChecks {
 }
 
 /**
- * Route for notifications of payment providers: `{base_url}/notify/{provider}/{storeId}` (ADR 0032). An unsigned
+ * Route for notifications of payment providers: `{base_url}/notify/{provider}/{storeId}` (ADR sales). An unsigned
  * notification gets 400 and changes nothing. A signed notification gets 200, even if it changes nothing. If the cloud
  * cannot store the result, it responds with 5xx, so that the provider sends the notification again.
  */

@@ -5,7 +5,7 @@ import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { dayOf, addToDay, type StoreKey } from './store-days.ts'
 import { changeOfferCounter, offerOfStore } from './store-offers.ts'
 
-/** Engagements of shoppers with a store and its offers (ADR 0035). */
+/** Engagements of shoppers with a store and its offers (ADR reports). */
 export const ENGAGEMENTS = [
   'offer_click',
   'offer_favorite',

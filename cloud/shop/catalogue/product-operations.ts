@@ -166,7 +166,7 @@ async function changeProduct(
 
 /**
  * Fields that the system sets. `updateProduct` accepts them if they are unchanged, so that clients can edit a response
- * and send it back (ADR 0002).
+ * and send it back (ADR requests).
  */
 const SYSTEM_FIELDS = {
   success: z.literal(true).optional(),

@@ -378,7 +378,7 @@ export function eanOfRequest({ ean, barcode }: Pick<ProductNames, 'ean' | 'barco
 }
 
 /**
- * Finds a product of the account by productId, id, ean or barcode (ADR 0002, ADR 0005). Returns the product with its global
+ * Finds a product of the account by productId, id, ean or barcode (ADR requests, ADR catalogue). Returns the product with its global
  * price.
  *
  * Throws 400 if the request has no identifier, or if two identifiers differ. Throws 404 if the product is unknown, or

@@ -10,7 +10,7 @@ import { readProductCode } from '../../../policy/gs1/product-code.ts'
 import { isSerial } from '../../../policy/gs1/sgtin.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 
-/** Lot, expiry and serial of a unit of goods, as 2D codes and tags with EPC+ contain them (ADR 0043). */
+/** Lot, expiry and serial of a unit of goods, as 2D codes and tags with EPC+ contain them (ADR items). */
 
 export const UNIT_FIELDS = ['lot', 'expiry', 'serial'] as const
 type UnitField = (typeof UNIT_FIELDS)[number]

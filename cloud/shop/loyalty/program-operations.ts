@@ -134,7 +134,7 @@ function tiersOf(type: ProgramType, tiers: readonly Tier[]): Tier[] {
     .sort((a, b) => a.threshold - b.threshold)
 }
 
-/** Throws 400 if a request sends another value for a field that the system sets (ADR 0002). */
+/** Throws 400 if a request sends another value for a field that the system sets (ADR requests). */
 function assertUnchanged(known: object, sent: Record<string, unknown>): void {
   for (const [field, value] of Object.entries(sent)) {
     if (value !== undefined && value !== (known as Record<string, unknown>)[field])

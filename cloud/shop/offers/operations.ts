@@ -35,7 +35,7 @@ function hasSystemFields(input: UpdateOffer): boolean {
   return [...COUNTERS, ...FIXED, 'createdAt' as const, 'offerIds' as const].some((field) => input[field] !== undefined)
 }
 
-/** Throws 400 if a field that the system sets differs from the offer (ADR 0002). */
+/** Throws 400 if a field that the system sets differs from the offer (ADR requests). */
 function assertUnchanged(
   input: UpdateOffer,
   offer: ListedOffer,

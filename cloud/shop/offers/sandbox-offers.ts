@@ -93,7 +93,7 @@ function newRandomPart(random: Randomness): number {
   return Buffer.from(random.bytes(3)).readUIntBE(0, 3)
 }
 
-/** Mock offers for test keys. Nothing is stored. Responses have the form of live mode (ADR 0041). */
+/** Mock offers for test keys. Nothing is stored. Responses have the form of live mode (ADR accounts). */
 
 const DAY_MS = 24 * 3_600_000
 /** Maximum number of stores that an id can refer to. */

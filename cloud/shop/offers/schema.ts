@@ -34,7 +34,7 @@ const ProductFields = {
 export const OfferProductInput = z.strictObject(ProductFields).superRefine(checkProduct)
 export type OfferProductInput = z.output<typeof OfferProductInput>
 
-/** A product as `fetchOffer` returns it may be sent back. `prices` are set by the system (ADR 0002). */
+/** A product as `fetchOffer` returns it may be sent back. `prices` are set by the system (ADR requests). */
 const UpdatedProduct = z
   .strictObject({
     ...ProductFields,
@@ -155,7 +155,7 @@ function checkName(
     context.addIssue({ code: 'custom', path: ['offerId'], message: 'is missing', input: offerId })
 }
 
-/** Fields that the system sets. Ignored if they are unchanged (ADR 0002). */
+/** Fields that the system sets. Ignored if they are unchanged (ADR requests). */
 const SystemFields = {
   offerIds: z.array(z.string()).max(STORES_LIMIT).optional(),
   groupId: z.string().max(128).nullable().optional(),

@@ -33,7 +33,7 @@ function normalised(code: string): string {
   return code.toUpperCase().replaceAll(/[\s-]/g, '').replaceAll('O', '0').replaceAll(/[IL]/g, '1')
 }
 
-/** Statuses of an order and their moves (ADR 0007). `picked_up` and `cancelled` are final. */
+/** Statuses of an order and their moves (ADR sales). `picked_up` and `cancelled` are final. */
 export const ORDER_STATUSES = ['pending', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
 export type OrderStatus = (typeof ORDER_STATUSES)[number]
 

@@ -62,7 +62,7 @@ export function amountsOfPieces(
   })
 }
 
-/** Deposit on a container. A deposit is a separate line of a purchase and never tagged (ADR 0008). */
+/** Deposit on a container. A deposit is a separate line of a purchase and never tagged (ADR sales). */
 export interface Deposit {
   cent: number
   vat: 7 | 19
@@ -119,7 +119,7 @@ export interface GrossAmount {
 type VatBreakdown = Record<string, { net: number; tax: number }>
 
 /**
- * Calculates VAT per rate from gross sums: tax = gross × rate / (100 + rate), rounded half up (ADR 0005). Rounding each
+ * Calculates VAT per rate from gross sums: tax = gross × rate / (100 + rate), rounded half up (ADR catalogue). Rounding each
  * line would change the total of most baskets.
  */
 export function vatBreakdown(amounts: readonly GrossAmount[]): VatBreakdown {
@@ -136,7 +136,7 @@ export function vatBreakdown(amounts: readonly GrossAmount[]): VatBreakdown {
 
 /**
  * Price by which policies judge one unit of a line, cents: the higher of price and list price. A discount never makes
- * goods look cheap to a rule (ADR 0008).
+ * goods look cheap to a rule (ADR sales).
  */
 export function valueOf(line: Pick<PurchaseLineRow, 'price_cent' | 'list_price_cent'>): number {
   return Math.max(line.price_cent, line.list_price_cent ?? 0)

@@ -140,7 +140,7 @@ export async function updatePurchase(db: Db, purchase: PurchaseRow, change: Chan
 }
 
 /**
- * Reads the purchase id from its synonyms (ADR 0002). Throws 400 if the request has no purchase id, or two that differ.
+ * Reads the purchase id from its synonyms (ADR requests). Throws 400 if the request has no purchase id, or two that differ.
  */
 export function purchaseIdOf(names: {
   transactionId?: string | undefined

@@ -35,7 +35,7 @@ export const setStock = operation({
     productId: Id,
     storeId: Id,
     quantity: z.int().min(0).max(QUANTITY_LIMIT).nullable(),
-    // Sales change them all the time, so they are accepted and ignored (ADR 0002).
+    // Sales change them all the time, so they are accepted and ignored (ADR requests).
     ...Stock.pick({ reserved: true, available: true, updatedAt: true }).partial().shape,
   }),
   response: Stock.extend(Success),

@@ -40,7 +40,7 @@ interface ExitClaimsParts {
 }
 
 const RETRY_MS = 15_000
-/** Maximum time between exit and claim, ms. The cloud records older requests but does not grant them (ADR 0009). */
+/** Maximum time between exit and claim, ms. The cloud records older requests but does not grant them (ADR releases). */
 const CLAIM_TIMEOUT_MS = 270_000
 const WAITING_LIMIT = 2_000
 /** Time in which a tag that leaves again causes no second claim, ms. */

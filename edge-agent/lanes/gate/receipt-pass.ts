@@ -4,7 +4,7 @@ import { tagNameOf } from './tags/deduplicate.ts'
 
 /**
  * Receipts that a gate accepted within the last 30 s. Each passing tag takes one unused entry. A tag without an entry
- * makes the gate alarm (ADR 0021).
+ * makes the gate alarm (ADR gates).
  */
 export interface ReceiptPasses {
   /**

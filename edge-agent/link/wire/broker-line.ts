@@ -80,7 +80,7 @@ interface BrokerLineParts {
 }
 
 const FIRST_WAIT_MS = 250
-/** Maximum pause between attempts to open the line, ms (ADR 0017). */
+/** Maximum pause between attempts to open the line, ms (ADR agents). */
 const LONGEST_WAIT_MS = 15_000
 /** If a line was open for this time, the next pause is short again, ms. */
 const STABLE_LINE_MS = 60_000

@@ -10,7 +10,7 @@ import type { CloudContact } from './cloud-contact.ts'
 /**
  * The time epoch of this agent. A thief of a freshness key can sign a future time, and the high-water mark of the clock
  * does not decrease within an epoch. So the key set that revokes this freshness key begins a new epoch. In a new epoch,
- * the answer to a time request may lower the high-water mark. Only the root key signs key sets. See ADR 0015.
+ * the answer to a time request may lower the high-water mark. Only the root key signs key sets. See ADR trusted-time.
  */
 export interface TimeEpochs {
   /** Time epoch of the key set in use. */

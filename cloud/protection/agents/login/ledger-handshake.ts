@@ -14,7 +14,7 @@ import { knownHash } from '../journal/ingest.ts'
 import { endLogins } from '../../agent-identity/sessions.ts'
 
 /**
- * Compares the head of an agent's ledger at login with the stored rows (ADR 0017).
+ * Compares the head of an agent's ledger at login with the stored rows (ADR agents).
  *
  * A rollback: the agent reports a restored ledger, or the ledger's head has the right hash but is behind the stored
  * head. The cloud starts the next generation, lets the agent claim only online for 11 min, and denies used rights

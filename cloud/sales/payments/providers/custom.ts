@@ -11,7 +11,7 @@ import {
 } from '../provider.ts'
 import { BaseUrl, Credential, PageUrl, isStandardSigned } from './signed-notifications.ts'
 
-/** Any provider that implements our protocol (ADR 0032). `GET /sessions/{id}` is optional. */
+/** Any provider that implements our protocol (ADR sales). `GET /sessions/{id}` is optional. */
 
 const Config = z.strictObject({
   baseUrl: BaseUrl.describe('Base address of `/sessions` and `/refunds`.'),

@@ -12,7 +12,7 @@ import { openShop, type Shop } from '../../../support/shop.ts'
 
 const DAY = 86_400_000
 const WORDS = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
-/** The state table of ADR 0007, written independently of the code. */
+/** The state table of ADR sales, written independently of the code. */
 const NEXT: Record<string, string[]> = {
   pending: ['confirmed', 'cancelled'],
   confirmed: ['preparing', 'ready', 'cancelled'],

@@ -3,7 +3,7 @@ import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 
-/** A pick-up code opens only the locker of its order (ADR 0007). */
+/** A pick-up code opens only the locker of its order (ADR sales). */
 onEveryDatabase('lockers of click and collect', (kind) => {
   let shop: Shop
   let numbers = 0
