@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { realPlatform } from '../bin/platform.ts'
+import { realPlatform } from '../host/platform.ts'
 import { openItemFile } from '../edge-agent/items/item-file.ts'
 import { openReplica } from '../edge-agent/items/replica.ts'
 import { openDeviceJournal } from '../edge-agent/devices/device-journal.ts'

@@ -1,6 +1,6 @@
-import { WrongUsage } from './options.ts'
-import { errorText } from './output.ts'
-import { fetchTrustingFile, fetchTrusting, type SendRequest, certificateFault } from './tls/private-ca.ts'
+import { WrongUsage } from '../host/options.ts'
+import { errorText } from '../host/output.ts'
+import { fetchTrustingFile, fetchTrusting, type SendRequest, certificateFault } from '../host/tls/private-ca.ts'
 import { ANSWER_LIMIT, type Fetch } from '../edge-agent/link/wire/http-client.ts'
 
 /** Causes that an error of `fetch` or of a client may nest. */

@@ -4,11 +4,11 @@ import { openMetadata } from '../../edge-agent/ledger/file/watermark.ts'
 import { LOCAL_URLS, openPairings, type Pairing, type Pairings } from '../../edge-agent/ledger/pairings.ts'
 import { ROTATION_REQUESTED } from '../../edge-agent/link/login/renew-key.ts'
 import { hashSecret, newSecret, pairingUrl, readIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
-import { credentialFile } from '../credential-file.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { printTable, printLine } from '../output.ts'
-import { realPlatform } from '../platform.ts'
-import { secretFiles } from '../secret-files.ts'
+import { credentialFile } from '../../host/credential-file.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { printTable, printLine } from '../../host/output.ts'
+import { realPlatform } from '../../host/platform.ts'
+import { secretFiles } from '../../host/secret-files.ts'
 import {
   EDGE_OPTIONS,
   type EDGE_CREDENTIAL_OPTIONS,
@@ -16,8 +16,8 @@ import {
   type EDGE_PAIR_OPTIONS,
   type EDGE_PAIRINGS_OPTIONS,
   type EDGE_ROTATE_KEY_OPTIONS,
-} from '../settings.ts'
-import { nearby } from './known-database.ts'
+} from '../../host/settings.ts'
+import { nearby } from '../../host/known-database.ts'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 

@@ -6,14 +6,14 @@ import { LedgerDamaged, openLedgerFile } from '../../edge-agent/ledger/file/ledg
 import type { Fetch } from '../../edge-agent/link/wire/http-client.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { agentFetch, connectionFault } from '../api-client.ts'
-import { credentialFile } from '../credential-file.ts'
-import { lockDataDir } from '../data-folder.ts'
-import { makeFolder } from '../replace-file.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { realPlatform } from '../platform.ts'
-import { secretFiles } from '../secret-files.ts'
-import type { EDGE_ENROL_OPTIONS } from '../settings.ts'
-import { readCa } from '../tls/private-ca.ts'
+import { credentialFile } from '../../host/credential-file.ts'
+import { lockDataDir } from '../../host/data-folder.ts'
+import { makeFolder } from '../../host/replace-file.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { realPlatform } from '../../host/platform.ts'
+import { secretFiles } from '../../host/secret-files.ts'
+import type { EDGE_ENROL_OPTIONS } from '../../host/settings.ts'
+import { readCa } from '../../host/tls/private-ca.ts'
 
 /** Enrols an agent with a code of the cloud, and prints its ids. */
 export async function runEnrol(settings: Values<typeof EDGE_ENROL_OPTIONS>): Promise<void> {

@@ -5,11 +5,16 @@ import { findKey, listKeysOfAll, toKeyRecord, revokeKey, rollKey } from '../../c
 import { tenantOf, type Mode } from '../../cloud/platform/foundation/caller.ts'
 import type { Db } from '../../cloud/platform/persistence/database.ts'
 import type { ApiKeyRow } from '../../cloud/platform/persistence/tables/accounts.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { makeFolder } from '../replace-file.ts'
-import { printResult, printTable } from '../output.ts'
-import { realPlatform } from '../platform.ts'
-import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { makeFolder } from '../../host/replace-file.ts'
+import { printResult, printTable } from '../../host/output.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type {
+  KEYS_CREATE_OPTIONS,
+  KEYS_LIST_OPTIONS,
+  KEYS_REVOKE_OPTIONS,
+  KEYS_ROLL_OPTIONS,
+} from '../../host/settings.ts'
 import {
   accountNamed,
   assertNoCloudBelow,
@@ -17,7 +22,7 @@ import {
   withDatabase,
   withKnownDatabase,
   type DatabaseLocation,
-} from './known-database.ts'
+} from '../../host/known-database.ts'
 import { revokeSigningKey } from './signing-keys.ts'
 
 /** Commands for API keys. They also work while the cloud runs; changes are valid at once. */

@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { addSealingKey, discardOtherSealingKeys } from '../../cloud/platform/authority/key-files.ts'
 import { resealAll, sealer, sealingKeyId } from '../../cloud/platform/authority/sealing.ts'
-import { counted } from '../output.ts'
-import { lockDataDir } from '../data-folder.ts'
-import { keyPlaceOf, secretFiles } from '../secret-files.ts'
-import type { Values } from '../options.ts'
-import { realPlatform } from '../platform.ts'
-import type { RESEAL_OPTIONS } from '../settings.ts'
-import { assertKnownDatabase, assertOwnKeyFiles, withKnownDatabase } from './known-database.ts'
+import { counted } from '../../host/output.ts'
+import { lockDataDir } from '../../host/data-folder.ts'
+import { keyPlaceOf, secretFiles } from '../../host/secret-files.ts'
+import type { Values } from '../../host/options.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type { RESEAL_OPTIONS } from '../../host/settings.ts'
+import { assertKnownDatabase, assertOwnKeyFiles, withKnownDatabase } from '../../host/known-database.ts'
 
 /**
  *   new key in master.key ─▶ encrypt every secret with it ─▶ delete old keys (with --drop-old-keys)

@@ -5,7 +5,7 @@ import { assertNamedKeys } from '../../cloud/platform/authority/signing-keys.ts'
 import { markRestored, type RestoreSummary } from '../../cloud/service/mark-restored.ts'
 import { sealer } from '../../cloud/platform/authority/sealing.ts'
 import { addErasures, type ListedErasure } from '../../cloud/sales/customers/erasures.ts'
-import { collectErasures, writeErasures } from '../backup/erasures.ts'
+import { collectErasures, writeErasures } from '../../host/backup/erasures.ts'
 import {
   copyFlushed,
   copyFolder,
@@ -16,18 +16,23 @@ import {
   restoringFolder,
   readBackup,
   type Manifest,
-} from '../backup/files.ts'
-import { checkDump, dropTables, loadPostgres, inspectPostgres } from '../backup/postgres-dump.ts'
-import { terminalProgress } from '../backup/progress.ts'
-import { checkCopy } from '../backup/sqlite-copy.ts'
-import { counted } from '../output.ts'
-import { removeCopyRecord } from '../database-copy/rows.ts'
-import { lockDataDir } from '../data-folder.ts'
-import { keyPlaceOf, secretFiles } from '../secret-files.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { realPlatform } from '../platform.ts'
-import type { RESTORE_OPTIONS } from '../settings.ts'
-import { assertKnownDatabase, assertNoCloudBelow, withDatabase, type DatabaseLocation } from './known-database.ts'
+} from '../../host/backup/files.ts'
+import { checkDump, dropTables, loadPostgres, inspectPostgres } from '../../host/backup/postgres-dump.ts'
+import { terminalProgress } from '../../host/backup/progress.ts'
+import { checkCopy } from '../../host/backup/sqlite-copy.ts'
+import { counted } from '../../host/output.ts'
+import { removeCopyRecord } from '../../host/database-copy/rows.ts'
+import { lockDataDir } from '../../host/data-folder.ts'
+import { keyPlaceOf, secretFiles } from '../../host/secret-files.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type { RESTORE_OPTIONS } from '../../host/settings.ts'
+import {
+  assertKnownDatabase,
+  assertNoCloudBelow,
+  withDatabase,
+  type DatabaseLocation,
+} from '../../host/known-database.ts'
 
 /**
  *   check backup ─▶ copy to DATA/restoring ─▶ check keys ─▶ raise generation ─▶ rename old data ─▶ move new data in

@@ -4,8 +4,8 @@ import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
 import type { AgentConfig } from '../../edge-agent/config.ts'
 import type { Identity } from '../../edge-agent/identity/identity.ts'
 import { pause, type Platform } from '../../policy/platform.ts'
-import { readCredential } from '../credential-file.ts'
-import type { SendRequest } from '../tls/private-ca.ts'
+import { readCredential } from '../../host/credential-file.ts'
+import type { SendRequest } from '../../host/tls/private-ca.ts'
 import { fault, type Finding } from './finding.ts'
 import { askAgent, deviceFindings } from './running-agent.ts'
 import type { DeviceEntry } from '../../device-drivers/registry.ts'
@@ -152,7 +152,7 @@ async function storedUrl(data: string): Promise<string | undefined | Finding> {
 async function takeLock(data: string): Promise<{ release(): void } | 'taken' | undefined> {
   const file = join(data, 'agent.lock')
   if (!existsSync(file)) return undefined
-  const { lockDataDir } = await import('../data-folder.ts')
+  const { lockDataDir } = await import('../../host/data-folder.ts')
   const taken = 'taken'
   try {
     return lockDataDir(file, taken)

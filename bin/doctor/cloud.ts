@@ -1,7 +1,7 @@
 import { connect } from 'node:tls'
 import { connectionFault } from '../api-client.ts'
-import { errorText } from '../output.ts'
-import { certificateFault, withPublicCas, type SendRequest } from '../tls/private-ca.ts'
+import { errorText } from '../../host/output.ts'
+import { certificateFault, withPublicCas, type SendRequest } from '../../host/tls/private-ca.ts'
 import { fault, type Finding } from './finding.ts'
 
 const ANSWER_WITHIN_MS = 5_000

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { AgentStatus } from '../../edge-agent/http/response-schemas.ts'
 import { REGISTRATION_FAULTS } from '../../edge-agent/health/registration.ts'
-import { counted } from '../output.ts'
-import type { SendRequest } from '../tls/private-ca.ts'
+import { counted } from '../../host/output.ts'
+import type { SendRequest } from '../../host/tls/private-ca.ts'
 import { fault, type Cause, type Finding } from './finding.ts'
 
 const ANSWER_WITHIN_MS = 3_000

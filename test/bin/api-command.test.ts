@@ -101,7 +101,9 @@ describe('arguments of untag api', () => {
 })
 
 it('untag api loads only two files without imports from the cloud', () => {
-  const sources = new Map(readSources(['bin', 'client', 'cloud', 'policy']).map((source) => [source.path, source]))
+  const sources = new Map(
+    readSources(['bin', 'host', 'clients', 'cloud', 'policy']).map((source) => [source.path, source]),
+  )
   const loaded = new Set<string>()
   const visit = (path: string) => {
     if (loaded.has(path)) return

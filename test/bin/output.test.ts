@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { chooseOutput, printReady, printTable } from '../../bin/output.ts'
-import { cloudLines, edgeLines, listenLines } from '../../bin/ready-lines.ts'
+import { chooseOutput, printReady, printTable } from '../../host/output.ts'
+import { cloudLines, edgeLines, listenLines } from '../../host/ready-lines.ts'
 
 let written = ''
 const isTerminal = process.stdout.isTTY

@@ -5,7 +5,7 @@ import {
   type AgentAnswer,
   type AgentClient,
   type AgentClientOptions,
-} from '../../client/agent-client.ts'
+} from '../../clients/typescript/agent-client.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { CREDENTIAL } from '../support/credential.ts'
 import { openStore, type TestStore } from '../support/store.ts'
@@ -13,7 +13,7 @@ import { docstringExamples } from './docstring-examples.ts'
 
 const BASE_URL = 'http://127.0.0.1:8090'
 const PIN = '482913'
-const EXAMPLES = docstringExamples('client/agent-client.ts')
+const EXAMPLES = docstringExamples('clients/typescript/agent-client.ts')
 
 describe('untag/agent-client', () => {
   let store: TestStore

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { AgentError, createAgentClient, type AgentEvent, type ClientPlatform } from '../../client/agent-client.ts'
+import {
+  AgentError,
+  createAgentClient,
+  type AgentEvent,
+  type ClientPlatform,
+} from '../../clients/typescript/agent-client.ts'
 import { pagesBench, servePages } from '../edge-agent/pages/pages-agent.ts'
 import { CREDENTIAL } from '../support/credential.ts'
 

@@ -36,12 +36,12 @@ console.log(JSON.stringify({ stores: stores.length, many: names.length > 50, cod
 /** All TypeScript examples of a page, from top to bottom. */
 const onPage = (page: string) =>
   [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```/gm)].map((m) => m[1] ?? '').join('\n')
-/** The examples of `untag/agent-client`; test/client/agent-client.test.ts runs them. */
+/** The examples of `untag/agent-client`; test/clients/typescript/agent-client.test.ts runs them. */
 const AGENT_EXAMPLES = [
   "import { AgentError, createAgentClient } from 'untag/agent-client'",
   "const [credential = '', deviceId = '', operatorId = '', pin = '', receipt = ''] = process.argv",
   "const agent = createAgentClient({ baseUrl: '', credential })",
-  ...docstringExamples('client/agent-client.ts').map(({ code }) => `{\n${code}\n}`),
+  ...docstringExamples('clients/typescript/agent-client.ts').map(({ code }) => `{\n${code}\n}`),
 ].join('\n')
 const WRONG = `
 import { createAgentClient } from 'untag/agent-client'

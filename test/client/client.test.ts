@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest'
-import { isGet, mayChange } from '../../client/exchange.ts'
+import { isGet, mayChange } from '../../clients/typescript/exchange.ts'
 import {
   createClient,
   UntagError,
@@ -7,7 +7,7 @@ import {
   type ClientPlatform,
   type RequestOf,
   listIn,
-} from '../../client/client.ts'
+} from '../../clients/typescript/client.ts'
 import { exampleAnswer } from '../../cloud/service/description/examples.ts'
 import { describeApi } from '../../cloud/service/description/openapi.ts'
 import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
@@ -275,7 +275,7 @@ describe('the operation rules of the client', () => {
     for (const { name, changes, getOnly } of operations)
       expect(
         { name, mayChange: mayChange(name), isGet: isGet(name) },
-        'client/exchange.ts takes an operation for one that changes or only reads by its name; list exceptions there',
+        'clients/typescript/exchange.ts takes an operation for one that changes or only reads by its name; list exceptions there',
       ).toEqual({ name, mayChange: changes, isGet: getOnly })
   })
 

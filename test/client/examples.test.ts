@@ -1,11 +1,15 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createClient, verifyWebhook, type ClientOptions } from '../../client/client.ts'
-import { tokenVerifier } from '../../client/verify-token.ts'
+import { createClient, verifyWebhook, type ClientOptions } from '../../clients/typescript/client.ts'
+import { tokenVerifier } from '../../clients/typescript/verify-token.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { docstringExamples } from './docstring-examples.ts'
 
-const EXAMPLES = ['client/client.ts', 'client/verify-token.ts', 'client/webhook.ts'].flatMap(docstringExamples)
+const EXAMPLES = [
+  'clients/typescript/client.ts',
+  'clients/typescript/verify-token.ts',
+  'clients/typescript/webhook.ts',
+].flatMap(docstringExamples)
 
 let shop: Shop
 beforeAll(async () => {

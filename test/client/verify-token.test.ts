@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { tokenVerifier, type TokenVerifierOptions } from '../../client/verify-token.ts'
+import { tokenVerifier, type TokenVerifierOptions } from '../../clients/typescript/verify-token.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import { testKey } from '../support/keys.ts'

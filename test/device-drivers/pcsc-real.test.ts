@@ -94,7 +94,7 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
           openLink: (_, signal) =>
             openPcscChild(
               () =>
-                spawn(process.execPath, [join(ROOT, 'dist/bin/pcsc-child.js'), via], {
+                spawn(process.execPath, [join(ROOT, 'dist/host/pcsc-child.js'), via], {
                   env: { ...process.env, PCSCLITE_CSOCK_NAME: station.socket },
                   stdio: 'pipe',
                 }),

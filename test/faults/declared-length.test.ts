@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listen, type HttpServer } from '../../bin/http-server.ts'
+import { listen, type HttpServer } from '../../host/http-server.ts'
 import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import { ingestRoutes } from '../../edge-agent/http/routes/ingest-routes.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'

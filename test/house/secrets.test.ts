@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { readSources } from './sources.ts'
 
 /** Product code only, because simulated devices and tests have no secrets to protect. */
-const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'bin'])
+const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'clients', 'host', 'bin'])
 
 /** Endings of expressions with a secret: `secret`, `known.secret`, `codeHash`, `frame.mac`. */
 const SECRET =

@@ -2,7 +2,7 @@ import type { Database } from '../persistence/database.ts'
 import type { AgentAddress } from '../../../policy/mqtt-topics.ts'
 
 /**
- * Work on an uploaded file. It runs in a process of its own (bin/upload-process.ts). So it uses nothing but the file,
+ * Work on an uploaded file. It runs in a process of its own (host/upload-process.ts). So it uses nothing but the file,
  * and its result is plain data.
  */
 export interface UploadJob<T> {

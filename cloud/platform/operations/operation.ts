@@ -222,7 +222,7 @@ const JSON_BODY_LIMIT = 1024 * 1024
 /** For operations that callers without a key may call. The largest of their requests has a certificate or passkey. */
 const ANONYMOUS_BODY_LIMIT = 32 * 1024
 
-/** An operation with its types, from which the client's methods are derived (client/exchange.ts). */
+/** An operation with its types, from which the client's methods are derived (clients/typescript/exchange.ts). */
 export interface TypedOperation<N extends string, I extends z.ZodType, O extends z.ZodType> extends Operation {
   readonly name: N
   readonly request: I

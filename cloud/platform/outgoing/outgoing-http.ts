@@ -1,6 +1,6 @@
 import type { TargetRules } from './address-guard.ts'
 
-/** One request to a merchant's system. bin/outgoing-http.ts implements the network. */
+/** One request to a merchant's system. host/outgoing-http.ts implements the network. */
 export interface OutgoingRequest {
   readonly url: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

@@ -1,4 +1,4 @@
-import { knownCaller, maySee, isAtLeast, type Package, PACKAGES } from '../foundation/caller.ts'
+import { knownCaller, maySee, isAtLeast, type KnownCaller, type Package, PACKAGES } from '../foundation/caller.ts'
 import { Failure, invalid, notFound } from '../foundation/failure.ts'
 import { needsPackage } from '../operations/needs-package.ts'
 import type { Call } from '../operations/operation.ts'
@@ -25,18 +25,21 @@ export async function ownStores(call: Call, storeIds: readonly string[]): Promis
     for (const row of rows) byId.set(row.store_id, row)
   }
   const stores = storeIds.map((id) => {
-    const store = byId.get(id)
-    if (!store || !maySee(caller, store)) throw notFound('store')
-    return store
+    return visibleStore(caller, byId.get(id))
   })
-  for (const store of stores) {
-    if (
-      needsPackage(call.operation, caller.mode) &&
-      !isAtLeast(store.package as Package, call.operation.minimumPackage)
-    )
-      throw packageTooLow(call.operation, store.package, 'store')
-  }
+  for (const store of stores) checkPackage(call, store)
   return stores
+}
+
+function visibleStore(caller: KnownCaller, store: StoreRow | undefined): StoreRow {
+  if (!store || !maySee(caller, store)) throw notFound('store')
+  return store
+}
+
+function checkPackage(call: Call, store: StoreRow): void {
+  const caller = knownCaller(call.caller)
+  if (needsPackage(call.operation, caller.mode) && !isAtLeast(store.package as Package, call.operation.minimumPackage))
+    throw packageTooLow(call.operation, store.package, 'store')
 }
 
 /**
@@ -44,15 +47,8 @@ export async function ownStores(call: Call, storeIds: readonly string[]): Promis
  * the store is too low for the operation.
  */
 export async function ownStore(call: Call, storeId: string): Promise<StoreRow> {
-  const caller = knownCaller(call.caller)
-  const store = await findStore(call.db, storeId)
-  if (!store || !maySee(caller, store)) throw notFound('store')
-  if (
-    needsPackage(call.operation, caller.mode) &&
-    !isAtLeast(store.package as Package, call.operation.minimumPackage)
-  ) {
-    throw packageTooLow(call.operation, store.package, 'store')
-  }
+  const store = visibleStore(knownCaller(call.caller), await findStore(call.db, storeId))
+  checkPackage(call, store)
   return store
 }
 

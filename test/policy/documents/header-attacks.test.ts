@@ -210,7 +210,7 @@ describe('signatures', () => {
       'edge-agent/trust/verify/open-claims.ts: decodeProtectedHeader',
       'cloud/platform/authority/key-files.ts: base64url calculateJwkThumbprint exportJWK importJWK',
       'cloud/shop/push/sender.ts: SignJWT',
-      'client/verify-token.ts: createRemoteJWKSet customFetch errors jwtVerify type JWTPayload',
+      'clients/typescript/verify-token.ts: createRemoteJWKSet customFetch errors jwtVerify type JWTPayload',
     ])
   })
 })

@@ -134,8 +134,8 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/platform/webhooks/dispatcher.js',
-        'export const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];',
-        'export const SCHEDULE_MS = [0, 0, 0, 0];',
+        'const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];',
+        'const SCHEDULE_MS = [0, 0, 0, 0];',
       ),
     ],
   },

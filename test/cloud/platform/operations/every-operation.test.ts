@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { z } from 'zod'
-import { listen } from '../../../../bin/http-server.ts'
+import { listen } from '../../../../host/http-server.ts'
 import { findConnector } from '../../../../cloud/sales/integrations/connectors.ts'
 import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../../cloud/sales/integrations/systems.ts'
 import { hashOfKey } from '../../../../cloud/platform/accounts/api-keys.ts'

@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks'
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { EVENT_TYPES, describeEvents } from '../../../../cloud/platform/webhooks/event-types.ts'
-import { verifyWebhook } from '../../../../client/webhook.ts'
+import { verifyWebhook } from '../../../../clients/typescript/webhook.ts'
 import {
   isSecret,
   isStrongSecret,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { realPlatform } from '../../../../bin/platform.ts'
+import { realPlatform } from '../../../../host/platform.ts'
 import { networkOf } from '../../../../cloud/platform/foundation/waiting-connections.ts'
 import { startTestCloud, type TestCloud } from '../../../support/cloud.ts'
 

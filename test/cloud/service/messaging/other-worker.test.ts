@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { keysOf, loadKeyFiles } from '../../../../cloud/platform/authority/key-files.ts'
-import { secretFiles } from '../../../../bin/secret-files.ts'
+import { secretFiles } from '../../../../host/secret-files.ts'
 import { createCloud, type Cloud } from '../../../../cloud/cloud.ts'
 import type { SiblingMessage, Siblings } from '../../../../cloud/platform/foundation/ports.ts'
 import { CONNECTED_MS } from '../../../../cloud/service/messaging/sibling-agents.ts'

@@ -38,8 +38,8 @@ import {
   USERS_LIST_OPTIONS,
   USERS_REMOVE_OPTIONS,
   VERIFY_AUDIT_OPTIONS,
-} from '../settings.ts'
-import { listOptions, type Options } from '../options.ts'
+} from '../../host/settings.ts'
+import { listOptions, type Options } from '../../host/options.ts'
 import { replaceMarked } from './contract-page.ts'
 
 /** The options of each command, in the order of the page. */
@@ -97,5 +97,5 @@ function table(options: Options): string {
 /** Replaces the tables of options in docs/reference/configuration.md. */
 export function configurationPage(page: string): string {
   const tables = Object.entries(COMMANDS).map(([command, options]) => `### ${command}\n\n${table(options)}`)
-  return replaceMarked(page, '<!-- from bin/settings.ts -->', '<!-- end -->', `\n\n${tables.join('\n\n')}\n\n`)
+  return replaceMarked(page, '<!-- from host/settings.ts -->', '<!-- end -->', `\n\n${tables.join('\n\n')}\n\n`)
 }

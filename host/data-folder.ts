@@ -1,7 +1,7 @@
 import { join, dirname } from 'node:path'
 import type { Randomness } from '../policy/platform.ts'
 import { assertRestored } from './backup/files.ts'
-import { assertNoCloudBelow, type DatabaseLocation } from './commands/known-database.ts'
+import { assertNoCloudBelow, type DatabaseLocation } from './known-database.ts'
 import { assertNotCopied } from './database-copy/rows.ts'
 import { makeFolder } from './replace-file.ts'
 import { hideFromOthers, accessError } from './private-files.ts'

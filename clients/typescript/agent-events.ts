@@ -1,4 +1,4 @@
-import type { AgentAnswer } from '../edge-agent/http/operations.ts'
+import type { AgentAnswer } from '../../edge-agent/http/operations.ts'
 import { AgentError, asAgentError } from './agent-error.ts'
 import { errorOfAnswer, UntagError } from './error.ts'
 import { exchange, unreachable } from './exchange.ts'

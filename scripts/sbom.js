@@ -15,7 +15,7 @@ const { devDependencies: _dev, scripts: _scripts, ...own } = readJson('package.j
 const lock = readJson('package-lock.json')
 const { devDependencies: _lockedDev, ...lockedRoot } = lock.packages['']
 // Licences that stand in the LICENSE file of a package, but not in its package.json.
-const stated = readJson('bin/stated-licences.json')
+const stated = readJson('scripts/stated-licences.json')
 const withLicence = ([path, entry]) => [path, { license: stated[path.replace(/^.*node_modules\//, '')], ...entry }]
 const packages = Object.fromEntries(
   Object.entries(lock.packages)

@@ -1,7 +1,7 @@
 import { UntagError } from './error.ts'
 import type { ClientPlatform } from './platform.ts'
 import type { z } from 'zod'
-import type { Operations } from '../cloud/service/operation-table.ts'
+import type { Operations } from '../../cloud/service/operation-table.ts'
 
 /** Request and response types of the operations, from the declarations that the cloud serves. */
 

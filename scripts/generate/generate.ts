@@ -6,7 +6,7 @@ import { outdatedFiles } from './generated-files.ts'
 
 /** `npm run generate`: writes the generated files that differ from the code. If one cannot be made, writes none. */
 
-/** The project folder. This file runs as dist/bin/generate/generate.js. */
+/** The project folder. This file runs as dist/scripts/generate/generate.js. */
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 function readFile(file: string): string {

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import type { KeyPlace } from '../../cloud/platform/authority/key-files.ts'
-import type { Database, Pooling, Db } from '../../cloud/platform/persistence/database.ts'
-import type { MigrationMode } from '../../cloud/platform/persistence/migrate.ts'
-import { openDatabase } from '../../cloud/platform/persistence/open-database.ts'
-import { inspectPostgres } from '../backup/postgres-dump.ts'
-import { assertNotCopied } from '../database-copy/rows.ts'
-import { pathExists } from '../private-files.ts'
-import { realPlatform } from '../platform.ts'
-import { findAccountId } from '../../cloud/sales/registrations/registrations.ts'
+import type { KeyPlace } from '../cloud/platform/authority/key-files.ts'
+import type { Database, Pooling, Db } from '../cloud/platform/persistence/database.ts'
+import type { MigrationMode } from '../cloud/platform/persistence/migrate.ts'
+import { openDatabase } from '../cloud/platform/persistence/open-database.ts'
+import { inspectPostgres } from './backup/postgres-dump.ts'
+import { assertNotCopied } from './database-copy/rows.ts'
+import { pathExists } from './private-files.ts'
+import { realPlatform } from './platform.ts'
+import { findAccountId } from '../cloud/sales/registrations/registrations.ts'
 
 /** Finds the id of an account by its name. Throws if there is none. */
 export async function accountNamed(db: Db, name: string): Promise<string> {

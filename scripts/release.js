@@ -78,7 +78,7 @@ try {
   show('Writing the SBOM')
   const out = join(root, 'var/release')
   mkdirSync(out, { recursive: true })
-  const sbom = output(process.execPath, [join(root, 'bin/sbom.js')])
+  const sbom = output(process.execPath, [join(root, 'scripts/sbom.js')])
 
   show('Building the package in a new clone')
   const first = await build(parent, 'first')

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
 const START = ['--enable-source-maps', '--max-semi-space-size=4', join(root, 'bin', 'untag.js'), 'start']
-const WRITE_OPENAPI = join(root, 'dist', 'bin', 'write-openapi.js')
+const WRITE_OPENAPI = join(root, 'dist', 'scripts', 'write-openapi.js')
 /** Wait for more compiler reports before a restart, ms: both compilers report each change. */
 const SETTLE_MS = 200
 /** Time after which an application that does not stop is killed, ms. */

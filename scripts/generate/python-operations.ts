@@ -1,4 +1,4 @@
-import { mayChange } from '../../client/exchange.ts'
+import { mayChange } from '../../clients/typescript/exchange.ts'
 
 /** A part of the OpenAPI document that becomes a Python type. */
 interface Schema {

@@ -12,9 +12,11 @@ const MODULES = [
   'device-drivers',
   'edge-agent',
   'cloud',
-  'client',
+  join('clients', 'typescript'),
   'simulators',
+  'host',
   'bin',
+  'scripts',
   'verification',
   'bench',
 ]
@@ -137,12 +139,12 @@ async function build() {
   const tsc = at('node_modules', 'typescript', 'bin', 'tsc')
   await run('building', process.execPath, [tsc, '-p', 'tsconfig.json'])
   await run('building the pages', process.execPath, [tsc, '-p', 'tsconfig.browser.json'])
-  await run('describing the API', process.execPath, [at('dist', 'bin', 'write-openapi.js')])
+  await run('describing the API', process.execPath, [at('dist', 'scripts', 'write-openapi.js')])
   writeFileSync(file, current)
 }
 
 /**
- * Environment in which better-sqlite3 compiles a native part that never aborts (bin/native-sqlite.ts). Not on Windows:
+ * Environment in which better-sqlite3 compiles a native part that never aborts (host/native-sqlite.ts). Not on Windows:
  * its compiler has no `-include`, and its prebuilt binaries are not affected.
  */
 function compilerEnvironment() {
@@ -152,7 +154,7 @@ function compilerEnvironment() {
     ...process.env,
     // The name only, because the path may contain spaces.
     CXXFLAGS: `${CXXFLAGS} -include object-wrap.h`.trim(),
-    CPLUS_INCLUDE_PATH: [at('bin', 'native'), CPLUS_INCLUDE_PATH].filter(Boolean).join(':'),
+    CPLUS_INCLUDE_PATH: [at('scripts', 'native'), CPLUS_INCLUDE_PATH].filter(Boolean).join(':'),
   }
 }
 
@@ -164,7 +166,7 @@ async function compileSqlite(folder, why) {
   })
 }
 
-/** Makes the native part of SQLite fit this Node.js, and replaces one that may abort (bin/native-sqlite.ts). */
+/** Makes the native part of SQLite fit this Node.js, and replaces one that may abort (host/native-sqlite.ts). */
 async function fitSqlite() {
   const addon = at('node_modules', 'better-sqlite3', 'build', 'Release', 'better_sqlite3.node')
   const fits = () => `${process.version} ${existsSync(addon) ? statSync(addon).mtimeMs : 'missing'}`
@@ -176,7 +178,7 @@ async function fitSqlite() {
   const env = compilerEnvironment()
   if (!loads)
     await run('fitting SQLite to this Node.js', npm, ['rebuild', 'better-sqlite3', '--loglevel=error'], { env })
-  const { mayAbort } = await import(pathToFileURL(at('dist', 'bin', 'native-sqlite.js')).href)
+  const { mayAbort } = await import(pathToFileURL(at('dist', 'host', 'native-sqlite.js')).href)
   if (process.platform !== 'win32' && mayAbort(readFileSync(addon)))
     await compileSqlite(root, 'building SQLite again, as the headers of this Node.js make it abort')
   writeFileSync(file, fits())

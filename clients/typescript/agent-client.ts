@@ -1,4 +1,4 @@
-import type { AgentAnswer, AgentOperations, AgentRequest } from '../edge-agent/http/operations.ts'
+import type { AgentAnswer, AgentOperations, AgentRequest } from '../../edge-agent/http/operations.ts'
 import { AgentError, asAgentError } from './agent-error.ts'
 import { followEvents, type AgentEvent, type EventOptions } from './agent-events.ts'
 import { errorOfAnswer, UntagError } from './error.ts'
@@ -9,7 +9,7 @@ export { AgentError, type AgentFaultCode } from './agent-error.ts'
 export type { AgentEvent, EventOptions } from './agent-events.ts'
 export type { ClientPlatform } from './platform.ts'
 export type { UntagErrorDetail } from './error.ts'
-export type { AgentAnswer, AgentRequest } from '../edge-agent/http/operations.ts'
+export type { AgentAnswer, AgentRequest } from '../../edge-agent/http/operations.ts'
 
 export interface AgentClientOptions {
   /** Address of the agent, such as `http://127.0.0.1:8090`. */

@@ -1,4 +1,4 @@
-import type { AgentErrorCode } from '../edge-agent/http/error-codes.ts'
+import type { AgentErrorCode } from '../../edge-agent/http/error-codes.ts'
 import { UntagError } from './error.ts'
 
 /** Error code of the agent, or of the client if no usable response arrived. */

@@ -20,7 +20,7 @@ interface LockEntry {
 export function lockedPackages(read: (file: string) => string): LockedPackage[] {
   const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, LockEntry> }
   // Licences that stand in the LICENSE file of a package, but not in its package.json.
-  const stated = JSON.parse(read('bin/stated-licences.json')) as Record<string, string>
+  const stated = JSON.parse(read('scripts/stated-licences.json')) as Record<string, string>
   const found = Object.entries(packages)
     .filter(([path, { dev }]) => path !== '' && dev !== true)
     .map(([path, { version, license, optional }]) => {
