@@ -1,4 +1,3 @@
-import Bowser from 'bowser'
 import type { z } from 'zod'
 import { ROLES } from '../../platform/foundation/caller.ts'
 import {
@@ -316,11 +315,35 @@ function CodeForm({ at, action, label }: { at: ViewContext; action: string; labe
   )
 }
 
-/** Browser and system in the text that a browser sends about itself. */
+/** Names in the text that a browser sends about itself. The first match counts, because each also names older ones. */
+const BROWSERS = [
+  [/\bEdg/, 'Microsoft Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(?:Chrome|CriOS|Chromium)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+] as const
+const SYSTEMS = [
+  [/\b(?:iPhone|iPad)\b/, 'iOS'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+] as const
+
+/** Names of browser and system in the text that a browser sends about itself; undefined if it names one only. */
+export function browserAndSystem(userAgent: string): [browser: string, system: string] | undefined {
+  const nameIn = (names: typeof BROWSERS | typeof SYSTEMS) => names.find(([form]) => form.test(userAgent))?.[1]
+  const [browser, system] = [nameIn(BROWSERS), nameIn(SYSTEMS)]
+  return browser && system ? [browser, system] : undefined
+}
+
 function deviceName(at: View, userAgent: string): string {
   const t = at.texts.account
-  const { browser, os } = Bowser.parse(userAgent === '' ? '-' : userAgent)
-  return browser.name && os.name ? t.deviceOf(browser.name, os.name) : userAgent || t.unknownDevice
+  const known = browserAndSystem(userAgent)
+  return known ? t.deviceOf(...known) : userAgent || t.unknownDevice
 }
 
 function Sessions({ at }: { at: View }) {

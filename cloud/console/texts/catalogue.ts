@@ -8,7 +8,6 @@ import { closingsTexts } from './closings.ts'
 import { errorTexts } from './errors.ts'
 import { exceptionSteps, exceptionTitles, exceptionsTexts } from './exceptions.ts'
 import { frameTexts } from './frame.ts'
-import { galleryTexts } from './gallery.ts'
 import { helpTexts } from './help.ts'
 import { operatorsTexts } from './operators.ts'
 import { ordersTexts } from './orders.ts'
@@ -41,7 +40,6 @@ const PARTS = {
   closings: closingsTexts,
   agents: agentsTexts,
   alarms: alarmsTexts,
-  gallery: galleryTexts,
 }
 
 type Parts = typeof PARTS

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listen } from '../../../host/http-server.ts'
 import { pages } from '../../../cloud/console/pages/registry.ts'
+import { galleryPage } from '../../support/console-gallery/gallery.tsx'
 import { violations } from '../../support/axe.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { consoleOf, fillConsole } from '../../support/console.ts'
@@ -21,7 +22,7 @@ const COMBINATIONS = [
 ] as const
 /** In CI each page is tested in one of two combinations, which together have all values. In full size it is in all. */
 const TESTED = IS_FULL_SIZE ? COMBINATIONS : COMBINATIONS.slice(0, 2)
-const PAGES = pages.map(({ path }) => path).filter((path) => !path.includes(':'))
+const PAGES = [...pages, galleryPage].map(({ path }) => path).filter((path) => !path.includes(':'))
 const pagesOf = (nth: number) => (IS_FULL_SIZE ? PAGES : PAGES.filter((_, i) => i % TESTED.length === nth))
 
 /** The rules of WCAG 2.2 AA that a program can test, and what only a browser shows. */
@@ -36,7 +37,7 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     shop = await openShop('sqlite')
     ;({ accountId } = await fillConsole(shop))
     const server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
-    server.serve(consoleOf(shop, accountId, undefined, 'owner'))
+    server.serve(consoleOf(shop, accountId, [...pages, galleryPage], 'owner'))
     base = `http://127.0.0.1:${server.port}`
     stop = () => server.close()
     chromium = await startChromium()
@@ -206,7 +207,7 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
 
     it('keeps open alarms and what was typed behind an nginx that lost the cloud', async () => {
       const { start } = PROXIES.find(({ name }) => name === 'nginx')!
-      const app = consoleOf(shop, accountId, undefined, 'owner').get('/healthz', (c) => c.text('ok'))
+      const app = consoleOf(shop, accountId, [...pages, galleryPage], 'owner').get('/healthz', (c) => c.text('ok'))
       const begin = async (port: number) => {
         const server = await listen({ host: '127.0.0.1', port, flag: 'port' })
         server.serve(app)

@@ -1,4 +1,4 @@
-import { bilingual } from './texts.ts'
+import { bilingual } from '../../../cloud/console/texts/texts.ts'
 
 /** Texts of the page that shows all components. */
 export const galleryTexts = bilingual({

@@ -1,13 +1,15 @@
-import { fetchStores } from '../../sales/store-operations/read-stores.ts'
-import { Badge, Card, Figures, Pairs, EmptyState } from '../components/card.tsx'
-import { BarChart, LineChart, Sparkline } from '../components/charts.tsx'
-import { Confirm, ActionForm, Submit } from '../components/form.tsx'
-import { Checkbox, Choices, Select, TextArea, TextField } from '../components/fields.tsx'
-import { FilterBar, Results, Pagination, List, Table, Timeline } from '../components/table.tsx'
-import { Notice } from '../components/notice.tsx'
-import { ROLES } from '../../platform/foundation/caller.ts'
-import type { FormState } from '../frame/form.ts'
-import { page, type ViewContext } from '../frame/page.ts'
+/** @jsxImportSource hono/jsx */
+import { fetchStores } from '../../../cloud/sales/store-operations/read-stores.ts'
+import { Badge, Card, Figures, Pairs, EmptyState } from '../../../cloud/console/components/card.tsx'
+import { BarChart, LineChart, Sparkline } from '../../../cloud/console/components/charts.tsx'
+import { Confirm, ActionForm, Submit } from '../../../cloud/console/components/form.tsx'
+import { Checkbox, Choices, Select, TextArea, TextField } from '../../../cloud/console/components/fields.tsx'
+import { FilterBar, Results, Pagination, List, Table, Timeline } from '../../../cloud/console/components/table.tsx'
+import { Notice } from '../../../cloud/console/components/notice.tsx'
+import { ROLES } from '../../../cloud/platform/foundation/caller.ts'
+import type { FormState } from '../../../cloud/console/frame/form.ts'
+import { galleryTexts } from './texts.ts'
+import { page, type ViewContext } from '../../../cloud/console/frame/page.ts'
 
 const HOUR = 3_600_000
 
@@ -16,8 +18,8 @@ export const galleryPage = page({
   path: '/console/components',
   roles: ROLES,
   scope: 'account',
-  title: (texts) => texts.gallery.title,
-  lead: (at) => at.texts.gallery.lead,
+  title: () => galleryTexts.en.title,
+  lead: (at) => galleryTexts[at.language].lead,
   actions: {
     try: {
       operation: fetchStores,
@@ -38,7 +40,7 @@ export const galleryPage = page({
 })
 
 function States({ at }: { at: ViewContext }) {
-  const t = at.texts.gallery
+  const t = galleryTexts[at.language]
   return (
     <>
       <Figures
@@ -80,7 +82,7 @@ const ROWS = [
 ]
 
 function MoreLists({ at }: { at: ViewContext }) {
-  const t = at.texts.gallery
+  const t = galleryTexts[at.language]
   const first = at.nowMs - 4 * HOUR
   return (
     <div class="grid">
@@ -129,7 +131,7 @@ function MoreLists({ at }: { at: ViewContext }) {
 }
 
 function Lists({ at }: { at: ViewContext }) {
-  const t = at.texts.gallery
+  const t = galleryTexts[at.language]
   return (
     <>
       <FilterBar at={at}>
@@ -185,7 +187,7 @@ function Lists({ at }: { at: ViewContext }) {
 }
 
 function Forms({ at }: { at: ViewContext }) {
-  const t = at.texts.gallery
+  const t = galleryTexts[at.language]
   const wrong: FormState = { ...at.form, errors: { email: at.texts.errors.fields.missing } }
   return (
     <Card title={t.form}>
@@ -222,7 +224,7 @@ function Forms({ at }: { at: ViewContext }) {
 }
 
 function Charts({ at }: { at: ViewContext }) {
-  const t = at.texts.gallery
+  const t = galleryTexts[at.language]
   const points = [12, 18, 9, 22, 31, 40, 28, 17, 21, 14].map((value, n) => ({
     label: `${9 + n}`,
     value,
