@@ -9,7 +9,7 @@ const PAGES = [
   'CHANGELOG.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
-  'verification/README.md',
+  'docs/reference/tests.md',
   'verification/results.md',
   ...pagesIn('docs'),
 ]
