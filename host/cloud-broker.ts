@@ -6,12 +6,11 @@ import { ElectedBroker } from '../cloud/service/messaging/elected-broker.ts'
 import { startBroker, type AgentBroker, type Broker } from '../cloud/service/messaging/embedded-broker.ts'
 import type { Database } from '../cloud/platform/persistence/database.ts'
 import type { Platform } from '../policy/platform.ts'
-import { connectionLimits } from './http-server.ts'
+import { connectionLimits, reservePort } from './http-server.ts'
 import { explain } from './http-server.ts'
 import type { Values } from './options.ts'
 import { connectOutsideBroker, outsideBrokerSettings } from './outside-broker.ts'
 import { isOfRun } from './data-folder.ts'
-import { reservePort } from './ready-lines.ts'
 import type { CLOUD_OPTIONS } from './settings.ts'
 
 type BrokerSettings = Pick<

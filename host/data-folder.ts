@@ -1,43 +1,12 @@
-import { join, dirname } from 'node:path'
+import { join } from 'node:path'
 import type { Randomness } from '../policy/platform.ts'
+import { lockDataDir } from './data-dir-lock.ts'
 import { assertRestored } from './backup/files.ts'
 import { assertNoCloudBelow, type DatabaseLocation } from './known-database.ts'
 import { assertNotCopied } from './database-copy/rows.ts'
 import { makeFolder } from './replace-file.ts'
-import { hideFromOthers, accessError } from './private-files.ts'
+import { hideFromOthers } from './private-files.ts'
 import { secretFiles } from './secret-files.ts'
-import Sqlite from 'better-sqlite3'
-import { accessSync, constants } from 'node:fs'
-
-/** A lock of this process. The kernel releases it when the process ends, so it is never stale. */
-export interface DataDirLock {
-  release(): void
-}
-
-/**
- * Locks a data folder for this process. If another process holds the lock, throws an error with `taken` as its text.
- */
-export function lockDataDir(file: string, taken: string): DataDirLock {
-  assertWritable(dirname(file))
-  const db = new Sqlite(file, { timeout: 0 })
-  try {
-    db.pragma('locking_mode = EXCLUSIVE')
-    db.exec('BEGIN EXCLUSIVE')
-    return { release: () => db.close() }
-  } catch (error) {
-    db.close()
-    throw (error as { code?: string }).code?.startsWith('SQLITE_BUSY') ? new Error(taken) : error
-  }
-}
-
-/** Throws an error with the path, because SQLite's own error does not name the file. */
-function assertWritable(folder: string): void {
-  try {
-    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
-  } catch (error) {
-    throw accessError(folder, error)
-  }
-}
 
 /** The data folder of a cloud, locked for this process and its workers. */
 export interface DataFolder {

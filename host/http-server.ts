@@ -1,6 +1,6 @@
 import type { Server, IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https'
-import { Server as TcpServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer as createTcpServer, Server as TcpServer, type AddressInfo, type Socket } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { JSON_HEADERS } from '../cloud/service/http/client-address.ts'
@@ -266,4 +266,28 @@ export function explain(
   if (error.code === 'EADDRNOTAVAIL')
     return new Error(`${host} is not an address of this machine: choose another with --host`)
   return error
+}
+
+/** A port for a server that starts later. */
+export interface ReservedPort {
+  port: number
+  release(): Promise<void>
+}
+
+/**
+ * Finds out if a port is free. If another program uses the port, rejects with an error that names the option. 0 chooses
+ * a free port, which no other program can take until `release`. A named port is free at once: a reserved port would
+ * accept the requests of a proxy and lose them.
+ */
+export async function reservePort(address: { host: string; port: number; flag: string }): Promise<ReservedPort> {
+  const server = createTcpServer((socket) => socket.destroy())
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, address)))
+    server.listen({ port: address.port, host: address.host, exclusive: true }, resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  let released: Promise<void> | undefined
+  const release = () => (released ??= new Promise((resolve) => void server.close(() => resolve())))
+  if (address.port !== 0) await release()
+  return { port, release }
 }

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { KeyPlace } from '../cloud/platform/authority/key-files.ts'
 import type { Database, Pooling, Db } from '../cloud/platform/persistence/database.ts'
 import type { MigrationMode } from '../cloud/platform/persistence/migrate.ts'
 import { openDatabase } from '../cloud/platform/persistence/open-database.ts'
 import { inspectPostgres } from './backup/postgres-dump.ts'
 import { assertNotCopied } from './database-copy/rows.ts'
-import { pathExists } from './private-files.ts'
+import { nearby, pathExists } from './private-files.ts'
 import { realPlatform } from './platform.ts'
 import { findAccountId } from '../cloud/sales/registrations/registrations.ts'
 
@@ -102,15 +102,4 @@ export function assertNoCloudBelow({ data, databaseUrl }: DatabaseLocation): voi
   throw new Error(
     `${data} contains no cloud, but ${below} does: use it with --data ${below}, or choose another folder for a new cloud`,
   )
-}
-
-/**
- * Suggests another folder if there is a cloud or agent in `DATA/cloud` or `DATA/edge` (the folders of `untag start`),
- * or beside `DATA`.
- */
-export function nearby(data: string, name: 'cloud' | 'edge', file: string): string {
-  const found = [join(data, name), join(dirname(data), name)].find(
-    (folder) => resolve(folder) !== resolve(data) && existsSync(join(folder, file)),
-  )
-  return found === undefined ? '' : ` (found one: use --data ${found})`
 }

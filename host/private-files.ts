@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 
 const ABSENT = new Set(['ENOENT', 'ENOTDIR'])
 const DENIED = new Set(['EACCES', 'EPERM'])
@@ -42,4 +42,15 @@ export function hideFromOthers(folder: string, names: readonly string[]): void {
     // Only the owner of a file may change its mode.
     if ((mode & OTHERS) !== 0 && uid === process.getuid?.()) chmodSync(file, mode & 0o770)
   }
+}
+
+/**
+ * Suggests another folder if there is a cloud or agent in `DATA/cloud` or `DATA/edge` (the folders of `untag start`),
+ * or beside `DATA`.
+ */
+export function nearby(data: string, name: 'cloud' | 'edge', file: string): string {
+  const found = [join(data, name), join(dirname(data), name)].find(
+    (folder) => resolve(folder) !== resolve(data) && existsSync(join(folder, file)),
+  )
+  return found === undefined ? '' : ` (found one: use --data ${found})`
 }

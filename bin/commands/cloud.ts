@@ -25,6 +25,7 @@ import { outgoingHttp } from '../../host/outgoing-http.ts'
 import { UNTAG_VERSION } from '../../policy/version.ts'
 import { printReady } from '../../host/output.ts'
 import { realPlatform } from '../../host/platform.ts'
+import { consoleUrlAt } from '../../cloud/platform/users/console-address.ts'
 import { cloudLines } from '../../host/ready-lines.ts'
 import { freeBytes, probeDisk, flushFolder, makeFolder } from '../../host/replace-file.ts'
 import { answersHealthz } from '../../host/service/healthz.ts'
@@ -219,7 +220,7 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
   const { migrated } = running.database
   log.info({ release: UNTAG_VERSION, ...(migrated.length > 0 && { migrated }) }, 'the cloud runs')
   const ready = { baseUrl: running.baseUrl, mqttUrl: running.mqttUrl, ...metrics?.ready }
-  printReady(ready, cloudLines(ready, settings))
+  printReady(ready, cloudLines({ ...ready, consoleUrl: consoleUrlAt(new URL(ready.baseUrl).origin) }, settings))
   service.ready()
 }
 

@@ -17,7 +17,7 @@ import {
   type EDGE_PAIRINGS_OPTIONS,
   type EDGE_ROTATE_KEY_OPTIONS,
 } from '../../host/settings.ts'
-import { nearby } from '../../host/known-database.ts'
+import { nearby } from '../../host/private-files.ts'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { assertRestored } from '../../host/backup/files.ts'
 import { counted } from '../../host/output.ts'
-import { lockDataDir } from '../../host/data-folder.ts'
+import { lockDataDir } from '../../host/data-dir-lock.ts'
 import { makeFolder } from '../../host/replace-file.ts'
 import type { Values } from '../../host/options.ts'
 import type { MIGRATE_OPTIONS } from '../../host/settings.ts'

@@ -13,7 +13,7 @@ import { accountNamed, assertOwnKeyFiles, withKnownDatabase, type DatabaseLocati
 import { existsSync, renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { changeRoot, readRoot } from '../../cloud/platform/authority/known-root.ts'
-import { lockDataDir } from '../../host/data-folder.ts'
+import { lockDataDir } from '../../host/data-dir-lock.ts'
 
 /**
  *   rename root.json ─▶ create a new one ─▶ the cloud signs its key sets with it, in a new epoch

@@ -152,7 +152,7 @@ async function storedUrl(data: string): Promise<string | undefined | Finding> {
 async function takeLock(data: string): Promise<{ release(): void } | 'taken' | undefined> {
   const file = join(data, 'agent.lock')
   if (!existsSync(file)) return undefined
-  const { lockDataDir } = await import('../../host/data-folder.ts')
+  const { lockDataDir } = await import('../../host/data-dir-lock.ts')
   const taken = 'taken'
   try {
     return lockDataDir(file, taken)

@@ -10,7 +10,9 @@ import { keyPlaceOf, secretFiles } from '../secret-files.ts'
 import { metricsServer } from '../metrics-server.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { printReady } from '../output.ts'
-import { cloudLines, reservePort, type ReservedPort } from '../ready-lines.ts'
+import { reservePort, type ReservedPort } from '../http-server.ts'
+import { cloudLines } from '../ready-lines.ts'
+import { consoleUrlAt } from '../../cloud/platform/users/console-address.ts'
 import { answersHealthz } from '../service/healthz.ts'
 import { ownServiceManager } from '../service/service-manager.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
@@ -124,7 +126,7 @@ export async function runPrimary(settings: Values<typeof CLOUD_OPTIONS>, platfor
       process.stdin.isTTY ? process.kill(process.pid, 'SIGTERM') : void primary.restartEach(),
     )
     const served = { ...ready, ...metrics?.ready }
-    printReady(served, cloudLines(served, settings))
+    printReady(served, cloudLines({ ...served, consoleUrl: consoleUrlAt(new URL(served.baseUrl).origin) }, settings))
     service.ready()
   } catch (error) {
     for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGKILL')

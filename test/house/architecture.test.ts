@@ -136,6 +136,19 @@ describe('the architecture', () => {
     expect(wrong).toEqual([])
   })
 
+  it('starts an agent without the code of the cloud’s database', () => {
+    const byPath = new Map(sources.map((s) => [s.path, s]))
+    const loaded = new Set<string>()
+    const visit = (path: string) => {
+      if (loaded.has(path)) return
+      loaded.add(path)
+      for (const next of byPath.get(path)?.imports ?? []) if (!next.isType) visit(next.path)
+    }
+    for (const command of ['bin/commands/edge.ts', 'bin/commands/edge-enrol.ts']) visit(command)
+    expect(loaded.size).toBeGreaterThan(200)
+    expect([...loaded].filter((path) => path.startsWith('cloud/platform/persistence/'))).toEqual([])
+  })
+
   it('has at most 15 folders side by side', () => {
     const folders = new Map<string, Set<string>>()
     for (const { path } of sources) {
@@ -173,7 +186,7 @@ describe('the architecture', () => {
       'edge-agent/items/item-file.ts',
       'edge-agent/ledger/file/ledger-file.ts',
       'host/backup/sqlite-copy.ts',
-      'host/data-folder.ts',
+      'host/data-dir-lock.ts',
     ])
   })
 
