@@ -178,7 +178,7 @@ describe('a receipt', () => {
 })
 
 describe('signatures', () => {
-  const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'bin'])
+  const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'clients', 'host', 'bin'])
   const using = (pattern: RegExp) => sources.filter(({ code }) => pattern.test(code)).map(({ path }) => path)
 
   it('are verified by openDocument and openReceipt only: there is no second parser with other rules', () => {

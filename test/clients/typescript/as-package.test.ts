@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { getRequestListener } from '@hono/node-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ensureBuilt, ROOT } from '../support/built.ts'
-import { startTestCloud, type TestCloud } from '../support/cloud.ts'
-import { temporaryFolder } from '../support/databases.ts'
+import { ensureBuilt, ROOT } from '../../support/built.ts'
+import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
+import { temporaryFolder } from '../../support/databases.ts'
 import { docstringExamples } from './docstring-examples.ts'
 
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')

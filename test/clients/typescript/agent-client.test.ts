@@ -5,10 +5,10 @@ import {
   type AgentAnswer,
   type AgentClient,
   type AgentClientOptions,
-} from '../../clients/typescript/agent-client.ts'
-import { localApp } from '../../edge-agent/http/local-app.ts'
-import { CREDENTIAL } from '../support/credential.ts'
-import { openStore, type TestStore } from '../support/store.ts'
+} from '../../../clients/typescript/agent-client.ts'
+import { localApp } from '../../../edge-agent/http/local-app.ts'
+import { CREDENTIAL } from '../../support/credential.ts'
+import { openStore, type TestStore } from '../../support/store.ts'
 import { docstringExamples } from './docstring-examples.ts'
 
 const BASE_URL = 'http://127.0.0.1:8090'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest'
-import { isGet, mayChange } from '../../clients/typescript/exchange.ts'
+import { isGet, mayChange } from '../../../clients/typescript/exchange.ts'
 import {
   createClient,
   UntagError,
@@ -7,11 +7,11 @@ import {
   type ClientPlatform,
   type RequestOf,
   listIn,
-} from '../../clients/typescript/client.ts'
-import { exampleAnswer } from '../../cloud/service/description/examples.ts'
-import { describeApi } from '../../cloud/service/description/openapi.ts'
-import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
-import { newEpc, openShop, type Shop } from '../support/shop.ts'
+} from '../../../clients/typescript/client.ts'
+import { exampleAnswer } from '../../../cloud/service/description/examples.ts'
+import { describeApi } from '../../../cloud/service/description/openapi.ts'
+import { OPERATION_TABLE } from '../../../cloud/service/operation-table.ts'
+import { newEpc, openShop, type Shop } from '../../support/shop.ts'
 
 const BASE_URL = 'https://shop.example/api/v1'
 const OK = { success: true }

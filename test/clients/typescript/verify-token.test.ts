@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { tokenVerifier, type TokenVerifierOptions } from '../../clients/typescript/verify-token.ts'
-import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { signDocument } from '../../policy/documents/signed-document.ts'
-import { testKey } from '../support/keys.ts'
-import { openShop, type Shop } from '../support/shop.ts'
+import { tokenVerifier, type TokenVerifierOptions } from '../../../clients/typescript/verify-token.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import { testKey } from '../../support/keys.ts'
+import { openShop, type Shop } from '../../support/shop.ts'
 
 const kind = DOCUMENT_KINDS.authorization
 const NOW = 1_800_000_000

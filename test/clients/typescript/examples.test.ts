@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createClient, verifyWebhook, type ClientOptions } from '../../clients/typescript/client.ts'
-import { tokenVerifier } from '../../clients/typescript/verify-token.ts'
-import { openShop, type Shop } from '../support/shop.ts'
+import { createClient, verifyWebhook, type ClientOptions } from '../../../clients/typescript/client.ts'
+import { tokenVerifier } from '../../../clients/typescript/verify-token.ts'
+import { openShop, type Shop } from '../../support/shop.ts'
 import { docstringExamples } from './docstring-examples.ts'
 
 const EXAMPLES = [

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { eventBuffer, eventReader } from '../../clients/typescript/agent-events.ts'
+import { eventBuffer, eventReader } from '../../../clients/typescript/agent-events.ts'
 
 describe('the reader of server-sent events', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ROOT } from '../house/sources.ts'
+import { ROOT } from '../../house/sources.ts'
 
 export interface DocExample {
   /** Documented method or function. */

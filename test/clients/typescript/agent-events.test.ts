@@ -4,9 +4,9 @@ import {
   createAgentClient,
   type AgentEvent,
   type ClientPlatform,
-} from '../../clients/typescript/agent-client.ts'
-import { pagesBench, servePages } from '../edge-agent/pages/pages-agent.ts'
-import { CREDENTIAL } from '../support/credential.ts'
+} from '../../../clients/typescript/agent-client.ts'
+import { pagesBench, servePages } from '../../edge-agent/pages/pages-agent.ts'
+import { CREDENTIAL } from '../../support/credential.ts'
 
 const BASE_URL = 'http://127.0.0.1:8090'
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { verifyWebhook } from '../../clients/typescript/webhook.ts'
+import { verifyWebhook } from '../../../clients/typescript/webhook.ts'
 
 /* The example of the Standard Webhooks specification (standard-webhooks.md, "Signature scheme"). */
 const EXAMPLE = {
