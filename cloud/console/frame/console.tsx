@@ -2,6 +2,7 @@ import type { Context, Hono } from 'hono'
 import { newId } from '../../../policy/ids.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import { asFailure } from '../../service/http/as-failure.ts'
+import { failureOfBody, type ErrorBody } from '../../platform/operations/validation.ts'
 import { readBytes } from '../../service/http/body.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import { pages as registered } from '../pages/registry.ts'
@@ -213,6 +214,11 @@ export function consoleRoutes(app: Hono, parts: ConsoleParts): void {
   app.all('/console/*', (c) => handler.show(c, undefined))
 }
 
+function actionOf(page: ConsolePage, form: FormFields): PageAction | undefined {
+  const name = form.text(FRAME_FIELDS.action) ?? ''
+  return Object.hasOwn(page.actions ?? {}, name) ? page.actions?.[name] : undefined
+}
+
 function withoutStore({ mode }: Preferences): Preferences {
   return { mode, storeId: undefined, from: 'cookie' }
 }
@@ -283,7 +289,15 @@ class Console {
         return this.#renderer.problem(c, session, shown, failure, requestId)
       }
       if (!form) return this.#renderer.problem(c, session, at, failure, requestId)
-      return this.#render(c, session, page, at, rejectedForm(form, failure, at), requestId, failure)
+      return this.#render(
+        c,
+        session,
+        page,
+        at,
+        rejectedForm(form, failure, at, actionOf(page, form)?.notFound),
+        requestId,
+        failure,
+      )
     }
   }
 
@@ -307,17 +321,19 @@ class Console {
     requestId: string,
   ): Promise<Response> {
     const name = form.text(FRAME_FIELDS.action) ?? ''
-    const action: PageAction | undefined = Object.hasOwn(page.actions ?? {}, name) ? page.actions?.[name] : undefined
+    const action = actionOf(page, form)
     if (!action) throw new Failure('not-found', 'no such action')
     if (!isOwnForm(c, form, session.csrfToken)) throw new Failure('unauthenticated', 'the form is not of this session')
     if (!at.has(action.roles ?? page.roles)) throw new Failure('permission-denied', 'the role may not use this action')
-    const { body } = await this.#parts.access.performAs(session, {
+    const { status, body } = await this.#parts.access.performAs(session, {
       operation: action.operation,
       mode: at.mode,
       input: action.input(form, at),
       idempotencyKey: action.operation.changes ? form.text(FRAME_FIELDS.key) : undefined,
       requestId,
     })
+    // A refusal by the state is stored for the form's key, and answered like a result.
+    if (status >= 400) throw failureOfBody(JSON.parse(body) as ErrorBody)
     const result = JSON.parse(body) as Record<string, unknown>
     const { show } = action
     if (show) {

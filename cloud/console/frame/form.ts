@@ -71,11 +71,12 @@ export const NO_FORM: FormState = { id: undefined, values: {}, errors: {}, messa
 /** Codes whose messages are sentences of our own rules. All are English. */
 const OWN_RULES: ReadonlySet<string> = new Set(['invalid'])
 
-/** State of a form that an operation rejected. */
+/** State of a form that an operation rejected. `notFound`: what the form says about an id or code that leads nowhere. */
 export function rejectedForm(
   form: FormFields,
   failure: Failure,
   { texts, language }: { texts: ConsoleTexts; language: Language },
+  notFound?: (texts: ConsoleTexts) => string,
 ): FormState {
   const { details = [], reason } = failure.extras
   const byCode: Readonly<Record<string, string>> = texts.errors.fields
@@ -92,7 +93,9 @@ export function rejectedForm(
     ? texts.errors.wrongSecret
     : reason === 'alarm_disposed'
       ? texts.errors.alarm_disposed
-      : undefined
+      : failure.code === 'not-found'
+        ? notFound?.(texts)
+        : undefined
   const text = known ?? `${texts.errors.codes[failure.code]}${why}`
   return {
     id: form.text(FRAME_FIELDS.form),

@@ -153,6 +153,8 @@ export interface PageAction {
   input(form: FormFields, at: PageContext): Record<string, unknown>
   /** The message after success. Empty: none, because the answer says it. */
   done(texts: ConsoleTexts): string
+  /** What the form says if nothing has the id or code that was entered. Default: the entry no longer exists. */
+  notFound?(texts: ConsoleTexts): string
   /** Address to show after success. Default: the page itself. */
   next?(result: Record<string, unknown>, at: PageContext): string
   /** Draws the answer instead of the page, for secrets that are shown once. The browser is then not redirected. */

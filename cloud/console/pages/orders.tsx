@@ -51,6 +51,7 @@ export const ordersPage = page<OrdersView>({
       roles: rolesFrom('associate'),
       input: (form, at) => ({ storeId: at.store?.storeId, pickupCode: form.text('pickupCode') }),
       done: (texts) => texts.orders.codeFits,
+      notFound: (texts) => texts.orders.noOrder,
       next: ({ orderId }, at) => `${at.path}?order=${String(orderId)}`,
     },
     move: {

@@ -162,7 +162,7 @@ export const accountTexts = bilingual({
     end: 'Dort abmelden',
     ended: 'Dieses Gerät ist abgemeldet',
     users: 'Benutzer',
-    usersLead: 'Wer sich an der Konsole anmelden darf, mit welcher Rolle und für welche Läden.',
+    usersLead: 'Wer sich an der Konsole anmelden darf, mit welcher Rolle und für welche Filialen.',
     email: 'E-Mail-Adresse',
     role: 'Rolle',
     stores: 'Filialen',

@@ -66,7 +66,7 @@ export const alarmsTexts = bilingual({
     notices: 'Notices',
     noticesHint: {
       on: 'This device rings for each alarm, also when the page is closed, until you sign out.',
-      off: 'Tap to be rung also when the page is closed.',
+      off: 'Tap to be notified even when the page is closed.',
     },
     noticesDenied: 'The browser blocks notices of this site. Allow them in its settings, then try again.',
     noticesFailed: 'The browser could not reach its push service. Check the network of this device, then try again.',

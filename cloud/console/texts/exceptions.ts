@@ -3,7 +3,7 @@ import { bilingual } from './texts.ts'
 /** What to do, by kind of the exception. */
 export const exceptionSteps = bilingual({
   en: {
-    gate_alarm: 'Look after the goods, then record the cause on the page of the alarms.',
+    gate_alarm: 'Check the goods, then record the cause on the page of the alarms.',
     gate_bulk_alarm: 'Each piece has an alarm of its own. Record the cause there.',
     gate_replenishment: 'Staff are probably moving goods. Ask them; the siren is silent for a while.',
     device_tested: 'Nothing was sold. Ask who was at the device.',

@@ -5,7 +5,7 @@ import {
   pathText,
   type ValidationFinding,
 } from '../../../policy/validation-findings.ts'
-import { Failure, type ErrorDetail } from '../foundation/failure.ts'
+import { Failure, type ErrorCode, type ErrorDetail } from '../foundation/failure.ts'
 import { JsonFault, parseUntrustedJson } from '../../../policy/untrusted-json.ts'
 
 /** A file of a multipart body, in memory. The operation limits its size. */
@@ -80,7 +80,7 @@ function checkText(text: string, field: string): void {
 /** The Error object of the specification, with our additions (ADR requests). */
 export interface ErrorBody {
   error: string
-  code: string
+  code: ErrorCode
   reason?: string
   requiredUpgrade?: string
   currentPackage?: string
@@ -108,6 +108,11 @@ export function errorBody(failure: Failure, requestId: string): ErrorBody {
     ...(flow !== undefined && { flow }),
     requestId,
   }
+}
+
+/** The failure that an error body states: a refusal that was stored for the request's Idempotency-Key. */
+export function failureOfBody({ error, code, requestId: _, ...extras }: ErrorBody): Failure {
+  return new Failure(code, error, extras)
 }
 
 /** Parses the input of an operation. Throws a 400 that names each wrong field and the rule that the field breaks. */

@@ -136,6 +136,30 @@ describe.skipIf(NO_CHROMIUM)(`the console (${NO_CHROMIUM ?? 'in Chromium'})`, ()
     await close()
   })
 
+  it('tells the second of two guards who decided, and stays connected when a part is replaced', async () => {
+    const [one, two] = [await open('light', 'en', 390), await open('light', 'en', 390)]
+    const { page } = one
+    for (const each of [one.page, two.page]) {
+      await each.goto(`${base}/console/alarms?store=${shop.storeId}`)
+      await each.getByRole('button', { name: 'Record the cause' }).first().click()
+    }
+    const press = (of: typeof page, name: string) =>
+      of.getByRole('button', { name }).filter({ visible: true }).first().click()
+    await press(two.page, 'Forgot to pay')
+    await two.page.getByText('The cause is recorded').first().waitFor()
+    await press(page, 'Theft')
+    await page.getByText('A colleague has recorded a cause in the meantime').first().waitFor()
+    expect(await page.getByText('The cause is recorded').filter({ visible: true }).count()).toBe(0)
+    // A refresh that is under way when its part is replaced was answered, though htmx does not say so.
+    await page.evaluate(
+      `htmx.ajax('GET', location.href, { target: '#alarms', select: '#alarms', source: '#alarms' }), document.querySelector('#alarms').remove()`,
+    )
+    await new Promise((done) => setTimeout(done, 2_500))
+    expect(await page.locator('#connection').isVisible()).toBe(false)
+    await one.close()
+    await two.close()
+  })
+
   it('shows a new request for help without a reload', async () => {
     const { page, problems, close } = await open('light', 'en', 1280)
     const stream = page.waitForResponse((response) => response.url().includes('/console/live'))
