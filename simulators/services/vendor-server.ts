@@ -86,9 +86,9 @@ export interface SimulatedVendor {
   readonly faults: VendorFaultName[]
   /**
    * Called for each request for which `faults` has no fault. If the function returns a fault, this fault replaces the
-   * answer.
+   * answer. A promise delays the answer.
    */
-  gate: ((request: VendorRequest) => VendorFaultName | undefined) | undefined
+  gate: ((request: VendorRequest) => VendorFaultName | undefined | Promise<undefined>) | undefined
   /** Records that clients wrote. */
   readonly written: { kind: string; key: string; record: Record<string, unknown> }[]
   close(): Promise<void>
@@ -150,6 +150,11 @@ export async function serveVendor(
   function answer(request: VendorRequest, response: ServerResponse): void {
     requests.push(request)
     const fault = faults.shift() ?? vendor.gate?.(request)
+    if (fault instanceof Promise) void fault.then(() => reply(request, response, undefined))
+    else reply(request, response, fault)
+  }
+
+  function reply(request: VendorRequest, response: ServerResponse, fault: VendorFaultName | undefined): void {
     if (fault === 'reset') return void response.destroy()
     if (fault === 'garbage')
       return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>')

@@ -80,10 +80,11 @@ export function rejectedForm(
 ): FormState {
   const { details = [], reason } = failure.extras
   const byCode: Readonly<Record<string, string>> = texts.errors.fields
-  const textOf = (code: string, message: string) =>
-    byCode[code] ?? (language === 'en' && OWN_RULES.has(code) ? message : texts.errors.fields.other)
+  const textOf = (path: string, code: string, message: string) =>
+    (code === 'too_small' && /password/i.test(path) ? texts.signIn.passwordTooShort : byCode[code]) ??
+    (language === 'en' && OWN_RULES.has(code) ? message : texts.errors.fields.other)
   const errors: Record<string, string> = {}
-  for (const { path, code, message } of details) errors[path.split(/[.[]/)[0] ?? path] ??= textOf(code, message)
+  for (const { path, code, message } of details) errors[path.split(/[.[]/)[0] ?? path] ??= textOf(path, code, message)
   const isField = failure.code === 'invalid-argument' && details.length > 0
   const why = isField || reason === undefined ? '' : ` (${failure.message})`
   // The session itself was checked before: a form with a code or password contains a wrong one.

@@ -39,7 +39,7 @@ export const alarmsTexts = bilingual({
     causes: {
       real: 'Theft',
       unintentional: 'Forgot to pay',
-      tag_left_on: 'Paid, tag left on',
+      tag_left_on: 'Paid, tag was still on',
       staff_error: 'Staff carried goods',
       phantom: 'False alarm, no goods',
     },
@@ -124,9 +124,9 @@ export const alarmsTexts = bilingual({
     causes: {
       real: 'Diebstahl',
       unintentional: 'Bezahlen vergessen',
-      tag_left_on: 'Bezahlt, Etikett noch dran',
-      staff_error: 'Personal mit Ware',
-      phantom: 'Fehlalarm ohne Ware',
+      tag_left_on: 'Bezahlt, Etikett war noch dran',
+      staff_error: 'Personal trug die Ware',
+      phantom: 'Fehlalarm, keine Ware',
     },
     help: 'Hilfe rufen',
     helpQuestion: 'Andere an diesen Durchgang rufen?',

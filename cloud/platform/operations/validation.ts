@@ -111,7 +111,7 @@ export function errorBody(failure: Failure, requestId: string): ErrorBody {
 }
 
 /** The failure that an error body states: a refusal that was stored for the request's Idempotency-Key. */
-export function failureOfBody({ error, code, requestId: _, ...extras }: ErrorBody): Failure {
+export function failureOfBody({ error, code, ...extras }: ErrorBody): Failure {
   return new Failure(code, error, extras)
 }
 

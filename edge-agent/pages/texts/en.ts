@@ -357,7 +357,7 @@ export const en: Texts = {
     steps: {
       acknowledged: { long: 'I take care of it', short: 'Acknowledged' },
       real: { long: 'Theft', short: 'Theft' },
-      unintentional: { long: 'Customer forgot to pay', short: 'Forgot to pay' },
+      unintentional: { long: 'Forgot to pay', short: 'Forgot to pay' },
       tag_left_on: { long: 'Paid, tag was still on', short: 'Tag still on' },
       staff_error: { long: 'Staff carried goods', short: 'Staff error' },
       phantom: { long: 'False alarm, no goods', short: 'False alarm' },
