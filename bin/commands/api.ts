@@ -116,7 +116,10 @@ function refusal(error: UntagError): string {
   const { status, code, reason, details, allowedNext, requiredUpgrade, currentPackage, requestId } = error
   const lines = [
     `${error.message} (${[status === 0 ? '' : String(status), code, reason ?? ''].filter((part) => part !== '').join(', ')})`,
-    ...details.map((detail) => `  ${detail.path || 'the request'}: ${detail.message}`),
+    // The message of a single wrong field is the headline already.
+    ...details
+      .filter((detail) => !error.message.includes(detail.message))
+      .map((detail) => `  ${detail.path || 'the request'}: ${detail.message}`),
     ...(allowedNext.length > 0 ? [`  allowed: ${allowedNext.join(', ')}`] : []),
     ...(requiredUpgrade === undefined ? [] : [`  needs ${requiredUpgrade}, has ${currentPackage ?? 'less'}`]),
     ...(requestId === undefined ? [] : [`  request ${requestId}`]),

@@ -18,6 +18,8 @@ interface Stage {
   /** Shows a result. `again`: action of the button; absent if this page cannot send the scan again. */
   show(view: ResultView, note: string, again?: () => void): void
   idle(): void
+  /** What the stage shows instead of the invitation to scan; undefined: the invitation. */
+  rest(view: ResultView | undefined): void
 }
 
 /** Opens the stage of this page. */
@@ -28,13 +30,35 @@ function openStage(texts: Texts): Stage {
   let press: () => void = () => undefined
   let wasPressed = false
   let cancel: () => void = () => undefined
+  let resting: ResultView | undefined
+  let isAtRest = true
 
   function idle(): void {
     cancel()
-    stage.dataset['view'] = 'idle'
-    fit()
+    isAtRest = true
     // Drops the scanned text together with its result.
     press = () => undefined
+    if (resting) return draw(resting, '')
+    stage.dataset['view'] = 'idle'
+    fit()
+  }
+
+  function draw(view: ResultView, note: string, again?: () => void): void {
+    const labels = { next: texts.nextLabel, retry: texts.tryAgain, approve: texts.approve }
+    write('headline', view.headline)
+    writeOrHide('product', view.product)
+    showPicture(view.product, view.picture)
+    writeOrHide('left', view.left)
+    writeOrHide('next', view.next)
+    writeOrHide('message', view.message)
+    writeOrHide('advice', [view.advice, note].filter((part) => part !== '').join(' '))
+    press = again ?? (() => undefined)
+    button.hidden = !view.again || !again
+    button.textContent = view.again ? labels[view.again] : ''
+    stage.dataset['tone'] = view.tone
+    stage.dataset['view'] = 'result'
+    fit()
+    write('aloud', sentences([view.headline, view.product, view.left, view.next, view.message, view.advice, note]))
   }
 
   button.addEventListener('click', () => {
@@ -48,33 +72,25 @@ function openStage(texts: Texts): Stage {
 
   return {
     idle,
+    rest(view) {
+      resting = view
+      if (isAtRest) idle()
+    },
     busy() {
       cancel()
+      isAtRest = false
       // Empties the text, because screen readers do not read the same text twice in a row.
       write('aloud', '')
       stage.dataset['view'] = 'busy'
     },
     show(view, note, again) {
       cancel()
-      const labels = { next: texts.nextLabel, retry: texts.tryAgain, approve: texts.approve }
-      write('headline', view.headline)
-      writeOrHide('product', view.product)
-      showPicture(view.product, view.picture)
-      writeOrHide('left', view.left)
-      writeOrHide('next', view.next)
-      writeOrHide('message', view.message)
-      writeOrHide('advice', [view.advice, note].filter((part) => part !== '').join(' '))
-      press = again ?? (() => undefined)
-      button.hidden = !view.again || !again
-      button.textContent = view.again ? labels[view.again] : ''
-      stage.dataset['tone'] = view.tone
-      stage.dataset['view'] = 'result'
-      fit()
+      isAtRest = false
+      draw(view, note, again)
       // While the button was hidden, it lost the focus. Restores the focus, so that the user can press the button
       // again.
       if (wasPressed && !button.hidden) button.focus()
       wasPressed = false
-      write('aloud', sentences([view.headline, view.product, view.left, view.next, view.message, view.advice, note]))
       write('last', `${texts.last(clockTime(now(), texts.language))}: ${view.headline}`)
       cancel = after(view.seconds * 1_000, idle)
     },
@@ -220,6 +236,8 @@ const askAgent = listen({
   onEvent,
   onLink(isLost) {
     header.setLost(isLost)
+    // Nothing invites to scan while nothing can answer.
+    stage.rest(isLost ? fault(texts.lost) : undefined)
     if (wasLost && !isLost) void reloadIfOutdated().then(operator.refresh)
     wasLost = isLost
   },
