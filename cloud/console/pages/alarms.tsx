@@ -242,7 +242,7 @@ function OpenChoice({ at, open, gate, gates }: { at: ViewContext } & AlarmsView)
             role="dialog"
             aria-labelledby="cause-of-all-title"
           >
-            <h2 id="cause-of-all-title">{t.what}</h2>
+            <h2 id="cause-of-all-title">{t.recordAll(total)}</h2>
             <p>{t.recordAllText(total)}</p>
             <ActionForm at={at} action="disposeAll">
               <input type="hidden" name="gate" value={gate ?? ''} />
