@@ -6,7 +6,16 @@ import { tryTool } from '../../verification/tools.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../support/databases.ts'
 import { pagesIn, ROOT } from './markdown-page.ts'
-import { codeBlocksOf, faultsOfCall, inlineCodeOf, programsIn, untagCallsIn, type CodeBlock } from './page-commands.ts'
+import {
+  codeBlocksOf,
+  faultsOfCall,
+  inlineCodeOf,
+  portsIn,
+  programsIn,
+  untagCallsIn,
+  withPorts,
+  type CodeBlock,
+} from './page-commands.ts'
 import { bundledCommand } from '../support/bundled-command.ts'
 import { EXTENDED } from '../support/extended.ts'
 import { IS_FULL_SIZE } from '../support/full-size.ts'
@@ -44,7 +53,7 @@ function sample(): typeof sessions {
     })
 }
 
-/** Each session has a network of its own, so its ports are those of the page, and all are free. */
+/** Each session has a network of its own, in which all ports are free. */
 const NETWORK = ['--map-root-user', '--net']
 const canRun = tryTool('unshare', ...NETWORK, 'ip', 'link', 'set', 'lo', 'up').status === 0
 
@@ -67,7 +76,11 @@ async function checkoutFor(page: string, text: string): Promise<string> {
     symlinkSync(join(ROOT, name), join(folder, name))
   mkdirSync(join(folder, 'bin'))
   symlinkSync(await bundledCommand(), join(folder, 'bin/untag.js'))
-  writeFileSync(join(folder, 'page.sh'), text)
+  // Moves the ports that a page assigns to variables: a command that does not use them reaches the default port and fails.
+  writeFileSync(
+    join(folder, 'page.sh'),
+    withPorts(text, (port) => port + 10_000),
+  )
   // A program is the first `ts` block after the text that names its file.
   for (const [, name = ''] of text.matchAll(/\bnode (\w+\.mjs)/g)) {
     const program = codeBlocksOf(page).find(
@@ -141,6 +154,19 @@ describe('commands of the pages', () => {
     ]
     expect(calls.length).toBeGreaterThan(50)
     expect(calls.flatMap(({ at, call }) => faultsOfCall(call).map((fault) => `${at}: ${fault}`))).toEqual([])
+  })
+
+  it('name each port of the machine once, so that a reader whose port is taken changes one place', () => {
+    const repeated = PAGES.flatMap((page) => {
+      const text = shellBlocks
+        .filter((block) => block.page === page && block.info !== 'sh untried')
+        .map((block) => block.text)
+      const ports = portsIn(text.join(''))
+      return [...new Set(ports.filter((port, index) => ports.indexOf(port) !== index))].map(
+        (port) => `${page}: ${port}`,
+      )
+    })
+    expect(repeated, 'assign it to a variable such as CLOUD_PORT in the first block').toEqual([])
   })
 
   it('would be reported with a command or an option that does not exist', () => {

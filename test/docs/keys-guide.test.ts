@@ -9,6 +9,7 @@ import { temporaryFolder } from '../support/databases.ts'
 import { IS_FULL_SIZE } from '../support/full-size.ts'
 import { freePort } from '../support/ports.ts'
 import { ROOT } from './markdown-page.ts'
+import { withPorts } from './page-commands.ts'
 
 beforeAll(ensureBuilt)
 
@@ -30,20 +31,17 @@ it('each command of docs/guides/keys.md works, in the order of the page', async 
     mode: 0o755,
   })
   // Uses free ports, because other tests may use the ports of the page.
-  const [port, mqttPort, edgePort] = [await freePort(), await freePort(), await freePort()].map(String)
-  const script = [...RUN, ...(IS_FULL_SIZE ? [] : ['kill %1', 'wait'])]
-    .join('\n')
-    .replaceAll(':8080', `:${port}`)
-    .replaceAll(':8090', `:${edgePort}`)
-    .replaceAll('untag cloud ', `untag cloud --port ${port} --mqtt-port ${mqttPort} `)
-    .replace('untag edge --data', `untag edge --port ${edgePort} --data`)
+  const ports = [await freePort(), await freePort(), await freePort()]
+  const script = withPorts(
+    [...RUN, ...(IS_FULL_SIZE ? [] : ['kill %1', 'wait'])].join('\n'),
+    (port) => ports.shift() ?? port,
+  )
   const shell = spawn('bash', ['-meuo', 'pipefail', '-c', script], {
     cwd: folder,
     env: {
       ...process.env,
       PATH: `${program}:${process.env['PATH'] ?? ''}`,
       UNTAG_LOG_LEVEL: 'warn',
-      UNTAG_API: `http://127.0.0.1:${port}/api/v1`,
     },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -71,3 +71,17 @@ export function faultsOfCall(call: string): string[] {
     .filter((flag) => !known.has(flag))
     .map((flag) => `untag ${command.words.join(' ')} has no option --${flag}: untag ${call}`)
 }
+
+/** Assignments of ports, such as `CLOUD_PORT=8080`, which a reader changes if a port is taken. */
+const PORT_VARIABLE = /\b([A-Z]+_PORT)=(\d+)/g
+
+/** A shell text with other numbers in its assignments of ports, as a reader writes them whose ports are taken. */
+export function withPorts(text: string, portFor: (port: number) => number): string {
+  return text.replaceAll(PORT_VARIABLE, (_, name: string, port: string) => `${name}=${portFor(Number(port))}`)
+}
+
+/** The ports of this machine that a shell text names as numbers, each as often as it stands there. */
+export function portsIn(text: string): number[] {
+  const named = text.matchAll(/(?:127\.0\.0\.1:|localhost:|-port[ =]|PORT=)(\d{4,5})\b/g)
+  return [...named].map((match) => Number(match[1]))
+}
