@@ -18,6 +18,7 @@ import {
 } from '../../shop/pickup-orders/queries.ts'
 import type { TagLists } from '../../protection/items/item-queries.ts'
 import { hasRecalledGoods } from '../../protection/recalls/publish-recalls.ts'
+import { revokeTokensOfLocker } from '../../protection/leases/return-units.ts'
 import { deviceFacts, findDevice } from '../../protection/store-documents/device-queries.ts'
 import { reservedUntil, stockReservedUntil } from './submit-order.ts'
 
@@ -76,6 +77,9 @@ export async function moveOrder(
       source: 'click_collect',
     })
   }
+  // A token for the locker names no order, and the next order may wait in the same locker.
+  if (order.locker_device_id !== null)
+    await revokeTokensOfLocker(call, order.locker_device_id, `its order became ${to}`)
   if (estimatedMs !== order.estimated_ms) await extendReservations(db, order.order_id, stockReservedUntil(estimatedMs))
   const moved = await updateOrder(db, order, {
     status: to,
