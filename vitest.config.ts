@@ -20,7 +20,7 @@ class FilesOfTheTier extends BaseSequencer {
 }
 
 /** Sources that run at a customer's. */
-const SHIPPED = ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'bin'].map(
+const SHIPPED = ['policy', 'device-drivers', 'edge-agent', 'cloud', 'clients', 'host', 'bin'].map(
   (module) => `${module}/**/*.{ts,tsx}`,
 )
 

@@ -1,13 +1,13 @@
 import type { Platform } from '../policy/platform.ts'
-import { ensureAccount } from '../cloud/sales/registrations/accounts.ts'
+import { ensureAccount } from '../cloud/sales/registrations/registrations.ts'
 import { createApiKey } from '../cloud/platform/accounts/api-keys.ts'
 import { tenantOf, type Tenant } from '../cloud/platform/foundation/caller.ts'
 import type { Database } from '../cloud/platform/persistence/database.ts'
 import { startCloud, type RunningCloud } from '../bin/commands/cloud.ts'
-import { newLog } from '../bin/log.ts'
-import { readOptions } from '../bin/options.ts'
-import { realPlatform } from '../bin/platform.ts'
-import { CLOUD_OPTIONS } from '../bin/settings.ts'
+import { newLog } from '../host/log.ts'
+import { readOptions } from '../host/options.ts'
+import { realPlatform } from '../host/platform.ts'
+import { CLOUD_OPTIONS } from '../host/settings.ts'
 
 /**
  * Starts a cloud like `untag cloud`, but without a rate limit. The cloud uses SQLite in the folder `data`, or the

@@ -1,6 +1,6 @@
-import { openMqttLine } from '../bin/mqtt-line.ts'
+import { openMqttLine } from '../host/mqtt-line.ts'
 import { enrolAgent } from '../bin/commands/edge-enrol.ts'
-import { realPlatform } from '../bin/platform.ts'
+import { realPlatform } from '../host/platform.ts'
 import { EMPTY_CONFIG } from '../edge-agent/config.ts'
 import { openLedger, type Ledger } from '../edge-agent/ledger/ledger.ts'
 import { startAgent } from '../edge-agent/runtime.ts'

@@ -1,4 +1,4 @@
-import { realPlatform } from '../bin/platform.ts'
+import { realPlatform } from '../host/platform.ts'
 import { FigureUnavailable } from './figure.ts'
 import type { FigureReply, FigureRequest } from './figure-process.ts'
 import { loadFigure } from './figures.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { realPlatform } from '../bin/platform.ts'
+import { realPlatform } from '../host/platform.ts'
 import { checkDevices } from '../device-drivers/kit/check-devices.ts'
 import { supervise, type Supervisor } from '../device-drivers/supervisor.ts'
 import { openLedger, type Ledger } from '../edge-agent/ledger/ledger.ts'

@@ -75,7 +75,7 @@ async function run({ mode, folder, note }: Bench): Promise<Result> {
             },
           ],
     notes: [
-      'the simulation uses fast signatures, files in memory and all oracles (docs/guides/simulation.md)',
+      'the simulation uses fast signatures, files in memory and all oracles (docs/reference/tests.md)',
       ...(mode !== 'full'
         ? ['a small day: most of its cost does not depend on shoppers, so the whole day cannot be estimated from it']
         : []),

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { realPlatform } from '../bin/platform.ts'
+import { realPlatform } from '../host/platform.ts'
 import { openLedger, type Ledger } from '../edge-agent/ledger/ledger.ts'
 import { openAuthorization } from '../policy/documents/authorization.ts'
 import type { ProtectionEvent } from '../policy/protection-events.ts'

@@ -1,7 +1,68 @@
-import { WrongUsage } from './options.ts'
-import { errorText } from './error-text.ts'
-import { connectionFault } from './connection-fault.ts'
-import { fetchTrustingFile } from './tls/private-ca.ts'
+import { WrongUsage } from '../host/options.ts'
+import { errorText } from '../host/output.ts'
+import { fetchTrustingFile, fetchTrusting, type SendRequest, certificateFault } from '../host/tls/private-ca.ts'
+import { ANSWER_LIMIT, type Fetch } from '../edge-agent/link/wire/http-client.ts'
+
+/** Causes that an error of `fetch` or of a client may nest. */
+const CAUSES_LIMIT = 5
+
+/**
+ * Why a server at `url` cannot be reached, with the remedy. `setting`: the option or variable with the address, for the
+ * remedy. Undefined for errors of another kind, such as a timeout.
+ */
+export function connectionFault(error: unknown, url: string, setting: string): string | undefined {
+  const cause = deepestCause(error)
+  const { code = '', message = '' } = cause as NodeJS.ErrnoException
+  const { protocol, host, hostname } = new URL(url)
+  if (code === 'ECONNREFUSED')
+    return `no program answers at ${host} (ECONNREFUSED): is the cloud running? If it has another address, set ${setting}`
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return `no address is known for the host ${hostname} (${code}): check ${setting} and the network`
+  // Servers of http answer a TLS handshake with text, or close the connection.
+  if (protocol === 'https:' && (/^ERR_SSL_|^EPROTO$/.test(code) || /wrong version number/.test(message)))
+    return `the server does not speak TLS (${code}): if it serves http, set ${setting} to http://${host}/…`
+  // Servers of https close a connection that begins with http.
+  if (protocol === 'http:' && /^UND_ERR_SOCKET$|^HPE_|^ECONNRESET$/.test(code))
+    return `the server closed the connection without an answer (${code}): if it serves https, set ${setting} to https://${host}/…`
+  return certificateFault(cause)
+}
+
+function deepestCause(error: unknown): unknown {
+  let cause = error
+  for (let i = 0; i < CAUSES_LIMIT && cause instanceof Error && cause.cause !== undefined; i++) cause = cause.cause
+  return cause
+}
+
+/**
+ * `fetch` for an agent, with a limit for the decompressed response. The server may be an attacker instead of the cloud
+ * or the receipt home. An endless response must not exhaust the agent's memory.
+ */
+export const boundedFetch: Fetch = boundedBy((url, init) => fetch(url, init))
+
+/** `boundedFetch` that also trusts the certificates of a private CA, if there are any. */
+export function agentFetch(ca: string | undefined): Fetch {
+  return ca === undefined ? boundedFetch : boundedBy(fetchTrusting(ca))
+}
+
+function boundedBy(send: SendRequest): Fetch {
+  return async (url, init) => {
+    const { status, body } = await send(url, init)
+    return { status, text: (onPart) => textOf(body, onPart) }
+  }
+}
+
+async function textOf(body: ReadableStream<Uint8Array> | null, onPart: () => void): Promise<string> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  // An exception in the loop closes the connection.
+  for await (const part of body ?? []) {
+    onPart()
+    size += part.length
+    if (size > ANSWER_LIMIT) throw new Error(`the answer has over ${ANSWER_LIMIT} bytes`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}
 
 /** Calls operations of the API for a command. */
 export interface ApiClient {

@@ -1,4 +1,4 @@
-import { spellingHint } from '../policy/spelling-hint.ts'
+import { spellingHint } from '../policy/fold-text.ts'
 import { COMMANDS, type Command } from './command-table.ts'
 
 /** The commands by purpose: title, and the first words of its commands. Each first word has one place. */
@@ -13,7 +13,7 @@ export const COMMAND_GROUPS: readonly (readonly [title: string, firstWords: read
 
 /** More commands with one first word are one line of the whole list. */
 const MOST_LINES = 8
-export const SHOWS_OPTIONS = 'untag COMMAND --help shows the options of a command.'
+const SHOWS_OPTIONS = 'untag COMMAND --help shows the options of a command.'
 
 /** The command as the help writes it, with its argument. */
 export function written({ words, argument }: Command): string {

@@ -1,4 +1,4 @@
-import { readOptions, WrongUsage, type Options, type Values } from './options.ts'
+import { readOptions, WrongUsage, type Options, type Values } from '../host/options.ts'
 import {
   API_OPTIONS,
   BACKUP_OPTIONS,
@@ -40,7 +40,7 @@ import {
   USERS_LIST_OPTIONS,
   USERS_REMOVE_OPTIONS,
   VERIFY_AUDIT_OPTIONS,
-} from './settings.ts'
+} from '../host/settings.ts'
 
 /** A command of the command line. */
 export interface Command {

@@ -2,8 +2,8 @@ import cluster from 'node:cluster'
 import { createRequire } from 'node:module'
 import { commandsOf, help, helpOf, suggestionFor, suggestionIn, written } from './command-help.ts'
 import { COMMANDS, type Command } from './command-table.ts'
-import { describeOptions, listOptions, WrongUsage } from './options.ts'
-import { chooseOutput, printFailure, printNote, writesJson } from './output.ts'
+import { describeOptions, listOptions, WrongUsage } from '../host/options.ts'
+import { chooseOutput, printFailure, printNote, writesJson } from '../host/output.ts'
 
 const { version: VERSION, testedNode: TESTED_NODE } = createRequire(import.meta.url)('untag/package.json') as {
   version: string

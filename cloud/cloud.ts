@@ -1,39 +1,33 @@
 import type { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
-import { keyUsage } from './platform/accounts/key-usage.ts'
-import { lastSeen } from './protection/agent-identity/last-seen.ts'
-import type { DiskSpace } from './protection/agents/watch/cloud-incidents.ts'
+import { keyUsage } from './platform/accounts/key-operations.ts'
+import { lastSeen } from './protection/agent-identity/agent-queries.ts'
+import type { DiskSpace } from './protection/agents/watch/incidents.ts'
 import { openAuthority } from './platform/authority/authority.ts'
 import type { KeyFiles } from './platform/authority/key-files.ts'
 import { refreshDocuments } from './shop/catalogue/refresh-documents.ts'
-import type { CloudConfig } from './platform/foundation/config.ts'
+import type { CloudConfig, CertificateStatus, Log } from './platform/foundation/config.ts'
 import { consoleRoutes } from './console/frame/console.tsx'
 import { completeErasures } from './sales/customers/erasures.ts'
-import { consoleAccess } from './console/sign-in/access.ts'
-import { SignInPages } from './console/sign-in/routes.ts'
+import { consoleAccess, SignInPages } from './console/sign-in/routes.ts'
 import { OperationLimits } from './service/http/operation-limits.ts'
 import { createApp } from './service/http/app.ts'
 import { readiness, type Readiness } from './platform/foundation/readiness.ts'
-import type { CertificateStatus } from './platform/foundation/server-certificate.ts'
-import type { ImageStore } from './platform/foundation/image-store.ts'
-import { READ_HERE, type UploadReader } from './platform/foundation/upload-reader.ts'
+import { type ImageStore, READ_HERE, type UploadReader } from './platform/foundation/ports.ts'
 import { startJobs } from './service/jobs.ts'
-import type { Log } from './platform/foundation/log.ts'
 import type { Metrics } from './service/monitoring/metrics.ts'
 import { agentMessages, type AgentMessages, type OtherProcesses } from './service/messaging/agent-messages.ts'
 import type { AgentBroker } from './service/messaging/embedded-broker.ts'
 import type { Services } from './platform/operations/operation.ts'
 import { releaseAbandonedRequests } from './platform/operations/idempotency.ts'
-import { ChangeFeed } from './platform/operations/change-feed.ts'
-import { notifier } from './platform/operations/notifier.ts'
+import { ChangeFeed, notifier } from './platform/operations/notifier.ts'
 import { OPERATION_TABLE } from './service/operation-table.ts'
 import type { OutgoingHttp } from './platform/outgoing/outgoing-http.ts'
 import { findCaller } from './service/http/authentication.ts'
 import { openIdProvider } from './platform/users/openid-provider.ts'
 import type { Database } from './platform/persistence/database.ts'
 import { storeConsoleUrl } from './platform/users/console-address.ts'
-import { startPushSender } from './shop/push/sender.ts'
-import { openVapid } from './shop/push/vapid.ts'
+import { startPushSender, openVapid } from './shop/push/sender.ts'
 import { startDispatcher } from './platform/webhooks/dispatcher.ts'
 import { assertEvent } from './platform/webhooks/event-types.ts'
 
@@ -49,7 +43,7 @@ export interface Cloud {
   stop(): Promise<void>
 }
 
-export interface CloudParts {
+interface CloudParts {
   config: CloudConfig
   platform: Platform
   log: Log
@@ -165,7 +159,7 @@ function appOf(database: Database, services: Services): Hono {
 async function openMetrics(database: Database, platform: Platform, ready: Readiness): Promise<Metrics> {
   const [{ createMetrics }, { readPresentValues }] = await Promise.all([
     import('./service/monitoring/metrics.ts'),
-    import('./service/monitoring/present-values.ts'),
+    import('./service/monitoring/metrics.ts'),
   ])
   return createMetrics(() => readPresentValues(database.reads, platform, ready))
 }

@@ -52,7 +52,7 @@ export interface DeviceConnection {
   stop(): Promise<void>
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly deviceId: string
   readonly driver: string
   readonly device: ProtectionDevice

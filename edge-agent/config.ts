@@ -4,7 +4,7 @@ import type { Language } from '../policy/page-language.ts'
 import { capabilitiesOf, DeviceEntry } from '../device-drivers/registry.ts'
 
 /**
- * The agent's configuration file (ADR 0024). The agent writes this file only when a caller of the setup API adds a
+ * The agent's configuration file (ADR staff). The agent writes this file only when a caller of the setup API adds a
  * device.
  */
 export interface AgentConfig {
@@ -32,7 +32,7 @@ const Settings = z.strictObject({
 
 export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: true, hosts: [], sounds: true }
 
-export type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
+type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
 
 /**
  * Returns the JSON Schema of a configuration file. The schema lacks the rules between devices, which `readConfig`

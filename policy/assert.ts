@@ -7,8 +7,3 @@ export class BrokenInvariant extends Error {
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new BrokenInvariant(message)
 }
-
-/** Last branch of a switch. The compiler proves that this branch is unreachable. */
-export function unreachable(value: never): never {
-  throw new BrokenInvariant(`unexpected ${JSON.stringify(value)}`)
-}

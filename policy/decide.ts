@@ -59,7 +59,7 @@ export interface DecisionFacts {
   identifiedBy: readonly IdentifierKind[]
   /**
    * True if this device can read the item's tag, but the request has no identifier that the device read. If nothing
-   * else forbids the request, `decide` denies it with `tag_not_read` (ADR 0009).
+   * else forbids the request, `decide` denies it with `tag_not_read` (ADR releases).
    */
   mustBeRead?: boolean
   /** `none`: the purchase or line has no tagged goods, so there is no right. Staff may open a fixture with a `used` right. */
@@ -68,7 +68,7 @@ export interface DecisionFacts {
   hasOperator: boolean
   /** True if the request contains a valid token. The cloud applied the policy when it issued the token. */
   hasValidToken?: true
-  /** Set if a pick-up code is presented: whether this device is the locker of its order (ADR 0007). */
+  /** Set if a pick-up code is presented: whether this device is the locker of its order (ADR sales). */
   locker?: 'own' | 'other'
   /** The operator overrides the lease of another device. */
   overridesLease?: true
@@ -93,7 +93,7 @@ export type Decision = { trace: TraceStep[]; unknownFacts: ItemFactName[] } & (
   | { allowed: false; reason: DenyReason }
 )
 
-/** Item states in which an action is granted (ADR 0009). */
+/** Item states in which an action is granted (ADR releases). */
 const GRANTED_IN: Record<ProtectionAction, readonly ItemStatus[]> = {
   deactivate_label: ['paid', 'picked_up'],
   detach_hard_tag: ['paid', 'picked_up'],

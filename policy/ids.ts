@@ -59,7 +59,7 @@ export function isIdOf(prefix: string, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text.slice(prefix.length + 1))
 }
 
-/** True if `text` has the shape of an id. Operations treat other texts as unknown ids (ADR 0002). */
+/** True if `text` has the shape of an id. Operations treat other texts as unknown ids (ADR requests). */
 export function isIdShaped(text: string): boolean {
   return /^[\x21-\x7e]{1,128}$/.test(text)
 }

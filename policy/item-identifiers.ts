@@ -2,7 +2,7 @@ import { foldText } from './fold-text.ts'
 import { parseEpc } from './gs1/epc.ts'
 import { isIdShaped } from './ids.ts'
 
-/** Identifiers of an item, by priority (ADR 0043). */
+/** Identifiers of an item, by priority (ADR items). */
 export const ITEM_IDENTIFIER_KINDS = ['epc', 'tagUid', 'tagId', 'itemLineId'] as const
 export type ItemIdentifierKind = (typeof ITEM_IDENTIFIER_KINDS)[number]
 
@@ -19,7 +19,7 @@ export function hasItemIdentifier(identifiers: ItemIdentifiers): boolean {
 /** Identifiers of a request; other fields are ignored. */
 export type ItemIdentifierInput = { readonly [kind in ItemIdentifierKind]?: string | undefined }
 
-export type NormalisedIdentifiers =
+type NormalisedIdentifiers =
   | { readonly ok: true; readonly identifiers: ItemIdentifiers }
   | { readonly ok: false; readonly field: ItemIdentifierKind; readonly message: string }
 
@@ -52,7 +52,7 @@ const RULES: Record<ItemIdentifierKind, Rule> = {
 
 /**
  * Normalises the identifiers of a request: `epc` and `tagUid` to upper-case hex; `tagId` and `itemLineId` stay
- * unchanged (ADR 0043). Reports the first invalid identifier. All may be absent.
+ * unchanged (ADR items). Reports the first invalid identifier. All may be absent.
  */
 export function normaliseIdentifiers(input: ItemIdentifierInput): NormalisedIdentifiers {
   const identifiers: { [kind in ItemIdentifierKind]?: string } = {}

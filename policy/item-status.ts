@@ -1,7 +1,7 @@
 import { ITEM_STATUSES, type ItemStatus } from './vocabulary.ts'
 
 /**
- * Allowed moves of an item's status (ADR 0010). Staff may put any item on hold. When staff end a hold, they may set any
+ * Allowed moves of an item's status (ADR items). Staff may put any item on hold. When staff end a hold, they may set any
  * other status.
  */
 const MOVES: Record<ItemStatus, readonly ItemStatus[]> = {
@@ -33,10 +33,10 @@ export const FIRST_ITEM_STATUSES = [
   'exception_hold',
 ] as const satisfies readonly ItemStatus[]
 
-/** Facts about goods of a recall: they count as `exception_hold`, whatever their status is (ADR 0009). */
+/** Facts about goods of a recall: they count as `exception_hold`, whatever their status is (ADR releases). */
 export const RECALLED = { status: 'exception_hold', recalled: true } as const
 
-export type GateBehaviour = 'alarm' | 'pass' | 'alarm_and_staff'
+type GateBehaviour = 'alarm' | 'pass' | 'alarm_and_staff'
 
 /** Reaction of a gate to a leaving item (specification, itemStatus table). */
 export const GATE_BEHAVIOUR: Record<ItemStatus, GateBehaviour> = {

@@ -3,7 +3,7 @@
  * endless packet, or with messages of QoS 2. A receiver must store QoS 2 messages until the sender releases them. untag
  * does not use QoS 2.
  */
-export interface MqttFraming {
+interface MqttFraming {
   /** Maximum length of a packet after its header, bytes. */
   maxPacketBytes: number
   /** True if the next byte starts a packet. */

@@ -1,10 +1,10 @@
-/** MQTT topics and their access rules (ADR 0018). */
+/** MQTT topics and their access rules (ADR agents). */
 
 const ROOT = 'untag/v1'
 
 /** Topics of one agent. The agent writes `events` and `state`; the cloud writes `ack` and `command`. */
 export const AGENT_TOPICS = ['events', 'ack', 'state', 'command'] as const
-export type AgentTopic = (typeof AGENT_TOPICS)[number]
+type AgentTopic = (typeof AGENT_TOPICS)[number]
 
 /** Topics of a store, written by the cloud and retained: signed documents or their heads. */
 export const STORE_TOPICS = ['fresh', 'policy', 'keys', 'items', 'deny'] as const
@@ -20,7 +20,7 @@ export function storeTopic(storeId: string, name: StoreTopic): string {
   return `${ROOT}/${storeId}/${name}`
 }
 
-export type ParsedTopic =
+type ParsedTopic =
   | { storeId: string; agentId: string; name: AgentTopic }
   | { storeId: string; agentId: null; name: StoreTopic }
 
@@ -33,7 +33,7 @@ export function parseTopic(topic: string): ParsedTopic | undefined {
 }
 
 /** Topics with which the cloud processes at one outside broker find each other and test the broker. */
-export const CLOUD_TOPICS = ['alive', 'end', 'probe', 'probe-shared', 'probe-size', 'probe-retained'] as const
+const CLOUD_TOPICS = ['alive', 'end', 'probe', 'probe-shared', 'probe-size', 'probe-retained'] as const
 export type CloudTopic = (typeof CLOUD_TOPICS)[number]
 
 /** A topic of one cloud process. Only the cloud may use it. */
@@ -70,4 +70,26 @@ export function maySubscribe({ storeId, agentId }: AgentAddress, filter: string)
 
 function isOneOf<T extends string>(list: readonly T[], text: string): text is T {
   return (list as readonly string[]).includes(text)
+}
+
+/** Rights of agents and cloud at an outside MQTT broker. */
+
+/** What the cloud publishes and subscribes to. */
+export const CLOUD_FILTER = 'untag/v1/#'
+/** Shared subscriptions of the cloud. */
+export const SHARED_FILTER = '$share/+/untag/v1/#'
+
+/** Topics that the agent publishes. */
+export function publishTopics({ storeId, agentId }: AgentAddress): string[] {
+  return [agentTopic(storeId, agentId, 'events'), agentTopic(storeId, agentId, 'state')]
+}
+
+/** Topics of the agent that it subscribes to. */
+export function agentTopics({ storeId, agentId }: AgentAddress): string[] {
+  return [agentTopic(storeId, agentId, 'ack'), agentTopic(storeId, agentId, 'command')]
+}
+
+/** Topics of the store that its agents subscribe to. */
+export function storeTopics(storeId: string): string[] {
+  return STORE_TOPICS.map((name) => storeTopic(storeId, name))
 }

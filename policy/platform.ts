@@ -1,5 +1,5 @@
 /**
- * Time and randomness are arguments, so that a simulation can run a whole shop on virtual time. bin/platform.ts creates
+ * Time and randomness are arguments, so that a simulation can run a whole shop on virtual time. host/platform.ts creates
  * the real clock, timers and randomness.
  */
 

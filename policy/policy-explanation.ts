@@ -7,7 +7,7 @@ import {
   type TraceStep,
 } from './decide.ts'
 import type { DeviceFacts } from './devices.ts'
-import { predictIsolatedDecision, type IsolatedPrediction } from './isolated-agent.ts'
+import { predictIsolatedDecision, type IsolatedPrediction } from './decide-units.ts'
 import { limitAt, type PolicyStage, type ProtectionPolicy } from './store-policy.ts'
 import type { ProtectionAction } from './vocabulary.ts'
 

@@ -1,3 +1,32 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+
+/**
+ * True if both secrets are equal. Compares digests in constant time, so the time reveals neither equal bytes nor the
+ * length. Every comparison of secrets, codes and MACs uses this function; `test/house` checks that.
+ */
+export function secretsEqual(expected: string | Uint8Array, presented: string | Uint8Array | undefined): boolean {
+  if (presented === undefined) return false
+  return timingSafeEqual(hash('sha256', expected, 'buffer'), hash('sha256', presented, 'buffer'))
+}
+
+/** Most marks, such as accents, that follow each other in a text (Unicode Standard Annex #15: stream-safe text). */
+export const MARKS_LIMIT = 30
+
+const TOO_MANY_MARKS = new RegExp(String.raw`(?<!\p{M})\p{M}{${MARKS_LIMIT + 1}}`, 'u')
+
+/**
+ * True if over 30 marks follow each other. No script needs them. To put n marks in order takes time that grows with n²:
+ * 20 s for 200,000.
+ */
+export function hasTooManyMarks(text: string): boolean {
+  return TOO_MANY_MARKS.test(text)
+}
+
+/** The text in a form of Unicode. A text with too many marks stays as it is. */
+export function normalForm(text: string, form: 'NFC' | 'NFD' | 'NFKC' | 'NFKD' = 'NFC'): string {
+  return hasTooManyMarks(text) ? text : text.normalize(form)
+}
+
 /**
  * Characters that change how the text around them is shown: controls, line and paragraph ends, and format characters
  * such as marks of writing direction. ZWNJ and ZWJ are not among them, because some scripts and emoji need them

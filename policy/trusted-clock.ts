@@ -1,7 +1,7 @@
 import type { Clock } from './platform.ts'
 
 /**
- * Trusted time (ADR 0015): the latest signed time plus the elapsed time since. The wall clock is used only after a
+ * Trusted time (ADR trusted-time): the latest signed time plus the elapsed time since. The wall clock is used only after a
  * reboot, and only if the wall clock is at or past the latest signed time. The caller stores the state.
  */
 export interface TrustedClockState {

@@ -7,7 +7,7 @@ const MAX_VALUES = 50_000
 /** The largest object of a valid body has 500 fields: the categories of a policy. */
 const MAX_FIELDS = 1_000
 
-export type JsonFaultCode = 'not_json' | 'too_many_values' | 'too_deep' | 'too_many_fields' | 'bad_characters'
+type JsonFaultCode = 'not_json' | 'too_many_values' | 'too_deep' | 'too_many_fields' | 'bad_characters'
 
 /** JSON that is invalid or exceeds a limit. */
 export class JsonFault extends Error {

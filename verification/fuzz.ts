@@ -6,8 +6,8 @@ import { runRights, WANTED, type RightsFailure } from './fuzz/rights/run.ts'
 import { neverSucceeded, runFuzz, type Failure, type RunResult } from './fuzz/run.ts'
 import { signQuickly } from './simulation/virtual/quick-signatures.ts'
 import { runFuzzMutants } from './runner/run-fuzz-mutants.ts'
-import { realPlatform } from '../bin/platform.ts'
-import { renderPlainly } from '../bin/plain-pages.ts'
+import { realPlatform } from '../host/platform.ts'
+import { renderPlainly } from '../host/http-server.ts'
 
 const HELP = `Sends valid and invalid requests to the cloud's API, in this process and on virtual time, and checks every answer.
 

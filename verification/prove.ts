@@ -4,7 +4,7 @@ import { availableParallelism, cpus } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { realPlatform } from '../bin/platform.ts'
+import { realPlatform } from '../host/platform.ts'
 import { SIZES, type Size } from './prove/part.ts'
 import { partsOf } from './prove/parts.ts'
 import { progressLine } from './prove/progress-line.ts'
@@ -145,7 +145,7 @@ function writeReport(): number {
   return 0
 }
 
-/** Hash of all sources at the last build (bin/prepare.js). */
+/** Hash of all sources at the last build (scripts/prepare.js). */
 function buildOf(): string {
   const stamp = join(ROOT, 'dist/.built')
   return existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''

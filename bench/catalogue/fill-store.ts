@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { newProductRow } from '../../cloud/shop/catalogue/product-row.ts'
+import { newProductRow } from '../../cloud/shop/catalogue/queries.ts'
 import { writeProducts } from '../../cloud/shop/catalogue/write-products.ts'
 import type { Tenant } from '../../cloud/platform/foundation/caller.ts'
 import type { Database } from '../../cloud/platform/persistence/database.ts'

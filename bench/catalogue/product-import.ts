@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import { streamXlsxRows } from 'hucre/xlsx'
-import { COLUMNS, type Column } from '../../cloud/shop/catalogue/import/columns.ts'
+import { COLUMNS, type Column } from '../../cloud/shop/catalogue/import/sheet.ts'
 import { writeXlsxSheet } from '../../cloud/shop/catalogue/import/xlsx-sheet.ts'
 import { openBenchCloud, benchAccount } from '../bench-cloud.ts'
 import { rowsOf, type Bench, type Figure, type Result, type Sizes, type Row } from '../figure.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 import { pause } from '../../policy/platform.ts'
 import { CHROMIUM, NO_WHOLE_CHROMIUM } from '../../verification/tools.ts'
 import { FigureUnavailable, type Bench, type Figure, type Result, type Row, type Sizes } from '../figure.ts'

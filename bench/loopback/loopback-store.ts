@@ -1,7 +1,7 @@
 import { llrpReader, type LlrpReader } from '../../simulators/devices/llrp.ts'
 import { relayBoard } from '../../simulators/devices/modbus.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 import { processesOf } from '../../verification/kills/processes.ts'
 import { eventually, openStoreProcesses, type StoreProcesses } from '../../verification/kills/store-processes.ts'
 

@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
-import { newProductRow, type NewProduct } from '../../cloud/shop/catalogue/product-row.ts'
+import { newProductRow, type NewProduct } from '../../cloud/shop/catalogue/queries.ts'
 import { renderListing } from '../../cloud/shop/catalogue/render.ts'
-import { searchTermsOf } from '../../cloud/shop/catalogue/search-terms.ts'
+import { searchTermsOf } from '../../cloud/shop/catalogue/search-queries.ts'
 import { auditRow, outboxRow, Refused, type BareCall } from './bare-context.ts'
 import { INSERT_PRODUCT, PAGE } from './statements.ts'
 

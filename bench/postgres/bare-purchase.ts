@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { newId } from '../../policy/ids.ts'
-import { dayOf } from '../../cloud/shop/analytics/days.ts'
+import { dayOf } from '../../cloud/shop/analytics/store-days.ts'
 import type { ProductRow } from '../../cloud/platform/persistence/tables/stores.ts'
 import type {
   PurchaseLineRow,

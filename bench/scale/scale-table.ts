@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { replaceMarked } from '../../bin/generate/replace-marked.ts'
+import { replaceMarked } from '../../scripts/generate/contract-page.ts'
 import type { Report } from '../run-figures.ts'
 import { scaleRows } from './scale-rows.ts'
 

@@ -1,8 +1,8 @@
-import { spellingHint } from '../../policy/spelling-hint.ts'
+import { spellingHint } from '../../policy/fold-text.ts'
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { resolveReference, type JsonSchema } from '../../policy/json-schema.ts'
-import { WrongUsage } from '../options.ts'
+import { WrongUsage } from '../../host/options.ts'
 
 type Components = Readonly<Record<string, JsonSchema>>
 type Values = Record<string, unknown>

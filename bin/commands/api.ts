@@ -1,16 +1,15 @@
 import { printable } from '../../policy/printable.ts'
-import { spellingHint } from '../../policy/spelling-hint.ts'
-import { createClient, UntagError } from '../../client/client.ts'
-import type { OperationName } from '../../client/operations.ts'
+import { spellingHint } from '../../policy/fold-text.ts'
+import { createClient, UntagError } from '../../clients/typescript/client.ts'
+import type { OperationName } from '../../clients/typescript/exchange.ts'
 import { readOperations, type DescribedApi, type DescribedOperation } from '../api/described-operations.ts'
 import { describeOperation, listOperations } from '../api/help.ts'
 import { requestOfArguments } from '../api/request-of-arguments.ts'
-import { ADDRESS_SETTING } from '../api-client.ts'
-import { connectionFault } from '../connection-fault.ts'
-import { describeOptions, readOptions, WrongUsage } from '../options.ts'
-import { writesJson } from '../output.ts'
-import { API_OPTIONS } from '../settings.ts'
-import { fetchTrustingFile } from '../tls/private-ca.ts'
+import { ADDRESS_SETTING, connectionFault } from '../api-client.ts'
+import { describeOptions, readOptions, WrongUsage } from '../../host/options.ts'
+import { writesJson } from '../../host/output.ts'
+import { API_OPTIONS } from '../../host/settings.ts'
+import { fetchTrustingFile } from '../../host/tls/private-ca.ts'
 
 const OWN_FLAGS: ReadonlySet<string> = new Set(Object.values(API_OPTIONS).map((option) => `--${option.flag}`))
 
@@ -117,7 +116,10 @@ function refusal(error: UntagError): string {
   const { status, code, reason, details, allowedNext, requiredUpgrade, currentPackage, requestId } = error
   const lines = [
     `${error.message} (${[status === 0 ? '' : String(status), code, reason ?? ''].filter((part) => part !== '').join(', ')})`,
-    ...details.map((detail) => `  ${detail.path || 'the request'}: ${detail.message}`),
+    // The message of a single wrong field is the headline already.
+    ...details
+      .filter((detail) => !error.message.includes(detail.message))
+      .map((detail) => `  ${detail.path || 'the request'}: ${detail.message}`),
     ...(allowedNext.length > 0 ? [`  allowed: ${allowedNext.join(', ')}`] : []),
     ...(requiredUpgrade === undefined ? [] : [`  needs ${requiredUpgrade}, has ${currentPackage ?? 'less'}`]),
     ...(requestId === undefined ? [] : [`  request ${requestId}`]),

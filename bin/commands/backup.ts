@@ -1,25 +1,30 @@
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { keysOf, type KeyPlace } from '../../cloud/platform/authority/key-files.ts'
-import { databaseErasures, writeErasures } from '../backup/erasures.ts'
-import { copyFlushed, copyWithProgress, flush, makeFolder, sha256Of } from '../backup/files.ts'
-import { writeManifest, type Manifest } from '../backup/manifest.ts'
-import { dumpPostgres, keyNamesOf } from '../backup/postgres-dump.ts'
-import { progressOf, terminalProgress } from '../backup/progress.ts'
-import { backupName, deleteObsolete, storedBackups } from '../backup/retention.ts'
-import { startSchedule } from '../backup/schedule.ts'
-import { copyDatabase } from '../backup/sqlite-copy.ts'
-import { assertRestored } from '../backup/unfinished.ts'
-import { writeLastBackup } from '../../cloud/service/monitoring/last-backup.ts'
-import { assertNotCopied } from '../database-copy/copy-record.ts'
-import { errorText } from '../error-text.ts'
-import { keyPlaceOf } from '../key-place.ts'
-import type { Values } from '../options.ts'
-import { printNote, printReady } from '../output.ts'
-import { realPlatform } from '../platform.ts'
-import type { BACKUP_OPTIONS } from '../settings.ts'
-import { stopOnSignals } from '../shutdown.ts'
-import { assertKnownDatabase, assertOwnKeyFiles, withDatabase } from './known-database.ts'
+import { databaseErasures, writeErasures } from '../../host/backup/erasures.ts'
+import {
+  copyFlushed,
+  copyWithProgress,
+  flush,
+  makeFolder,
+  sha256Of,
+  assertRestored,
+  writeManifest,
+  type Manifest,
+} from '../../host/backup/files.ts'
+import { dumpPostgres, keyNamesOf } from '../../host/backup/postgres-dump.ts'
+import { progressOf, terminalProgress } from '../../host/backup/progress.ts'
+import { backupName, deleteObsolete, storedBackups, startSchedule } from '../../host/backup/retention.ts'
+import { copyDatabase } from '../../host/backup/sqlite-copy.ts'
+import { writeLastBackup } from '../../cloud/service/monitoring/metrics.ts'
+import { assertNotCopied } from '../../host/database-copy/rows.ts'
+import { errorText, printNote, printReady } from '../../host/output.ts'
+import { keyPlaceOf } from '../../host/secret-files.ts'
+import type { Values } from '../../host/options.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type { BACKUP_OPTIONS } from '../../host/settings.ts'
+import { stopOnSignals } from '../../host/shutdown.ts'
+import { assertKnownDatabase, assertOwnKeyFiles, withDatabase } from '../../host/known-database.ts'
 
 const HOUR_MS = 3_600_000
 

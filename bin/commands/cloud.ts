@@ -1,38 +1,183 @@
 import cluster from 'node:cluster'
-import { openIdConfig } from '../openid-settings.ts'
-import { join } from 'node:path'
+import { openIdConfig } from '../../host/openid-settings.ts'
+import { join, dirname } from 'node:path'
 import { loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
-import type { CloudConfig } from '../../cloud/platform/foundation/config.ts'
-import type { ImageStore } from '../../cloud/platform/foundation/image-store.ts'
-import type { Log } from '../../cloud/platform/foundation/log.ts'
+import type { CloudConfig, Log } from '../../cloud/platform/foundation/config.ts'
+import { type ImageStore, IMAGE_NAME } from '../../cloud/platform/foundation/ports.ts'
 import type { Database } from '../../cloud/platform/persistence/database.ts'
 import { pause, type Platform } from '../../policy/platform.ts'
-import { brokerOf, drainDelayMs, mayHaveOthers, shownHost, type CloudBroker, type Membership } from '../cloud-broker.ts'
-import { isOfRun, openDataFolder } from '../data-folder.ts'
-import { listen } from '../http-server.ts'
-import { imageBucket } from '../image-bucket.ts'
-import { imageFolder } from '../image-folder.ts'
-import { keyPlaceOf } from '../key-place.ts'
-import { newLog } from '../log.ts'
-import { metricsServer } from '../metrics-server.ts'
-import type { Values } from '../options.ts'
-import { outgoingHttp } from '../outgoing-http.ts'
+import {
+  brokerOf,
+  drainDelayMs,
+  mayHaveOthers,
+  shownHost,
+  type CloudBroker,
+  type Membership,
+} from '../../host/cloud-broker.ts'
+import { isOfRun, openDataFolder } from '../../host/data-folder.ts'
+import { listen } from '../../host/http-server.ts'
+import { keyPlaceOf, secretFiles } from '../../host/secret-files.ts'
+import { newLog } from '../../host/log.ts'
+import { metricsServer } from '../../host/metrics-server.ts'
+import { type Values, WrongUsage } from '../../host/options.ts'
+import { outgoingHttp } from '../../host/outgoing-http.ts'
 import { UNTAG_VERSION } from '../../policy/version.ts'
-import { printReady } from '../output.ts'
-import { realPlatform } from '../platform.ts'
-import { cloudLines } from '../ready-lines.ts'
-import { freeBytes, probeDisk } from '../probe-disk.ts'
-import { secretFiles } from '../secret-files.ts'
-import { answersHealthz } from '../service/healthz.ts'
-import { ownServiceManager } from '../service/service-manager.ts'
-import type { CLOUD_OPTIONS } from '../settings.ts'
-import { stopOnSignals } from '../shutdown.ts'
-import { uploadProcesses } from '../upload-process.ts'
-import { hasApiTls, openCloudTls, type CloudTls } from '../tls/cloud-tls.ts'
-import { runPrimary } from '../workers/primary.ts'
-import { startOfWorker } from '../workers/worker.ts'
-import { openCloudDatabase } from './cloud-database.ts'
+import { printReady } from '../../host/output.ts'
+import { realPlatform } from '../../host/platform.ts'
+import { consoleUrlAt } from '../../cloud/platform/users/console-address.ts'
+import { cloudLines } from '../../host/ready-lines.ts'
+import { freeBytes, probeDisk, flushFolder, makeFolder } from '../../host/replace-file.ts'
+import { answersHealthz } from '../../host/service/healthz.ts'
+import { ownServiceManager } from '../../host/service/service-manager.ts'
+import type { CLOUD_OPTIONS } from '../../host/settings.ts'
+import { stopOnSignals } from '../../host/shutdown.ts'
+import { uploadProcesses } from '../../host/upload-process.ts'
+import { hasApiTls, openCloudTls, type CloudTls } from '../../host/tls/cloud-tls.ts'
+import { runPrimary } from '../../host/workers/primary.ts'
+import { startOfWorker } from '../../host/workers/worker.ts'
+import { openDatabase } from '../../cloud/platform/persistence/open-database.ts'
+import type { PostgresPlace } from '../../cloud/platform/persistence/postgres.ts'
+import type { ReplicaPlace } from '../../cloud/platform/persistence/replica.ts'
+import { AwsClient } from 'aws4fetch'
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+
+/** Images in a folder, spread over subfolders by the first two characters of their names. */
+export function imageFolder(folder: string): ImageStore {
+  const pathOf = (name: string) => {
+    if (!IMAGE_NAME.test(name)) throw new Error(`not the name of an image: ${name.slice(0, 80)}`)
+    return join(folder, name.slice(0, 2), name)
+  }
+  return {
+    async put(name, bytes) {
+      const file = pathOf(name)
+      if (existsSync(file)) return
+      makeFolder(dirname(file))
+      // Writes, flushes and renames, so that a power cut leaves no partial file.
+      const fresh = `${file}.${process.pid}.new`
+      const fd = openSync(fresh, 'w')
+      try {
+        writeFileSync(fd, bytes)
+        fsyncSync(fd)
+      } finally {
+        closeSync(fd)
+      }
+      renameSync(fresh, file)
+      flushFolder(dirname(file))
+    },
+    async get(name) {
+      try {
+        return await readFile(pathOf(name))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        throw error
+      }
+    },
+  }
+}
+
+/** A bucket of an S3-compatible storage: AWS, MinIO, Ceph, R2 … */
+interface BucketSettings {
+  /** Address with the bucket as path, such as `https://s3.eu-central-1.amazonaws.com/my-images`. */
+  url: string
+  region: string
+  accessKeyId: string
+  secretAccessKey: string
+}
+
+const ANSWER_WITHIN_MS = 10_000
+/** Maximum size of a stored image, bytes. The cloud stores no larger images. */
+const ANSWER_LIMIT = 32 * 1024 * 1024
+
+/** Images in a bucket. */
+export function imageBucket({ url, region, accessKeyId, secretAccessKey }: BucketSettings): ImageStore {
+  const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 2 })
+  const addressOf = (name: string) => {
+    if (!IMAGE_NAME.test(name)) throw new Error(`not the name of an image: ${name.slice(0, 80)}`)
+    return `${url.replace(/\/$/, '')}/${name}`
+  }
+  return {
+    async put(name, bytes, contentType) {
+      const answer = await client.fetch(addressOf(name), {
+        method: 'PUT',
+        headers: { 'content-type': contentType, 'cache-control': 'public, max-age=31536000, immutable' },
+        body: bytes as Uint8Array<ArrayBuffer>,
+        signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+        redirect: 'error',
+      })
+      await answer.body?.cancel()
+      if (!answer.ok) throw new Error(`the image storage answered ${answer.status} to PUT`)
+    },
+    async get(name) {
+      const answer = await client.fetch(addressOf(name), {
+        signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+        redirect: 'error',
+      })
+      if (answer.status === 404 || answer.status === 403) {
+        await answer.body?.cancel()
+        return undefined
+      }
+      if (!answer.ok || Number(answer.headers.get('content-length') ?? 0) > ANSWER_LIMIT) {
+        await answer.body?.cancel()
+        throw new Error(`the image storage answered ${answer.status} to GET`)
+      }
+      return new Uint8Array(await answer.arrayBuffer())
+    },
+  }
+}
+
+type Settings = Values<typeof CLOUD_OPTIONS>
+
+/** Opens the database of a cloud, and logs the changes of its state. */
+function openCloudDatabase(settings: Settings, platform: Platform, log: Log): Promise<Database> {
+  return openDatabase(
+    placeOf(settings, platform, log),
+    (failure) => {
+      log.error(
+        { err: failure },
+        'a write to the database failed, so this process ends: check the disk and start the cloud again',
+      )
+      process.exit(1)
+    },
+    (state, err) => {
+      if (state === 'available') log.warn({}, 'the database accepts writes again')
+      else if (state === 'full') log.error({ err }, 'the disk is full: changes get 503 until there is free space')
+      else log.error({ err }, 'the database does not respond: requests get 503, jobs and webhooks wait')
+    },
+  )
+}
+
+function placeOf(settings: Settings, platform: Platform, log: Log): Parameters<typeof openDatabase>[0] {
+  const { data, databaseUrl, replicaUrl, databasePooling } = settings
+  const migrations = settings.requireMigrated ? 'require' : 'apply'
+  if (databaseUrl === undefined) {
+    if (replicaUrl !== undefined) throw new WrongUsage(['--replica-url needs --database-url: SQLite has no replica'])
+    return { file: join(data, 'cloud.db'), migrations, clock: platform.clock }
+  }
+  const place: PostgresPlace = {
+    url: databaseUrl,
+    clock: platform.clock,
+    timers: platform.timers,
+    migrations,
+    pooling: databasePooling,
+  }
+  return replicaUrl === undefined ? place : { ...place, replica: replicaPlace(settings, replicaUrl, platform, log) }
+}
+
+function replicaPlace({ replicaMaxLag }: Settings, url: string, { timers }: Platform, log: Log): ReplicaPlace {
+  return {
+    url,
+    maxLagMs: replicaMaxLag * 1_000,
+    timers,
+    onState(state, err) {
+      if (state === 'used') log.warn({}, 'the replica answers reads again')
+      else if (state === 'late')
+        log.warn({}, `the replica lags more than ${replicaMaxLag} s behind: the primary answers its reads`)
+      else log.warn({ err }, 'the replica does not respond: the primary answers its reads')
+    },
+  }
+}
 
 export type CloudSettings = Values<typeof CLOUD_OPTIONS>
 
@@ -75,7 +220,7 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
   const { migrated } = running.database
   log.info({ release: UNTAG_VERSION, ...(migrated.length > 0 && { migrated }) }, 'the cloud runs')
   const ready = { baseUrl: running.baseUrl, mqttUrl: running.mqttUrl, ...metrics?.ready }
-  printReady(ready, cloudLines(ready, settings))
+  printReady(ready, cloudLines({ ...ready, consoleUrl: consoleUrlAt(new URL(ready.baseUrl).origin) }, settings))
   service.ready()
 }
 

@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from '../../cloud/platform/webhooks/event-types.ts'
 import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
-import { listOptions, WrongUsage, type Options, type Values } from '../options.ts'
-import type { COMPLETION_OPTIONS } from '../settings.ts'
+import { listOptions, WrongUsage, type Options, type Values } from '../../host/options.ts'
+import type { COMPLETION_OPTIONS } from '../../host/settings.ts'
 
 /** Shells for which `untag completion` writes a script. */
 export const SHELLS = ['bash', 'zsh'] as const

@@ -1,14 +1,13 @@
 import { styleText } from 'node:util'
 import type { Platform } from '../../policy/platform.ts'
 import type { Shopper } from '../../simulators/services/shopper.ts'
-import type { NetworkSwitch } from '../network-switch.ts'
-import { printLine as say } from '../output.ts'
+import type { NetworkSwitch } from '../../host/network-switch.ts'
+import { printLine as say } from '../../host/output.ts'
 import type { DemoDevices } from './demo-devices.ts'
-import { nextProduct, newUnpaidItem } from './demo-goods.ts'
-import type { DemoStore } from './demo-store.ts'
+import { nextProduct, newUnpaidItem, type DemoStore } from './demo-store.ts'
 import type { DemoWalks } from './demo-walks.ts'
 import type { RunningEdge } from './edge.ts'
-import { isInBackground } from './stdin-commands.ts'
+import { isInBackground } from './edge-access.ts'
 
 export interface DemonstrationParts {
   platform: Platform

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { randomFraction, type Platform, type SecretFiles } from '../../policy/platform.ts'
-import { ensureAccount } from '../../cloud/sales/registrations/accounts.ts'
+import { ensureAccount } from '../../cloud/sales/registrations/registrations.ts'
 import { createApiKey, hashOfKey } from '../../cloud/platform/accounts/api-keys.ts'
 import { acceptAs, invite } from '../../cloud/platform/users/invitations.ts'
 import { hashPassword, verifyPassword } from '../../cloud/platform/users/passwords.ts'

@@ -2,10 +2,10 @@ import { pause, type Platform } from '../../policy/platform.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
 import type { Shopper } from '../../simulators/services/shopper.ts'
 import type { DemoDevices } from './demo-devices.ts'
-import { newUnpaidItem } from './demo-goods.ts'
+import { newUnpaidItem } from './demo-store.ts'
 import type { RunningEdge } from './edge.ts'
 
-export interface DemoWalksParts {
+interface DemoWalksParts {
   platform: Platform
   api: Shopper
   storeId: string
@@ -49,9 +49,10 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
     return condition()
   }
 
-  /** First waits until all devices are ready, because the reader may still connect. */
+  /** First waits for the gate and its reader, which may still connect. Other devices may fail meanwhile. */
   async function walkOut(epc: string): Promise<void> {
-    await until(() => agent.status().devices.every(({ state }) => state === 'ready'))
+    const ofGate = () => agent.status().devices.filter((each) => [each.deviceId, each.feeds].includes(gate.deviceId))
+    await until(() => ofGate().every(({ state }) => state === 'ready'))
     await devices.walkOut(epc)
   }
 

@@ -1,4 +1,4 @@
-import { printLine as say, printReady, writesJson } from '../output.ts'
+import { printLine as say, printReady, writesJson } from '../../host/output.ts'
 import { styleText } from 'node:util'
 import { consoleUrlAt } from '../../cloud/platform/users/console-address.ts'
 import type { FeedEvent } from '../../edge-agent/feed.ts'

@@ -6,28 +6,147 @@ import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { AgentConfig } from '../../edge-agent/config.ts'
 import { assertKeyPairs, readIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
-import { configFile } from '../config-file.ts'
-import { checkRegistrations } from '../configured-devices.ts'
+import { configFile } from '../../host/config-file.ts'
 import { checkAgent } from '../doctor/agent.ts'
 import { certificateEnd, checkCloud } from '../doctor/cloud.ts'
 import { fault, findingLines, type Finding } from '../doctor/finding.ts'
 import { checkBackups, checkFolder } from '../doctor/machine.ts'
 import { deviceFindings, emergencyFinding } from '../doctor/running-agent.ts'
-import { counted } from '../counted.ts'
-import { findSerialPorts, type FoundSerial } from '../serial-ports.ts'
-import { installedSqlite, mayAbort } from '../native-sqlite.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { printResult } from '../output.ts'
-import { listNfcReaders, openPcsc } from '../pcsc-process.ts'
-import { realPlatform } from '../platform.ts'
-import { freeBytes } from '../probe-disk.ts'
-import { checkPorts, agentReadiness } from '../port-checks.ts'
-import { secretFiles } from '../secret-files.ts'
-import { readerEntry, titleOf } from '../device-discovery.ts'
-import type { DOCTOR_OPTIONS } from '../settings.ts'
-import { fetchFromThisMachine, fetchTrusting, readCa, type SendRequest } from '../tls/private-ca.ts'
+import { counted, printResult } from '../../host/output.ts'
+import { findSerialPorts, type FoundSerial } from '../../host/serial-ports.ts'
+import { installedSqlite, mayAbort } from '../../host/native-sqlite.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { listNfcReaders, openPcsc } from '../../host/pcsc-process.ts'
+import { realPlatform } from '../../host/platform.ts'
+import { freeBytes } from '../../host/replace-file.ts'
+import { secretFiles } from '../../host/secret-files.ts'
+import { readerEntry, titleOf } from '../../host/device-discovery.ts'
+import type { DOCTOR_OPTIONS } from '../../host/settings.ts'
+import { fetchFromThisMachine, fetchTrusting, readCa, type SendRequest } from '../../host/tls/private-ca.ts'
 import { loadConfig } from './edge.ts'
-import { nearby } from './known-database.ts'
+import { nearby } from '../../host/private-files.ts'
+import { capabilitiesOf } from '../../device-drivers/registry.ts'
+import { refusedDevice } from '../../edge-agent/health/registration.ts'
+import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
+import { openMetadata } from '../../edge-agent/ledger/file/watermark.ts'
+import { storedPolicy } from '../../edge-agent/trust/trusted-policy.ts'
+import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
+import { createServer } from 'node:net'
+import { z } from 'zod'
+import { Readiness } from '../../edge-agent/http/response-schemas.ts'
+import { PROGRAM_HEADER, readProgramHeader, type RunningProgram } from '../../policy/version.ts'
+
+/** Maximum wait, ms. An untag program responds at once; other servers may never respond. */
+const ANSWER_WITHIN_MS = 1_000
+
+/** Default ports that `untag doctor` checks. */
+const DEFAULT_PORTS = { cloud: 8080, agent: 8090, mqtt: 1883 } as const
+type Ports = Readonly<Record<keyof typeof DEFAULT_PORTS, number>>
+
+interface PortFinding {
+  port: number
+  state: 'ok' | 'note'
+  detail: string
+}
+
+/** Checks which ports of this machine are free, and recognises untag programs on the ports that are in use. */
+export async function checkPorts(ports: Ports = DEFAULT_PORTS): Promise<PortFinding[]> {
+  const [cloud, agent] = await Promise.all([programAt(ports.cloud), programAt(ports.agent)])
+  const broker = cloud?.mqttPort === ports.mqtt ? `the broker of the untag cloud on port ${ports.cloud}` : undefined
+  return Promise.all([
+    finding(ports.cloud, '--port', named(cloud)),
+    finding(ports.mqtt, '--mqtt-port', broker),
+    finding(ports.agent, '--edge-port (start) or --port (edge)', named(agent)),
+  ])
+}
+
+function named(found: RunningProgram | undefined): string | undefined {
+  return found && `an untag ${found.program}`
+}
+
+/** The finding for a port. `user` is the name of the untag program that uses the port. */
+async function finding(port: number, flag: string, user: string | undefined): Promise<PortFinding> {
+  if (user !== undefined)
+    return { port, state: 'ok', detail: `${user} runs here; choose another port with ${flag} to start one more` }
+  if (await canListen(port)) return { port, state: 'ok', detail: 'free' }
+  return { port, state: 'note', detail: `taken by a program that is not recognised; choose another with ${flag}` }
+}
+
+/** Devices of an agent of another release may have another form; its emergency still counts. */
+const AgentReadiness = z.object({ emergency: z.boolean(), devices: Readiness.shape.devices.catch([]) })
+
+/** What an agent on this port reports about its emergency inputs and devices. Undefined if no agent responds. */
+export async function agentReadiness(
+  port: number = DEFAULT_PORTS.agent,
+): Promise<z.infer<typeof AgentReadiness> | undefined> {
+  if ((await programAt(port))?.program !== 'agent') return undefined
+  try {
+    return AgentReadiness.parse(await (await answerOf(port, '/readyz')).json())
+  } catch {
+    return undefined
+  }
+}
+
+async function programAt(port: number): Promise<RunningProgram | undefined> {
+  try {
+    const { headers, body } = await answerOf(port, '/healthz')
+    await body?.cancel()
+    return readProgramHeader(headers.get(PROGRAM_HEADER))
+  } catch {
+    return undefined
+  }
+}
+
+/** Sends a request to this port over HTTP and, if that fails, over HTTPS. */
+async function answerOf(port: number, path: string): Promise<Response> {
+  const limit = () => ({ redirect: 'manual', signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }) as const
+  const address = `127.0.0.1:${port}${path}`
+  return fetch(`http://${address}`, limit()).catch(() => fetchFromThisMachine()(`https://${address}`, limit()))
+}
+
+function canListen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}
+
+interface RegistrationFinding {
+  state: 'ok' | 'note' | 'wrong'
+  detail: string
+}
+
+/** Compares the configured devices with the last stored policy of the agent in `data`. The agent may run meanwhile. */
+function checkRegistrations(
+  { devices }: Pick<AgentConfig, 'devices'>,
+  identity: Identity,
+  data: string,
+): RegistrationFinding[] {
+  const registered = devices.filter((device) => capabilitiesOf(device).feeds === undefined)
+  if (registered.length === 0) return []
+  const policy = lastPolicy(identity, data)
+  if (!policy)
+    return [{ state: 'note', detail: 'not known yet: start the agent, connect it to the cloud and check again' }]
+  const refused = registered.flatMap(({ deviceId }): RegistrationFinding[] => {
+    const found = refusedDevice(policy, identity.agentId, deviceId)
+    return found ? [{ state: 'wrong', detail: `${deviceId} is ${found.state}: ${found.detail}` }] : []
+  })
+  if (refused.length > 0) return refused
+  return [{ state: 'ok', detail: `${counted(registered.length, 'device')} in store ${identity.storeId}` }]
+}
+
+function lastPolicy(identity: Identity, data: string): PolicyClaims | undefined {
+  const file = join(data, 'ledger.db')
+  // `openLedgerFile` would create a missing file.
+  if (!existsSync(file)) return undefined
+  const db = openLedgerFile(file)
+  try {
+    return storedPolicy(identity, openMetadata(db))
+  } finally {
+    db.close()
+  }
+}
 
 /** Draft of an entry in `devices` of the agent's configuration, for one attached device. */
 interface Suggestion {

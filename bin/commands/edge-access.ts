@@ -1,15 +1,14 @@
 import { join } from 'node:path'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
-import { openMetadata } from '../../edge-agent/ledger/file/metadata.ts'
+import { openMetadata } from '../../edge-agent/ledger/file/watermark.ts'
 import { LOCAL_URLS, openPairings, type Pairing, type Pairings } from '../../edge-agent/ledger/pairings.ts'
 import { ROTATION_REQUESTED } from '../../edge-agent/link/login/renew-key.ts'
-import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/identity/credentials.ts'
-import { readIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
-import { credentialFile } from '../credential-file.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { printTable } from '../output.ts'
-import { realPlatform } from '../platform.ts'
-import { secretFiles } from '../secret-files.ts'
+import { hashSecret, newSecret, pairingUrl, readIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
+import { credentialFile } from '../../host/credential-file.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { printTable, printLine } from '../../host/output.ts'
+import { realPlatform } from '../../host/platform.ts'
+import { secretFiles } from '../../host/secret-files.ts'
 import {
   EDGE_OPTIONS,
   type EDGE_CREDENTIAL_OPTIONS,
@@ -17,8 +16,46 @@ import {
   type EDGE_PAIR_OPTIONS,
   type EDGE_PAIRINGS_OPTIONS,
   type EDGE_ROTATE_KEY_OPTIONS,
-} from '../settings.ts'
-import { nearby } from './known-database.ts'
+} from '../../host/settings.ts'
+import { nearby } from '../../host/private-files.ts'
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+/** Commands of a simulated device, by the first word of a line. The other words are the arguments. */
+export type StdinCommands = Readonly<Record<string, (...words: string[]) => void>>
+
+/** Runs each line of stdin as a command. Call the returned function to stop. */
+export function runStdinCommands(orders: StdinCommands): () => void {
+  return onStdinLine((line) => {
+    const [order = '', ...words] = line.split(/\s+/)
+    const runCommand = Object.hasOwn(orders, order) ? orders[order] : undefined
+    if (runCommand) runCommand(...words)
+    else if (order !== '') printLine(`type one of: ${Object.keys(orders).join(', ')}`)
+  })
+}
+
+/** Calls `run` with each line of stdin, without spaces around it. Call the returned function to stop. */
+export function onStdinLine(run: (line: string) => void): () => void {
+  if (process.stdin.isTTY && isInBackground()) return () => undefined
+  // A terminal that was closed has nothing more to say.
+  process.stdin.on('error', () => undefined)
+  const lines = createInterface({ input: process.stdin })
+  lines.on('line', (line) => run(line.trim()))
+  return () => lines.close()
+}
+
+/**
+ * True if the shell started this process with `&`. The kernel stops such a process when it reads from the terminal. Only
+ * Linux tells it: fields 5 and 8 of /proc/PID/stat are the process group, and the group in the foreground (proc(5)).
+ */
+export function isInBackground(): boolean {
+  try {
+    const [, , group, , , foreground] = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? []
+    return group !== foreground
+  } catch {
+    return false
+  }
+}
 
 /** Address of an agent that has not stored its own address yet. */
 const DEFAULT_URL = `http://${EDGE_OPTIONS.host.fallback}:${EDGE_OPTIONS.port.fallback}`

@@ -1,44 +1,205 @@
 import { UNTAG_VERSION } from '../../policy/version.ts'
-import { printReady } from '../output.ts'
-import { readFileSync } from 'node:fs'
+import { printReady } from '../../host/output.ts'
+import {
+  readFileSync,
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  writeSync,
+  appendFileSync,
+  renameSync,
+  statSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
-import { pushPort, type PushPort } from '../../device-drivers/transports/push-port.ts'
+import { pushPort, type PushPort } from '../../device-drivers/transports/memory.ts'
 import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
-import { tracedLinks } from '../../device-drivers/transports/traced-link.ts'
+import { tracedLinks, type WriteTrace } from '../../device-drivers/transports/traced-link.ts'
 import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { LOCAL_URLS } from '../../edge-agent/ledger/pairings.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
-import { hashSecret, newSecret, pairingUrl } from '../../edge-agent/identity/credentials.ts'
+import {
+  hashSecret,
+  newSecret,
+  pairingUrl,
+  assertKeyPairs,
+  readIdentity,
+  writeIdentity,
+  type Identity,
+} from '../../edge-agent/identity/identity.ts'
 import type { Log } from '../../edge-agent/log.ts'
-import { assertKeyPairs, readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { agentFetch } from '../bounded-fetch.ts'
-import { configFile } from '../config-file.ts'
-import { credentialFile } from '../credential-file.ts'
-import { lockDataDir } from '../data-dir-lock.ts'
-import { listen } from '../http-server.ts'
-import { lanAddress } from '../lan-address.ts'
-import { newLog, type ProcessLog } from '../log.ts'
-import { mqttLineTrusting, openMqttLine } from '../mqtt-line.ts'
-import type { Values } from '../options.ts'
-import { openPcsc } from '../pcsc-process.ts'
-import { realPlatform } from '../platform.ts'
-import { edgeLines } from '../ready-lines.ts'
-import { hideFromOthers } from '../private-files.ts'
-import { runtimeFiles } from '../runtime-files.ts'
-import { secretFiles } from '../secret-files.ts'
-import { ownServiceManager } from '../service/service-manager.ts'
-import type { EDGE_OPTIONS } from '../settings.ts'
-import { stopOnSignals } from '../shutdown.ts'
-import { readCa } from '../tls/private-ca.ts'
-import { openServerCertificate, tlsFilesOf } from '../tls/server-certificate.ts'
-import { deviceDiscovery } from '../device-discovery.ts'
-import { traceFiles } from '../trace-files.ts'
-import { nearby } from './known-database.ts'
+import { agentFetch } from '../api-client.ts'
+import { configFile } from '../../host/config-file.ts'
+import { credentialFile } from '../../host/credential-file.ts'
+import { lockDataDir } from '../../host/data-dir-lock.ts'
+import { listen } from '../../host/http-server.ts'
+import { newLog, type ProcessLog } from '../../host/log.ts'
+import { mqttLineTrusting, openMqttLine } from '../../host/mqtt-line.ts'
+import type { Values } from '../../host/options.ts'
+import { openPcsc } from '../../host/pcsc-process.ts'
+import { realPlatform } from '../../host/platform.ts'
+import { edgeLines } from '../../host/ready-lines.ts'
+import { hideFromOthers } from '../../host/private-files.ts'
+import { secretFiles } from '../../host/secret-files.ts'
+import { ownServiceManager } from '../../host/service/service-manager.ts'
+import type { EDGE_OPTIONS } from '../../host/settings.ts'
+import { stopOnSignals } from '../../host/shutdown.ts'
+import { readCa } from '../../host/tls/private-ca.ts'
+import { openServerCertificate, tlsFilesOf } from '../../host/tls/server-certificate.ts'
+import { deviceDiscovery } from '../../host/device-discovery.ts'
+import { nearby } from '../../host/private-files.ts'
+import { tmpdir } from 'node:os'
+import type { SmallFiles } from '../../edge-agent/ledger/file/watermark.ts'
 
-/** Maximum wait for the first contact with the cloud before the agent serves, ms (ADR 0042). */
+/**
+ * Maximum size of a trace file, bytes. Each link has at most two trace files: the current file and the previous file.
+ */
+const MOST_FILE_BYTES = 4 * 1_048_576
+const FLUSH_MS = 200
+const MOST_HELD_BYTES = 1_048_576
+
+/** The file of a link, such as `tcp_10.0.0.7_502.trace`. */
+export function traceFile(dir: string, link: string): string {
+  return join(dir, `${link.replaceAll(/[^A-Za-z0-9.-]+/g, '_').slice(0, 120)}.trace`)
+}
+
+/**
+ * Writes traces to `dir`. Only the owner may read them, because they contain passwords of devices. A write error ends
+ * only the trace.
+ */
+export function traceFiles(dir: string, onFault: (error: Error) => void): { write: WriteTrace; flush(): void } {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const held = new Map<string, string>()
+  let timer: NodeJS.Timeout | undefined
+  let isBroken = false
+
+  function put(link: string, text: string): void {
+    const file = traceFile(dir, link)
+    if (existsSync(file) && statSync(file).size + text.length > MOST_FILE_BYTES)
+      renameSync(file, file.replace(/\.trace$/, '.1.trace'))
+    appendFileSync(file, text, { mode: 0o600 })
+  }
+
+  function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
+    try {
+      for (const [link, text] of held) put(link, text)
+    } catch (error) {
+      isBroken = true
+      onFault(error as Error)
+    }
+    held.clear()
+  }
+
+  return {
+    flush,
+    write(link, line) {
+      if (isBroken) return
+      const text = `${held.get(link) ?? ''}${line}\n`
+      held.set(link, text)
+      if (text.length > MOST_HELD_BYTES) return flush()
+      timer ??= setTimeout(flush, FLUSH_MS)
+    },
+  }
+}
+
+const WRITABLE_BY_OTHERS = 0o022
+const { O_CREAT, O_NOFOLLOW = 0, O_WRONLY } = constants
+
+/** Small files in `folder`. Default: the runtime folder of this user, which the next reboot empties. */
+export function runtimeFiles(folder: string = defaultFolder()): SmallFiles {
+  let isOwn = false
+
+  /** Creates and checks the folder once. Later calls need no check, because only this user may write to the folder. */
+  function makeOwn(): void {
+    if (isOwn) return
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    checkOwn(folder)
+    isOwn = true
+  }
+
+  return {
+    read(name) {
+      if (!existsSync(join(folder, name))) return undefined
+      makeOwn()
+      return readFileSync(join(folder, name), 'utf8')
+    },
+    write(name, text) {
+      makeOwn()
+      try {
+        overwrite(join(folder, name), text)
+      } catch (error) {
+        // The system may have emptied the runtime folder.
+        if ((error as { code?: string }).code !== 'ENOENT') throw error
+        isOwn = false
+        makeOwn()
+        overwrite(join(folder, name), text)
+      }
+    },
+  }
+}
+
+/** `XDG_RUNTIME_DIR/untag`, or `untag-UID` in the folder for temporary files. */
+export function defaultFolder(env: NodeJS.ProcessEnv = process.env): string {
+  const { XDG_RUNTIME_DIR: runtime } = env
+  return runtime === undefined || runtime === ''
+    ? join(tmpdir(), `untag-${process.getuid?.() ?? 'run'}`)
+    : join(runtime, 'untag')
+}
+
+/** Throws if the folder is not safe: another user may have created the folder, or replaced it by a link. */
+function checkOwn(folder: string): void {
+  const stat = lstatSync(folder)
+  const isOwn = process.getuid === undefined || stat.uid === process.getuid()
+  const isOpen = process.getuid !== undefined && (stat.mode & WRITABLE_BY_OTHERS) !== 0
+  if (!stat.isDirectory() || !isOwn || isOpen)
+    throw new Error(
+      `${folder} must be a folder of this user that nobody else may write to: choose another with --runtime-dir`,
+    )
+}
+
+/** Overwrites in place without truncating, so that a killed process leaves the old or the new text. */
+function overwrite(file: string, text: string): void {
+  const opened = openSync(file, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600)
+  try {
+    writeSync(opened, text, 0)
+  } finally {
+    closeSync(opened)
+  }
+}
+
+/** Scheme, host and port of an agent, its other host names (`hosts`), and the base URL of its cloud. */
+interface Listening {
+  scheme: 'http' | 'https'
+  host: string
+  port: number
+  hosts: readonly string[]
+  cloud: string
+}
+
+/**
+ * Address at which other agents of the store reach this agent. Empty if the agent listens on all addresses and has no
+ * configured name. Empty also if the agent listens on loopback, because each machine has its own loopback. If the cloud
+ * is on loopback too, all agents are on this machine and the loopback address works.
+ */
+export function lanAddress({ scheme, host, port, hosts, cloud }: Listening): { address?: string } {
+  if (isLoopback(host) && !isLoopback(new URL(cloud).hostname)) return {}
+  const isEverywhere = host === '0.0.0.0' || host === '::'
+  const name = isEverywhere ? hosts[0] : `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return name === undefined ? {} : { address: `${scheme}://${name}` }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || /^127\.|^\[?::1\]?$/.test(host)
+}
+
+/** Maximum wait for the first contact with the cloud before the agent serves, ms (ADR command-line). */
 const FIRST_CONTACT_MS = 5_000
 
 export type EdgeSettings = Values<typeof EDGE_OPTIONS>

@@ -1,26 +1,29 @@
 import { createApiKey } from '../../cloud/platform/accounts/api-keys.ts'
-import { ensureAccount } from '../../cloud/sales/registrations/accounts.ts'
-import { noteChange } from '../../cloud/platform/accounts/audit-queries.ts'
-import { findKey, listKeysOfAll } from '../../cloud/platform/accounts/key-queries.ts'
-import { toKeyRecord } from '../../cloud/platform/accounts/key-schema.ts'
-import { revokeKey, rollKey } from '../../cloud/platform/accounts/keys.ts'
+import { ensureAccount } from '../../cloud/sales/registrations/registrations.ts'
+import { noteChange } from '../../cloud/platform/accounts/audit-operations.ts'
+import { findKey, listKeysOfAll, toKeyRecord, revokeKey, rollKey } from '../../cloud/platform/accounts/keys.ts'
 import { tenantOf, type Mode } from '../../cloud/platform/foundation/caller.ts'
 import type { Db } from '../../cloud/platform/persistence/database.ts'
 import type { ApiKeyRow } from '../../cloud/platform/persistence/tables/accounts.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { makeFolder } from '../durable-folder.ts'
-import { printResult, printTable } from '../output.ts'
-import { realPlatform } from '../platform.ts'
-import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
-import { accountNamed } from './account-named.ts'
-import { revokeSigningKey } from './signing-keys.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { makeFolder } from '../../host/replace-file.ts'
+import { printResult, printTable } from '../../host/output.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type {
+  KEYS_CREATE_OPTIONS,
+  KEYS_LIST_OPTIONS,
+  KEYS_REVOKE_OPTIONS,
+  KEYS_ROLL_OPTIONS,
+} from '../../host/settings.ts'
 import {
+  accountNamed,
   assertNoCloudBelow,
   isKnownDatabase,
   withDatabase,
   withKnownDatabase,
   type DatabaseLocation,
-} from './known-database.ts'
+} from '../../host/known-database.ts'
+import { revokeSigningKey } from './signing-keys.ts'
 
 /** Commands for API keys. They also work while the cloud runs; changes are valid at once. */
 

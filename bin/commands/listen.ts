@@ -1,12 +1,11 @@
-import { printLine, printNote, printReady } from '../output.ts'
-import { newSecret } from '../../cloud/platform/webhooks/secret.ts'
-import { signatureHeaders } from '../../cloud/platform/webhooks/signatures.ts'
+import { printLine, printNote, printReady } from '../../host/output.ts'
+import { newSecret, signatureHeaders } from '../../cloud/platform/webhooks/secret.ts'
 import { apiClient, ApiRefusal, type ApiClient } from '../api-client.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { realPlatform } from '../platform.ts'
-import { listenLines } from '../ready-lines.ts'
-import type { LISTEN_OPTIONS } from '../settings.ts'
-import { stopOnSignals } from '../shutdown.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { realPlatform } from '../../host/platform.ts'
+import { listenLines } from '../../host/ready-lines.ts'
+import type { LISTEN_OPTIONS } from '../../host/settings.ts'
+import { stopOnSignals } from '../../host/shutdown.ts'
 
 const ASK_EVERY_MS = 1_000
 const ACKNOWLEDGE_WITHIN_MS = 10_000

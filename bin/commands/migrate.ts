@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import { assertRestored } from '../backup/unfinished.ts'
-import { counted } from '../counted.ts'
-import { lockDataDir } from '../data-dir-lock.ts'
-import { makeFolder } from '../durable-folder.ts'
-import type { Values } from '../options.ts'
-import type { MIGRATE_OPTIONS } from '../settings.ts'
-import { assertNoCloudBelow, withDatabase } from './known-database.ts'
+import { assertRestored } from '../../host/backup/files.ts'
+import { counted } from '../../host/output.ts'
+import { lockDataDir } from '../../host/data-dir-lock.ts'
+import { makeFolder } from '../../host/replace-file.ts'
+import type { Values } from '../../host/options.ts'
+import type { MIGRATE_OPTIONS } from '../../host/settings.ts'
+import { assertNoCloudBelow, withDatabase } from '../../host/known-database.ts'
 
 /**
  * Applies missing migrations without starting a cloud. A new database gets its tables. PostgreSQL may be in use

@@ -1,4 +1,4 @@
-import { createClient, type AnswerOf } from '../../client/client.ts'
+import { createClient, type AnswerOf } from '../../clients/typescript/client.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import {
   explainPolicy,
@@ -6,10 +6,10 @@ import {
   type PolicyScenario,
   type StageDecision,
 } from '../../policy/policy-explanation.ts'
-import { printResult } from '../output.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import type { POLICY_EXPLAIN_OPTIONS } from '../settings.ts'
-import { fetchTrustingFile } from '../tls/private-ca.ts'
+import { printResult } from '../../host/output.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import type { POLICY_EXPLAIN_OPTIONS } from '../../host/settings.ts'
+import { fetchTrustingFile } from '../../host/tls/private-ca.ts'
 
 type Settings = Values<typeof POLICY_EXPLAIN_OPTIONS>
 type Client = ReturnType<typeof createClient>

@@ -1,15 +1,13 @@
 import { join } from 'node:path'
 import { addSealingKey, discardOtherSealingKeys } from '../../cloud/platform/authority/key-files.ts'
-import { resealAll } from '../../cloud/platform/authority/sealed-columns.ts'
-import { sealer, sealingKeyId } from '../../cloud/platform/authority/sealing.ts'
-import { counted } from '../counted.ts'
-import { lockDataDir } from '../data-dir-lock.ts'
-import { keyPlaceOf } from '../key-place.ts'
-import type { Values } from '../options.ts'
-import { realPlatform } from '../platform.ts'
-import { secretFiles } from '../secret-files.ts'
-import type { RESEAL_OPTIONS } from '../settings.ts'
-import { assertKnownDatabase, assertOwnKeyFiles, withKnownDatabase } from './known-database.ts'
+import { resealAll, sealer, sealingKeyId } from '../../cloud/platform/authority/sealing.ts'
+import { counted } from '../../host/output.ts'
+import { lockDataDir } from '../../host/data-dir-lock.ts'
+import { keyPlaceOf, secretFiles } from '../../host/secret-files.ts'
+import type { Values } from '../../host/options.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type { RESEAL_OPTIONS } from '../../host/settings.ts'
+import { assertKnownDatabase, assertOwnKeyFiles, withKnownDatabase } from '../../host/known-database.ts'
 
 /**
  *   new key in master.key ─▶ encrypt every secret with it ─▶ delete old keys (with --drop-old-keys)

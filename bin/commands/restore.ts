@@ -1,26 +1,38 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { keysOf, loadKeyFiles, type KeyPlace } from '../../cloud/platform/authority/key-files.ts'
-import { assertNamedKeys } from '../../cloud/platform/authority/key-names.ts'
+import { assertNamedKeys } from '../../cloud/platform/authority/signing-keys.ts'
 import { markRestored, type RestoreSummary } from '../../cloud/service/mark-restored.ts'
 import { sealer } from '../../cloud/platform/authority/sealing.ts'
 import { addErasures, type ListedErasure } from '../../cloud/sales/customers/erasures.ts'
-import { collectErasures, writeErasures } from '../backup/erasures.ts'
-import { copyFlushed, copyFolder, copyWithProgress, flush, makeFolder } from '../backup/files.ts'
-import { readBackup, type Manifest } from '../backup/manifest.ts'
-import { checkDump, dropTables, loadPostgres, inspectPostgres } from '../backup/postgres-dump.ts'
-import { terminalProgress } from '../backup/progress.ts'
-import { checkCopy } from '../backup/sqlite-copy.ts'
-import { assertRestored, restoringFolder } from '../backup/unfinished.ts'
-import { counted } from '../counted.ts'
-import { removeCopyRecord } from '../database-copy/copy-record.ts'
-import { lockDataDir } from '../data-dir-lock.ts'
-import { keyPlaceOf } from '../key-place.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { realPlatform } from '../platform.ts'
-import { secretFiles } from '../secret-files.ts'
-import type { RESTORE_OPTIONS } from '../settings.ts'
-import { assertKnownDatabase, assertNoCloudBelow, withDatabase, type DatabaseLocation } from './known-database.ts'
+import { collectErasures, writeErasures } from '../../host/backup/erasures.ts'
+import {
+  copyFlushed,
+  copyFolder,
+  copyWithProgress,
+  flush,
+  makeFolder,
+  assertRestored,
+  restoringFolder,
+  readBackup,
+  type Manifest,
+} from '../../host/backup/files.ts'
+import { checkDump, dropTables, loadPostgres, inspectPostgres } from '../../host/backup/postgres-dump.ts'
+import { terminalProgress } from '../../host/backup/progress.ts'
+import { checkCopy } from '../../host/backup/sqlite-copy.ts'
+import { counted } from '../../host/output.ts'
+import { removeCopyRecord } from '../../host/database-copy/rows.ts'
+import { lockDataDir } from '../../host/data-dir-lock.ts'
+import { keyPlaceOf, secretFiles } from '../../host/secret-files.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type { RESTORE_OPTIONS } from '../../host/settings.ts'
+import {
+  assertKnownDatabase,
+  assertNoCloudBelow,
+  withDatabase,
+  type DatabaseLocation,
+} from '../../host/known-database.ts'
 
 /**
  *   check backup ─▶ copy to DATA/restoring ─▶ check keys ─▶ raise generation ─▶ rename old data ─▶ move new data in

@@ -1,16 +1,21 @@
 import { existsSync, mkdirSync, realpathSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { keyFilesIn, loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
-import { flushFolder } from '../durable-folder.ts'
-import type { Values } from '../options.ts'
-import { printNote } from '../output.ts'
-import { accessError } from '../path-access.ts'
-import { realPlatform } from '../platform.ts'
-import { replaceFile } from '../replace-file.ts'
-import { secretFiles } from '../secret-files.ts'
-import { nextSteps, serviceFiles, type ServiceFile, type ServiceName, type UnitPlaces } from '../service/units.ts'
-import { tlsFilesOf } from '../tls/server-certificate.ts'
-import type { SERVICE_CLOUD_OPTIONS, SERVICE_EDGE_OPTIONS, SERVICE_REMOVE_OPTIONS } from '../settings.ts'
+import { flushFolder, replaceFile } from '../../host/replace-file.ts'
+import type { Values } from '../../host/options.ts'
+import { printNote } from '../../host/output.ts'
+import { accessError } from '../../host/private-files.ts'
+import { realPlatform } from '../../host/platform.ts'
+import { secretFiles } from '../../host/secret-files.ts'
+import {
+  nextSteps,
+  serviceFiles,
+  type ServiceFile,
+  type ServiceName,
+  type UnitPlaces,
+} from '../../host/service/units.ts'
+import { tlsFilesOf } from '../../host/tls/server-certificate.ts'
+import type { SERVICE_CLOUD_OPTIONS, SERVICE_EDGE_OPTIONS, SERVICE_REMOVE_OPTIONS } from '../../host/settings.ts'
 
 /** Folders that the sandbox of a service hides. */
 const HIDDEN = /^\/(?:home|root|run\/user|tmp|var\/tmp)\//

@@ -1,18 +1,61 @@
-import { noteChange } from '../../cloud/platform/accounts/audit-queries.ts'
+import { noteChange } from '../../cloud/platform/accounts/audit-operations.ts'
 import { INSTALLATION } from '../../cloud/platform/authority/key-loader.ts'
 import { issuersOf } from '../../cloud/platform/authority/issuers.ts'
 import { loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
 import { rotateKey, type RotatedUse } from '../../cloud/platform/authority/rotate-key.ts'
 import { sealer } from '../../cloud/platform/authority/sealing.ts'
 import type { Db } from '../../cloud/platform/persistence/database.ts'
-import { keyPlaceOf } from '../key-place.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { realPlatform } from '../platform.ts'
-import { secretFiles } from '../secret-files.ts'
-import type { KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS } from '../settings.ts'
-import { accountNamed } from './account-named.ts'
-import { assertOwnKeyFiles, withKnownDatabase } from './known-database.ts'
-import { rotateRoot } from './root-key.ts'
+import { keyPlaceOf, secretFiles, type KeySettings } from '../../host/secret-files.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type { KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS } from '../../host/settings.ts'
+import { accountNamed, assertOwnKeyFiles, withKnownDatabase, type DatabaseLocation } from '../../host/known-database.ts'
+import { existsSync, renameSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { changeRoot, readRoot } from '../../cloud/platform/authority/known-root.ts'
+import { lockDataDir } from '../../host/data-dir-lock.ts'
+
+/**
+ *   rename root.json ─▶ create a new one ─▶ the cloud signs its key sets with it, in a new epoch
+ *
+ * Replaces a lost or stolen root key. If this command crashes, the cloud does not start; run this command again to
+ * complete the change. Agents trust only the root key of their enrolment, so all agents must be re-enrolled.
+ */
+async function rotateRoot({ json, ...place }: DatabaseLocation & KeySettings & { json: boolean }): Promise<void> {
+  const { data } = place
+  const keys = keyPlaceOf(place)
+  const file = keys.root
+  assertOwnKeyFiles(keys, data)
+  const platform = realPlatform()
+  const kid = await withKnownDatabase(place, async (database) => {
+    const lock = lockDataDir(
+      join(data, 'cloud.lock'),
+      `a cloud runs with the data in ${data}: stop it first, on every machine that uses the database`,
+    )
+    try {
+      const known = await readRoot(database.reads)
+      const isKnown =
+        existsSync(file) && (await loadKeyFiles(keys, secretFiles, platform.random)).root.signer.kid === known
+      if (isKnown) renameSync(file, join(dirname(file), `root-${known}.json`))
+      const next = (await loadKeyFiles(keys, secretFiles, platform.random)).root.signer.kid
+      await database.write(async (db) => {
+        await changeRoot(db, next)
+        await noteChange(
+          db,
+          { tenant: INSTALLATION, actor: 'command line', operation: 'rotateSigningKey', entity_id: next },
+          platform,
+        )
+      })
+      return next
+    } finally {
+      lock.release()
+    }
+  })
+  process.stderr.write(
+    `Re-enrol every agent now: revokeAgent, createEnrolmentCode, untag edge enrol --replace. Copy the new ${file} to the other machines of the cloud.\n`,
+  )
+  process.stdout.write(`${json ? JSON.stringify({ kid, keys: [{ iss: 'root', kid }] }) : `${kid} signs now (root)`}\n`)
+}
 
 /**
  * Commands that replace signing keys, by the rules of `rotateSigningKey`. A running cloud uses the new key from its

@@ -1,4 +1,4 @@
-import { printLine as say, printNote, printReady } from '../output.ts'
+import { printLine as say, printNote, printReady } from '../../host/output.ts'
 import { readFileSync } from 'node:fs'
 import { impinjReader, STOCK_PRESET } from '../../simulators/devices/impinj-iot.ts'
 import type { ImpinjReaderOptions } from '../../simulators/devices/impinj-iot.ts'
@@ -9,11 +9,11 @@ import { serveTcp } from '../../simulators/devices/serve.ts'
 import type { TcpService } from '../../simulators/devices/serve.ts'
 import { EVERY_READ, VENDOR_MODE, zebraReader } from '../../simulators/devices/zebra-iotc.ts'
 import { deadline } from '../../policy/platform.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { realPlatform } from '../platform.ts'
-import type { Quirk, SIMULATE_OPTIONS } from '../settings.ts'
-import { stopOnSignals } from '../shutdown.ts'
-import { onStdinLine } from './stdin-commands.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type { Quirk, SIMULATE_OPTIONS } from '../../host/settings.ts'
+import { stopOnSignals } from '../../host/shutdown.ts'
+import { onStdinLine } from './edge-access.ts'
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 

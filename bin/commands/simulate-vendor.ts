@@ -1,4 +1,4 @@
-import { printReady } from '../output.ts'
+import { printReady } from '../../host/output.ts'
 import { businessCentralSystem } from '../../simulators/services/erp-businesscentral.ts'
 import { erpnextSystem } from '../../simulators/services/erp-erpnext.ts'
 import { odooSystem } from '../../simulators/services/erp-odoo.ts'
@@ -10,9 +10,9 @@ import { shopifySystem } from '../../simulators/services/pos-shopify.ts'
 import { squareSystem } from '../../simulators/services/pos-square.ts'
 import { sumupSystem } from '../../simulators/services/pos-sumup.ts'
 import type { SimulatedVendor, VendorOptions } from '../../simulators/services/vendor-server.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import type { SIMULATE_VENDOR_OPTIONS } from '../settings.ts'
-import { stopOnSignals } from '../shutdown.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import type { SIMULATE_VENDOR_OPTIONS } from '../../host/settings.ts'
+import { stopOnSignals } from '../../host/shutdown.ts'
 
 type Start = (options: VendorOptions) => Promise<SimulatedVendor>
 

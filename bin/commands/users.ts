@@ -1,16 +1,15 @@
-import { noteChange } from '../../cloud/platform/accounts/audit-queries.ts'
+import { noteChange } from '../../cloud/platform/accounts/audit-operations.ts'
 import { tenantOf } from '../../cloud/platform/foundation/caller.ts'
 import { iso } from '../../cloud/platform/operations/fields.ts'
 import { consoleUrlAt, invitationUrl, readConsoleUrl } from '../../cloud/platform/users/console-address.ts'
 import { assertRoleFits, assertStoresOf, invite } from '../../cloud/platform/users/invitations.ts'
 import { Email, toUserRecord } from '../../cloud/platform/users/schema.ts'
 import { deleteUser, findUserOfAccount, listUsers } from '../../cloud/platform/users/user-queries.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { printResult, printTable } from '../output.ts'
-import { realPlatform } from '../platform.ts'
-import type { USERS_INVITE_OPTIONS, USERS_LIST_OPTIONS, USERS_REMOVE_OPTIONS } from '../settings.ts'
-import { accountNamed } from './account-named.ts'
-import { withKnownDatabase } from './known-database.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { printResult, printTable } from '../../host/output.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type { USERS_INVITE_OPTIONS, USERS_LIST_OPTIONS, USERS_REMOVE_OPTIONS } from '../../host/settings.ts'
+import { accountNamed, withKnownDatabase } from '../../host/known-database.ts'
 
 /** Commands for users of the console. They also work while the cloud runs; changes are valid at once. */
 

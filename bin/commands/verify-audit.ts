@@ -1,8 +1,8 @@
 import { verifyAudit } from '../../cloud/platform/accounts/verify-audit.ts'
-import { counted } from '../counted.ts'
-import type { Values } from '../options.ts'
-import type { VERIFY_AUDIT_OPTIONS } from '../settings.ts'
-import { withKnownDatabase } from './known-database.ts'
+import { counted } from '../../host/output.ts'
+import type { Values } from '../../host/options.ts'
+import type { VERIFY_AUDIT_OPTIONS } from '../../host/settings.ts'
+import { withKnownDatabase } from '../../host/known-database.ts'
 
 /** Verifies the hash chains of the audit log. Throws an error that names the first changed entry of each chain. */
 export async function runVerifyAudit(settings: Values<typeof VERIFY_AUDIT_OPTIONS>): Promise<void> {

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { join } from 'node:path'
-import { AgentError } from '../../client/agent-error.ts'
-import { createAgentClient } from '../../client/agent-client.ts'
+import { AgentError } from '../../clients/typescript/agent-error.ts'
+import { createAgentClient } from '../../clients/typescript/agent-client.ts'
 import type { WalkRecording } from '../../edge-agent/lanes/gate/walk-recorder.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/file/ledger-file.ts'
-import { openMetadata } from '../../edge-agent/ledger/file/metadata.ts'
+import { openMetadata } from '../../edge-agent/ledger/file/watermark.ts'
 import { LOCAL_URLS } from '../../edge-agent/ledger/pairings.ts'
 import {
   reportHtml,
@@ -16,11 +16,11 @@ import {
   type Walk,
 } from '../../edge-agent/setup/walk-test.ts'
 import { pause } from '../../policy/platform.ts'
-import { credentialFile } from '../credential-file.ts'
-import { WrongUsage, type Values } from '../options.ts'
-import { printLine, printNote, printResult, writesJson } from '../output.ts'
-import { realPlatform } from '../platform.ts'
-import type { EDGE_WALK_TEST_OPTIONS } from '../settings.ts'
+import { credentialFile } from '../../host/credential-file.ts'
+import { WrongUsage, type Values } from '../../host/options.ts'
+import { printLine, printNote, printResult, writesJson } from '../../host/output.ts'
+import { realPlatform } from '../../host/platform.ts'
+import type { EDGE_WALK_TEST_OPTIONS } from '../../host/settings.ts'
 import { loadConfig } from './edge.ts'
 import { assertEnrolled } from './edge-access.ts'
 

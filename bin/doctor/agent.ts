@@ -4,11 +4,54 @@ import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
 import type { AgentConfig } from '../../edge-agent/config.ts'
 import type { Identity } from '../../edge-agent/identity/identity.ts'
 import { pause, type Platform } from '../../policy/platform.ts'
-import { readCredential } from '../credential-file.ts'
-import type { SendRequest } from '../tls/private-ca.ts'
-import { checkDevicesAlone } from './devices-alone.ts'
+import { readCredential } from '../../host/credential-file.ts'
+import type { SendRequest } from '../../host/tls/private-ca.ts'
 import { fault, type Finding } from './finding.ts'
-import { askAgent } from './running-agent.ts'
+import { askAgent, deviceFindings } from './running-agent.ts'
+import type { DeviceEntry } from '../../device-drivers/registry.ts'
+import type { DeviceState } from '../../device-drivers/device-connection.ts'
+import { supervise } from '../../device-drivers/supervisor.ts'
+
+/** Maximum time to connect all devices, ms: the longest set-up of a driver, and one retry. */
+const CONNECT_MS = 12_000
+const SETTLED: ReadonlySet<DeviceState> = new Set(['ready', 'degraded', 'absent'])
+
+/**
+ * Connects to the devices of the configuration, as an agent does at its start, and disconnects them again. Call it only
+ * while no agent runs: two programs on one line disturb each other. The driver switches the outputs off.
+ */
+async function checkDevicesAlone(
+  entries: readonly DeviceEntry[],
+  { platform, openLink }: { platform: Platform; openLink: OpenLink },
+): Promise<Finding[]> {
+  const isPushed = (entry: DeviceEntry) => 'push' in entry.link
+  const wired = entries.filter((entry) => !isPushed(entry))
+  const waiting = new Set(wired.map(({ deviceId }) => deviceId))
+  let settle: () => void = () => undefined
+  const settled = new Promise<void>((resolve) => (settle = resolve))
+  const cancel = platform.timers.after(CONNECT_MS, () => settle())
+  const supervisor = supervise({
+    devices: wired,
+    platform,
+    openLink,
+    onState({ deviceId, state }) {
+      if (SETTLED.has(state)) waiting.delete(deviceId)
+      if (waiting.size === 0) settle()
+    },
+  })
+  if (waiting.size > 0) await settled
+  cancel()
+  const statuses = [...supervisor.statuses]
+  await supervisor.stop()
+  return [
+    ...statuses.flatMap(deviceFindings),
+    ...entries.filter(isPushed).map((entry): Finding => ({
+      what: entry.deviceId,
+      state: 'note',
+      detail: 'sends its reads to the agent: start the agent, and check again',
+    })),
+  ]
+}
 
 /** An agent that starts answers within this time, ms. */
 const START_MS = 5_000
@@ -87,7 +130,7 @@ async function storedUrl(data: string): Promise<string | undefined | Finding> {
   try {
     // Not at the top: the doctor must also run where better-sqlite3 does not load.
     const { openLedgerFile } = await import('../../edge-agent/ledger/file/ledger-file.ts')
-    const { openMetadata } = await import('../../edge-agent/ledger/file/metadata.ts')
+    const { openMetadata } = await import('../../edge-agent/ledger/file/watermark.ts')
     const { LOCAL_URLS } = await import('../../edge-agent/ledger/pairings.ts')
     const db = openLedgerFile(file)
     try {
@@ -109,7 +152,7 @@ async function storedUrl(data: string): Promise<string | undefined | Finding> {
 async function takeLock(data: string): Promise<{ release(): void } | 'taken' | undefined> {
   const file = join(data, 'agent.lock')
   if (!existsSync(file)) return undefined
-  const { lockDataDir } = await import('../data-dir-lock.ts')
+  const { lockDataDir } = await import('../../host/data-dir-lock.ts')
   const taken = 'taken'
   try {
     return lockDataDir(file, taken)

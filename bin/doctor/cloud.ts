@@ -1,7 +1,7 @@
 import { connect } from 'node:tls'
-import { connectionFault } from '../connection-fault.ts'
-import { errorText } from '../error-text.ts'
-import { certificateFault, withPublicCas, type SendRequest } from '../tls/private-ca.ts'
+import { connectionFault } from '../api-client.ts'
+import { errorText } from '../../host/output.ts'
+import { certificateFault, withPublicCas, type SendRequest } from '../../host/tls/private-ca.ts'
 import { fault, type Finding } from './finding.ts'
 
 const ANSWER_WITHIN_MS = 5_000
@@ -11,7 +11,7 @@ const CLOCK_LIMIT_MS = 30_000
 const CERTIFICATE_WARNING_MS = 14 * 86_400_000
 const DAY_MS = 86_400_000
 
-export interface CloudCheck {
+interface CloudCheck {
   /** Address of the cloud of the enrolled agent. */
   readonly cloud: string
   readonly send: SendRequest

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { storedBackups } from '../backup/retention.ts'
+import { storedBackups } from '../../host/backup/retention.ts'
 import { fault, type Finding } from './finding.ts'
 
 const MIB = 1_048_576

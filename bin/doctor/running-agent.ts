@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { AgentStatus } from '../../edge-agent/http/response-schemas.ts'
 import { REGISTRATION_FAULTS } from '../../edge-agent/health/registration.ts'
-import { counted } from '../counted.ts'
-import type { SendRequest } from '../tls/private-ca.ts'
+import { counted } from '../../host/output.ts'
+import type { SendRequest } from '../../host/tls/private-ca.ts'
 import { fault, type Cause, type Finding } from './finding.ts'
 
 const ANSWER_WITHIN_MS = 3_000
 /** More rows than a connected agent ever has waiting. */
 const QUEUE_LIMIT = 1_000
 
-export interface AgentQuestion {
+interface AgentQuestion {
   readonly url: string
   /** Id of the agent whose data folder is checked. */
   readonly agentId: string
@@ -166,7 +166,7 @@ export function emergencyFinding(): Finding {
 }
 
 /** Health of one device, from an agent or from an own connection. */
-export interface CheckedDevice {
+interface CheckedDevice {
   readonly deviceId: string
   readonly name?: string | null
   readonly state: string

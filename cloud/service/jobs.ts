@@ -1,20 +1,19 @@
 import type { Cancel } from '../../policy/platform.ts'
 import { sealAudit } from '../platform/accounts/seal-audit.ts'
 import { pruneFormerKeys } from '../protection/agent-identity/agent-keys.ts'
-import { LAST_SEEN_FLUSH_MS } from '../protection/agent-identity/last-seen.ts'
+import { LAST_SEEN_FLUSH_MS } from '../protection/agent-identity/agent-queries.ts'
 import { pruneCodes } from '../protection/agents/enrolment/enrolment.ts'
-import type { DiskSpace } from '../protection/agents/watch/cloud-incidents.ts'
-import { AgentWatch } from '../protection/agents/watch/watch-agents.ts'
+import { type DiskSpace, AgentWatch } from '../protection/agents/watch/incidents.ts'
 import { startRetrying } from '../protection/agents/journal/retry-unapplied.ts'
 import { pruneLogins } from '../protection/agent-identity/sessions.ts'
 import { completeErasures } from '../sales/customers/erasures.ts'
 import { cancelOverdueOrders } from '../sales/click-and-collect/cancel-overdue-orders.ts'
-import { expireEarnings } from '../shop/loyalty/expire-earnings.ts'
+import { expireEarnings } from '../shop/loyalty/ledger.ts'
 import { startDueOffers } from '../shop/offers/due-offers.ts'
 import { pruneRequests } from '../shop/assistance/requests.ts'
 import { pruneStoredResponses } from '../platform/operations/idempotency.ts'
 import { deletedBeforeMs } from '../platform/foundation/keep-days.ts'
-import { logJobFailure } from '../platform/foundation/log.ts'
+import { logJobFailure } from '../platform/foundation/config.ts'
 import type { Services } from '../platform/operations/operation.ts'
 import { pruneApprovals } from '../protection/authorize/approvals.ts'
 import { pruneDecisions } from '../protection/records/decision-records.ts'
@@ -22,8 +21,7 @@ import { pruneDenied } from '../protection/rights/deny-list.ts'
 import { endDueMoves } from '../protection/devices/due-moves.ts'
 import { pruneDelegated } from '../protection/rights/delegated-rights.ts'
 import { publishRecalls } from '../protection/recalls/publish-recalls.ts'
-import { refreshItems } from '../protection/items/refresh-items.ts'
-import { pruneRemovedNames } from '../protection/items/item-sequence.ts'
+import { refreshItems, pruneRemovedNames } from '../protection/items/item-sequence.ts'
 import type { AgentMessages } from './messaging/agent-messages.ts'
 import { CONNECTED_MS } from './messaging/sibling-agents.ts'
 import { startDuePayments } from '../sales/payments/due-payments.ts'
@@ -33,9 +31,9 @@ import { oldestOpen } from '../platform/persistence/positions.ts'
 import { Retention } from './retention/apply-retention.ts'
 import { cancelOverduePurchases } from '../sales/checkout/cancel-overdue-purchases.ts'
 import { pruneRegistrations } from '../sales/registrations/registration-queries.ts'
-import { pruneChallenges } from '../platform/users/challenges.ts'
+import { pruneChallenges } from '../platform/users/passkeys.ts'
 import { pruneSessions } from '../platform/users/sessions.ts'
-import { lapseReservations } from '../shop/stock/lapse-reservations.ts'
+import { lapseReservations } from '../shop/stock/reserve.ts'
 
 /** Periodic jobs. Each is safe to run twice, and in several processes. */
 
@@ -53,7 +51,7 @@ const HELD_BACK_MS = 30_000
 const WATCH_MS = 60_000
 const RETENTION_MS = 600_000
 
-export interface Jobs {
+interface Jobs {
   stop(): Promise<void>
 }
 

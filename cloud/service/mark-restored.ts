@@ -1,19 +1,18 @@
 import { sql } from 'kysely'
 import type { Platform } from '../../policy/platform.ts'
 import { assertOwnKeys } from '../platform/authority/authority.ts'
-import { readLastSigned } from '../platform/authority/last-signed.ts'
+import { readLastSigned, readKeyCounters, writeKeyCounter } from '../platform/authority/key-counters.ts'
 import type { KeyFiles } from '../platform/authority/key-files.ts'
-import { readKeyCounters, writeKeyCounter } from '../platform/authority/key-counters.ts'
 import { changedRows, type Db } from '../platform/persistence/database.ts'
 import { policyOf } from '../protection/store-documents/parsed-policy.ts'
-import { storeFormerHome } from '../protection/receipt-home/receipt-homes.ts'
+import { storeFormerHome } from '../protection/receipt-home/home-move.ts'
 import { skipLostPositions } from '../platform/persistence/positions.ts'
 
 /**
  * A restored cloud lacks changes that agents already know. If the counters continued from the backup, the cloud would
  * assign numbers twice. Agents would then treat its documents as old and skip its denials. So every counter continues
  * above all numbers that the lost cloud may have assigned. The time of the restore in ms is above all these numbers,
- * even if a backup is restored twice (ADR 0019). After the restore, agents report again.
+ * even if a backup is restored twice (ADR restored-cloud). After the restore, agents report again.
  */
 export interface RestoreSummary {
   /** New generation of the cloud. */

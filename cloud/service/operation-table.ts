@@ -1,13 +1,14 @@
-import { fetchAccountSettings, updateAccountSettings } from '../platform/accounts/account-settings.ts'
+import { fetchAccountSettings, updateAccountSettings, rotateSigningKey } from '../platform/accounts/account-settings.ts'
 import { fetchAuditLog } from '../platform/accounts/audit-operations.ts'
-import { claimRegistration } from '../sales/registrations/claim.ts'
-import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../platform/accounts/key-operations.ts'
 import {
+  claimRegistration,
   fetchRegistrations,
   submitStoreRegistration,
   submitStoreRegistrationRequest,
+  approveStoreRegistration,
+  rejectStoreRegistration,
 } from '../sales/registrations/registration-operations.ts'
-import { approveStoreRegistration, rejectStoreRegistration } from '../sales/registrations/review.ts'
+import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../platform/accounts/key-operations.ts'
 import { exportSalesData } from '../shop/analytics/export-operations.ts'
 import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '../shop/analytics/operations.ts'
 import {
@@ -21,10 +22,9 @@ import { eraseCustomerData, exportCustomerData } from '../sales/customers/operat
 import { fetchSignedDocuments } from '../protection/agents/documents/fetch-documents.ts'
 import { createEnrolmentCode, enrolEdgeAgent } from '../protection/agents/enrolment/enrol-operations.ts'
 import { agentLogin } from '../protection/agents/login/agent-login.ts'
-import { rotateSigningKey } from '../platform/accounts/rotate-signing-key.ts'
-import { rotateAgentKey } from '../protection/agent-identity/rotate-agent-key.ts'
+import { rotateAgentKey } from '../protection/agent-identity/agent-keys.ts'
 import { fetchAgents, resolveAgentFork, revokeAgent } from '../protection/agents/administration/agent-operations.ts'
-import { bulkImportProducts } from '../shop/catalogue/bulk-operations.ts'
+import { bulkImportProducts } from '../shop/catalogue/upsert-products.ts'
 import { importProducts } from '../shop/catalogue/import-operation.ts'
 import { fetchProduct, fetchProducts, searchProducts } from '../shop/catalogue/operations.ts'
 import {
@@ -36,8 +36,7 @@ import {
 import { uploadImageToProduct } from '../shop/images/operations.ts'
 import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../shop/offers/operations.ts'
 import { fetchActiveOffers, fetchOffer } from '../shop/offers/read-operations.ts'
-import { fetchERPRecords } from '../sales/integrations/fetch-erp-records.ts'
-import { pushToERP, pushToPOS } from '../sales/integrations/push-operations.ts'
+import { fetchERPRecords, pushToERP, pushToPOS } from '../sales/integrations/push-operations.ts'
 import { syncERP, syncPOS } from '../sales/integrations/sync-operations.ts'
 import { configurePSP } from '../sales/payments/configure-psp.ts'
 import { processPayment } from '../sales/payments/process-payment.ts'
@@ -61,9 +60,8 @@ import {
 import { verifyProtectedItem, verifySecurityTagDeactivation } from '../protection/authorize/authorize-operations.ts'
 import { redeemProtectionAuthorization, revokeProtectionAuthorization } from '../protection/redeem/redeem-operations.ts'
 import { fetchAlarms } from '../protection/records/alarm-operations.ts'
-import { callHelpToAlarm } from '../protection/records/call-help.ts'
-import { disposeAlarm } from '../protection/records/dispose-alarm.ts'
-import { disposeAlarms } from '../protection/records/dispose-alarms.ts'
+import { callHelpToAlarm } from '../protection/records/alarm-queries.ts'
+import { disposeAlarm, disposeAlarms } from '../protection/records/dispose-alarm.ts'
 import { acknowledgeException, fetchExceptions } from '../protection/records/exception-operations.ts'
 import { updateDevice } from '../protection/devices/update-device.ts'
 import {
@@ -73,18 +71,18 @@ import {
   reportDeviceHeartbeat,
 } from '../protection/devices/device-operations.ts'
 import { createSetupCode, registerDeviceWithCode } from '../protection/devices/setup-codes.ts'
-import { moveReceiptHome } from '../protection/receipt-home/move-receipt-home.ts'
+import { moveReceiptHome } from '../protection/receipt-home/home-move.ts'
 import { exportEpcisEvents } from '../sales/epcis/operations.ts'
-import { reportProtectionEvents } from '../protection/agents/journal/report-events.ts'
+import { reportProtectionEvents } from '../protection/agents/journal/ingest.ts'
 import { fetchProtectionEvents } from '../protection/records/event-operations.ts'
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/items/item-operations.ts'
 import { endRecall, fetchRecalls, recallProducts } from '../protection/recalls/recall-operations.ts'
-import { reuseTags } from '../protection/items/reuse-tags.ts'
+import { reuseTags } from '../protection/items/register-item.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../protection/operators/operator-operations.ts'
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/store-policy/policy-operations.ts'
 import { resolveRedemption } from '../protection/redeem/resolve-redemption.ts'
 import { simulateProtectionPolicy } from '../protection/store-policy/simulate-policy.ts'
-import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from '../shop/push/alarm-notice-operations.ts'
+import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from '../shop/push/alarm-notices.ts'
 import {
   fetchPushKey,
   fetchPushSubscriptions,
@@ -98,10 +96,10 @@ import {
   fetchPurchase,
   markPurchaseCancelled,
   startCheckout,
+  generateCodes,
 } from '../sales/checkout/operations.ts'
 import { insertStore } from '../sales/store-operations/insert-store.ts'
 import { approveCheckout } from '../sales/checkout/approval-operations.ts'
-import { generateCodes } from '../sales/checkout/code-operations.ts'
 import { fetchPurchaseHistory } from '../sales/checkout/history-operations.ts'
 import { fetchStock, setStock } from '../shop/stock/operations.ts'
 import { fetchOpenTasks } from '../sales/store-operations/open-tasks.ts'

@@ -1,4 +1,4 @@
-import type { UploadJob } from '../platform/foundation/upload-reader.ts'
+import type { UploadJob } from '../platform/foundation/ports.ts'
 
 /** All work on uploaded files, by name. A process loads only what its jobs need. */
 export const UPLOAD_JOBS = new Map<string, () => Promise<UploadJob<unknown>>>([

@@ -1,13 +1,24 @@
 import { pause } from '../../policy/platform.ts'
 import type { Platform, Timers } from '../../policy/platform.ts'
-import { gpoRequest, IMPINJ_FACTORY_LOGIN, IMPINJ_PATHS, levelOf, presetSettingsPath } from './protocol/requests.ts'
-import { antennaText } from './protocol/events.ts'
-import { objectOf } from '../kit/protocol/tag-sighting.ts'
-import { utcUsOf } from '../kit/protocol/timestamps.ts'
+import {
+  gpoRequest,
+  IMPINJ_FACTORY_LOGIN,
+  IMPINJ_PATHS,
+  levelOf,
+  presetSettingsPath,
+  antennaText,
+} from './protocol/requests.ts'
+import { objectOf, utcUsOf } from '../kit/protocol/tag-sighting.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
-import { antennaWatch } from '../kit/antenna-watch.ts'
-import type { AntennaWatch } from '../kit/antenna-watch.ts'
-import type { RunningCommand } from '../kit/command-queue.ts'
+import {
+  antennaWatch,
+  type AntennaWatch,
+  filterDetector,
+  type FilterDetector,
+  noiseReport,
+  type NoiseReport,
+} from '../kit/noise-report.ts'
+import { type RunningCommand, outputCommands, completedCommand, type DeviceCommands } from '../kit/device-commands.ts'
 import { result, setUpLimit } from '../kit/device.ts'
 import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
@@ -16,8 +27,7 @@ import { eventQueue } from '../kit/event-queue.ts'
 import { basicAuth } from '../kit/http/conversation.ts'
 import { jsonOf, refusalDetail, restClient } from '../kit/http/rest-client.ts'
 import type { RestClient } from '../kit/http/rest-client.ts'
-import { dataStream } from './data-stream.ts'
-import type { DataStream } from './data-stream.ts'
+import { dataStream, type DataStream, setUpReader } from './set-up.ts'
 import { signalOutputs } from '../kit/reader-settings.ts'
 import {
   exclusiveResourcesOf,
@@ -26,21 +36,12 @@ import {
   inputsOf,
   sessionFindings,
 } from './settings.ts'
-import { setUpReader } from './set-up.ts'
-import { filterDetector } from '../kit/filter-detector.ts'
-import type { FilterDetector } from '../kit/filter-detector.ts'
-import { inputEvents } from '../kit/input-events.ts'
-import { watchLevel } from '../kit/level-watch.ts'
-import { outputCommands, completedCommand } from '../kit/device-commands.ts'
-import type { DeviceCommands } from '../kit/device-commands.ts'
-import { startPulse } from '../llrp/pulse.ts'
+import { inputEvents, watchLevel } from '../kit/input-watch.ts'
+import { startPulse } from '../llrp/reading.ts'
 import { readerClock } from '../llrp/reader-clock.ts'
 import type { ReaderClock } from '../llrp/reader-clock.ts'
-import { noiseReport } from '../kit/noise-report.ts'
-import type { NoiseReport } from '../kit/noise-report.ts'
-import { openSession } from '../kit/session.ts'
-import type { Session } from '../kit/session.ts'
-import { readOf } from '../kit/tag-read.ts'
+import { openSession, type Session } from '../kit/device-link.ts'
+import { readOf } from '../kit/continuous-reading.ts'
 import { desiredOutputs } from '../kit/desired-outputs.ts'
 import type { DesiredOutputs } from '../kit/desired-outputs.ts'
 import type { WriteAnswer } from '../kit/write-answer.ts'

@@ -5,8 +5,8 @@ import { TAG_ABSENT_MS, type Capabilities } from '../kit/capabilities.ts'
 import type { Finding } from '../kit/device.ts'
 import { DeviceId, type ExclusiveResource } from '../kit/driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../kit/emergency-input.ts'
-import { FEEDS_WITH_MINIMUM_RSSI } from '../kit/feeds-settings.ts'
 import {
+  FEEDS_WITH_MINIMUM_RSSI,
   antennaSettings,
   boundedInt,
   sortedUnique,

@@ -36,13 +36,13 @@ export interface Capabilities {
  * Effect of a release: `output` switches an output of the device, `tag` writes to the tag that the command names,
  * `nothing` has no effect.
  */
-export type Releases = 'output' | 'tag' | 'nothing'
+type Releases = 'output' | 'tag' | 'nothing'
 
 /**
  * `reported`: the driver sends `tag_gone` when a tag leaves. `afterMs`: the driver sends only reads, and a tag without
  * a read for this time has left.
  */
-export type Departures = 'reported' | { readonly afterMs: number }
+type Departures = 'reported' | { readonly afterMs: number }
 
 /** Value of `afterMs` for readers that report each tag at least once a second, ms. */
 export const TAG_ABSENT_MS = 2_000
@@ -53,7 +53,7 @@ export interface AntennaSides {
   readonly outside: readonly number[]
 }
 
-export interface SirenCapability {
+interface SirenCapability {
   /** Duration of an alarm, s. Undefined if the agent chooses the duration. */
   readonly seconds: number | undefined
 }

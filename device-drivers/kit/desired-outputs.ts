@@ -1,12 +1,11 @@
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import { LONGEST_SIGNAL_S, result } from './device.ts'
 import type { CommandResult, Signal } from './device.ts'
-import { holdOpen } from './hold-open.ts'
-import type { HoldOpen } from './hold-open.ts'
+import { holdOpen, type HoldOpen } from './input-watch.ts'
 import { SILENCED, writeResult } from './write-answer.ts'
 import type { WriteAnswer } from './write-answer.ts'
 
-export interface OutputOptions {
+interface OutputOptions {
   /** The releasing output, if the device has one. */
   readonly release: number | undefined
   readonly signals: ReadonlyMap<Signal, number>

@@ -1,19 +1,68 @@
 import { setMaxListeners } from 'node:events'
-import { deadline } from '../../policy/platform.ts'
-import type { Platform } from '../../policy/platform.ts'
-import { commandQueue } from './command-queue.ts'
-import type { RunningCommand } from './command-queue.ts'
-import { result } from './device.ts'
-import type { CommandResult, DeviceCommand, Signal } from './device.ts'
-import { eitherSignal } from './either-signal.ts'
+import { deadline, type Platform } from '../../policy/platform.ts'
+import { result, type CommandResult, type DeviceCommand, type Signal } from './device.ts'
+import { eitherSignal } from './input-watch.ts'
 import type { DesiredOutputs } from './desired-outputs.ts'
+
+/** A running command. The outcome may be known before the command has finished. Neither promise rejects. */
+export interface RunningCommand {
+  readonly outcome: Promise<CommandResult>
+  readonly finished: Promise<unknown>
+}
+
+/** Runs the commands of one device one after the other. */
+interface CommandQueue {
+  /**
+   * Begins the command after all earlier commands have finished. Returns `cancelled` at once if `signal` aborts while
+   * the command waits.
+   */
+  run(signal: AbortSignal, begin: () => RunningCommand): Promise<CommandResult>
+  /** Resolves when all commands so far have finished. */
+  idle(): Promise<void>
+}
+
+/** Makes a queue in which at most `limit` commands wait. */
+export function commandQueue(limit: number): CommandQueue {
+  let tail: Promise<void> = Promise.resolve()
+  let waiting = 0
+
+  return {
+    async run(signal, begin) {
+      if (signal.aborted) return result('failed', false, 'cancelled')
+      if (waiting >= limit)
+        return result('failed', false, 'queue_full', `${limit} commands wait for this device already`)
+      const previous = tail
+      let finish = () => {}
+      tail = new Promise<void>((resolve) => {
+        finish = resolve
+      })
+      let giveUp = () => {}
+      const givenUp = new Promise<void>((resolve) => {
+        giveUp = resolve
+      })
+      signal.addEventListener('abort', giveUp, { once: true })
+      waiting++
+      await Promise.race([previous, givenUp])
+      waiting--
+      signal.removeEventListener('abort', giveUp)
+      if (signal.aborted) {
+        void previous.then(finish)
+        return result('failed', false, 'cancelled')
+      }
+      const { outcome, finished } = begin()
+      void finished.then(finish)
+      return outcome
+    },
+    idle: () => tail,
+  }
+}
 
 const MAX_RELEASES_WAITING = 8
 const CLOSE_WITHIN_MS = 2_000
 
 export type ReleaseCommand = Extract<DeviceCommand, { kind: 'release' }>
 
-export interface DeviceCommandsOptions {
+interface DeviceCommandsOptions {
   readonly platform: Platform
   /** Begins a release; releases never overlap. Undefined for a device that releases nothing. */
   release?: ((command: ReleaseCommand, signal: AbortSignal) => RunningCommand) | undefined
@@ -92,7 +141,7 @@ export class DeviceCommands {
   }
 }
 
-export interface OutputCommandsOptions extends Omit<DeviceCommandsOptions, 'signal' | 'emergency' | 'closing'> {
+interface OutputCommandsOptions extends Omit<DeviceCommandsOptions, 'signal' | 'emergency' | 'closing'> {
   readonly outputs: DesiredOutputs
   /** Called for each emergency command. `open`: true if the device must open. */
   onEmergency?(open: boolean): void

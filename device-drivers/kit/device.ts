@@ -38,7 +38,7 @@ export const LONGEST_SIGNAL_S = 3_600
  * - `cancelled`: the caller aborted (failed if nothing was commanded, else unknown)
  * - `answer_lost`: the command was sent and its answer was lost (unknown)
  */
-export type ResultCode =
+type ResultCode =
   | 'input_changed'
   | 'already_open'
   | 'acknowledged'

@@ -22,7 +22,7 @@ export interface DoorWatch {
   stop(): void
 }
 
-export interface DoorOptions {
+interface DoorOptions {
   readonly platform: Platform
   /** Time after which an open door raises the alarm `left_open`, s. */
   readonly openSeconds: number

@@ -9,12 +9,12 @@ export interface EmergencyInput {
   readonly silenceSirens: boolean
 }
 
-export const WIRINGS = ['normally_closed', 'normally_open'] as const
+const WIRINGS = ['normally_closed', 'normally_open'] as const
 /**
  * `normally_closed`: no current means emergency, so a cut wire starts an emergency. `normally_open`: current means
  * emergency.
  */
-export type Wiring = (typeof WIRINGS)[number]
+type Wiring = (typeof WIRINGS)[number]
 
 /**
  * The setting `emergency` of a driver that reads the level of its inputs. `input` is the schema of the driver's input

@@ -5,7 +5,7 @@ import type { ByteLink } from '../transports/byte-link.ts'
 import type { ProtocolClient } from '../transports/shared-links.ts'
 
 /** A request on a link that carries one request at a time. */
-export interface ExchangeRequest<Frame> {
+interface ExchangeRequest<Frame> {
   readonly frame: Frame
   /** Name of the device, for a person. */
   readonly target: string
@@ -38,7 +38,7 @@ export type ExchangeAnswer<Frame> =
   | { readonly kind: 'sent' }
   | LostAnswer
 
-export interface ExchangeOptions<Frame> {
+interface ExchangeOptions<Frame> {
   readonly codec: ResyncingCodec<Frame>
   /** Minimum quiet time between two frames, ms. */
   readonly gapMs: number

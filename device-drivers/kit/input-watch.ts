@@ -1,5 +1,136 @@
-import { pause } from '../../policy/platform.ts'
-import type { Platform } from '../../policy/platform.ts'
+import { pause, type Platform, type Timers, type Cancel } from '../../policy/platform.ts'
+import type { DeviceEvent } from './device.ts'
+import type { WriteAnswer } from './write-answer.ts'
+
+/** Holds the releasing output on during an emergency. */
+export interface HoldOpen {
+  /**
+   * True while the output must stay on. Undefined until the agent has read its emergency inputs; until then the output
+   * keeps its state, because the agent may have restarted during an emergency.
+   */
+  readonly isOpen: boolean | undefined
+  /**
+   * Writes the output every second until the device confirms the write. If `open` is true, the writes continue until
+   * the emergency ends.
+   */
+  set(open: boolean): Promise<WriteAnswer>
+  stop(): void
+}
+
+interface HoldOpenOptions {
+  readonly timers: Timers
+  /** True if the output must keep its state until the first `set`. */
+  readonly waits: boolean
+  /** True while a release has switched the output on. The end of the release switches it off. */
+  isPulsing(): boolean
+  /** Never rejects. */
+  write(on: boolean): Promise<WriteAnswer>
+}
+
+/** Interval of the writes, ms. A board may lose its outputs, or switch an output off by its own timer. */
+const REPEAT_MS = 1_000
+const DONE: WriteAnswer = { kind: 'answered' }
+
+/** Makes the `HoldOpen` of an output. It writes nothing before the first `set`. */
+export function holdOpen({ timers, waits, isPulsing, write }: HoldOpenOptions): HoldOpen {
+  let isOpen: boolean | undefined = waits ? undefined : false
+  let generation = 0
+  let cancel: Cancel = () => {}
+
+  async function writeState(own: number): Promise<WriteAnswer> {
+    const open = isOpen === true
+    const answer = !open && isPulsing() ? DONE : await write(open)
+    if (own !== generation) return answer
+    // If the device is disconnected, the driver writes its outputs at the next connect.
+    const isSettled = answer.kind === 'answered' || (answer.kind === 'lost' && !answer.possiblySent)
+    if (open || !isSettled) cancel = timers.after(REPEAT_MS, () => void writeState(own))
+    return answer
+  }
+
+  return {
+    get isOpen() {
+      return isOpen
+    },
+    async set(open) {
+      if (isOpen === open) return DONE
+      cancel()
+      isOpen = open
+      return writeState(++generation)
+    },
+    stop() {
+      cancel()
+      generation++
+    },
+  }
+}
+
+/**
+ * Makes a signal that aborts as soon as `one` or `other` aborts; `done` removes its listeners. Use it with long-lived
+ * signals: on Node 20, each call of `AbortSignal.any` leaks memory while its source signals live.
+ */
+export function eitherSignal(one: AbortSignal, other: AbortSignal): { signal: AbortSignal; done: Cancel } {
+  const both = new AbortController()
+  const onOne = () => both.abort(one.reason)
+  const onOther = () => both.abort(other.reason)
+  if (one.aborted) onOne()
+  else if (other.aborted) onOther()
+  one.addEventListener('abort', onOne, { once: true })
+  other.addEventListener('abort', onOther, { once: true })
+  return {
+    signal: both.signal,
+    done() {
+      one.removeEventListener('abort', onOne)
+      other.removeEventListener('abort', onOther)
+    },
+  }
+}
+
+interface LevelWatchOptions {
+  readonly timers: Timers
+  /** Ends the watch. */
+  readonly over: AbortSignal
+  /** Reads the level of the input; null if the reader did not answer. */
+  read(): Promise<boolean | null>
+  onLevel(level: boolean): void
+  /** Called when the reader did not answer three times in a row. */
+  onUnresponsive(): void
+}
+
+/**
+ * Interval of the reads, ms. Readers also report changes by themselves. These reads find changes whose report was lost.
+ */
+const READ_EVERY_MS = 1_000
+const MAX_MISSED = 3
+
+/** Reads the level of an input every second until `over` aborts. */
+export async function watchLevel({ timers, over, read, onLevel, onUnresponsive }: LevelWatchOptions): Promise<void> {
+  for (let missed = 0; missed < MAX_MISSED;) {
+    await pause(timers, READ_EVERY_MS, over).catch(() => {})
+    if (over.aborted) return
+    const level = await read()
+    if (over.aborted) return
+    missed = level === null ? missed + 1 : 0
+    if (level !== null) onLevel(level)
+  }
+  onUnresponsive()
+}
+
+/** An input of a reader changed. */
+interface InputChange {
+  readonly input: number
+  readonly on: boolean
+  /** Age of the change, ms. */
+  readonly ageMs: number
+}
+
+const OLD_AFTER_MS = 2_000
+
+/** Returns the events of an input change. Changes older than 2 s cause no events. */
+export function inputEvents({ input, on, ageMs }: InputChange, passageInput: number | undefined): DeviceEvent[] {
+  if (ageMs > OLD_AFTER_MS) return []
+  const change: DeviceEvent = { type: 'input', input, on }
+  return input === passageInput && on ? [change, { type: 'passage' }] : [change]
+}
 
 /** Result of one round of reading. */
 export type Reading =
@@ -18,7 +149,7 @@ export interface InputWatch {
   next(withinMs?: number): Promise<Reading>
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly platform: Platform
   /** Reads the inputs once; null if that failed. */
   read(): Promise<ReadonlyMap<number, boolean> | null>

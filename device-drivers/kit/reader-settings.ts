@@ -1,6 +1,90 @@
 import { z } from 'zod'
-import { LONGEST_SIGNAL_S, SIGNALS, type Finding, type Signal } from './device.ts'
+import { LONGEST_SIGNAL_S, SIGNALS, type Finding, type Signal, setUpEnded } from './device.ts'
 import type { ExclusiveResource } from './driver.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { Noise, ResyncingCodec } from './protocol/codec.ts'
+import type { LinkProtocol } from '../transports/shared-links.ts'
+import { startExchange, type Exchange, type ExchangeAnswer } from './exchange.ts'
+import type { LinkSession } from './link-device.ts'
+import type { NoiseReport } from './noise-report.ts'
+
+const feedsError = { error: 'give the deviceId of the device that this reader serves' }
+const minimumRssiError = { error: 'give dBm, -100 to 0, such as -45' }
+
+/** Setting of readers: the device that receives their reads. */
+export const FEEDS = {
+  feeds: z.string(feedsError).min(1, feedsError).max(128, { error: 'at most 128 characters' }).optional().meta({
+    description: 'device that receives what this reader reads; default: the reader is a separate device',
+  }),
+}
+
+/** Setting of readers that only staff use. */
+export const STAFF_CARDS = {
+  staffCards: z.boolean({ error: 'use true (only staff present cards here) or false' }).default(false).meta({
+    description: 'only staff present cards here: each card signs its operator in at the device of this reader',
+  }),
+}
+
+/** `FEEDS` with a minimum signal, for UHF readers, which also read distant tags. */
+export const FEEDS_WITH_MINIMUM_RSSI = {
+  ...FEEDS,
+  nearDbm: z.number(minimumRssiError).min(-100, minimumRssiError).max(0, minimumRssiError).optional().meta({
+    description: 'minimum signal, not at gates: tags with a weaker signal are ignored; default: none',
+  }),
+}
+
+const QUARANTINE_MS = 100
+
+interface ReaderLineOptions<Frame> {
+  /** Name for a person, such as `M100 reader`. */
+  readonly name: string
+  readonly codec: () => ResyncingCodec<Frame>
+  /** Called for a frame that is no answer: a tag, a keepalive or noise. Returns the noise, or null. */
+  onStray(frame: Frame): Noise | null
+  readonly noise: NoiseReport
+  readonly platform: Platform
+}
+
+/**
+ * Makes the protocol of a serial reader that answers requests and also sends tags by itself. Devices cannot share the
+ * line of such a reader.
+ */
+export function readerLine<Frame>({
+  name,
+  codec,
+  onStray,
+  noise,
+  platform,
+}: ReaderLineOptions<Frame>): LinkProtocol<Exchange<Frame>> {
+  return {
+    name,
+    start(link) {
+      const exchange = startExchange({ codec: codec(), gapMs: 0, quarantineMs: QUARANTINE_MS, onStray }, link, platform)
+      exchange.onNoise(noise.add)
+      return exchange
+    },
+  }
+}
+
+/**
+ * Returns the frame of an answer during identification. If there is no answer, ends the session and throws. `what` names
+ * what the reader was to do.
+ */
+export function frameOrThrow<Frame>(
+  answer: ExchangeAnswer<Frame>,
+  session: LinkSession<Exchange<Frame>>,
+  signal: AbortSignal,
+  what = 'to answer',
+): Frame {
+  if (signal.aborted) throw setUpEnded(`the reader ${what}`, signal)
+  if (answer.kind !== 'answered') {
+    const detail = answer.kind === 'lost' ? answer.detail : 'no answer'
+    session.markUnresponsive(detail)
+    throw new Error(detail)
+  }
+  session.markResponsive()
+  return answer.frame
+}
 
 /** Common settings of UHF readers that have antennas, inputs and outputs. */
 
@@ -11,7 +95,7 @@ export function boundedInt(unit: string, from: number, to: number): z.ZodInt {
 }
 
 /** Schema of an input or output number. `what` is the purpose of that input or output, for the error message. */
-export type NumberSetting = (what: string) => z.ZodInt
+type NumberSetting = (what: string) => z.ZodInt
 
 /** Antennas by direction. `without` is the part of the description that names the effect of missing antennas. */
 export function antennaSettings(antenna: z.ZodInt, without: string) {

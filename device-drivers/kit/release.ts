@@ -2,9 +2,8 @@ import { deadline } from '../../policy/platform.ts'
 import type { Clock, Timers } from '../../policy/platform.ts'
 import { result } from './device.ts'
 import type { CommandResult } from './device.ts'
-import { eitherSignal } from './either-signal.ts'
+import { eitherSignal, type InputWatch, type Reading } from './input-watch.ts'
 import type { LostAnswer } from './exchange.ts'
-import type { InputWatch, Reading } from './input-watch.ts'
 
 /** The device's answer when the agent switches an output. */
 export type SwitchAnswer =
@@ -26,7 +25,7 @@ export type SwitchOutput = (
  * If the input changed, the outcome is `confirmed`. If the input did not change, the outcome is `unknown` after a lost
  * answer, and otherwise `failed`. Without a confirm input, the device's answer to ON decides the outcome.
  */
-export interface ReleaseOptions {
+interface ReleaseOptions {
   /** Switches the output. If the device has its own timer, it may end ON after `pulseMs`. */
   readonly switchOutput: SwitchOutput
   readonly inputs: InputWatch
@@ -54,7 +53,7 @@ export interface ReleaseOptions {
   onFault(detail: string): void
 }
 
-export interface Release {
+interface Release {
   /** Resolves as soon as the outcome is known, perhaps before the pulse ends. Never rejects. */
   readonly outcome: Promise<CommandResult>
   /** Resolves when the output is off, or when the agent has given up switching it off. */

@@ -3,15 +3,13 @@ import { deadline } from '../../policy/platform.ts'
 import type { Cancel, Platform, Timers } from '../../policy/platform.ts'
 import type { Noise } from '../kit/protocol/codec.ts'
 import { decodeMessage, encodeMessage } from './protocol/binary.ts'
-import { first, message } from './protocol/elements.ts'
-import type { Message } from './protocol/elements.ts'
+import { first, message, type Message, answerTo } from './protocol/elements.ts'
 import { llrpCodec } from './protocol/frames.ts'
 import type { LlrpFrame } from './protocol/frames.ts'
 import { MESSAGES } from './protocol/messages.ts'
 import type { MessageName } from './protocol/messages.ts'
 import { isTagReport, readTagReports } from './protocol/tag-reports.ts'
 import type { TagSighting } from './protocol/tag-reports.ts'
-import { answerTo } from './protocol/tables.ts'
 import { statusText } from './protocol/status.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import type { ProtocolClient } from '../transports/shared-links.ts'
@@ -20,14 +18,14 @@ const reasonOf = (signal: AbortSignal): string =>
   signal.reason instanceof Error ? signal.reason.message : String(signal.reason)
 
 /** Result of a request. */
-export type LlrpAnswer<N extends MessageName = MessageName> =
+type LlrpAnswer<N extends MessageName = MessageName> =
   | { readonly kind: 'answered'; readonly message: Message<N> }
   /** The reader refused the request. `detail` is the reader's reason. */
   | { readonly kind: 'refused'; readonly detail: string }
   /** No valid answer. `possiblySent`: the reader may have received the request. */
   | { readonly kind: 'lost'; readonly possiblySent: boolean; readonly detail: string }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly timeoutMs: number
   /** Abandons the request. */
   readonly signal?: AbortSignal

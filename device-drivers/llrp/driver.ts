@@ -1,52 +1,74 @@
 import { assert } from '../../policy/assert.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { message } from './protocol/elements.ts'
-import type { Message } from './protocol/elements.ts'
+import { message, type Message, all } from './protocol/elements.ts'
 import type { TagSighting } from './protocol/tag-reports.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
-import type { RunningCommand } from '../kit/command-queue.ts'
-import { deviceLink } from '../kit/device-link.ts'
-import type { DeviceLink } from '../kit/device-link.ts'
-import { result, setUpLimit } from '../kit/device.ts'
-import type {
-  CommandResult,
-  DeviceCommand,
-  DeviceEvent,
-  DeviceIdentity,
-  ProtectionDevice,
-  TagRead,
+import {
+  type RunningCommand,
+  outputCommands,
+  completedCommand,
+  type DeviceCommands,
+  type ReleaseCommand,
+} from '../kit/device-commands.ts'
+import { deviceLink, type DeviceLink } from '../kit/device-link.ts'
+import {
+  result,
+  setUpLimit,
+  type CommandResult,
+  type DeviceCommand,
+  type DeviceEvent,
+  type DeviceIdentity,
+  type ProtectionDevice,
+  type TagRead,
 } from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
-import { antennaWatch } from '../kit/antenna-watch.ts'
-import type { AntennaWatch } from '../kit/antenna-watch.ts'
+import { antennaWatch, type AntennaWatch, noiseReport, type NoiseReport } from '../kit/noise-report.ts'
 import { emergencyEvent } from '../kit/emergency-input.ts'
 import { eventQueue } from '../kit/event-queue.ts'
-import { watchLevel } from '../kit/level-watch.ts'
-import { outputCommands, completedCommand } from '../kit/device-commands.ts'
-import type { DeviceCommands, ReleaseCommand } from '../kit/device-commands.ts'
+import { watchLevel } from '../kit/input-watch.ts'
 import type { ReaderCapabilities } from './capabilities.ts'
-import { startConversation } from './conversation.ts'
-import type { LlrpConversation, LlrpListener } from './conversation.ts'
-import { switchEasOff } from './eas.ts'
-import { readInputLevel } from './input-level.ts'
+import { startConversation, type LlrpConversation, type LlrpListener } from './conversation.ts'
+import { switchEasOff, isEpc, tagAccess, type TagAccess } from './tag-access.ts'
 import { killTag } from './kill.ts'
-import { antennaChangeOf, eventsIn, isConnectionClose, connectionRefusal, stampOf } from './notifications.ts'
-import { startPulse } from './pulse.ts'
-import { readerClock } from './reader-clock.ts'
-import type { ReaderClock } from './reader-clock.ts'
+import {
+  antennaChangeOf,
+  eventsIn,
+  isConnectionClose,
+  connectionRefusal,
+  stampOf,
+  watchReading,
+  startPulse,
+} from './reading.ts'
+import { readerClock, type ReaderClock } from './reader-clock.ts'
 import { outputWrite } from './reader-settings.ts'
 import { signalOutputs } from '../kit/reader-settings.ts'
 import { exclusiveResourcesOf, llrpCapabilities, LlrpSettings } from './settings.ts'
-import { watchReading } from './reading.ts'
 import { setUpReader } from './set-up.ts'
-import { isEpc, tagAccess } from './tag-access.ts'
-import type { TagAccess } from './tag-access.ts'
-import { noiseReport } from '../kit/noise-report.ts'
-import type { NoiseReport } from '../kit/noise-report.ts'
-import { desiredOutputs } from '../kit/desired-outputs.ts'
-import type { DesiredOutputs } from '../kit/desired-outputs.ts'
+import { desiredOutputs, type DesiredOutputs } from '../kit/desired-outputs.ts'
 import type { WriteAnswer } from '../kit/write-answer.ts'
+
+// Values of GET_READER_CONFIG and GPIPortCurrentState (LLRP 1.0.1, 13.2.1 and 13.2.5.7).
+const GPI_STATE = 9
+const LOW = 0
+const HIGH = 1
+
+/** Reads the level of an input; null if the reader does not answer or does not report the level. */
+async function readInputLevel(
+  conversation: LlrpConversation,
+  input: number,
+  timeoutMs: number,
+): Promise<boolean | null> {
+  const answer = await conversation.request(
+    'GET_READER_CONFIG_RESPONSE',
+    (id) =>
+      message('GET_READER_CONFIG', id, { AntennaID: 0, RequestedData: GPI_STATE, GPIPortNum: input, GPOPortNum: 0 }),
+    { timeoutMs },
+  )
+  if (answer.kind !== 'answered') return null
+  const state = all(answer.message, 'GPIPortCurrentState').find(({ fields }) => fields.GPIPortNum === input)?.fields
+  return state?.State === HIGH ? true : state?.State === LOW ? false : null
+}
 
 const CLOSE_WITHIN_MS = 2_000
 const NOT_CONNECTED = 'the reader is not connected'

@@ -3,7 +3,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { decodeMessage } from './protocol/binary.ts'
 import { llrpCodec } from './protocol/frames.ts'
 import type { LinkFactory } from '../transports/byte-link.ts'
-import { connectionRefusal } from './notifications.ts'
+import { connectionRefusal } from './reading.ts'
 
 const WITHIN_MS = 3_000
 const MAX_BYTES = 65_536

@@ -14,7 +14,7 @@ import type { Transmitter } from './reader-settings.ts'
 import { sessionFindings } from './settings.ts'
 import type { LlrpSettings } from './settings.ts'
 
-export interface SetUpOptions {
+interface SetUpOptions {
   readonly conversation: LlrpConversation
   readonly settings: LlrpSettings
   readonly timers: Timers

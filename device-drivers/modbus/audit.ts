@@ -1,8 +1,8 @@
 import { pause } from '../../policy/platform.ts'
 import type { Timers } from '../../policy/platform.ts'
-import { ILLEGAL_FUNCTION } from './protocol/functions.ts'
+import { ILLEGAL_FUNCTION } from './protocol/pdu.ts'
 import type { Board } from './board.ts'
-import { readSpans } from './inputs.ts'
+import { readSpans } from './session.ts'
 import type { DesiredOutputs } from '../kit/desired-outputs.ts'
 
 /**
@@ -14,7 +14,7 @@ const AUDIT_EVERY_MS = 1_000
 /** Interval for a board that has not answered yet, although its line repeats requests, ms. */
 const UNPROVEN_EVERY_MS = 5_000
 
-export interface UncertainOptions {
+interface UncertainOptions {
   readonly board: Board
   readonly outputs: DesiredOutputs
   /**
@@ -26,7 +26,7 @@ export interface UncertainOptions {
   readonly uncertain: Set<number>
 }
 
-export interface AuditOptions extends UncertainOptions {
+interface AuditOptions extends UncertainOptions {
   readonly timers: Timers
   /** Ends the audit. */
   readonly signal: AbortSignal

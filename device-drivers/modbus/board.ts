@@ -1,13 +1,11 @@
 import type { Clock } from '../../policy/platform.ts'
-import { exceptionText } from './protocol/functions.ts'
-import { FLASH_COILS } from './protocol/pdu.ts'
-import type { ModbusMessage } from './protocol/pdu.ts'
+import { exceptionText, FLASH_COILS, type ModbusMessage } from './protocol/pdu.ts'
 import type { SwitchAnswer } from '../kit/release.ts'
 import { MAX_MISSED } from './bus.ts'
 import type { BusAnswer, BusRequest, FailedAnswer, ModbusBus } from './bus.ts'
 
 /** `lane`: default `command`. A `poll` waits while the bus is held and the unit does not answer. */
-export type WriteOptions = Partial<Pick<BusRequest, 'lane' | 'isAudit' | 'signal' | 'onSend'>>
+type WriteOptions = Partial<Pick<BusRequest, 'lane' | 'isAudit' | 'signal' | 'onSend'>>
 
 /** One unit on a bus, with its coils and inputs. */
 export interface Board {
@@ -24,7 +22,7 @@ export interface Board {
   readInputs(address: number, quantity: number): Promise<BusAnswer>
 }
 
-export interface BoardOptions {
+interface BoardOptions {
   readonly bus: ModbusBus
   readonly unit: number
   readonly timeoutMs: number

@@ -1,13 +1,11 @@
 import type { Membership } from '../transports/shared-links.ts'
 import type { DesiredOutputs } from '../kit/desired-outputs.ts'
 import type { ModbusBus } from './bus.ts'
-import { readInputs } from './inputs.ts'
-import { misfit } from './session.ts'
-import type { ModbusSession } from './session.ts'
+import { readInputs, misfit, type ModbusSession } from './session.ts'
 import { signalOutputs } from './settings.ts'
 import type { ModbusSettings } from './settings.ts'
 
-export interface IdentifyOptions {
+interface IdentifyOptions {
   readonly member: Membership<ModbusBus>
   readonly session: ModbusSession
   readonly settings: ModbusSettings

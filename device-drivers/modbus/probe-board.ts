@@ -1,8 +1,6 @@
 import { deadline } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { exceptionText } from './protocol/functions.ts'
-import { answers, decodeAnswer, encodePdu } from './protocol/pdu.ts'
-import type { ModbusMessage } from './protocol/pdu.ts'
+import { exceptionText, answers, decodeAnswer, encodePdu, type ModbusMessage } from './protocol/pdu.ts'
 import { tcpCodec } from './protocol/tcp.ts'
 import type { LinkFactory } from '../transports/byte-link.ts'
 

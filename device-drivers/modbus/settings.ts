@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ModbusFraming } from './protocol/frame.ts'
+import type { ModbusFraming } from './protocol/pdu.ts'
 import { linkKey, linkMode, LinkSettings } from '../transports/link-settings.ts'
 import type { Capabilities } from '../kit/capabilities.ts'
 import type { Signal } from '../kit/device.ts'

@@ -1,12 +1,35 @@
-import { pause } from '../../policy/platform.ts'
-import type { Timers } from '../../policy/platform.ts'
-import type { OsdpCheck, OsdpFrame } from './protocol/frame.ts'
-import { nakText, OSDP_NAK, OSDP_REPLY } from './protocol/messages.ts'
-import type { OsdpCommand } from './protocol/messages.ts'
+import { pause, type Timers } from '../../policy/platform.ts'
+import { type OsdpCheck, type OsdpFrame, osdpCodec } from './protocol/frame.ts'
+import { nakText, OSDP_NAK, OSDP_REPLY, type OsdpCommand } from './protocol/messages.ts'
 import type { SecureChannel } from './protocol/secure-channel.ts'
-import { eitherSignal } from '../kit/either-signal.ts'
-import type { ExchangeAnswer, Lane, LostAnswer } from '../kit/exchange.ts'
-import type { OsdpLine } from './line.ts'
+import { eitherSignal } from '../kit/input-watch.ts'
+import { type ExchangeAnswer, type Lane, type LostAnswer, startExchange, type Exchange } from '../kit/exchange.ts'
+import type { LinkProtocol } from '../transports/shared-links.ts'
+
+/** All devices on one OSDP line. The line carries one request at a time. */
+export type OsdpLine = Exchange<OsdpFrame>
+
+/** Minimum quiet time between two frames, ms: two characters at 9600 baud (SIA OSDP 2.2, 5.7). */
+const GAP_MS = 2
+/** Quiet time after a lost answer, ms. A late answer also ends within this time. */
+const QUARANTINE_MS = 50
+
+/** All devices use this protocol object, so that they can share a line. */
+export const OSDP_LINE: LinkProtocol<OsdpLine> = {
+  name: 'OSDP',
+  start: (link, _settings, platform) =>
+    startExchange(
+      {
+        codec: osdpCodec(),
+        gapMs: GAP_MS,
+        quarantineMs: QUARANTINE_MS,
+        // A received command is no noise, because many RS-485 adapters receive the frames that they send.
+        onStray: (frame) => (frame.reply ? { bytes: frame.data.length, detail: 'a reply to no open command' } : null),
+      },
+      link,
+      platform,
+    ),
+}
 
 export interface SendOptions {
   readonly lane?: Lane
@@ -24,7 +47,7 @@ export type OsdpAnswer =
   | { readonly kind: 'nak'; readonly code: number; readonly repeated: boolean }
   | LostAnswer
 
-export interface DialogueOptions {
+interface DialogueOptions {
   readonly line: OsdpLine
   readonly address: number
   readonly check: OsdpCheck

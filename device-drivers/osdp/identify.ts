@@ -1,13 +1,187 @@
-import type { Platform } from '../../policy/platform.ts'
+import { type Platform, type Randomness, pause } from '../../policy/platform.ts'
 import { bytesOfHex } from '../kit/protocol/hex.ts'
-import { decodeIdentity, nakText, OSDP_COMMAND, OSDP_REPLY, osdpCommand, setKey } from './protocol/messages.ts'
-import type { OsdpCommand, OsdpIdentity } from './protocol/messages.ts'
-import { DEFAULT_KEY } from './protocol/secure-channel.ts'
-import type { Dialogue } from './dialogue.ts'
-import { secureDialogue } from './handshake.ts'
+import {
+  decodeIdentity,
+  nakText,
+  OSDP_COMMAND,
+  OSDP_REPLY,
+  osdpCommand,
+  setKey,
+  type OsdpCommand,
+  type OsdpIdentity,
+  buzzer,
+  led,
+  outputOff,
+  outputOnFor,
+  decodeCard,
+  type OsdpCard,
+} from './protocol/messages.ts'
+import {
+  DEFAULT_KEY,
+  deviceCryptogram,
+  firstReplyMac,
+  panelCryptogram,
+  SCS,
+  secureChannel,
+  sessionKeys,
+} from './protocol/secure-channel.ts'
+import type { Dialogue, OsdpAnswer } from './dialogue.ts'
 import type { OsdpSettings } from './settings.ts'
+import { secretsEqual } from '../../policy/printable.ts'
+import type { Signal } from '../kit/device.ts'
+import type { SwitchAnswer } from '../kit/release.ts'
 
-export interface IdentifyOptions {
+interface WatchDeviceOptions {
+  readonly dialogue: Dialogue
+  readonly platform: Platform
+  /** Pause between two polls, ms. */
+  readonly pollMs: number
+  /** Ends the polling. */
+  readonly over: AbortSignal
+  /** The releasing output. `isOn` returns true while a pulse or an emergency may have switched the output on. */
+  readonly release: { readonly output: number; isOn(): boolean } | null
+  /** Called for each card; two reads of a card cause two calls. */
+  onCard(card: OsdpCard): void
+  onFault(detail: string): void
+}
+
+/**
+ * Interval of the requests for tamper, power and output status, ms. Some devices also report tamper and power by
+ * themselves.
+ */
+const CHECK_EVERY_MS = 2_000
+
+const STATES = ['its housing is open or its sensor says so (tamper)', 'its power fails'] as const
+
+/** Polls a device until `over` aborts. The device reports cards and tampering only in the answers. */
+export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
+  const { clock, timers } = o.platform
+  const reported = [0, 0]
+  const refused = new Set<number>()
+  let lastCheckMs = -CHECK_EVERY_MS
+
+  function onAnswer(answer: OsdpAnswer): void {
+    if (answer.kind !== 'reply') return
+    if (answer.code === OSDP_REPLY.card) {
+      const card = decodeCard(answer.data)
+      if (card) o.onCard(card)
+      else o.onFault('the device reports a malformed card')
+    }
+    if (answer.code !== OSDP_REPLY.localStatus) return
+    STATES.forEach((text, i) => {
+      const now = answer.data[i] ?? 0
+      if (now !== reported[i] && now !== 0) o.onFault(text)
+      reported[i] = now
+    })
+  }
+
+  async function requestIfSupported(code: number): Promise<OsdpAnswer | null> {
+    if (refused.has(code)) return null
+    const answer = await o.dialogue.send(osdpCommand(code), { lane: 'poll' })
+    // If a device lacks this command, the agent does not send the command again.
+    if (answer.kind === 'nak') refused.add(code)
+    return answer
+  }
+
+  async function checkOutput(): Promise<void> {
+    const { release } = o
+    if (!release || release.isOn()) return
+    const answer = await requestIfSupported(OSDP_COMMAND.outputStatus)
+    if (
+      answer?.kind !== 'reply' ||
+      answer.code !== OSDP_REPLY.outputStatus ||
+      !answer.data[release.output] ||
+      release.isOn()
+    )
+      return
+    o.onFault(`output ${release.output} was on and is switched off again`)
+    await o.dialogue.send(outputOff(release.output))
+  }
+
+  while (!o.over.aborted) {
+    onAnswer(await o.dialogue.send(osdpCommand(OSDP_COMMAND.poll), { lane: 'poll' }))
+    if (clock.elapsed() - lastCheckMs >= CHECK_EVERY_MS) {
+      lastCheckMs = clock.elapsed()
+      const status = await requestIfSupported(OSDP_COMMAND.localStatus)
+      if (status) onAnswer(status)
+      await checkOutput()
+    }
+    if (!o.over.aborted) await pause(timers, o.pollMs, o.over).catch(() => {})
+  }
+}
+
+/** Converts the answer to an output command into a `SwitchAnswer`. */
+export function switchAnswerOf(answer: OsdpAnswer): SwitchAnswer {
+  if (answer.kind === 'lost') return answer
+  if (answer.kind === 'nak')
+    return { kind: 'refused', detail: nakText(answer.code), outputMayHaveMoved: answer.repeated }
+  if (answer.code === OSDP_REPLY.ack || answer.code === OSDP_REPLY.outputStatus) return { kind: 'done' }
+  return { kind: 'refused', detail: `an answer of another kind (code ${answer.code})`, outputMayHaveMoved: true }
+}
+
+/** The command that starts a signal for `ms`, or ends it with 0. Null if the signal is not configured. */
+export function signalCommand(settings: OsdpSettings, signal: Signal, ms: number): OsdpCommand | null {
+  const { siren } = settings
+  if (signal === 'siren') {
+    if (!siren) return null
+    if ('buzzer' in siren) return buzzer(ms)
+    return ms > 0 ? outputOnFor(siren.output, ms) : outputOff(siren.output)
+  }
+  const lamp = settings[signal]
+  return lamp ? led(lamp.led, signal, ms) : null
+}
+
+/** `wrong key`: the device answered, but does not have this key. */
+type Handshake = { readonly kind: 'secured' } | { readonly kind: 'wrong key' | 'failed'; readonly detail: string }
+
+/** Kind of key in the security block. */
+const KEY_KIND = { default: 0, own: 1 } as const
+
+function failed(answer: OsdpAnswer, what: string): Handshake {
+  if (answer.kind === 'lost') return { kind: 'failed', detail: answer.detail }
+  return {
+    kind: 'failed',
+    detail: `the device answers ${what} with ${answer.kind === 'nak' ? nakText(answer.code) : 'something else'}`,
+  }
+}
+
+/** Agent and device prove to each other that they have `key`. After that, the dialogue uses the secure channel. */
+async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random: Randomness): Promise<Handshake> {
+  const kind = secretsEqual(key, DEFAULT_KEY) ? KEY_KIND.default : KEY_KIND.own
+  const panelRandom = random.bytes(8)
+  const challenged = await dialogue.send(osdpCommand(OSDP_COMMAND.challenge, panelRandom), {
+    security: [SCS.challenge, kind],
+  })
+  if (challenged.kind === 'nak')
+    return { kind: 'wrong key', detail: `the device takes no such key: ${nakText(challenged.code)}` }
+  if (challenged.kind !== 'reply' || challenged.code !== OSDP_REPLY.deviceCryptogram || challenged.data.length !== 32) {
+    return failed(challenged, 'the challenge')
+  }
+
+  const keys = sessionKeys(key, panelRandom)
+  const deviceRandom = challenged.data.subarray(8, 16)
+  if (!secretsEqual(deviceCryptogram(keys, panelRandom, deviceRandom), challenged.data.subarray(16))) {
+    // Only the cryptogram proves the key. Some devices set the flag wrongly (OSDP.Net#193).
+    const isDefault = kind === KEY_KIND.own && challenged.security?.[1] === KEY_KIND.default
+    return {
+      kind: 'wrong key',
+      detail: isDefault ? 'the device has the default key only' : 'the device has another key',
+    }
+  }
+  const cryptogram = panelCryptogram(keys, panelRandom, deviceRandom)
+  const proven = await dialogue.send(osdpCommand(OSDP_COMMAND.panelCryptogram, cryptogram), {
+    security: [SCS.panelCryptogram, kind],
+  })
+  if (proven.kind !== 'reply' || proven.code !== OSDP_REPLY.firstMac) return failed(proven, 'the cryptogram')
+  const firstMac = firstReplyMac(keys, cryptogram)
+  if (proven.security?.[1] !== 1 || !secretsEqual(firstMac, proven.data)) {
+    return { kind: 'failed', detail: 'the device does not accept the cryptogram' }
+  }
+  dialogue.secure(secureChannel(keys, firstMac))
+  return { kind: 'secured' }
+}
+
+interface IdentifyOptions {
   readonly settings: OsdpSettings
   readonly platform: Platform
   /** Starts a dialogue with sequence number 0. */

@@ -8,7 +8,7 @@ import { OpenSeconds } from '../kit/door-watch.ts'
 import { DeviceId } from '../kit/driver.ts'
 import type { ExclusiveResource } from '../kit/driver.ts'
 import { emergencySetting, OPENS_IN_EMERGENCY } from '../kit/emergency-input.ts'
-import { FEEDS, STAFF_CARDS } from '../kit/feeds-settings.ts'
+import { FEEDS, STAFF_CARDS } from '../kit/reader-settings.ts'
 
 const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
 const ms = (from: number, to: number) => whole(from, to, `give milliseconds, ${from} to ${to}`)

@@ -1,6 +1,6 @@
 import { pause } from '../../policy/platform.ts'
 import type { Timers } from '../../policy/platform.ts'
-import { SHARING_VIOLATION } from './protocol/return-codes.ts'
+import { SHARING_VIOLATION } from './protocol/messages.ts'
 import { PcscRefusal } from './pcscd.ts'
 import type { Pcscd } from './pcscd.ts'
 

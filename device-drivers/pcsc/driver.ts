@@ -1,25 +1,59 @@
-import { pause, retryDelays } from '../../policy/platform.ts'
-import type { Platform, Timers } from '../../policy/platform.ts'
+import { pause, retryDelays, type Platform, type Timers } from '../../policy/platform.ts'
 import { isIcodeSli } from './protocol/icode-eas.ts'
-import { pcscService } from '../transports/link-settings.ts'
+import { pcscService, PcscLink } from '../transports/link-settings.ts'
 import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
-import { commandQueue } from '../kit/command-queue.ts'
-import type { ReleaseCommand } from '../kit/device-commands.ts'
-import { deviceLink } from '../kit/device-link.ts'
-import type { DeviceLink } from '../kit/device-link.ts'
-import { result } from '../kit/device.ts'
-import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from '../kit/device.ts'
-import type { Driver } from '../kit/driver.ts'
+import { commandQueue, type ReleaseCommand } from '../kit/device-commands.ts'
+import { deviceLink, type DeviceLink } from '../kit/device-link.ts'
+import {
+  result,
+  type CommandResult,
+  type DeviceCommand,
+  type DeviceEvent,
+  type DeviceIdentity,
+  type ProtectionDevice,
+} from '../kit/device.ts'
+import { type Driver, DeviceId } from '../kit/driver.ts'
 import { eventQueue } from '../kit/event-queue.ts'
-import { findReader } from './find-reader.ts'
-import { startPcscd } from './pcscd.ts'
-import type { Pcscd } from './pcscd.ts'
+import { findReader } from './list-readers.ts'
+import { startPcscd, type Pcscd } from './pcscd.ts'
 import { releaseEas } from './release-eas.ts'
-import { beginSession } from './session.ts'
-import type { Session } from './session.ts'
-import { pcscCapabilities, PcscSettings } from './settings.ts'
-import { tagWatch } from './tag-watch.ts'
-import type { TagWatch } from './tag-watch.ts'
+import { beginSession, type Session } from './session.ts'
+import { tagWatch, type TagWatch } from './tag-watch.ts'
+import { z } from 'zod'
+import type { Capabilities } from '../kit/capabilities.ts'
+import { FEEDS, STAFF_CARDS } from '../kit/reader-settings.ts'
+
+/** One NFC or HF reader of PC/SC, or one of its slots. */
+const PcscSettings = z.strictObject({
+  deviceId: DeviceId,
+  driver: z.literal('pcsc'),
+  link: PcscLink,
+  ...FEEDS,
+  ...STAFF_CARDS,
+  ndef: z
+    .boolean({ error: 'use true (links and texts on a tag are reported as scans) or false' })
+    .default(true)
+    .meta({ description: 'read URI and text records from tags and report them as scans' }),
+})
+type PcscSettings = z.infer<typeof PcscSettings>
+
+/** The reader releases by switching off the EAS bit of the tag in its field. */
+function pcscCapabilities(settings: PcscSettings): Capabilities {
+  return {
+    releases: 'tag',
+    confirmInput: undefined,
+    passage: false,
+    departures: 'reported',
+    antennas: undefined,
+    siren: undefined,
+    feeds: settings.feeds,
+    staffCards: settings.staffCards,
+    minimumRssiDbm: undefined,
+    emergency: undefined,
+    opensInEmergency: undefined,
+    webhook: undefined,
+  }
+}
 
 const MAX_RELEASES_WAITING = 8
 const CLOSE_WITHIN_MS = 2_000

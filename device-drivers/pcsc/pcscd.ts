@@ -1,17 +1,20 @@
 import type { Platform, Timers } from '../../policy/platform.ts'
-import { answerBuffer } from './protocol/answer-buffer.ts'
 import {
+  answerBuffer,
   bodyBytes,
   CHANGE_FIELDS,
   decodeBody,
   encodeRequest,
   MAX_APDU_BYTES,
   PCSC_BODIES,
+  type PcscBody,
+  type PcscCommand,
+  returnText,
+  SERVICE_STOPPED,
+  SUCCESS,
 } from './protocol/messages.ts'
-import type { PcscBody, PcscCommand } from './protocol/messages.ts'
 import { decodeReaderStates, READER_STATES_BYTES, sameStates } from './protocol/reader-states.ts'
 import type { ReaderState } from './protocol/reader-states.ts'
-import { returnText, SERVICE_STOPPED, SUCCESS } from './protocol/return-codes.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
 import { PCSCD } from '../transports/link-settings.ts'
 import type { ProtocolClient } from '../transports/shared-links.ts'

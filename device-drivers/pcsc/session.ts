@@ -8,7 +8,7 @@ import type { Pcscd } from './pcscd.ts'
 import type { TagWatch } from './tag-watch.ts'
 
 /** A task for the card on the reader. `resolve` is called exactly once. */
-export interface Job {
+interface Job {
   /** Returns the result to report if the task cannot run on the present tag; null if the task can run. */
   precheck(): CommandResult | null
   /** Rejects only if no command was sent to the tag. */

@@ -1,17 +1,53 @@
-import { pause } from '../../policy/platform.ts'
-import type { Platform } from '../../policy/platform.ts'
+import { pause, type Platform } from '../../policy/platform.ts'
 import type { TagTechnology } from '../../policy/vocabulary.ts'
 import type { ReaderState } from './protocol/reader-states.ts'
-import { NO_CARD, REMOVED } from './protocol/return-codes.ts'
+import { NO_CARD, REMOVED } from './protocol/messages.ts'
 import type { DeviceEvent } from '../kit/device.ts'
-import { withCard } from './card.ts'
-import type { Pcscd } from './pcscd.ts'
-import { ConversationOver, PcscRefusal } from './pcscd.ts'
-import { readTag, readTexts } from './read-tag.ts'
-import type { SeenTag } from './read-tag.ts'
+import { withCard, type Card } from './card.ts'
+import { type Pcscd, ConversationOver, PcscRefusal } from './pcscd.ts'
+import { GET_UID, goodData, readBinary, splitAnswer, statusText, readUid } from './protocol/apdu.ts'
+import { tagTechnology } from './protocol/atr.ts'
+import { readType2, readType5, type NdefRead, ndefTexts } from './protocol/ndef.ts'
+
+/** The tag on the reader, or why it has no usable UID. */
+type SeenTag = { readonly uid: string; readonly technology?: TagTechnology } | { readonly refused: string }
+
+/** Reads the UID. Rejects if the reader cannot read the UID. */
+async function readTag(card: Card, atr: Uint8Array): Promise<SeenTag> {
+  const technology = tagTechnology(atr)
+  const answer = splitAnswer(await card.transmit(GET_UID))
+  const bytes = goodData(answer)
+  if (!bytes) throw new Error(`the reader cannot read the UID: ${statusText(answer?.status ?? 0)}`)
+  const uid = readUid(bytes, technology)
+  return 'uid' in uid && technology ? { ...uid, technology } : uid
+}
+
+const NDEF_OF: Partial<Record<TagTechnology, () => NdefRead>> = { MifareUltralight: readType2, NfcV: readType5 }
+
+async function readMemory(card: Card, address: number, length: number): Promise<Uint8Array | null> {
+  try {
+    return goodData(splitAnswer(await card.transmit(readBinary(address, length))))
+  } catch (error) {
+    if (error instanceof PcscRefusal) return null
+    throw error
+  }
+}
+
+/** Reads the links and texts of the NDEF message; empty if no message is readable. */
+async function readTexts(card: Card, technology: TagTechnology | undefined): Promise<string[]> {
+  const reading = technology && NDEF_OF[technology]?.()
+  if (!reading) return []
+  let step = reading.next()
+  while (!step.done) {
+    const bytes = await readMemory(card, step.value.address, step.value.length)
+    if (!bytes) card.resetOnRelease()
+    step = reading.next(bytes)
+  }
+  return step.value ? ndefTexts(step.value) : []
+}
 
 /** The last reported tag that has not left. */
-export interface PresentTag {
+interface PresentTag {
   readonly uid: string
   readonly technology?: TagTechnology
 }

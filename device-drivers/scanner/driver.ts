@@ -9,17 +9,16 @@ import type { Capabilities } from '../kit/capabilities.ts'
 import type { ProtectionDevice } from '../kit/device.ts'
 import { DeviceId } from '../kit/driver.ts'
 import type { Driver } from '../kit/driver.ts'
-import { eventQueue } from '../kit/event-queue.ts'
-import { FEEDS, STAFF_CARDS } from '../kit/feeds-settings.ts'
+import { eventQueue, repeatFilter } from '../kit/event-queue.ts'
+import { FEEDS, STAFF_CARDS } from '../kit/reader-settings.ts'
 import { linkDevice } from '../kit/link-device.ts'
 import { noiseReport } from '../kit/noise-report.ts'
-import { repeatFilter } from '../kit/repeat-filter.ts'
 
 const interByte = { error: 'give milliseconds, 5 to 1000' }
 const duplicate = { error: 'give milliseconds, 0 (every read counts) to 60000' }
 
 /** One code scanner on a serial line (USB-COM, RS-232) or a serial device server. */
-export const ScannerSettings = z.strictObject({
+const ScannerSettings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('scanner'),
   link: LinkSettings,
@@ -41,7 +40,7 @@ export const ScannerSettings = z.strictObject({
     .meta({ description: 'a pause this long ends a text, for scanners without a suffix' }),
   duplicateMs: z.int(duplicate).min(0, duplicate).max(60_000, duplicate).default(500),
 })
-export type ScannerSettings = z.infer<typeof ScannerSettings>
+type ScannerSettings = z.infer<typeof ScannerSettings>
 
 /** A scanner only sends texts, to its own lane or to the device that it feeds. */
 function scannerCapabilities(settings: ScannerSettings): Capabilities {

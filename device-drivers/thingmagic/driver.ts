@@ -1,7 +1,6 @@
 import type { Cancel, Clock, Platform } from '../../policy/platform.ts'
 import type { Noise } from '../kit/protocol/codec.ts'
-import { THINGMAGIC, thingMagicCodec } from './protocol/frame.ts'
-import type { ThingMagicFrame } from './protocol/frame.ts'
+import { THINGMAGIC, thingMagicCodec, type ThingMagicFrame } from './protocol/frame.ts'
 import {
   decodeThingMagicTag,
   decodeVersion,
@@ -20,30 +19,86 @@ import {
   TOO_HOT,
   USE_GEN2,
   useAsOutput,
+  type ThingMagicRegion,
 } from './protocol/messages.ts'
-import { linkKey } from '../transports/link-settings.ts'
-import type { LinkSettings } from '../transports/link-settings.ts'
+import { linkKey, LinkSettings } from '../transports/link-settings.ts'
 import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
-import type { RunningCommand } from '../kit/command-queue.ts'
-import { result, setUpLimit, SIGNALS } from '../kit/device.ts'
-import type { CommandResult, DeviceIdentity, Finding, Signal } from '../kit/device.ts'
-import type { Driver } from '../kit/driver.ts'
+import { type RunningCommand, completedCommand } from '../kit/device-commands.ts'
+import {
+  result,
+  setUpLimit,
+  SIGNALS,
+  type CommandResult,
+  type DeviceIdentity,
+  type Finding,
+  type Signal,
+} from '../kit/device.ts'
+import { type Driver, DeviceId } from '../kit/driver.ts'
 import { eventQueue } from '../kit/event-queue.ts'
 import type { Exchange, ExchangeAnswer } from '../kit/exchange.ts'
-import { startContinuousReading } from '../kit/continuous-reading.ts'
-import type { ContinuousReading } from '../kit/continuous-reading.ts'
-import { completedCommand } from '../kit/device-commands.ts'
-import { linkDevice } from '../kit/link-device.ts'
-import type { LinkDeviceOptions, LinkSession } from '../kit/link-device.ts'
-import { noiseReport } from '../kit/noise-report.ts'
-import type { NoiseReport } from '../kit/noise-report.ts'
-import { frameOrThrow, readerLine } from '../kit/reader-line.ts'
+import {
+  startContinuousReading,
+  type ContinuousReading,
+  tagPresence,
+  type TagPresence,
+} from '../kit/continuous-reading.ts'
+import { linkDevice, type LinkDeviceOptions, type LinkSession } from '../kit/link-device.ts'
+import { noiseReport, type NoiseReport } from '../kit/noise-report.ts'
+import { frameOrThrow, readerLine, FEEDS_WITH_MINIMUM_RSSI } from '../kit/reader-settings.ts'
 import type { SwitchAnswer } from '../kit/release.ts'
-import { thingMagicCapabilities, ThingMagicSettings } from './settings.ts'
-import { tagPresence } from '../kit/tag-presence.ts'
-import type { TagPresence } from '../kit/tag-presence.ts'
-import { timedSignals } from '../kit/timed-signals.ts'
-import type { TimedSignals } from '../kit/timed-signals.ts'
+import { timedSignals, type TimedSignals } from '../kit/timed-signals.ts'
+import { z } from 'zod'
+import type { Capabilities } from '../kit/capabilities.ts'
+
+const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
+const REGION_NAMES = Object.keys(THINGMAGIC_REGIONS) as [ThingMagicRegion, ...ThingMagicRegion[]]
+const powerError = { error: 'give dBm, 0 to 31.5, within the limits of law and module' }
+const Lamp = z.strictObject(
+  { output: whole(1, 4, 'give the number of the pin, 1 to 4') },
+  { error: 'give { "output": 1 }' },
+)
+
+/** A UHF reader module of ThingMagic (M6e, Nano, Micro, M7e) on a serial line. */
+const ThingMagicSettings = z.strictObject({
+  deviceId: DeviceId,
+  driver: z.literal('thingmagic'),
+  link: LinkSettings,
+  ...FEEDS_WITH_MINIMUM_RSSI,
+  region: z.enum(REGION_NAMES, {
+    error: `give the region of the place of installation: ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}`,
+  }),
+  antennas: z
+    .array(whole(1, 4, 'antennas are numbered 1 to 4'), { error: 'give a list such as [1]' })
+    .min(1, { error: 'give at least one antenna' })
+    .max(4)
+    .default([1]),
+  powerDbm: z.number(powerError).min(0, powerError).max(31.5, powerError).optional(),
+  siren: Lamp.optional(),
+  amber: Lamp.optional(),
+  green: Lamp.optional(),
+  repeatMs: whole(0, 60_000, 'give milliseconds, 0 to 60000').default(250),
+  goneMs: whole(100, 60_000, 'give milliseconds, 100 to 60000').default(1_000),
+  requestTimeoutMs: whole(50, 5_000, 'give milliseconds, 50 to 5000').default(1_000),
+})
+type ThingMagicSettings = z.infer<typeof ThingMagicSettings>
+
+/** The module only reads. Its setting `antennas` lists the antennas to use, not their direction. */
+function thingMagicCapabilities(settings: ThingMagicSettings): Capabilities {
+  return {
+    releases: 'nothing',
+    confirmInput: undefined,
+    passage: false,
+    departures: 'reported',
+    antennas: undefined,
+    siren: settings.siren && { seconds: undefined },
+    feeds: settings.feeds,
+    staffCards: false,
+    minimumRssiDbm: settings.nearDbm,
+    emergency: undefined,
+    opensInEmergency: undefined,
+    webhook: undefined,
+  }
+}
 
 type Line = Exchange<ThingMagicFrame>
 

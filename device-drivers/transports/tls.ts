@@ -3,8 +3,7 @@ import { connect } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
 import { LinkFault } from './byte-link.ts'
 import type { ByteLink } from './byte-link.ts'
-import { socketLink } from './socket-link.ts'
-import { explainSocket, KEEPALIVE_AFTER_MS } from './tcp.ts'
+import { socketLink, explainSocket, KEEPALIVE_AFTER_MS } from './socket-link.ts'
 
 const normalizeFingerprint = (fingerprint: string): string => fingerprint.replaceAll(':', '').toUpperCase()
 

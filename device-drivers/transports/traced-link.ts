@@ -1,6 +1,5 @@
 import type { Clock } from '../../policy/platform.ts'
-import { traceLine } from '../kit/protocol/trace.ts'
-import type { TraceRecord } from '../kit/protocol/trace.ts'
+import { traceLine, type TraceRecord } from '../kit/protocol/codec.ts'
 import type { ByteLink } from './byte-link.ts'
 import { linkKey } from './link-settings.ts'
 import type { AnyLink } from './link-settings.ts'

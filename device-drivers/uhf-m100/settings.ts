@@ -4,7 +4,7 @@ import type { M100Region } from './protocol/messages.ts'
 import { LinkSettings } from '../transports/link-settings.ts'
 import type { Capabilities } from '../kit/capabilities.ts'
 import { DeviceId } from '../kit/driver.ts'
-import { FEEDS_WITH_MINIMUM_RSSI } from '../kit/feeds-settings.ts'
+import { FEEDS_WITH_MINIMUM_RSSI } from '../kit/reader-settings.ts'
 
 const ms = (from: number, to: number) => {
   const error = `give milliseconds, ${from} to ${to}`

@@ -2,17 +2,21 @@ import { isDeepStrictEqual } from 'node:util'
 import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { readJson, textOfBytes } from '../kit/protocol/json-lines.ts'
-import { objectOf } from '../kit/protocol/tag-sighting.ts'
-import { utcUsOf } from '../kit/protocol/timestamps.ts'
+import { objectOf, utcUsOf } from '../kit/protocol/tag-sighting.ts'
 import { zebraTags } from './protocol/messages.ts'
 import type { ZebraTopics } from './protocol/messages.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { Membership, SharedLinks } from '../transports/shared-links.ts'
-import { antennaWatch } from '../kit/antenna-watch.ts'
-import type { AntennaWatch } from '../kit/antenna-watch.ts'
-import type { RunningCommand } from '../kit/command-queue.ts'
-import { deviceLink } from '../kit/device-link.ts'
-import type { DeviceLink } from '../kit/device-link.ts'
+import {
+  antennaWatch,
+  type AntennaWatch,
+  filterDetector,
+  type FilterDetector,
+  noiseReport,
+  type NoiseReport,
+} from '../kit/noise-report.ts'
+import { type RunningCommand, outputCommands, completedCommand, type DeviceCommands } from '../kit/device-commands.ts'
+import { deviceLink, type DeviceLink, openSession, type Session } from '../kit/device-link.ts'
 import { result, setUpEnded, setUpLimit } from '../kit/device.ts'
 import type {
   CommandResult,
@@ -24,27 +28,23 @@ import type {
 } from '../kit/device.ts'
 import type { Driver } from '../kit/driver.ts'
 import { eventQueue } from '../kit/event-queue.ts'
-import { filterDetector } from '../kit/filter-detector.ts'
-import type { FilterDetector } from '../kit/filter-detector.ts'
-import { outputCommands, completedCommand } from '../kit/device-commands.ts'
-import type { DeviceCommands } from '../kit/device-commands.ts'
-import { startPulse } from '../llrp/pulse.ts'
+import { startPulse } from '../llrp/reading.ts'
 import { readerClock } from '../llrp/reader-clock.ts'
 import type { ReaderClock } from '../llrp/reader-clock.ts'
 import { brokerUse, MQTT_LINE } from '../kit/mqtt-line.ts'
 import type { MqttLine } from '../kit/mqtt-line.ts'
-import { noiseReport } from '../kit/noise-report.ts'
-import type { NoiseReport } from '../kit/noise-report.ts'
-import { openSession } from '../kit/session.ts'
-import type { Session } from '../kit/session.ts'
-import { readOf } from '../kit/tag-read.ts'
+import { readOf } from '../kit/continuous-reading.ts'
 import { desiredOutputs } from '../kit/desired-outputs.ts'
 import type { DesiredOutputs } from '../kit/desired-outputs.ts'
 import type { WriteAnswer } from '../kit/write-answer.ts'
-import { zebraCommands } from './commands.ts'
-import type { ZebraAnswer, ZebraCommands } from './commands.ts'
-import { advisedMode, modeFindings } from './mode.ts'
-import type { ZebraMode } from './mode.ts'
+import {
+  zebraCommands,
+  type ZebraAnswer,
+  type ZebraCommands,
+  advisedMode,
+  modeFindings,
+  type ZebraMode,
+} from './mode.ts'
 import { signalOutputs } from '../kit/reader-settings.ts'
 import { exclusiveResourcesOf, hasCommands, topicsOf, zebraIotcCapabilities, ZebraIotcSettings } from './settings.ts'
 

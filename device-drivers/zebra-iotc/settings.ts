@@ -5,8 +5,13 @@ import { linkKey, MqttLink } from '../transports/link-settings.ts'
 import { TAG_ABSENT_MS, type Capabilities } from '../kit/capabilities.ts'
 import { DeviceId, type ExclusiveResource } from '../kit/driver.ts'
 import { OPENS_IN_EMERGENCY } from '../kit/emergency-input.ts'
-import { FEEDS_WITH_MINIMUM_RSSI } from '../kit/feeds-settings.ts'
-import { antennaSettings, boundedInt, outputResources, outputSettings } from '../kit/reader-settings.ts'
+import {
+  FEEDS_WITH_MINIMUM_RSSI,
+  antennaSettings,
+  boundedInt,
+  outputResources,
+  outputSettings,
+} from '../kit/reader-settings.ts'
 
 const gpo = (what: string) => boundedInt(`the number of the output (GPO) of the ${what}`, 1, 64)
 const topicError = { error: 'give a topic without + and #, such as "zebra/FX9600F0F4B5/data"' }

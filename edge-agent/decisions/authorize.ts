@@ -1,6 +1,6 @@
 import type { CommandResult, TagName } from '../../device-drivers/kit/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
-import type { AnnouncedRelease } from '../../policy/documents/release-notice.ts'
+import type { AnnouncedRelease } from '../../policy/documents/home-messages.ts'
 import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import { newId } from '../../policy/ids.ts'
 import { type Platform, deadline } from '../../policy/platform.ts'
@@ -11,8 +11,7 @@ import type { CloudLink } from '../link/cloud-link.ts'
 import type { Home } from '../peers/home.ts'
 import { untrustedReason, isRestored } from '../trust/revocation/untrusted-ledger.ts'
 import type { TokenVoider } from './void-tokens.ts'
-import type { Outcomes } from './outcomes.ts'
-import { DecisionRecords, type RecordParts } from './decision-records.ts'
+import { type Outcomes, DecisionRecords, type RecordParts } from './outcomes.ts'
 import {
   itemInfoOf,
   NOTHING_RELEASED,
@@ -32,7 +31,7 @@ import type { Replica } from '../items/replica.ts'
 import { decideByItem, openByStaff } from './by-item.ts'
 import { decideByToken, isOnlyForCloud, openWithNewestKeys } from './by-token.ts'
 import { decideOnline } from './online.ts'
-import { offlineReceipts, type OfflineReceipts, type OfflineReceiptsParts } from './offline-receipts.ts'
+import { offlineReceipts, type OfflineReceipts, type OfflineReceiptsParts } from './by-receipt.ts'
 
 interface DeciderParts extends OfflineReceiptsParts {
   platform: Pick<Platform, 'random'>

@@ -15,7 +15,7 @@ const APPROVAL_SECONDS = 60
  * Result of the policy for a named item, with the item's status for the answer. `refusal` is undefined if the policy
  * allows the action. `rightClass`: right that the action uses; null if it uses none.
  */
-export type ItemAssessment = { status: ItemInfo } & (
+type ItemAssessment = { status: ItemInfo } & (
   | { refusal: DenyReason }
   | { refusal?: undefined; policy: ProtectionPolicy; rightClass: RightClass | null }
 )

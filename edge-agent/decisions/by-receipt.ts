@@ -1,13 +1,12 @@
 import { countsAsOverride, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
-import { decideUnits } from '../../policy/decide-units.ts'
+import { decideUnits, isolatedDenial } from '../../policy/decide-units.ts'
 import { parseEpc } from '../../policy/gs1/epc.ts'
 import { ITEM_IDENTIFIER_KINDS, type IdentifierKind, type ItemIdentifiers } from '../../policy/item-identifiers.ts'
 import { readUnitFacts } from '../../policy/receipts/policy-names.ts'
 import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/receipt-claims.ts'
 import { openReceipt, RECEIPT_LIFE, type OpenedReceipt } from '../../policy/receipts/receipt-token.ts'
-import { isolatedDenial } from '../../policy/isolated-agent.ts'
 import { limitAt, riskClassCeiling, type ProtectionPolicy } from '../../policy/store-policy.ts'
-import { ITEM_STATUSES, rightClassOf, type ItemStatus } from '../../policy/vocabulary.ts'
+import { ITEM_STATUSES, rightClassOf, type ItemStatus, type DenyReason } from '../../policy/vocabulary.ts'
 import { RECALLED } from '../../policy/item-status.ts'
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
 import { releasesByTag } from '../../policy/devices.ts'
@@ -17,10 +16,13 @@ import type { KnownItem } from '../items/item-table.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
-import type { RequestContext, Grant, Verdict } from './request.ts'
+import { type RequestContext, type Grant, type Verdict, NEEDS_STAFF } from './request.ts'
+import type { Home } from '../peers/home.ts'
+import type { RightsRequest } from '../peers/home-requester.ts'
+import { untrustedReason } from '../trust/revocation/untrusted-ledger.ts'
 
 /** How this agent relates to the receipt home in a decision. */
-export interface HomeRole {
+interface HomeRole {
   /** True if the rules of the receipt home apply instead of the isolated rules. */
   decidesAsHome: boolean
   /** True if this agent is the receipt home. */
@@ -46,18 +48,13 @@ export function readReceipt(
 }
 
 /** Dependencies of receipt decisions. */
-export type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'namesIn'> }
+type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'namesIn'> }
 
 /**
- * Decides about a receipt with local data only (ADR 0012, ADR 0016). The rules judge each unit by its own facts, as in
+ * Decides about a receipt with local data only (ADR leases, ADR trusted-time). The rules judge each unit by its own facts, as in
  * the cloud.
  */
-export function decideByReceipt(
-  parts: ReceiptParts,
-  home: HomeRole,
-  context: RequestContext,
-  scanned: string,
-): Verdict {
+function decideByReceipt(parts: ReceiptParts, home: HomeRole, context: RequestContext, scanned: string): Verdict {
   const { trust, clock, ledger, items } = parts
   const { request, device } = context
   const policy = trust.policy?.policy
@@ -187,7 +184,7 @@ const STOPPED: ReadonlySet<ItemStatus> = new Set(
   ITEM_STATUSES.filter((status) => status !== 'sellable' && status !== 'paid' && status !== 'picked_up'),
 )
 
-/** Finds the goods of a receipt in the replica, so that a hold stops them with and without the tag (ADR 0009). */
+/** Finds the goods of a receipt in the replica, so that a hold stops them with and without the tag (ADR releases). */
 function knownGoods(items: ReceiptParts['items'], claims: ReceiptClaims, identifiers: ItemIdentifiers): KnownGoods {
   if (namesItem(identifiers)) return { named: findByIdentifiers(items, identifiers), stopped: new Map() }
   const stopped = new Map<number, KnownItem>()
@@ -255,4 +252,107 @@ function factsWithoutUnit(
   const [n] = covered
   const first = opened.ok && n !== undefined ? unitFacts(opened.claims, n, goods, policy) : undefined
   return { item: { ...first, status: named?.status ?? null, paidBy: 'purchase' }, right }
+}
+
+/**
+ *   receipt ─┬─ this agent is the receipt home ─▶ decide here
+ *            └─ another agent is ─▶ home request ─┬─▶ home grant or denial
+ *                                                 └─ unreachable ─▶ isolated rules
+ *
+ * Decides about receipts while the agent is offline (ADR leases).
+ */
+export interface OfflineReceipts {
+  /**
+   * If another agent is the receipt home, this agent requests the rights from that agent. The isolated rules apply only
+   * if the receipt home is unreachable.
+   */
+  decide(context: RequestContext, receipt: string): Promise<Verdict>
+  /**
+   * Checks at the claim that the decision is still valid. Since the decision the receipt home may have moved, or the
+   * cloud may have reported that this ledger is untrusted.
+   */
+  stillHolds(grant: Grant): boolean
+}
+
+export interface OfflineReceiptsParts extends ReceiptParts {
+  agentId: string
+  /** The receipt home, if it is another agent. */
+  home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'request'>
+}
+
+/** Makes the offline decisions about receipts. */
+export function offlineReceipts(parts: OfflineReceiptsParts): OfflineReceipts {
+  const { trust, clock, ledger, agentId, home } = parts
+
+  const distrustReason = () => untrustedReason(ledger, clock.now().nowMs)
+
+  function role(): HomeRole {
+    const isHome = trust.policy?.policy.home === agentId
+    const { nowMs } = clock.now()
+    // Ignores an answer with a future time: the clock was wrong when the answer arrived.
+    const lastContactMs = Math.max(trust.lastContactMs, home.lastAnswerMs > nowMs ? 0 : home.lastAnswerMs)
+    return { decidesAsHome: isHome, isThisAgent: isHome, isolatedSeconds: Math.max(0, (nowMs - lastContactMs) / 1_000) }
+  }
+
+  return {
+    async decide(context, receipt) {
+      // During the home request the cloud may have reported that this ledger is untrusted.
+      const decideAlone = () => (distrustReason() ? NEEDS_STAFF : decideByReceipt(parts, role(), context, receipt))
+      if (!home.isElsewhere) return decideAlone()
+      // This agent first applies the rules as if it were the receipt home. Then the receipt home grants or refuses the
+      // rights.
+      const verdict = decideByReceipt(parts, { decidesAsHome: true, isolatedSeconds: 0 }, context, receipt)
+      if (!verdict.granted || verdict.grant === null) return verdict
+      const answer = await home.request(homeRequestOf(context, verdict.grant))
+      if ('unreachable' in answer) return withHomeRequest(decideAlone(), answer.redemptionId)
+      if ('refused' in answer) return denial(answer.refused, verdict.grant)
+      if (answer.reason) return denial(answer.reason, verdict.grant)
+      const { redemptionId, ordinals, remaining } = answer
+      return {
+        granted: true,
+        grant: {
+          ...verdict.grant,
+          candidates: ordinals,
+          all: true,
+          homeRequestId: redemptionId,
+          homeRedemptionId: redemptionId,
+          remaining,
+        },
+      }
+    },
+    stillHolds({ home: decidingHome }) {
+      const policy = trust.policy?.policy
+      return (
+        decidingHome === undefined ||
+        (policy?.home === decidingHome.agentId &&
+          policy.homeEpoch === decidingHome.epoch &&
+          distrustReason() === undefined)
+      )
+    },
+  }
+}
+
+function denial(reason: DenyReason, { unknownFacts }: Grant): Verdict {
+  return { granted: false, reason, ...(unknownFacts && { unknownFacts }) }
+}
+
+/**
+ * Adds the id of the home request to the grant. Although no answer arrived, the receipt home may have granted the
+ * rights.
+ */
+function withHomeRequest(verdict: Verdict, homeRequestId: string | undefined): Verdict {
+  return verdict.granted && verdict.grant && homeRequestId !== undefined
+    ? { granted: true, grant: { ...verdict.grant, homeRequestId } }
+    : verdict
+}
+
+function homeRequestOf({ request, device }: RequestContext, { nonce, candidates, all, exp }: Grant): RightsRequest {
+  return {
+    cti: nonce,
+    rightClass: rightClassOf(request.action) ?? 'release',
+    candidates,
+    all,
+    exp,
+    deviceId: device.deviceId,
+  }
 }

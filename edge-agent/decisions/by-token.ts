@@ -26,7 +26,7 @@ export interface TokenParts {
 }
 
 /** Verifies signature, device and time of a token, and passes the document versions that the token names to `trust`. */
-export function openToken(
+function openToken(
   { trust, clock }: Pick<TokenParts, 'trust' | 'clock'>,
   { device }: RequestContext,
   token: string,

@@ -4,7 +4,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 
 /**
- * Voids tokens: the ledger refuses the token for ever, and a journal row lets the cloud free its lease (ADR 0011).
+ * Voids tokens: the ledger refuses the token for ever, and a journal row lets the cloud free its lease (ADR leases).
  * Steps that were used before stay used.
  */
 export interface TokenVoider {

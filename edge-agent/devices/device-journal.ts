@@ -22,7 +22,7 @@ export interface DeviceJournal {
 
 export type DeviceRecord = Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'storeId'> & { deviceId: string }
 
-export interface DeviceJournalParts {
+interface DeviceJournalParts {
   platform: Platform
   ledger: Pick<Ledger, 'commits' | 'journal'>
   storeId: string

@@ -2,15 +2,22 @@ import { result, type DeviceCommand, type DeviceEvent } from '../../device-drive
 import type { DeviceEntry } from '../../device-drivers/registry.ts'
 import { type DeviceStatus, isConnected } from '../../device-drivers/device-connection.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../../device-drivers/supervisor.ts'
-import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'
+import { rateLimitedLog, type RateLimitedLog } from '../../policy/budget.ts'
 import type { Platform, Clock } from '../../policy/platform.ts'
 import type { DeviceType } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 import { openDeviceJournal, type DeviceJournal } from './device-journal.ts'
-import { openDoors, type DoorAlarm, type Doors } from './doors.ts'
+import {
+  openDoors,
+  type DoorAlarm,
+  type Doors,
+  watchReleases,
+  type Execute,
+  type ReleaseAnomaly,
+  type ReleaseWatch,
+} from './release-watch.ts'
 import { openEmergency, type Emergency } from './emergency.ts'
-import { watchReleases, type Execute, type ReleaseAnomaly, type ReleaseWatch } from './release-watch.ts'
 import { wiringOf, type Wiring } from './wiring.ts'
 import type { DeviceHealth } from '../../policy/documents/agent-messages.ts'
 

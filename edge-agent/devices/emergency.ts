@@ -17,7 +17,7 @@ export interface EmergencyState {
   silent: boolean
 }
 
-export interface EmergencyParts {
+interface EmergencyParts {
   platform: Pick<Platform, 'clock' | 'timers'>
   wiring: Pick<Wiring, 'emergencyInputs' | 'openInEmergency' | 'sirens'>
   /**

@@ -6,19 +6,78 @@ import {
   PREDECESSORS_LIMIT,
   type EnrolmentClaims,
 } from '../../policy/documents/agent-messages.ts'
-import { decodeUnverifiedClaims } from '../../policy/documents/unverified-claims.ts'
+import { decodeUnverifiedClaims, openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { newKey, publicJwk, createSigner, thumbprint, type Signer } from '../../policy/documents/keys.ts'
-import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { KeySetClaims } from '../../policy/documents/store-documents.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { openLedger } from '../ledger/ledger.ts'
+import { openLedger, LEDGER_ID_KEY } from '../ledger/ledger.ts'
 import { openAgentClock } from '../trust/time/clock.ts'
 import type { Identity } from '../identity/identity.ts'
 import { openTrust } from '../trust/trust.ts'
-import { rootRing } from '../trust/verify/root-ring.ts'
+import { rootRing } from '../trust/verify/open-claims.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
+import { openLedgerFile } from '../ledger/file/ledger-file.ts'
+import { Journal } from '../ledger/journal/journal.ts'
+import { openMetadata } from '../ledger/file/watermark.ts'
+
+/** Metadata keys that depend on the former cloud. The agent always deletes these keys. */
+const CLOUD_METADATA = [
+  'deny_seq',
+  'last_fresh',
+  'last_contact_ms',
+  'cloud_generation',
+  'cloud_generation_doubted',
+  'tokens_since_s',
+  'resync_from',
+  'resync_until',
+  'online_only_until',
+  'denials_awaited',
+  'restored',
+  'revoked',
+  'key_since_ms',
+  'rotate_key_asked',
+]
+
+/**
+ * Metadata keys that depend on the root key. The agent deletes these metadata keys if the root key has changed. A thief
+ * of the former root key may have revoked good keys or signed a wrong time.
+ */
+const ROOT_METADATA = ['revoked_kids', 'forgotten_revocations', 'clock']
+
+/**
+ * Assigns the ledger to a new identity, in one transaction. Used rights stay used, and all signed documents are
+ * discarded.
+ *
+ * The unacknowledged rows get new numbers and hashes for the new ledger id. After a restore of the cloud, all stored
+ * rows get new numbers and hashes. Returns the number of rows that the agent will send.
+ */
+export function adoptLedger(
+  file: string,
+  former: Pick<Identity, 'rootX'> | undefined,
+  next: Pick<Identity, 'ledgerId' | 'generation' | 'rootX'>,
+): number {
+  const db = openLedgerFile(file)
+  try {
+    return db
+      .transaction(() => {
+        const metadata = openMetadata(db)
+        const journal = new Journal(db, metadata, next.ledgerId, next.generation)
+        journal.resendAll()
+        journal.restart(next.generation)
+        const isOtherRoot = former !== undefined && former.rootX !== next.rootX
+        for (const name of isOtherRoot ? [...CLOUD_METADATA, ...ROOT_METADATA] : CLOUD_METADATA)
+          db.prepare('DELETE FROM mark WHERE name = ?').run(name)
+        db.prepare('DELETE FROM document').run()
+        metadata.set(LEDGER_ID_KEY, next.ledgerId)
+        return journal.head.seq
+      })
+      .immediate()
+  } finally {
+    db.close()
+  }
+}
 
 export type Enrolled = { ok: true; identity: Identity; documents: string[] } | { ok: false; why: string }
 

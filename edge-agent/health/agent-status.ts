@@ -4,14 +4,14 @@ import type { PolicyStage } from '../../policy/store-policy.ts'
 import { UNTAG_VERSION } from '../../policy/version.ts'
 import type { ClockTrust } from '../../policy/trusted-clock.ts'
 import type { Replica } from '../items/replica.ts'
-import type { Doors } from '../devices/doors.ts'
+import type { Doors } from '../devices/release-watch.ts'
 import type { EmergencyState } from '../devices/emergency.ts'
 import type { Wiring } from '../devices/wiring.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
 import type { Identity } from '../identity/identity.ts'
 import { untrustedReason, type UntrustedReason } from '../trust/revocation/untrusted-ledger.ts'
-import { requiredRelease } from '../trust/verify/required-release.ts'
+import { requiredRelease } from '../trust/verify/open-claims.ts'
 import type { Trust } from '../trust/trust.ts'
 import { refusedDevice, type RegistrationFault } from './registration.ts'
 
@@ -69,7 +69,7 @@ export interface AgentStatus {
 }
 
 /** Sources of the status. */
-export interface StatusSources {
+interface StatusSources {
   identity: Identity
   clock: AgentClock
   trust: Trust

@@ -5,7 +5,7 @@ export const REGISTRATION_FAULTS = ['unknown_device', 'device_of_another_agent',
 export type RegistrationFault = (typeof REGISTRATION_FAULTS)[number]
 
 /** A configured device that the agent must not use, because the policy does not list it for this agent. */
-export interface RefusedDevice {
+interface RefusedDevice {
   state: RegistrationFault
   /** Reason and remedy, for people. */
   detail: string

@@ -1,16 +1,48 @@
 import type { Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
-import { secretsEqual } from '../../policy/secrets-equal.ts'
-import type { Caller } from '../lanes/lane-state.ts'
+import { secretsEqual } from '../../policy/printable.ts'
+import type { Caller } from '../lanes/lane-states.ts'
 import { BROWSER_LIFE_MS, type Pairing } from '../ledger/pairings.ts'
 import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
-import { hashSecret, newSecret } from '../identity/credentials.ts'
-import { isLoopback, isTls } from './connection.ts'
+import { hashSecret, newSecret } from '../identity/identity.ts'
 import { AGENT_OPERATIONS, type AgentOperation } from './operations.ts'
 
+interface NodeEnv {
+  incoming?: { socket?: { remoteAddress?: string } }
+  outgoing?: { destroy(): void }
+}
+
+function nodeOf(c: Context): NodeEnv | undefined {
+  return c.env as NodeEnv | undefined
+}
+
+/** Address of the sender. */
+export function addressOf(c: Context): string | undefined {
+  return nodeOf(c)?.incoming?.socket?.remoteAddress
+}
+
+/** True if the request comes from the agent's own machine. */
+export function isLoopback(c: Context): boolean {
+  // A call within the process, as in tests, has no socket. If the sender reset the socket, the sender's address is
+  // unknown.
+  if (nodeOf(c)?.incoming === undefined) return true
+  const address = addressOf(c) ?? ''
+  return address === '::1' || /^(::ffff:)?127\./.test(address)
+}
+
+/** True if the request came over TLS. */
+export function isTls(c: Context): boolean {
+  return new URL(c.req.url).protocol === 'https:'
+}
+
+/** Node's response object, which can close the connection. Undefined for a call within the process. */
+export function connectionOf(c: Context): { destroy(): void } | undefined {
+  return nodeOf(c)?.outgoing
+}
+
 /**
- * Decides which callers may use the agent's local API and pages (ADR 0024). Programs send the agent's credential, or a
+ * Decides which callers may use the agent's local API and pages (ADR staff). Programs send the agent's credential, or a
  * credential of their own, as `Authorization: Bearer`. Paired browsers send a cookie.
  */
 export interface Access {
@@ -24,9 +56,9 @@ export interface Access {
   renewCookie(c: Context): void
 }
 
-export type PairedCaller = Exclude<Caller, 'unpaired'>
+type PairedCaller = Exclude<Caller, 'unpaired'>
 
-export interface AccessParts {
+interface AccessParts {
   agent: Pick<Agent, 'identity' | 'config' | 'ledger' | 'platform'>
   log: Log
   /** Reads the agent's credential from its file; undefined if there is none. Throws if the file cannot be read. */

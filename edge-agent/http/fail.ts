@@ -1,9 +1,52 @@
 import type { Context } from 'hono'
 import { AGENT_ERRORS, type AgentErrorCode, type StatusOf } from './error-codes.ts'
-import { AGENT_OPERATIONS } from './operations.ts'
+import { AGENT_OPERATIONS, type AgentAnswer, type AgentOperationName } from './operations.ts'
+import type { RateLimitedLog } from '../../policy/budget.ts'
+import type { Clock } from '../../policy/platform.ts'
+import { peerRateLimit } from '../peers/store-agents.ts'
+
+/** Rate limit for requests with an invalid signature or secret, per address. */
+export const REFUSED = { perSecond: 5, burst: 50 }
+
+/** Limits the requests of addresses that send peer requests with invalid signatures. */
+interface RefusedCallers {
+  /** Time before the next request of this address, s; 0 if the address may send one now. */
+  waitSeconds(from: string): number
+  /** Counts a request of this address with an invalid signature. */
+  refuse(from: string, why: string): void
+}
+
+/** Makes the limits. Logs refusals with the rate limit of `log`. */
+export function refusedCallers(clock: Pick<Clock, 'elapsed'>, log: Pick<RateLimitedLog, 'write'>): RefusedCallers {
+  const refused = peerRateLimit(clock, REFUSED)
+  const note = (from: string, why: string) => log.write({ from, why }, 'a request between agents was refused')
+  return {
+    waitSeconds(from) {
+      const seconds = refused.wait(from)
+      if (seconds > 0) note(from, 'too many requests that are not genuine')
+      return seconds
+    },
+    refuse(from, why) {
+      refused.take(from)
+      note(from, why)
+    },
+  }
+}
+
+type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T
+
+/** Answers an operation. The compiler checks that the body fits the schema. */
+export function reply<N extends AgentOperationName>(
+  c: Context,
+  _operation: N,
+  body: Frozen<AgentAnswer<N>>,
+  status: 200 | 503 = 200,
+): Response {
+  return c.json(body as object, status)
+}
 
 /** One wrong field of a request. `message`: what the field must be. */
-export interface FieldFault {
+interface FieldFault {
   path: string
   code: string
   message: string

@@ -1,26 +1,23 @@
 import { Hono } from 'hono'
-import type { PushPort } from '../../device-drivers/transports/push-port.ts'
-import { rateLimitedLog } from '../../policy/rate-limited-log.ts'
+import type { PushPort } from '../../device-drivers/transports/memory.ts'
+import { rateLimitedLog } from '../../policy/budget.ts'
 import { LedgerFailure, LedgerFull } from '../ledger/file/commit.ts'
 import type { Log } from '../log.ts'
 import { pageRoutes } from '../pages/pages.tsx'
-import { errorPages } from '../pages/page-renderer.ts'
+import { errorPages } from '../pages/page-renderer.tsx'
 import type { Agent } from '../runtime.ts'
-import { openAccess, type Access } from './access.ts'
-import { isLoopback } from './connection.ts'
-import { fail, failUnpaired, refuseAddress, refuseHost } from './fail.ts'
+import { openAccess, type Access, isLoopback } from './access.ts'
+import { fail, failUnpaired, refuseAddress, refuseHost, reply } from './fail.ts'
 import { isShortBody, readBody } from './read-request.ts'
-import { reply } from './reply.ts'
 import { PairRequest } from './request-schemas.ts'
-import { alarmRoutes } from './routes/alarm-routes.ts'
-import { decisionRoutes } from './routes/decision-routes.ts'
+import { alarmRoutes, decisionRoutes } from './routes/decision-routes.ts'
 import { INGEST_PATH, ingestRoutes } from './routes/ingest-routes.ts'
 import { operatorRoutes } from './routes/operator-routes.ts'
 import { peerRoutes } from './routes/peer-routes.ts'
 import { setupRoutes } from './routes/setup-routes.ts'
 import { statusRoutes } from './routes/status-routes.ts'
 
-export interface LocalAppOptions {
+interface LocalAppOptions {
   /** Values of the header `Host` that this agent accepts, `host:port`. */
   hosts: () => readonly string[]
   log: Log

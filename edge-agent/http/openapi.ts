@@ -1,6 +1,11 @@
 import { z } from 'zod'
-import { SCHEMA_POINTER, type JsonSchema } from '../../policy/json-schema.ts'
-import { schemaWriter, type SchemaDirection, type SchemaWriter } from '../../policy/schema-writer.ts'
+import {
+  SCHEMA_POINTER,
+  type JsonSchema,
+  schemaWriter,
+  type SchemaDirection,
+  type SchemaWriter,
+} from '../../policy/json-schema.ts'
 import { AgentFault } from './response-schemas.ts'
 import { AGENT_ERRORS, type AgentErrorCode } from './error-codes.ts'
 import { AGENT_OPERATIONS, errorsOf, type AgentOperation } from './operations.ts'

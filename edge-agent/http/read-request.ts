@@ -4,7 +4,7 @@ import { validationFindings, findingMessage, pathText } from '../../policy/valid
 import { fail } from './fail.ts'
 
 /** Maximum size of a JSON body, bytes. */
-export const BODY_LIMIT = 16 * 1024
+const BODY_LIMIT = 16 * 1024
 /** Maximum faults in one answer. */
 export const DETAILS_LIMIT = 20
 

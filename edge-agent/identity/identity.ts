@@ -3,7 +3,32 @@ import { exportJWK, importPKCS8 } from 'jose'
 import { z } from 'zod'
 import { PREDECESSORS_LIMIT } from '../../policy/documents/agent-messages.ts'
 import { CA_LIMIT } from '../../policy/documents/broker-document.ts'
-import type { SecretFiles } from '../../policy/platform.ts'
+import type { SecretFiles, Randomness } from '../../policy/platform.ts'
+import { createHash } from 'node:crypto'
+
+/** Kinds of secrets of the local API: `pair` for a program, `browser` for a cookie, `link` for a one-time link. */
+export type SecretKind = 'pair' | 'browser' | 'link'
+
+/** A new random secret, such as `untag_pair_…`. */
+export function newSecret(kind: SecretKind, random: Randomness): string {
+  return `untag_${kind}_${Buffer.from(random.bytes(24)).toString('base64url')}`
+}
+
+/**
+ * Returns the SHA-256 hash in base64url, which the agent stores in place of a secret. One round of hashing suffices,
+ * because secrets are random.
+ */
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url')
+}
+
+/**
+ * Returns the address that pairs a browser. The code is in the fragment, which browsers do not send to the server.
+ * Therefore link previews cannot use up the code, and request logs do not contain the code.
+ */
+export function pairingUrl(agentUrl: string, code: string): string {
+  return `${agentUrl}/pair#${code}`
+}
 
 /**
  * The identity file of this agent, `agent.json`, with its ids, its key and the root key. `untag edge enrol` writes this

@@ -25,7 +25,7 @@ export interface StoreKeys {
   store(key: unknown): void
 }
 
-export interface StoreKeysParts {
+interface StoreKeysParts {
   dataDir: string
   files: SecretFiles
   log: Log

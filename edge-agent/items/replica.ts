@@ -171,18 +171,18 @@ class ItemWriter {
   }
 }
 
-export type ItemListener = (entries: readonly ItemEntry[]) => void
+type ItemListener = (entries: readonly ItemEntry[]) => void
 
 /** `rollback`: the page belongs to an earlier epoch. */
-export type ItemsVerdict = 'taken' | 'known' | 'gap' | 'rollback'
+type ItemsVerdict = 'taken' | 'known' | 'gap' | 'rollback'
 
-export interface ReplicaParts {
+interface ReplicaParts {
   disk: ItemFile
   platform: Pick<Platform, 'timers'>
   log: Log
 }
 
-/** Age of the replica above which item statuses are stale, s. In this time a shopper may have paid (ADR 0021). */
+/** Age of the replica above which item statuses are stale, s. In this time a shopper may have paid (ADR gates). */
 export const STALE_SECONDS = 90
 
 const LETTERS = { epc: 'E', tagUid: 'U', tagId: 'T' } as const

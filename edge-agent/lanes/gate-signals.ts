@@ -5,7 +5,7 @@ import type { AuthorizeAnswer } from '../decisions/request.ts'
 import { SIREN_SECONDS } from '../devices/wiring.ts'
 
 /** Light or siren of a gate. Alarms never wait for the ledger (P2). */
-export interface GateSignal {
+interface GateSignal {
   signal: Signal
   seconds: number
   /** True if the agent also records an exception. */

@@ -11,19 +11,21 @@ import {
   type TagTechnology,
   type WorkflowType,
 } from '../../policy/vocabulary.ts'
-import { looksLikePickupCode, type VerifiedCode } from '../decisions/pickup-code.ts'
-import { purchaseNumberIn, type FoundReceipt } from '../decisions/printed-number.ts'
+import {
+  looksLikePickupCode,
+  type VerifiedCode,
+  purchaseNumberIn,
+  type FoundReceipt,
+} from '../decisions/pickup-code.ts'
 import type { AuthorizeRequest } from '../decisions/request.ts'
 import { classifyScan, type ScannedCode } from '../decisions/classify-scan.ts'
-import type { LaneOperators } from './lane-operators.ts'
-import { sessionFor, type LaneState } from './lane-state.ts'
-import type { LaneStates } from './lane-states.ts'
+import type { LaneOperators, Operators } from './operators.ts'
+import { sessionFor, type LaneState, type LaneStates } from './lane-states.ts'
 import type { Replica } from '../items/replica.ts'
-import type { Operators } from './operators.ts'
 import { receiptResult, type ScanOrigin, type ScanResult } from './scan-result.ts'
 import { unusedRights, type ReceiptParts, type UnusedRights } from './unused-rights.ts'
 
-export interface LaneReaderParts extends ReceiptParts {
+interface LaneReaderParts extends ReceiptParts {
   platform: Pick<Platform, 'clock'>
   states: LaneStates
   items: Pick<Replica, 'onlyProductOf'>
@@ -38,7 +40,7 @@ export interface LaneReaderParts extends ReceiptParts {
 }
 
 /** A scan becomes a request for a decision, or has a result at once. */
-export type ReadScan = { request: AuthorizeRequest } | { result: ScanResult }
+type ReadScan = { request: AuthorizeRequest } | { result: ScanResult }
 
 type NotUnderstood = (ScanResult & { kind: 'not_understood' })['why']
 

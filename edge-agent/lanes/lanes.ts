@@ -2,17 +2,15 @@ import { budget } from '../../policy/budget.ts'
 import type { DeviceEvent, TagName } from '../../device-drivers/kit/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import { type TagTechnology, rightClassOf, type DenyReason } from '../../policy/vocabulary.ts'
-import type { VerifiedCode } from '../decisions/pickup-code.ts'
-import type { FoundReceipt } from '../decisions/printed-number.ts'
+import type { VerifiedCode, FoundReceipt } from '../decisions/pickup-code.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import { findByTag } from '../items/find-item.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Log } from '../log.ts'
 import { openGateRequests, type GateRequests, type GateRequestsParts } from './gate/gate-requests.ts'
-import { LaneOperators } from './lane-operators.ts'
+import { LaneOperators, type SignInResult, type Operators, type Proof } from './operators.ts'
 import { LaneReader } from './lane-reader.ts'
 import { laneStates, type LaneStates } from './lane-states.ts'
-import type { SignInResult, Operators, Proof } from './operators.ts'
 import { openPresentations, type Presentations } from './presentations.ts'
 import { decisionResult, type ScanOrigin, type ScanResult } from './scan-result.ts'
 import type { Platform } from '../../policy/platform.ts'
@@ -149,7 +147,7 @@ function openStaffCards({ platform, wiring, onCard }: StaffCardsParts): StaffCar
   }
 }
 
-export interface LaneParts extends GateRequestsParts {
+interface LaneParts extends GateRequestsParts {
   operators: Operators
   items: Pick<Replica, 'find' | 'onChange' | 'productOf' | 'onlyProductOf' | 'pictureOf'>
   verifyPickupCode(code: string): Promise<VerifiedCode>

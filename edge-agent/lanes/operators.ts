@@ -1,7 +1,88 @@
 import type { OperatorRecord, Verifier } from '../../policy/documents/store-documents.ts'
 import type { Platform, Clock } from '../../policy/platform.ts'
 import { findCardIndex, matchesVerifier, newPinVerifier, parseBadge } from '../../policy/operator-verifiers.ts'
-import { lockouts, type Lockouts, type NameKind } from './lockouts.ts'
+import type { LaneStates } from './lane-states.ts'
+import type { ScanResult } from './scan-result.ts'
+
+/**
+ * Counts wrong sign-ins of one caller. After five wrong sign-ins with one name, this caller cannot use that name for
+ * a minute. Each further lock lasts twice as long.
+ */
+interface Lockouts {
+  /**
+   * Wait before the next attempt with this name, ms; 0 if an attempt is allowed. `as`: whether an operator has this
+   * name; set only if the proof is a PIN.
+   */
+  waitMs(name: string, as?: NameKind): number
+  failed(name: string, as?: NameKind): void
+  passed(name: string): void
+}
+
+/** Unknown names have their own table, so that guesses cannot displace the lock of a known name. */
+type NameKind = 'known' | 'invented'
+
+const TRIES = 5
+const FIRST_LOCK_MS = 60_000
+const LONGEST_LOCK_MS = 3_600_000
+/** A store has at most 500 operators. */
+const KNOWN_LIMIT = 500
+/**
+ * A caller that has tried this many unknown names counts as guessing. Such a caller waits a minute after each wrong
+ * PIN, for any name.
+ */
+const INVENTED_LIMIT = 50
+const REMEMBERED_MS = 86_400_000
+
+interface Tries {
+  failed: number
+  locks: number
+  lockedUntil: number
+  lastMs: number
+}
+
+/** Makes the counters of one caller. */
+function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
+  /** Both tables are in order of the last attempt, oldest first. */
+  const known = new Map<string, Tries>()
+  const invented = new Map<string, Tries>()
+  let guessingUntil = 0
+
+  function noteIn(table: Map<string, Tries>, name: string): void {
+    const nowMs = clock.elapsed()
+    const state = table.get(name) ?? { failed: 0, locks: 0, lockedUntil: 0, lastMs: 0 }
+    state.failed++
+    state.lastMs = nowMs
+    if (state.failed >= TRIES) {
+      state.lockedUntil = nowMs + Math.min(FIRST_LOCK_MS * 2 ** state.locks, LONGEST_LOCK_MS)
+      state.locks++
+      state.failed = 0
+    }
+    table.delete(name)
+    table.set(name, state)
+  }
+
+  function dropOld(table: Map<string, Tries>, limit: number): void {
+    for (const [name, { lastMs }] of table) {
+      if (table.size <= limit && clock.elapsed() - lastMs < REMEMBERED_MS) return
+      table.delete(name)
+    }
+  }
+
+  return {
+    waitMs(name, as) {
+      const table = as === 'invented' ? invented : known
+      const until = Math.max(table.get(name)?.lockedUntil ?? 0, as === undefined ? 0 : guessingUntil)
+      return Math.max(0, until - clock.elapsed())
+    },
+    failed(name, as) {
+      noteIn(as === 'invented' ? invented : known, name)
+      dropOld(known, KNOWN_LIMIT)
+      dropOld(invented, INVENTED_LIMIT)
+      if (as !== undefined && invented.size >= INVENTED_LIMIT) guessingUntil = clock.elapsed() + FIRST_LOCK_MS
+    },
+    passed: (name) => void known.delete(name),
+  }
+}
 
 /**
  * Locks operators after wrong PINs and badges.
@@ -108,7 +189,7 @@ const SESSIONS_LIMIT = 100
 /**
  * Operators in the accepted policy. `storeKey` verifies their PINs, badges and cards; undefined if the agent lacks it.
  */
-export interface StoreOperators {
+interface StoreOperators {
   records: readonly OperatorRecord[]
   storeKey: string | undefined
 }
@@ -253,5 +334,64 @@ export class Operators {
   #makeDecoy(): Verifier {
     const { random } = this.#platform
     return (this.#decoy ??= newPinVerifier(Buffer.from(random.bytes(16)).toString('hex'), random))
+  }
+}
+
+interface LaneOperatorsParts {
+  operators: Operators
+  states: LaneStates
+  /** True if the policy lists the device. */
+  isKnown(deviceId: string): boolean
+  onOperator(deviceId: string, name: string | null): void
+  /** Called after an operator signed in at the device: denied tags may be granted now. */
+  onSignIn(deviceId: string): void
+}
+
+/** The operators who are signed in at the lanes. */
+export class LaneOperators {
+  readonly #parts: LaneOperatorsParts
+
+  constructor(parts: LaneOperatorsParts) {
+    this.#parts = parts
+  }
+
+  signIn(deviceId: string, proof: Proof, callerId: string): SignInResult {
+    const { operators, states, isKnown, onOperator, onSignIn } = this.#parts
+    const opened = operators.signIn(proof, callerId)
+    if (!opened.ok || !isKnown(deviceId)) return opened
+    // Ends the session of the previous operator.
+    const state = states.of(deviceId)
+    if (state.operatorSession !== undefined) operators.close(state.operatorSession)
+    state.operatorSession = opened.session
+    onOperator(deviceId, opened.name)
+    onSignIn(deviceId)
+    return opened
+  }
+
+  /** Signs an operator in with a badge or card that a device has read. */
+  signInWithProof(deviceId: string, proof: Proof, callerId = `device ${deviceId}`): ScanResult {
+    const opened = this.signIn(deviceId, proof, callerId)
+    if (!opened.ok) return { kind: 'not_understood', why: opened.reason === 'wrong' ? 'wrong_badge' : opened.reason }
+    return { kind: 'operator', name: opened.name }
+  }
+
+  /** The operator at a device. Restarts the idle time, because the operator pressed a button. */
+  actingAt(deviceId: string): { operatorId: string; name: string } | undefined {
+    const { operators, states } = this.#parts
+    return operators.find(states.find(deviceId)?.operatorSession)
+  }
+
+  nameAt(deviceId: string): string | undefined {
+    const { operators, states } = this.#parts
+    return operators.peek(states.find(deviceId)?.operatorSession)?.name
+  }
+
+  signOut(deviceId: string): void {
+    const { operators, states, onOperator } = this.#parts
+    const state = states.find(deviceId)
+    if (state?.operatorSession === undefined) return
+    operators.close(state.operatorSession)
+    delete state.operatorSession
+    onOperator(deviceId, null)
   }
 }

@@ -3,14 +3,14 @@ import type { Platform } from '../../policy/platform.ts'
 import type { TagTechnology } from '../../policy/vocabulary.ts'
 import type { KnownItem } from '../items/item-table.ts'
 
-export interface PresentingReader {
+interface PresentingReader {
   /** Time without a read after which a tag counts as removed, ms. Null if the reader reports removals. */
   readonly absentMs: number | null
   /** Weakest signal of a presented tag, dBm. Undefined: no minimum. */
   readonly minimumRssi: number | undefined
 }
 
-export interface PresentationsParts {
+interface PresentationsParts {
   platform: Platform
   find(tag: TagName): KnownItem | undefined
   /**

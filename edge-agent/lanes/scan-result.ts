@@ -4,7 +4,7 @@ import type { PickupOrder } from '../decisions/pickup-code.ts'
 import type { Replica } from '../items/replica.ts'
 import type { DeviceAlarm } from '../devices/devices.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/item-identifiers.ts'
-import type { Caller } from './lane-state.ts'
+import type { Caller } from './lane-states.ts'
 import { goodsOf, type Goods, type UnusedRights } from './unused-rights.ts'
 
 /** Origin of a scan. Empty for the device's own scanner. */

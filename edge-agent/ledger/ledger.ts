@@ -2,8 +2,7 @@ import type { Database as Connection } from 'better-sqlite3'
 import type { ProtectionEvent } from '../../policy/protection-events.ts'
 import type { JournalBody } from '../../policy/journal.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
-import { claimEvidence, outcomeEvidence } from './claims/claim-evidence.ts'
-import type { ClaimResult, ClaimRequest } from './claims/claim-request.ts'
+import { claimEvidence, outcomeEvidence, type ClaimResult, type ClaimRequest } from './claims/claim-request.ts'
 import { Claims } from './claims/claims.ts'
 import type { Commits, LedgerFailure } from './file/commit.ts'
 import { openLedgerFile } from './file/ledger-file.ts'
@@ -11,9 +10,15 @@ import { commits } from './file/group-commit.ts'
 import { openStoredHomeRequests, type StoredHomeRequests } from './home/stored-home-requests.ts'
 import { openHomeGrants, type HomeGrants } from './home/home-grants.ts'
 import { Journal } from './journal/journal.ts'
-import { openMetadata, type Metadata } from './file/metadata.ts'
+import {
+  openMetadata,
+  type Metadata,
+  openWatermark,
+  type Position,
+  type SmallFiles,
+  type Watermark,
+} from './file/watermark.ts'
 import { openPairings, type Pairings } from './pairings.ts'
-import { openWatermark, type Position, type SmallFiles, type Watermark } from './file/watermark.ts'
 import type { Log } from '../log.ts'
 
 /**
@@ -130,7 +135,7 @@ function openCloudGeneration(metadata: Metadata, journal: Journal): CloudGenerat
  * agents. `file/` has the database, its transactions, metadata and the watermark.
  */
 
-export interface LedgerOptions {
+interface LedgerOptions {
   file: string
   ledgerId: string
   generation: number

@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { outcomeEvidence } from './claims/claim-evidence.ts'
+import { outcomeEvidence } from './claims/claim-request.ts'
 import { LedgerFull } from './file/commit.ts'
 import type { Ledger } from './ledger.ts'
 

@@ -8,22 +8,27 @@ import type { Log } from '../log.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { CloudLink } from './cloud-link.ts'
 import type { CommandResult } from './documents/handle-command.ts'
-import { openDocumentReceiver, type DeviceReport, type DocumentReceiver } from './documents/receive-documents.ts'
-import type { ReportRefusal } from './documents/refusals.ts'
-import { LinkLoop } from './link-loop.ts'
+import {
+  openDocumentReceiver,
+  type DeviceReport,
+  type DocumentReceiver,
+  type ReportRefusal,
+} from './documents/receive-documents.ts'
+import { LinkLoop, PollRequests } from './link-loop.ts'
 import { timeRequests } from './login/time-requests.ts'
-import type { HandshakeAnswer } from './login/ledger-handshake.ts'
+import {
+  type HandshakeAnswer,
+  CALL_MS,
+  CloudSession,
+  storeKeyLogin,
+  type StoreKeyLogin,
+} from './login/cloud-session.ts'
 import type { MessageSigner } from './login/sign-messages.ts'
 import { KeyRenewal } from './login/renew-key.ts'
-import { CALL_MS, CloudSession } from './login/cloud-session.ts'
-import { storeKeyLogin, type StoreKeyLogin } from './login/store-key-login.ts'
-import { PollRequests } from './poll-requests.ts'
 import type { Outbox } from './reports/outbox.ts'
 import { sender, type Sender } from './reports/sender.ts'
-import { BrokerLine } from './wire/broker-line.ts'
+import { BrokerLine, type OpenMqttLine, Waiters } from './wire/broker-line.ts'
 import type { CloudAnswer, HttpClient } from './wire/http-client.ts'
-import type { OpenMqttLine } from './wire/mqtt-line.ts'
-import { Waiters } from './wire/waiters.ts'
 import { agentTopic } from '../../policy/mqtt-topics.ts'
 import { LedgerFull } from '../ledger/file/commit.ts'
 import { BrokerClaims, brokerVersion, type BrokerAccess } from '../../policy/documents/broker-document.ts'
@@ -182,7 +187,7 @@ async function bindDevices(
  * `wire/` has the HTTP and MQTT clients.
  */
 
-export interface CloudConnectionParts {
+interface CloudConnectionParts {
   platform: Platform
   identity: Identity
   http: HttpClient

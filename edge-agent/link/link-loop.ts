@@ -1,23 +1,108 @@
-import { pause, retryDelays, type Platform } from '../../policy/platform.ts'
+import { pause, retryDelays, type Platform, type Cancel } from '../../policy/platform.ts'
 import { LedgerFull } from '../ledger/file/commit.ts'
 import type { Log } from '../log.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { DocumentReceiver } from './documents/receive-documents.ts'
 import type { TimeRequests } from './login/time-requests.ts'
 import type { KeyRenewal } from './login/renew-key.ts'
-import type { CloudSession } from './login/cloud-session.ts'
-import type { StoreKeyLogin } from './login/store-key-login.ts'
-import type { PollRequests } from './poll-requests.ts'
+import type { CloudSession, StoreKeyLogin } from './login/cloud-session.ts'
 import type { Sender } from './reports/sender.ts'
 import type { BrokerLine } from './wire/broker-line.ts'
+import { budget, type Budget } from '../../policy/budget.ts'
+
+/** Rate limit of polls. Each program with access to the broker can trigger polls. */
+const POLLS = { most: 20, perSecond: 2, pauseMs: 500 }
+
+interface PollRequestsParts {
+  platform: Pick<Platform, 'timers' | 'clock'>
+  /** Aborted when the link stops. */
+  stopping: AbortSignal
+  /** Returns false if a postponed poll is no longer needed. */
+  isNeeded(): boolean
+}
+
+/** Merges several requests into one poll, and limits the rate of polls. */
+export class PollRequests {
+  readonly #parts: PollRequestsParts
+  readonly #budget: Budget
+  #isRequested = false
+  #wake: () => void = () => undefined
+  #soon: Cancel | undefined
+
+  constructor(parts: PollRequestsParts) {
+    this.#parts = parts
+    this.#budget = budget(parts.platform.clock, POLLS.most, POLLS.perSecond)
+  }
+
+  get isRequested(): boolean {
+    return this.#isRequested
+  }
+
+  now(): void {
+    this.#isRequested = true
+    this.wake()
+  }
+
+  /**
+   * Requests one poll after `ms`. Calls within that time share the poll. If `isNeeded` then returns false, the poll is
+   * skipped.
+   */
+  within(ms: number): void {
+    if (ms === 0) return this.now()
+    this.#soon ??= this.#parts.platform.timers.after(ms, () => {
+      this.#soon = undefined
+      if (this.#parts.isNeeded()) this.now()
+    })
+  }
+
+  /** Marks the start of a poll. Later requests are for the next poll. */
+  begin(): void {
+    this.#isRequested = false
+  }
+
+  /** Spends one poll of the rate limit. Returns false if no poll is left. */
+  spend(): boolean {
+    return this.#budget.spend()
+  }
+
+  /**
+   * Spends one poll of the rate limit, or pauses if no poll is left. Therefore broker messages cannot make the agent
+   * flood the cloud with polls.
+   */
+  async spendOrPause(): Promise<void> {
+    const { platform, stopping } = this.#parts
+    if (!this.spend()) await pause(platform.timers, POLLS.pauseMs, stopping).catch(() => undefined)
+  }
+
+  /** Waits for `ms`. Ends early if `wake` is called or the link stops. */
+  async sleep(ms: number): Promise<void> {
+    const { platform, stopping } = this.#parts
+    const waking = new AbortController()
+    const wake = () => waking.abort()
+    this.#wake = wake
+    stopping.addEventListener('abort', wake, { once: true })
+    await pause(platform.timers, ms, waking.signal).catch(() => undefined)
+    stopping.removeEventListener('abort', wake)
+    this.#wake = () => undefined
+  }
+
+  /** Ends `sleep` early. */
+  wake(): void {
+    this.#wake()
+  }
+
+  stop(): void {
+    this.#soon?.()
+  }
+}
 
 const FIRST_RETRY_MS = 250
-/** Maximum pause between login attempts, ms (ADR 0017). */
+/** Maximum pause between login attempts, ms (ADR agents). */
 const LONGEST_RETRY_MS = 15_000
 /** Interval of polls while the agent is online and no announcement arrives, ms. */
 const POLL_MS = 15_000
 
-export interface LinkLoopParts {
+interface LinkLoopParts {
   platform: Platform
   session: CloudSession
   renewal: KeyRenewal

@@ -8,7 +8,6 @@ import type { Pictures } from '../items/pictures.ts'
 import type { Lanes } from '../lanes/lanes.ts'
 import type { Agent } from '../runtime.ts'
 import type { Setup } from '../setup/setup.ts'
-import { readAssets } from './assets.ts'
 import { DeviceList, NotHere } from './components/device-list.tsx'
 import type { Localization } from './components/frame.tsx'
 import { GatePage } from './components/gate-page.tsx'
@@ -16,18 +15,87 @@ import { PairPage } from './components/pair-page.tsx'
 import { SetupPage } from './components/setup-page.tsx'
 import { StationPage } from './components/station-page.tsx'
 import { ICON, manifestOf } from './manifest.ts'
-import { clockTime } from './model/clock-time.ts'
-import { gateLine, gateRest } from './model/gate-view.ts'
+import { clockTime } from './model/status-view.ts'
+import { gateLine, gateRest, GATE_LINES } from './model/gate-view.ts'
 import { resultView } from './model/result-view.ts'
-import type { PageDevice, PageStatus } from './model/wire.ts'
-import { pageRenderer } from './page-renderer.ts'
-import { recentResults } from './recent-results.ts'
+import type { PageDevice, PageStatus, LiveEvent } from './model/wire.ts'
+import { pageRenderer } from './page-renderer.tsx'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Feed } from '../feed.ts'
+import { liveEvent } from './live-event.ts'
+
+type LiveResult = LiveEvent & { type: 'result' }
+
+/** The last results of each device, for pages that open later. */
+interface RecentResults {
+  /** Newest first. */
+  of(deviceId: string): readonly LiveResult[]
+}
+
+interface RecentResultsParts {
+  feed: Pick<Feed, 'listen'>
+  /** True for devices of this agent. Programs may send other ids. */
+  isOurs(deviceId: string): boolean
+  policy(): PolicyClaims | undefined
+}
+
+/** Collects results until the agent stops. */
+function recentResults({ feed, isOurs, policy }: RecentResultsParts): RecentResults {
+  const results = new Map<string, LiveResult[]>()
+  async function listen(): Promise<void> {
+    for await (const event of feed.listen(new AbortController().signal)) {
+      if (event.type !== 'result' || event.result.kind === 'operator' || !isOurs(event.deviceId)) continue
+      const live = liveEvent(event, policy())
+      if (live.type === 'result')
+        results.set(event.deviceId, [live, ...(results.get(event.deviceId) ?? [])].slice(0, GATE_LINES))
+    }
+  }
+  void listen()
+  return { of: (deviceId) => results.get(deviceId) ?? [] }
+}
+
+/** The built scripts of the pages. */
+interface Assets {
+  /** Hash of all files. The hash is part of the address of each file, so that browsers may cache the files for ever. */
+  readonly build: string
+  /** `file`: for example `browser/station.js`. */
+  read(file: string): string | undefined
+}
+
+/** Folders that the browser may load: its scripts, and the modules that it shares with the server. */
+const FOLDERS = ['browser', 'model', 'texts']
+
+/** Reads the built scripts into memory. */
+export function readAssets(folder = builtFolder()): Assets {
+  const files = new Map<string, string>()
+  for (const name of FOLDERS.filter((name) => existsSync(join(folder, name)))) {
+    for (const file of readdirSync(join(folder, name)).filter((file) => file.endsWith('.js'))) {
+      files.set(`${name}/${file}`, readFileSync(join(folder, name, file), 'utf8'))
+    }
+  }
+  const hash = createHash('sha256')
+  for (const name of [...files.keys()].sort())
+    hash
+      .update(name)
+      .update('\0')
+      .update(files.get(name) ?? '')
+      .update('\0')
+  return { build: hash.digest('hex').slice(0, 16), read: (file) => files.get(file) }
+}
+
+/** Folder of this file in the build. Tests run the sources, and use the scripts of the last build. */
+function builtFolder(): string {
+  const here = import.meta.dirname
+  return existsSync(join(here, 'pages.tsx')) ? join(here, '..', '..', 'dist', 'edge-agent', 'pages') : here
+}
 
 /**
  * What the pages need of an agent. The server renders the pages of station, gate and set-up. These pages work without
  * the cloud.
  */
-export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
+interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
   setup: Pick<Setup, 'fileName' | 'mayTest'>
   gates: { alarms: Pick<HandledAlarms, 'stateOf'> }
   platform: Pick<Platform, 'clock' | 'random'>
@@ -37,7 +105,7 @@ export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | '
 }
 
 /** Access checks of the pages. */
-export interface PageAccess {
+interface PageAccess {
   isPaired(c: Context): boolean
   /** True if the browser runs on the machine of the agent. */
   isLoopback(c: Context): boolean

@@ -1,14 +1,12 @@
-import { decodeUnverifiedClaims } from '../../policy/documents/unverified-claims.ts'
+import { decodeUnverifiedClaims, openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { HOME_MESSAGE_LIFE, HomeRequest, type HomeGrant } from '../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import type { GrantAnswer } from '../ledger/home/home-grants.ts'
 import { untrustedReason } from '../trust/revocation/untrusted-ledger.ts'
-import { peerRateLimit, type PeerRateLimit } from './peer-rate-limit.ts'
+import { peerRateLimit, type PeerRateLimit, agentKeys } from './store-agents.ts'
 import type { HomeTimes } from './home-time.ts'
-import { messageTimes } from '../trust/time/message-times.ts'
+import { messageTimes } from '../trust/time/cloud-contact.ts'
 import type { HomeDependencies } from './home-dependencies.ts'
-import { agentKeys } from './store-agents.ts'
 
 export type HomeReply =
   | { kind: 'answer'; answer: string }
@@ -28,7 +26,7 @@ const REQUEST_RATE = { perSecond: 20, burst: 60 }
  * come from an agent with a wrong clock. The limit suffices for the shoppers of an agent with a wrong clock.
  */
 const LATE_REQUEST_RATE = { perSecond: 5, burst: 20 }
-/** Maximum difference of clocks in a store, s (ADR 0015). */
+/** Maximum difference of clocks in a store, s (ADR trusted-time). */
 const CLOCKS_DIFFER_S = 60
 /** Maximum stored answers, and maximum requests in progress. */
 const ANSWERS_LIMIT = 500

@@ -3,12 +3,12 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { retryDelays, type Cancel } from '../../policy/platform.ts'
 import { httpClient } from '../link/wire/http-client.ts'
-import { messageTimes } from '../trust/time/message-times.ts'
+import { messageTimes } from '../trust/time/cloud-contact.ts'
 import type { HomeDependencies } from './home-dependencies.ts'
 import { agentKeys, homeOf } from './store-agents.ts'
 
 /**
- * Time from the receipt home, for an agent that started without a real-time clock and without the cloud (ADR 0015). The
+ * Time from the receipt home, for an agent that started without a real-time clock and without the cloud (ADR trusted-time). The
  * clock treats the receipt home's time like the time of a hardware clock. The receipt home's time must not be before
  * the last signed time, and does not raise the high-water mark.
  */

@@ -1,7 +1,6 @@
 import { HomeResponder, type HomeReply } from './home-responder.ts'
-import { HomeClient } from './home-client.ts'
+import { HomeClient, HomeRequester, type HomeResult, type RightsRequest } from './home-requester.ts'
 import type { HomeDependencies } from './home-dependencies.ts'
-import { HomeRequester, type HomeResult, type RightsRequest } from './home-requester.ts'
 import { openHomeTimes } from './home-time.ts'
 import { homeOf } from './store-agents.ts'
 

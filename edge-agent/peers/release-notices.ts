@@ -1,4 +1,4 @@
-import { decodeUnverifiedClaims } from '../../policy/documents/unverified-claims.ts'
+import { decodeUnverifiedClaims, openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { Signer } from '../../policy/documents/keys.ts'
 import {
@@ -6,16 +6,14 @@ import {
   ReleaseNotice,
   SILENT_SECONDS,
   type AnnouncedRelease,
-} from '../../policy/documents/release-notice.ts'
-import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
+} from '../../policy/documents/home-messages.ts'
 import { type Platform, retryDelays, type Cancel } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/time/clock.ts'
-import { messageTimes } from '../trust/time/message-times.ts'
+import { messageTimes } from '../trust/time/cloud-contact.ts'
 import type { Trust } from '../trust/trust.ts'
-import { peerRateLimit, type PeerRateLimit } from './peer-rate-limit.ts'
+import { peerRateLimit, type PeerRateLimit, agentKeys, storeAgent } from './store-agents.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
-import { agentKeys, storeAgent } from './store-agents.ts'
 
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
@@ -116,7 +114,7 @@ class NoticeQueue {
  * sender, time and proof. Without an answer the sender retries. A release never waits for its notice.
  */
 
-export type NoticeReply =
+type NoticeReply =
   | { kind: 'taken' }
   /** No other agent of this store signed the notice. */
   | { kind: 'not_genuine' }
@@ -124,7 +122,7 @@ export type NoticeReply =
   | { kind: 'refused'; why: string }
   | { kind: 'too_many'; retryAfterSeconds: number }
 
-export interface ReleaseNoticesParts {
+interface ReleaseNoticesParts {
   platform: Platform
   agentId: string
   storeId: string
@@ -144,7 +142,7 @@ const ANSWER_WITHIN_MS = 1_000
  * make.
  */
 const NOTICE_RATE = { perSecond: 20, burst: 60 }
-/** Maximum difference of clocks in a store, s (ADR 0015). */
+/** Maximum difference of clocks in a store, s (ADR trusted-time). */
 const CLOCKS_DIFFER_S = 60
 /** Minimum interval of log lines about refusals or a full queue, ms. */
 const LOG_EVERY_MS = 60_000

@@ -1,18 +1,39 @@
 import type { CommandResult, DeviceCommand } from '../../device-drivers/kit/device.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { newId } from '../../policy/ids.ts'
-import { deadline, type Platform } from '../../policy/platform.ts'
+import { deadline, type Platform, pause } from '../../policy/platform.ts'
 import type { DeviceType } from '../../policy/vocabulary.ts'
 import type { Devices } from '../devices/devices.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudConnection } from '../link/cloud-connection.ts'
 import type { Log } from '../log.ts'
-import { checkDevice } from './check-device.ts'
 import { UNNAMED_DEVICE, type AddResult, type ConfigFile, type EntryFault } from './config-file.ts'
+import type { Supervisor } from '../../device-drivers/supervisor.ts'
+
+const POLL_MS = 100
+/** Time limit of a check, ms. To connect and identify a reader takes a few seconds. */
+const TIMEOUT_MS = 10_000
+const DONE: ReadonlySet<string> = new Set(['ready', 'absent', 'degraded'])
+
+/** Reconnects a device and returns its status. Undefined if the device is not configured at this agent. */
+async function checkDevice(
+  supervisor: Supervisor,
+  platform: Platform,
+  deviceId: string,
+): Promise<DeviceStatus | undefined> {
+  if (!supervisor.restart(deviceId)) return undefined
+  const endMs = platform.clock.elapsed() + TIMEOUT_MS
+  for (;;) {
+    await pause(platform.timers, POLL_MS)
+    const status = supervisor.status(deviceId)
+    const isDone = status !== null && DONE.has(status.state) && status.detail !== 'restarted by command'
+    if (isDone || platform.clock.elapsed() >= endMs) return status ?? undefined
+  }
+}
 
 /** Outputs that a technician can test. `release`: the lock, detacher or deactivator. */
 export const TESTED_OUTPUTS = ['green', 'amber', 'siren', 'release'] as const
-export type TestedOutput = (typeof TESTED_OUTPUTS)[number]
+type TestedOutput = (typeof TESTED_OUTPUTS)[number]
 
 /** Time after the registration of a device in which its outputs can be tested, ms. */
 export const TEST_MS = 15 * 60_000
@@ -34,20 +55,20 @@ export interface SetupParts {
 }
 
 /** Registers a device in the cloud with the one-time code of a manager. */
-export interface Registration {
+interface Registration {
   code: string
   deviceType: DeviceType
   name?: string | undefined
 }
 
-export interface NewDevice {
+interface NewDevice {
   /** Entry of the configuration. */
   entry: Readonly<Record<string, unknown>>
   /** Absent: the entry has the id of a device that is registered already. */
   registration?: Registration | undefined
 }
 
-export type SetupFaultCode =
+type SetupFaultCode =
   | 'no_config_file'
   | 'invalid-argument'
   | 'setup_code_wrong'
@@ -66,7 +87,7 @@ export interface SetupFault {
   ofEntry?: readonly EntryFault[]
 }
 
-export interface AddedDevice {
+interface AddedDevice {
   ok: true
   /** Name of the configuration file. */
   file: string

@@ -20,13 +20,13 @@ export interface Walk {
 }
 
 /** Detected walks of one position. */
-export interface PositionResult {
+interface PositionResult {
   readonly position: string
   readonly walks: number
   readonly detected: number
 }
 
-export interface WalkTestResult {
+interface WalkTestResult {
   /** Share of all walks in which the gate saw the tag leave, %. */
   readonly detectionPercent: number
   readonly unpaid: { readonly walks: number; readonly alarmed: number }

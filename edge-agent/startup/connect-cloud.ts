@@ -1,20 +1,52 @@
-import type { Platform } from '../../policy/platform.ts'
+import type { Platform, Cancel, Timers } from '../../policy/platform.ts'
 import { openTokenVoider, type TokenVoider } from '../decisions/void-tokens.ts'
 import type { Devices } from '../devices/devices.ts'
 import { openAgentKey, type AgentKey } from '../identity/agent-key.ts'
 import type { Identity } from '../identity/identity.ts'
 import { openCloudConnection, type CloudConnection } from '../link/cloud-connection.ts'
-import type { DeviceReport } from '../link/documents/receive-documents.ts'
+import { type DeviceReport, refusalReporter } from '../link/documents/receive-documents.ts'
 import { commandHandler } from '../link/documents/handle-command.ts'
-import { refusalReporter } from '../link/documents/refusals.ts'
-import { ledgerHandshake } from '../link/login/ledger-handshake.ts'
+import { ledgerHandshake } from '../link/login/cloud-session.ts'
 import { messageSigner } from '../link/login/sign-messages.ts'
 import { outbox } from '../link/reports/outbox.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
-import type { OpenMqttLine } from '../link/wire/mqtt-line.ts'
+import type { OpenMqttLine } from '../link/wire/broker-line.ts'
 import type { Log } from '../log.ts'
 import { storeRevoked } from '../trust/revocation/untrusted-ledger.ts'
 import type { Stored } from './stored.ts'
+
+/** Minimum interval between two status events, ms. */
+const STATUS_EVERY_MS = 100
+
+/** Publishes the agent's status to the pages after changes. */
+export class LiveStatus {
+  readonly #timers: Timers
+  readonly #publish: () => void
+  #cancel: Cancel | undefined
+  #isStopped = false
+
+  constructor(timers: Timers, publish: () => void) {
+    this.#timers = timers
+    this.#publish = publish
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
+  changed(): void {
+    if (this.#isStopped) return
+    this.#cancel ??= this.#timers.after(STATUS_EVERY_MS, () => {
+      this.#cancel = undefined
+      this.#publish()
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancel?.()
+  }
+}
 
 export interface CloudParts extends Stored {
   platform: Platform

@@ -4,7 +4,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 import type { Trust } from './trust.ts'
 
-export interface KeySetExpiryParts {
+interface KeySetExpiryParts {
   platform: Platform
   ledger: Pick<Ledger, 'metadata' | 'commits' | 'journal'>
   storeId: string

@@ -4,14 +4,12 @@ import { contentHash, KeySetClaims } from '../../policy/documents/store-document
 import type { Identity } from '../identity/identity.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { judgeVersion, type DocumentHead } from './judge-version.ts'
-import type { KeyCompromise } from './revocation/key-compromise.ts'
-import type { RevokedKeys } from './revocation/revoked-keys.ts'
+import type { KeyCompromise, RevokedKeys } from './revocation/revoked-keys.ts'
 import { nowSeconds, type AgentClock } from './time/clock.ts'
 import type { TimeAnswers } from './time/time-answers.ts'
-import { openClaims, openStoredClaims, type Acceptance } from './verify/open-claims.ts'
-import { rootRing } from './verify/root-ring.ts'
+import { openClaims, openStoredClaims, type Acceptance, rootRing } from './verify/open-claims.ts'
 
-export interface KeySetParts {
+interface KeySetParts {
   identity: Identity
   ledger: Pick<Ledger, 'metadata' | 'commits'>
   clock: AgentClock

@@ -1,14 +1,32 @@
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { claimedKeyId } from '../../policy/documents/signed-document.ts'
-import { contentHash, PolicyClaims } from '../../policy/documents/store-documents.ts'
+import { contentHash, PolicyClaims, KeySetClaims } from '../../policy/documents/store-documents.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { judgeVersion, type DocumentHead } from './judge-version.ts'
 import type { TrustedKeySet } from './trusted-key-set.ts'
 import { nowSeconds, type AgentClock } from './time/clock.ts'
-import { openClaims, openStoredClaims, withRetiredKeys, type Acceptance } from './verify/open-claims.ts'
+import { openClaims, openStoredClaims, withRetiredKeys, type Acceptance, rootRing } from './verify/open-claims.ts'
+import { keyRing } from '../../policy/documents/keys.ts'
+import type { Metadata } from '../ledger/file/watermark.ts'
 
-export interface PolicyParts {
+/**
+ * Returns the last accepted policy, for command line tools that run in their own process. Undefined before the first
+ * policy, or if the signature of the policy is invalid. Decisions use `openTrust`, which also checks revoked keys.
+ */
+export function storedPolicy(
+  identity: Pick<Identity, 'rootX' | 'tenant' | 'storeId'>,
+  metadata: Pick<Metadata, 'document'>,
+): PolicyClaims | undefined {
+  const { tenant, storeId } = identity
+  const root = rootRing(identity)
+  const keys = openStoredClaims(metadata.document('keys')?.jws ?? '', DOCUMENT_KINDS.keys, root, tenant, KeySetClaims)
+  if (!keys) return undefined
+  const ring = withRetiredKeys(keyRing(keys.keys))
+  return openStoredClaims(metadata.document('policy')?.jws ?? '', DOCUMENT_KINDS.policy, ring, storeId, PolicyClaims)
+}
+
+interface PolicyParts {
   identity: Identity
   ledger: Pick<Ledger, 'metadata' | 'commits'>
   clock: AgentClock

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { comparableIdentifier, type IdentifierKind } from '../item-identifiers.ts'
-import { secretsEqual } from '../secrets-equal.ts'
+import { secretsEqual } from '../printable.ts'
 import { PROTECTION_ACTIONS, type DenyReason } from '../vocabulary.ts'
 import { DOCUMENT_KINDS } from './kinds.ts'
 import {
@@ -15,14 +15,14 @@ import type { Signer } from './keys.ts'
 
 /**
  * Value of `led` if the cloud stores the claim: for devices without an agent that work online only, and for agents with
- * an untrusted ledger (ADR 0013).
+ * an untrusted ledger (ADR signed-documents).
  */
 export const CLOUD_LEDGER = 'cloud'
 
 /** Value of `led` if a device without an agent claims the token in its own memory (`supportsOfflineAuth`). */
 export const DEVICE_LEDGER = 'device'
 
-/** Claims of an authorization token (ADR 0013). The claims contain no customer, price, name or purchase. */
+/** Claims of an authorization token (ADR signed-documents). The claims contain no customer, price, name or purchase. */
 export const AuthorizationClaims = z.strictObject({
   iss: z.string(),
   /** Device that may present the token. */
@@ -47,7 +47,7 @@ export const AuthorizationClaims = z.strictObject({
   kv: z.int().min(0),
 })
 export type AuthorizationClaims = z.infer<typeof AuthorizationClaims>
-export type Authorization = Verified<AuthorizationClaims>
+type Authorization = Verified<AuthorizationClaims>
 
 export type OpenedAuthorization =
   | { ok: true; authorization: Authorization }
@@ -65,7 +65,7 @@ export function openAuthorization(token: string, expected: DocumentExpectation):
   return { ok: true, authorization: opened.claims as Authorization }
 }
 
-/** Signs an authorization token: compact JWS, EdDSA (ADR 0013). */
+/** Signs an authorization token: compact JWS, EdDSA (ADR signed-documents). */
 export function signAuthorization(claims: AuthorizationClaims, by: Signer): string {
   return signDocument(DOCUMENT_KINDS.authorization, claims, by)
 }

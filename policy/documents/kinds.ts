@@ -19,7 +19,7 @@ export interface DocumentKind {
 const TOKEN = 1_024
 const BUNDLE = 256 * 1_024
 
-/** All document kinds (ADR 0013). */
+/** All document kinds (ADR signed-documents). */
 export const DOCUMENT_KINDS = {
   authorization: { typ: 'pauth+jwt', use: 'token', maxLife: 10 * MINUTE, maxLength: TOKEN },
   policy: { typ: 'policy+jwt', use: 'policy', maxLife: 80 * HOUR, maxLength: BUNDLE },

@@ -2,6 +2,12 @@ import { readUntrustedJson } from '../untrusted-json.ts'
 import type { DocumentKind } from './kinds.ts'
 import { isSignedBy, signBytes, type KeyRing, type Signer, type VerificationKey } from './keys.ts'
 
+/** Unverified claims of a document, as a hint only. Empty if the document has no readable claims. */
+export function decodeUnverifiedClaims(jws: string): Record<string, unknown> {
+  const claims = readUntrustedJson(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString())
+  return typeof claims === 'object' && claims !== null ? (claims as Record<string, unknown>) : {}
+}
+
 /**
  * The only parser of signed documents. The parser checks in this order: length, three parts, header exactly {alg, kid,
  * typ}, key by `kid`, use and state of the key, signature, claims. The parser accepts one spelling of each document.
@@ -30,13 +36,13 @@ declare const verifiedBrand: unique symbol
 export type Verified<T> = T & { readonly [verifiedBrand]: true }
 
 /** Claims that every document has. Times are seconds since 1970. */
-export interface CommonClaims {
+interface CommonClaims {
   aud: string
   iat: number
   exp: number
 }
 
-export type OpenedDocument<T> =
+type OpenedDocument<T> =
   | { ok: true; claims: Verified<T & CommonClaims>; key: VerificationKey }
   | { ok: false; fault: DocumentErrorCode; detail: string }
 

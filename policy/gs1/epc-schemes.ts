@@ -1,6 +1,5 @@
 import { checkDigit } from './gtin.ts'
-import { isSerial } from './serial.ts'
-import { decodeSgtin } from './sgtin.ts'
+import { isSerial, decodeSgtin } from './sgtin.ts'
 
 /**
  * Content of the EPC memory of a tag in a scheme of GS1 (EPC Tag Data Standard 2.3, section 14).
@@ -10,7 +9,7 @@ import { decodeSgtin } from './sgtin.ts'
  *
  * A partition says where the company prefix ends. EPC+ stores the key in decimal digits without this border.
  */
-export interface EpcContent {
+interface EpcContent {
   readonly scheme: string
   /** Digits that begin with the company prefix of the tag's owner. */
   readonly owner: string

@@ -1,10 +1,9 @@
 import { decodeEpc } from './epc-schemes.ts'
 import { itemOf, type ScannedItem } from './gs1-fields.ts'
-import { escapeSerial, isNumericSerial, unescapeSerial } from './serial.ts'
-import { decodeSgtin, encodeSgtin, type SgtinScheme } from './sgtin.ts'
+import { escapeSerial, isNumericSerial, unescapeSerial, decodeSgtin, encodeSgtin, type SgtinScheme } from './sgtin.ts'
 
 /** EPC memory of a UHF tag, with the product data of an SGTIN, SGTIN+ or DSGTIN+. */
-export interface ParsedEpc extends Partial<ScannedItem> {
+interface ParsedEpc extends Partial<ScannedItem> {
   /** Upper case, whole 16-bit words. */
   readonly hex: string
   /** Such as `sgtin-96`, `sgtin+` or `sscc-96`; `other` for tags of no GS1 scheme. */

@@ -1,4 +1,4 @@
-import { isSerial } from './serial.ts'
+import { isSerial } from './sgtin.ts'
 
 /** Data of a GS1 code that names a unit of goods. */
 export interface ScannedItem {

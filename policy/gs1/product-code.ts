@@ -43,7 +43,7 @@ function unescaped(text: string): string | undefined {
 }
 
 /** What a text says about a product, and about the unit if a 2D code was read. */
-export interface ProductCode extends ScannedItem {
+interface ProductCode extends ScannedItem {
   /** The UPC-A of eight digits that begin with 1, which may also be a UPC-E. Applies if it is the only product. */
   readonly otherGtin14?: string
   /**
@@ -56,18 +56,18 @@ export interface ProductCode extends ScannedItem {
 /** Why a text is no product code. */
 export type CodeFault = 'not_a_code' | 'check_digit' | 'rounded' | 'isbn_10' | 'web_address'
 
-export type ReadProductCode =
+type ReadProductCode =
   | { readonly ok: true; readonly code: ProductCode }
   | { readonly ok: false; readonly fault: CodeFault }
 
 /** Maximum length of a product code, characters. Digital Links are the longest. */
-export const CODE_LIMIT = 500
+const CODE_LIMIT = 500
 /** Spaces, hyphens and the apostrophe by which spreadsheets mark a text. */
 const SEPARATORS = /[\s'\u00ad\u200b\u2010-\u2015\u2212-]/g
 
 /**
  * Reads a product code from what a scanner sent, a person typed or a spreadsheet stored. This is the only reading of
- * product codes; ADR 0005 lists its rules.
+ * product codes; ADR catalogue lists its rules.
  *
  *     ]E0 4006381333931 ─┐
  *     (01)04006381333931 ├─▶ AIM prefix ─▶ digits ─▶ Digital Link ─▶ element string ─▶ digits without separators

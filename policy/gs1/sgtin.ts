@@ -1,5 +1,33 @@
 import { checkDigit, hasValidCheckDigit } from './gtin.ts'
-import { isNumericSerial, isSerial } from './serial.ts'
+
+/**
+ * Serial number of an item (GS1 application identifier 21): 1–20 characters of character set 82 (GS1 General
+ * Specifications §7.11). EPC URIs escape seven of these characters (TDS annex A).
+ */
+
+/** True if `text` is a valid serial number. */
+export function isSerial(text: string): boolean {
+  return /^[!"%-?A-Z_a-z]{1,20}$/.test(text)
+}
+
+/** True if an SGTIN-96 can store `text`: a number up to 2³⁸ − 1 without leading zeros. */
+export function isNumericSerial(text: string): boolean {
+  return /^(?:0|[1-9]\d{0,11})$/.test(text) && Number(text) < 2 ** 38
+}
+
+/** Escapes a serial for an EPC URI. */
+export function escapeSerial(serial: string): string {
+  return serial.replace(/["%&/<>?]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+/**
+ * Unescapes a serial of an EPC URI; does not check its length. Accepts only the forms of TDS annex A, for example no
+ * bare `/` and no `%41` for A. Escapes may be upper or lower case.
+ */
+export function unescapeSerial(text: string): string | undefined {
+  if (!/^(?:[!'-.0-;=A-Z_a-z]|%(?:2[256Ff]|3[CEFcef]))+$/.test(text)) return undefined
+  return text.replace(/%(..)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+}
 
 /**
  * Serialised GTIN in the EPC memory of a tag (GS1 EPC Tag Data Standard, coding tables), most significant bit first:
@@ -27,7 +55,7 @@ export interface Sgtin {
 }
 
 /** The invalid field. `length` and `padding` refer to the whole EPC. */
-export type SgtinErrorCode =
+type SgtinErrorCode =
   | 'not_hex'
   | 'header'
   | 'length'
@@ -37,9 +65,9 @@ export type SgtinErrorCode =
   | 'item_reference'
   | 'serial'
   | 'padding'
-export type SgtinRefusal = { readonly ok: false; readonly reason: SgtinErrorCode }
-export type DecodedSgtin = { readonly ok: true; readonly sgtin: Sgtin & { readonly gtin14: string } }
-export type EncodedSgtin = { readonly ok: true; readonly hex: string }
+type SgtinRefusal = { readonly ok: false; readonly reason: SgtinErrorCode }
+type DecodedSgtin = { readonly ok: true; readonly sgtin: Sgtin & { readonly gtin14: string } }
+type EncodedSgtin = { readonly ok: true; readonly hex: string }
 
 const HEADER: Record<SgtinScheme, bigint> = { 'sgtin-96': 0x30n, 'sgtin-198': 0x36n }
 const HEX_LENGTH: Record<SgtinScheme, number> = { 'sgtin-96': 24, 'sgtin-198': 52 }

@@ -46,7 +46,7 @@ const AIM: Readonly<Record<string, readonly [Symbology, Readonly<Record<string, 
 const IDENTIFIER = /^\]([A-Za-z])([0-9A-Za-z])/
 
 /** A scanned text without its identifier, and the kind of code if the scanner reported it. */
-export interface ScannedText {
+interface ScannedText {
   readonly text: string
   readonly symbology?: Symbology
 }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { byFoldedName, foldText } from '../fold-text.ts'
 import type { ProtectionPolicy } from '../store-policy.ts'
-import { encodeCbor } from './deterministic-cbor.ts'
-import type { ReceiptClaims, UnitFacts } from './receipt-claims.ts'
+import { encodeCbor, type ReceiptClaims, type UnitFacts } from './receipt-claims.ts'
 
 /**
  * Categories and brands of a receipt as numbers of the names in the policy. They take less room than texts, and tell

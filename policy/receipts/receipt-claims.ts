@@ -3,7 +3,29 @@ import { assert } from '../assert.ts'
 import { crockford } from '../base32.ts'
 import { isIdOf } from '../ids.ts'
 import { comparableIdentifier, type IdentifierKind } from '../item-identifiers.ts'
-import { decodeCbor, encodeCbor } from './deterministic-cbor.ts'
+import { decode, encode, rfc8949EncodeOptions, Tagged } from 'cborg'
+
+/** Encodes core deterministic CBOR (RFC 8949 §4.2.1): shortest forms, sorted keys, definite lengths. */
+export function encodeCbor(value: unknown): Uint8Array {
+  return encode(value, rfc8949EncodeOptions)
+}
+
+/** Decodes deterministic CBOR: maps as `Map`, `tag` as `Tagged`. Undefined for any other encoding. */
+export function decodeCbor(bytes: Uint8Array, tag: number): unknown {
+  const strict = {
+    strict: true,
+    useMaps: true,
+    rejectDuplicateMapKeys: true,
+    allowIndefinite: false,
+    tags: Tagged.preserve(tag),
+  }
+  try {
+    const value: unknown = decode(bytes, strict)
+    return Buffer.compare(encodeCbor(value), bytes) === 0 ? value : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /**
  * Claims of a receipt token (CWT, RFC 8392). The claims are fixed when the purchase completes, so a reprint is the same
@@ -38,7 +60,7 @@ export interface UnitFacts {
 }
 
 /** Facts as the receipt has them: category and brand are both texts, or both numbers of names in the policy. */
-export interface SignedFacts {
+interface SignedFacts {
   category: string | number
   brand: string | number
   priceCent: number
@@ -72,7 +94,7 @@ export function receiptEntry(cti: Uint8Array, kind: IdentifierKind, id: string):
   return createHash('sha256').update(cti).update(name).digest().subarray(0, ENTRY_BYTES)
 }
 
-/** Encodes the claims as deterministic CBOR with the labels of ADR 0020. */
+/** Encodes the claims as deterministic CBOR with the labels of ADR receipts. */
 export function encodeReceiptClaims(claims: ReceiptClaims): Uint8Array {
   const { exp, cti, units, riskClass, policyVersion, entries, facts, namesDigest } = claims
   const receipt: unknown[] = [storeBytes(claims.storeId), units, riskClass, policyVersion]

@@ -2,10 +2,16 @@ import { base32 } from '../base32.ts'
 import type { DocumentErrorCode } from '../documents/signed-document.ts'
 import { type KeyRing, type Signer, isSignedBy, signBytes } from '../documents/keys.ts'
 import { numberFacts, type NamingPolicy } from './policy-names.ts'
-import { decodeReceiptClaims, encodeReceiptClaims, type ReceiptClaims, type UnitFacts } from './receipt-claims.ts'
+import {
+  decodeReceiptClaims,
+  encodeReceiptClaims,
+  type ReceiptClaims,
+  type UnitFacts,
+  decodeCbor,
+  encodeCbor,
+} from './receipt-claims.ts'
 import type { KeyObject } from 'node:crypto'
 import { Tagged } from 'cborg'
-import { decodeCbor, encodeCbor } from './deterministic-cbor.ts'
 
 /** COSE_Sign1 (RFC 9052 §4.2) with Ed25519: protected header exactly {alg, kid}, empty unprotected map. */
 
@@ -69,7 +75,7 @@ const MAX_SCAN_LENGTH = 4_096
 /** Lifetime of a receipt from completion, s. */
 export const RECEIPT_LIFE = 24 * 3_600
 /**
- * Tolerance between the clocks of cloud and agents (ADR 0015), s. The clock of an agent that was offline for days may
+ * Tolerance between the clocks of cloud and agents (ADR trusted-time), s. The clock of an agent that was offline for days may
  * be some seconds behind.
  */
 const AHEAD_TOLERANCE = 60
@@ -93,7 +99,7 @@ export function receiptAddress(origin: string, token: string): string {
 /** Capacity of a QR code of version 15, level M, alphanumeric mode (ISO/IEC 18004, table 7), characters. */
 export const RECEIPT_QR_CHARACTERS = 600
 /** Longest address that phones and scanners read from a code of 256 pixels, characters. */
-export const SMALL_QR_CHARACTERS = 400
+const SMALL_QR_CHARACTERS = 400
 
 /**
  * Signs a receipt whose URL at `origin` fits a QR code of version 15, level M. If the code would not be small, category
@@ -117,7 +123,7 @@ export type OpenedReceipt =
   | { ok: true; claims: ReceiptClaims; iss: string }
   | { ok: false; fault: DocumentErrorCode; detail: string }
 
-export interface ReceiptExpectation {
+interface ReceiptExpectation {
   keys: KeyRing
   /** Required store. Absent if the caller finds the store from the receipt. */
   storeId?: string

@@ -3,7 +3,7 @@ import type { Cancel, Platform } from '../../policy/platform.ts'
 /** The vendor's format of the body. */
 export type PushFormat = 'keonn' | 'impinj'
 
-export interface PushingReaderOptions {
+interface PushingReaderOptions {
   readonly platform: Platform
   readonly format: PushFormat
   /** Posts a body. If `post` returns false, the reader posts the body again later. Must not reject. */
@@ -21,7 +21,7 @@ export interface PushingReaderOptions {
 export const USUAL_TTL_MS = 1_000
 
 /** A simulated reader that posts its reads: AdvanNet's HTTP service, or the webhook of an R700. */
-export interface PushingReader {
+interface PushingReader {
   see(epc: string, sighting?: { antenna?: number; rssiDbm?: number }): void
   /** Sets the error of the reader's clock, ms. */
   setClock(offsetMs: number): void

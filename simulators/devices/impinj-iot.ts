@@ -6,13 +6,97 @@ import {
   TRANSITIONS,
 } from '../../device-drivers/impinj-iot/protocol/requests.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
-import { pause } from '../../policy/platform.ts'
-import type { Platform } from '../../policy/platform.ts'
-import { ImpinjEvents } from './impinj-iot-events.ts'
-import { serveHttp } from './serve-http.ts'
-import { tagFlags } from './tag-flags.ts'
-import type { Query, TagFlags } from './tag-flags.ts'
-import type { OpenBody, SimulatedAnswer, SimulatedRequest } from './serve-http.ts'
+import { pause, type Platform, type Cancel, type Timers } from '../../policy/platform.ts'
+import { serveHttp, type OpenBody, type SimulatedAnswer, type SimulatedRequest } from './serve.ts'
+import { tagFlags, type Query, type TagFlags } from './llrp/reader-state.ts'
+
+const MAX_BUFFERED = 10_000
+const KEEPALIVE = '\r\n'
+
+/** The event stream of a simulated Impinj reader: buffers events while no client listens, and sends keepalives. */
+class ImpinjEvents {
+  readonly #timers: Timers
+  readonly #listeners = new Set<OpenBody>()
+  #buffered: string[] = []
+  #settings: Record<string, unknown> = {
+    eventBufferSize: 1_000,
+    eventPerSecondLimit: 0,
+    eventAgeLimitMinutes: 60,
+    keepAliveIntervalSeconds: 30,
+  }
+  #cancelKeepalive: Cancel = () => {}
+  /** True while the reader must not send anything. */
+  isMute = false
+
+  constructor(timers: Timers) {
+    this.#timers = timers
+  }
+
+  /** Number of listening clients. */
+  get listeners(): number {
+    return this.#listeners.size
+  }
+
+  get settings(): object {
+    return this.#settings
+  }
+
+  /** Changes these settings. */
+  configure(changes: object): void {
+    this.#settings = { ...this.#settings, ...changes }
+    this.#scheduleKeepalive()
+  }
+
+  /** Adds a client and sends it the buffered events. */
+  listen(body: OpenBody): void {
+    this.#listeners.add(body)
+    for (const line of this.#buffered.splice(0)) void body.write(line)
+    this.#scheduleKeepalive()
+  }
+
+  leave(body: OpenBody | null): void {
+    if (body) this.#listeners.delete(body)
+    this.#scheduleKeepalive()
+  }
+
+  /** Writes raw text to all clients. */
+  writeRaw(text: string): void {
+    if (this.isMute) return
+    for (const listener of this.#listeners) void listener.write(text)
+  }
+
+  /** Sends an event, or buffers the event if no client listens or the reader is mute. */
+  send(event: object): void {
+    const line = `${JSON.stringify(event)}\r\n`
+    if (this.#listeners.size > 0 && !this.isMute) {
+      this.writeRaw(line)
+      return this.#scheduleKeepalive()
+    }
+    this.#buffered.push(line)
+    if (this.#buffered.length > MAX_BUFFERED) this.#buffered = this.#buffered.slice(-MAX_BUFFERED)
+  }
+
+  /** Discards the buffered events. */
+  discard(): void {
+    this.#buffered = []
+  }
+
+  /** Removes all clients. */
+  disconnect(): void {
+    this.#listeners.clear()
+    this.#cancelKeepalive()
+  }
+
+  #scheduleKeepalive(): void {
+    this.#cancelKeepalive()
+    if (this.#listeners.size === 0) return
+    const seconds = Number(this.#settings['keepAliveIntervalSeconds'])
+    this.#cancelKeepalive = this.#timers.after(seconds * 1_000, () => {
+      this.writeRaw(KEEPALIVE)
+      this.#scheduleKeepalive()
+    })
+  }
+}
 
 export interface ImpinjReaderOptions {
   readonly platform: Platform
@@ -42,7 +126,7 @@ const MAX_LINKS = 8
 const GPOS = [1, 2, 3]
 const GPIS = [1, 2]
 
-export interface AntennaConfig {
+interface AntennaConfig {
   readonly inventorySession?: number
   readonly inventorySearchMode?: string
 }
@@ -72,7 +156,7 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
 }
 
 /** A simulated Impinj R700 with its IoT device interface. */
-export class ImpinjReader {
+class ImpinjReader {
   readonly #options: ImpinjReaderOptions
   readonly #user: string
   #password: string

@@ -10,7 +10,7 @@ export interface Walk {
   readonly direction: 'out' | 'in'
 }
 
-export interface CrowdOptions {
+interface CrowdOptions {
   readonly platform: Platform
   readonly reader: Pick<LlrpReader, 'see' | 'setInput'>
   /** Tags in the shop; 1 to 100,000. */
@@ -29,7 +29,7 @@ export interface CrowdOptions {
  * The tags of a shop, and people who carry tags through the gate. Some tags of the shop are so near to the gate that
  * its inside antenna reads them.
  */
-export interface Crowd {
+interface Crowd {
   readonly epcs: readonly string[]
   /** Sends one person through; resolves when the person is gone. */
   walk(walk: Walk): Promise<void>

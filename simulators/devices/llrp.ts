@@ -8,19 +8,35 @@ import type { LlrpFrame } from '../../device-drivers/llrp/protocol/frames.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { faultSwitches } from './faults.ts'
 import type { Fault } from './faults.ts'
-import { answerOf, executeRequest } from './llrp/reader-answers.ts'
-import type { ReaderParts } from './llrp/reader-answers.ts'
-import { abilitiesOf, notification, tagReport } from './llrp/reader-messages.ts'
-import type { Abilities, Stamp } from './llrp/reader-messages.ts'
-import { looking, newState, sessionOf, startTrigger, stopAfterMs } from './llrp/reader-state.ts'
-import type { ReaderState, RoSpecState, Status } from './llrp/reader-state.ts'
-import { foreignAccessSpec, operateOn } from './llrp/tag-memory.ts'
-import type { SimulatedTag } from './llrp/tag-memory.ts'
-import { tagFlags } from './tag-flags.ts'
-import type { Query, TagFlags } from './tag-flags.ts'
+import {
+  answerOf,
+  executeRequest,
+  type ReaderParts,
+  abilitiesOf,
+  notification,
+  tagReport,
+  type Abilities,
+  type Stamp,
+} from './llrp/reader-messages.ts'
+import {
+  looking,
+  newState,
+  sessionOf,
+  startTrigger,
+  stopAfterMs,
+  type ReaderState,
+  type RoSpecState,
+  type Status,
+  foreignAccessSpec,
+  operateOn,
+  type SimulatedTag,
+  tagFlags,
+  type Query,
+  type TagFlags,
+} from './llrp/reader-state.ts'
 
 /** One change or write of an output. */
-export interface OutputChange {
+interface OutputChange {
   /** `platform.clock.elapsed()`, ms. */
   readonly at: number
   readonly gpo: number

@@ -1,7 +1,8 @@
-import type { ModbusFraming, ModbusFrame } from '../../device-drivers/modbus/protocol/frame.ts'
-import type { Platform, Cancel } from '../../policy/platform.ts'
-import { ILLEGAL_DATA_ADDRESS, MODBUS_FUNCTIONS } from '../../device-drivers/modbus/protocol/functions.ts'
 import {
+  type ModbusFraming,
+  type ModbusFrame,
+  ILLEGAL_DATA_ADDRESS,
+  MODBUS_FUNCTIONS,
   FLASH_COILS,
   type ModbusMessage,
   type ModbusRefusal,
@@ -9,9 +10,9 @@ import {
   encodePdu,
   encodeRefusal,
 } from '../../device-drivers/modbus/protocol/pdu.ts'
+import type { Platform, Cancel } from '../../policy/platform.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
-import { echoingLink, answerWithFaults } from './answer-faults.ts'
-import { faultSwitches, type Fault, type FaultSwitches } from './faults.ts'
+import { echoingLink, answerWithFaults, faultSwitches, type Fault, type FaultSwitches } from './faults.ts'
 import type { ResyncingCodec } from '../../device-drivers/kit/protocol/codec.ts'
 import { rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
 import { tcpCodec } from '../../device-drivers/modbus/protocol/tcp.ts'
@@ -108,7 +109,7 @@ export interface LockModel {
 }
 
 /** One change of a coil. */
-export interface CoilChange {
+interface CoilChange {
   /** `platform.clock.elapsed()`, ms. */
   readonly at: number
   readonly coil: number

@@ -9,7 +9,7 @@ export interface MessageBus {
 }
 
 /** A small broker for simulations: exact topics, QoS 0 and 1, no retained messages. */
-export interface MqttBroker extends MessageBus {
+interface MqttBroker extends MessageBus {
   serve(link: ByteLink): Promise<void>
   /** While `on` is true, the broker ignores all packets and sends none. */
   mute(on: boolean): void

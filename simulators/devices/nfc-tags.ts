@@ -1,5 +1,5 @@
 import { END_SESSION, START_SESSION, SWITCH_TO_ISO15693 } from '../../device-drivers/pcsc/protocol/transparent.ts'
-import { hex, unhex } from '../../device-drivers/pcsc/protocol/hex.ts'
+import { hex, unhex } from '../../device-drivers/pcsc/protocol/apdu.ts'
 
 /** A card or tag, as a reader presents it: its ATR and its answers to commands. */
 export interface NfcTag {
@@ -11,7 +11,7 @@ export interface NfcTag {
 }
 
 /** A simulated tag that records its commands. */
-export interface SimulatedTag extends NfcTag {
+interface SimulatedTag extends NfcTag {
   readonly uid: string
   /** Commands received, hex, oldest first; the last 1,000. */
   readonly log: readonly string[]
@@ -130,7 +130,7 @@ export function ntag(uid: string, data: Uint8Array, statedBytes = 144): Simulate
   }
 }
 
-export interface IcodeOptions {
+interface IcodeOptions {
   readonly data?: Uint8Array
   readonly eas?: boolean
   /** True if the reader reports the UID in the order of transmission, last byte first. */

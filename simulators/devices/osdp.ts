@@ -2,10 +2,9 @@ import type { Cancel, Platform, Randomness } from '../../policy/platform.ts'
 import { EVERYBODY, osdpCodec, type OsdpFrame } from '../../device-drivers/osdp/protocol/frame.ts'
 import { OSDP_COMMAND, OSDP_NAK, OSDP_REPLY } from '../../device-drivers/osdp/protocol/messages.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
-import { answerWithFaults, echoingLink } from './answer-faults.ts'
-import { faultSwitches } from './faults.ts'
+import { answerWithFaults, echoingLink, faultSwitches } from './faults.ts'
 import type { LockModel } from './modbus.ts'
-import { secretsEqual } from '../../policy/secrets-equal.ts'
+import { secretsEqual } from '../../policy/printable.ts'
 import {
   DEFAULT_KEY,
   deviceCryptogram,
@@ -108,7 +107,7 @@ export interface OsdpDeviceOptions {
 }
 
 /** What real devices and adapters do, and the standard does not say. Default: nothing. */
-export interface OsdpQuirks extends KeyQuirks {
+interface OsdpQuirks extends KeyQuirks {
   /** The adapter repeats everything that the agent sends. */
   readonly echo?: boolean
   /** Time until each answer, ms. */

@@ -1,8 +1,15 @@
 import type { Platform } from '../../policy/platform.ts'
-import { CHANGE_FIELDS, decodeRequest, encodeBody, PCSC_BODIES } from '../../device-drivers/pcsc/protocol/messages.ts'
-import type { PcscBody, PcscCommand, PcscRequest } from '../../device-drivers/pcsc/protocol/messages.ts'
+import {
+  CHANGE_FIELDS,
+  decodeRequest,
+  encodeBody,
+  PCSC_BODIES,
+  type PcscBody,
+  type PcscCommand,
+  type PcscRequest,
+} from '../../device-drivers/pcsc/protocol/messages.ts'
 import { encodeReaderStates } from '../../device-drivers/pcsc/protocol/reader-states.ts'
-import * as rv from '../../device-drivers/pcsc/protocol/return-codes.ts'
+import * as rv from '../../device-drivers/pcsc/protocol/messages.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import type { NfcTag } from './nfc-tags.ts'
 
@@ -40,12 +47,12 @@ export interface PcscdFaults {
   powering: boolean
 }
 
-interface Reader {
+export interface Reader {
   eventCounter: number
   tag: NfcTag | null
 }
 
-interface Client {
+export interface Client {
   waiting: boolean
   transaction: boolean
   send(bytes: Uint8Array): Promise<void>

@@ -1,11 +1,10 @@
-import { readTrace } from '../../device-drivers/kit/protocol/trace.ts'
-import type { TraceRecord } from '../../device-drivers/kit/protocol/trace.ts'
+import { readTrace, type TraceRecord } from '../../device-drivers/kit/protocol/codec.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 
 /** A device that replays a recorded trace. */
-export interface Replay {
+interface Replay {
   /**
    * Number of connections in the trace. Each served link replays the next connection; further links repeat the last
    * connection.

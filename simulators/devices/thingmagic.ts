@@ -4,11 +4,10 @@ import { THINGMAGIC, thingMagicCodec } from '../../device-drivers/thingmagic/pro
 import type { ThingMagicFrame } from '../../device-drivers/thingmagic/protocol/frame.ts'
 import { STILL_READING, TOO_HOT } from '../../device-drivers/thingmagic/protocol/messages.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
-import { answerWithFaults, sendQuietly } from './answer-faults.ts'
-import { faultSwitches } from './faults.ts'
+import { answerWithFaults, sendQuietly, faultSwitches } from './faults.ts'
 import type { SimulatedTag } from './uhf-m100.ts'
 
-export interface ThingMagicReaderOptions {
+interface ThingMagicReaderOptions {
   readonly platform: Platform
   /** Interval of the reading rounds, ms; default 40. */
   readonly roundMs?: number

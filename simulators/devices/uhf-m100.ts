@@ -4,8 +4,7 @@ import { m100Codec } from '../../device-drivers/uhf-m100/protocol/frame.ts'
 import type { M100Frame } from '../../device-drivers/uhf-m100/protocol/frame.ts'
 import { M100, M100_INFORMATION, NO_TAG } from '../../device-drivers/uhf-m100/protocol/messages.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
-import { answerWithFaults, echoingLink, sendQuietly } from './answer-faults.ts'
-import { faultSwitches } from './faults.ts'
+import { answerWithFaults, echoingLink, sendQuietly, faultSwitches } from './faults.ts'
 
 /** A simulated UHF tag. */
 export interface SimulatedTag {
@@ -33,7 +32,7 @@ export interface M100PadOptions {
 }
 
 /** What real modules do, and the manual does not say. Default: nothing. */
-export interface M100Quirks {
+interface M100Quirks {
   /**
    * The module starts in select mode 1, in which kill and EAS commands go to any tag, and Set Select does not change the
    * mode.

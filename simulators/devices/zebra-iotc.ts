@@ -2,8 +2,7 @@ import { zebraTopics } from '../../device-drivers/zebra-iotc/protocol/messages.t
 import type { ZebraTopics } from '../../device-drivers/zebra-iotc/protocol/messages.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { MessageBus } from './mqtt-broker.ts'
-import { tagFlags } from './tag-flags.ts'
-import type { TagFlags } from './tag-flags.ts'
+import { tagFlags, type TagFlags } from './llrp/reader-state.ts'
 
 export interface ZebraReaderOptions {
   readonly platform: Platform
@@ -74,7 +73,7 @@ export function zebraReader(options: ZebraReaderOptions): ZebraReader {
 }
 
 /** A simulated Zebra FX9600 with its IoT Connector. */
-export class ZebraReader {
+class ZebraReader {
   readonly #options: ZebraReaderOptions
   readonly #bus: MessageBus
   readonly #topics: Readonly<Record<keyof ZebraTopics, string>>

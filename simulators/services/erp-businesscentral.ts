@@ -1,12 +1,13 @@
-import { odataList, type OdataRow } from './odata-list.ts'
 import {
+  odataList,
+  type OdataRow,
   serveVendor,
   type SimulatedVendor,
   type VendorAnswer,
   type VendorApi,
   type VendorOptions,
+  type VendorRequest,
 } from './vendor-server.ts'
-import type { VendorRequest } from './vendor-server.ts'
 
 /**
  * Dynamics 365 Business Central, API v2.0, and its login. Sources:

@@ -1,5 +1,6 @@
-import { odataList, type OdataRow } from './odata-list.ts'
 import {
+  odataList,
+  type OdataRow,
   serveVendor,
   type SimulatedVendor,
   type VendorAnswer,

@@ -5,8 +5,8 @@ import {
   type VendorOptions,
   type VendorAnswer,
   type VendorRequest,
+  type VendorGoods,
 } from './vendor-server.ts'
-import type { VendorGoods } from './vendor-goods.ts'
 
 /**
  * Sales of Lightspeed Retail X-Series, API 2026-04. Sources:

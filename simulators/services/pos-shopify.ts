@@ -1,5 +1,5 @@
-import type { VendorProduct } from './vendor-goods.ts'
 import {
+  type VendorProduct,
   pageFrom,
   serveVendor,
   type SimulatedVendor,

@@ -3,7 +3,7 @@ import { pspBooks, type PspBooksOptions } from './psp-books.ts'
 import type { PspBooks } from './psp-books.ts'
 import type { PspAnswer, PspNotification, SimulatedRefund, SimulatedSession } from './psp-desk.ts'
 
-export interface PspSwitches {
+interface PspSwitches {
   /** Neither executes nor answers requests; `release` closes them. */
   hang: boolean
   /**
@@ -19,7 +19,7 @@ export interface PspSwitches {
   copies: number
 }
 
-export interface PspOptions extends PspBooksOptions {
+interface PspOptions extends PspBooksOptions {
   /** Address of the notifications. */
   notifyUrl(): string
   readonly host?: string

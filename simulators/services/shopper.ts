@@ -4,7 +4,7 @@
  *     const phone = shopper({ baseUrl, key, fetch })
  *     const bought = await phone.buy({ storeId, items: [{ ean: '4017265103243', quantity: 1 }] })
  */
-export interface ShopperOptions {
+interface ShopperOptions {
   /** The API root, such as http://127.0.0.1:8080/api/v1 */
   baseUrl: string
   /** A sandbox key. */

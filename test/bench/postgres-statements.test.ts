@@ -9,7 +9,7 @@ import { checkIn, completeTestCheckout, startCheckout } from '../../bench/postgr
 import { verifyProtectedItem } from '../../bench/postgres/bare-verify.ts'
 import { prepareShops, type Shop } from '../../bench/postgres/prepare-shops.ts'
 import { CALLER, OWN_TABLES } from '../../bench/postgres/statements.ts'
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 import { newDatabase, type TestDatabase } from '../support/databases.ts'
 
 const has = inject('postgresUrl') !== ''

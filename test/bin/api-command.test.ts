@@ -101,7 +101,9 @@ describe('arguments of untag api', () => {
 })
 
 it('untag api loads only two files without imports from the cloud', () => {
-  const sources = new Map(readSources(['bin', 'client', 'cloud', 'policy']).map((source) => [source.path, source]))
+  const sources = new Map(
+    readSources(['bin', 'host', 'clients', 'cloud', 'policy']).map((source) => [source.path, source]),
+  )
   const loaded = new Set<string>()
   const visit = (path: string) => {
     if (loaded.has(path)) return
@@ -110,8 +112,8 @@ it('untag api loads only two files without imports from the cloud', () => {
   }
   visit('bin/commands/api.ts')
   expect([...loaded].filter((path) => path.startsWith('cloud/')).sort()).toEqual([
-    'cloud/service/description/fields.ts',
     'cloud/platform/foundation/keep-days.ts',
+    'cloud/service/description/fields.ts',
   ])
 })
 

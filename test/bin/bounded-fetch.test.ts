@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { boundedFetch } from '../../bin/bounded-fetch.ts'
+import { boundedFetch } from '../../bin/api-client.ts'
 import { httpClient } from '../../edge-agent/link/wire/http-client.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 

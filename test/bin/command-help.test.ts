@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../bin/command-table.ts'
 import { COMMAND_GROUPS } from '../../bin/command-help.ts'
-import { readOptions } from '../../bin/options.ts'
-import { CLOUD_OPTIONS } from '../../bin/settings.ts'
+import { readOptions } from '../../host/options.ts'
+import { CLOUD_OPTIONS } from '../../host/settings.ts'
 import { runCommand } from '../support/commands.ts'
 
 describe('the help of the command line', () => {

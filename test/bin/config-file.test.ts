@@ -1,7 +1,7 @@
 import { chmodSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { configFile } from '../../bin/config-file.ts'
+import { configFile } from '../../host/config-file.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 const READER = { deviceId: 'dev_a', driver: 'llrp', link: { tcp: '10.0.0.7:5084' } }

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { COMMANDS } from '../../bin/generate/configuration-page.ts'
-import type { Options } from '../../bin/options.ts'
-import * as settings from '../../bin/settings.ts'
+import { COMMANDS } from '../../scripts/generate/configuration-page.ts'
+import type { Options } from '../../host/options.ts'
+import * as settings from '../../host/settings.ts'
 import { readConfig } from '../../edge-agent/config.ts'
 import { readSources, ROOT } from '../house/sources.ts'
 
@@ -15,19 +15,17 @@ describe('the pages about configuration', () => {
     const documented = new Set(Object.values(COMMANDS))
     expect(
       declared.filter(([, options]) => !documented.has(options)).map(([name]) => name),
-      'list these options with their command in COMMANDS of bin/generate/configuration-page.ts',
+      'list these options with their command in COMMANDS of scripts/generate/configuration-page.ts',
     ).toEqual([])
   })
 
   it('have only options that a command reads', () => {
-    const readers = readSources(['bin']).filter(
-      ({ path }) => path !== 'bin/settings.ts' && !path.startsWith('bin/generate/'),
-    )
+    const readers = readSources(['bin', 'host']).filter(({ path }) => path !== 'host/settings.ts')
     const isRead = (key: string) => readers.some(({ code }) => new RegExp(`\\b${key}\\b`).test(code))
     const unread = declared.flatMap(([name, options]) =>
       Object.keys(options).flatMap((key) => (isRead(key) ? [] : [`${key} of ${name}`])),
     )
-    expect(unread, 'use these settings in the command in bin/, or remove them from bin/settings.ts').toEqual([])
+    expect(unread, 'use these settings in bin/ or host/, or remove them from host/settings.ts').toEqual([])
   })
 
   it('name each option and each environment variable of a command once', () => {

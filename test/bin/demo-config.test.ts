@@ -1,8 +1,8 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { configFile } from '../../bin/config-file.ts'
-import { demoConfig } from '../../bin/commands/demo-config.ts'
+import { configFile } from '../../host/config-file.ts'
+import { demoConfig } from '../../bin/commands/start.ts'
 import { readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { temporaryFolder } from '../support/databases.ts'
 

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
-import { agentReadiness } from '../../bin/port-checks.ts'
-import { PROGRAM_HEADER, programHeader } from '../../policy/program-header.ts'
+import { agentReadiness } from '../../bin/commands/doctor.ts'
+import { PROGRAM_HEADER, programHeader } from '../../policy/version.ts'
 
 it('untag doctor reads emergency and findings only from /readyz of an agent', async () => {
   let [program, body] = ['agent' as 'agent' | 'other', '{"emergency":true}']

@@ -2,9 +2,8 @@ import { createHash, createHmac } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { imageBucket } from '../../bin/image-bucket.ts'
-import { imageFolder } from '../../bin/image-folder.ts'
-import type { ImageStore } from '../../cloud/platform/foundation/image-store.ts'
+import { imageBucket, imageFolder } from '../../bin/commands/cloud.ts'
+import type { ImageStore } from '../../cloud/platform/foundation/ports.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 const NAME = `${'A'.repeat(43)}.png`

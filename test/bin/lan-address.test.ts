@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { lanAddress } from '../../bin/lan-address.ts'
+import { lanAddress } from '../../bin/commands/edge.ts'
 
 it.each([
   ['10.0.0.7', [], 'https://cloud.example/api/v1', 'http://10.0.0.7:8090'],

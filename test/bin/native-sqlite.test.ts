@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { installedSqlite, mayAbort } from '../../bin/native-sqlite.ts'
+import { installedSqlite, mayAbort } from '../../host/native-sqlite.ts'
 
 describe('SQLite’s native part', () => {
   it('does not abort during garbage collection', () => {

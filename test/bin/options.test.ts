@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { describeOptions, readOptions } from '../../bin/options.ts'
-import { CLOUD_OPTIONS } from '../../bin/settings.ts'
+import { describeOptions, readOptions } from '../../host/options.ts'
+import { CLOUD_OPTIONS } from '../../host/settings.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 describe('a secret setting', () => {

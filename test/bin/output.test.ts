@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { chooseOutput, printReady, printTable } from '../../bin/output.ts'
-import { cloudLines, edgeLines, listenLines } from '../../bin/ready-lines.ts'
+import { chooseOutput, printReady, printTable } from '../../host/output.ts'
+import { cloudLines, edgeLines, listenLines } from '../../host/ready-lines.ts'
 
 let written = ''
 const isTerminal = process.stdout.isTTY
@@ -20,7 +20,14 @@ afterEach(() => {
 })
 
 const READY = { baseUrl: 'http://127.0.0.1:8080/api/v1', mqttUrl: 'mqtt://127.0.0.1:1883' }
-const printCloud = () => printReady(READY, cloudLines(READY, { data: 'var/cloud', databaseUrl: undefined }))
+const printCloud = () =>
+  printReady(
+    READY,
+    cloudLines(
+      { ...READY, consoleUrl: 'http://localhost:8080/console' },
+      { data: 'var/cloud', databaseUrl: undefined },
+    ),
+  )
 
 describe('a command that serves', () => {
   it('prints addresses and next steps in a terminal', () => {
@@ -50,7 +57,7 @@ describe('a command that serves', () => {
       /all events to http:\/\/127\.0\.0\.1:4242\/[^]*export WEBHOOK_SECRET=whsec_x[^]*untag trigger/,
     )
     const database = { data: 'var/cloud', databaseUrl: 'postgres://untag:hunter2@db/untag' }
-    expect(cloudLines(READY, database).join('\n')).not.toContain('hunter2')
+    expect(cloudLines({ ...READY, consoleUrl: '' }, database).join('\n')).not.toContain('hunter2')
   })
 })
 

@@ -9,7 +9,7 @@ import { ensureBuilt, ROOT } from '../support/built.ts'
 const PROGRAM = `
   import { executionAsyncId } from 'node:async_hooks'
   import { jsx } from 'hono/jsx'
-  import { renderPlainly } from './dist/bin/plain-pages.js'
+  import { renderPlainly } from './dist/host/http-server.js'
   const idsOfContinuations = async () => {
     const ids = []
     for (let i = 0; i < 3; i++) await Promise.resolve().then(() => ids.push(executionAsyncId()))

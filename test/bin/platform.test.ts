@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 
 it('never returns the same random bytes twice, for any lengths', () => {
   const { random } = realPlatform()

@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../cloud/platform/persistence/open-database.ts'
-import { copyWithProgress } from '../../bin/backup/files.ts'
-import { progressOf, terminalProgress } from '../../bin/backup/progress.ts'
-import { copyDatabase } from '../../bin/backup/sqlite-copy.ts'
+import { copyWithProgress } from '../../host/backup/files.ts'
+import { progressOf, terminalProgress } from '../../host/backup/progress.ts'
+import { copyDatabase } from '../../host/backup/sqlite-copy.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 /** A stream that remembers what was written. */

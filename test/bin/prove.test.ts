@@ -14,7 +14,7 @@ import {
 import { progressLine } from '../../verification/prove/progress-line.ts'
 import { runParts, type ProofContext } from '../../verification/prove/run-parts.ts'
 import { sumOf } from '../../verification/prove/state.ts'
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 import { MUTANTS } from '../../verification/simulation/mutants/catalogue.ts'
 import { temporaryFolder } from '../support/databases.ts'
 

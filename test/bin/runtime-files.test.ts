@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { defaultFolder, runtimeFiles } from '../../bin/runtime-files.ts'
+import { defaultFolder, runtimeFiles } from '../../bin/commands/edge.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 describe.skipIf(process.platform === 'win32')('files of the runtime folder', () => {

@@ -2,17 +2,17 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hostileFiles } from '../../bench/catalogue/hostile-files.ts'
-import { realPlatform } from '../../bin/platform.ts'
-import { uploadProcesses, type UploadProcesses } from '../../bin/upload-process.ts'
+import { realPlatform } from '../../host/platform.ts'
+import { uploadProcesses, type UploadProcesses } from '../../host/upload-process.ts'
 import { READ_PRODUCTS } from '../../cloud/shop/catalogue/import/read-products.ts'
 import { Failure } from '../../cloud/platform/foundation/failure.ts'
-import type { Log } from '../../cloud/platform/foundation/log.ts'
+import type { Log } from '../../cloud/platform/foundation/config.ts'
 import { UPLOAD_JOBS } from '../../cloud/service/upload-jobs.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { EXTENDED } from '../support/extended.ts'
 
-const SCRIPT = join(ROOT, 'dist/bin/upload-child.js')
+const SCRIPT = join(ROOT, 'dist/host/upload-child.js')
 const CSV = Buffer.from('ean,name,price,vat\n4012345678901,Milch,1.99,7')
 const JOB = { name: 'read-products', work: () => Promise.reject(new Error('runs in this process')) }
 

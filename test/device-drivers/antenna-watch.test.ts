@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { antennaWatch } from '../../device-drivers/kit/antenna-watch.ts'
+import { antennaWatch } from '../../device-drivers/kit/noise-report.ts'
 import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
 
 const read = (antenna?: number) => ({

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { createServer, request as nodeRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { impinjEvent } from '../../device-drivers/impinj-iot/protocol/events.ts'
+import { impinjEvent } from '../../device-drivers/impinj-iot/protocol/requests.ts'
 import {
   encodeChunk,
   encodeRequest,
@@ -11,12 +11,11 @@ import {
 } from '../../device-drivers/kit/protocol/http-message.ts'
 import type { HttpPiece } from '../../device-drivers/kit/protocol/http-message.ts'
 import { jsonLines, readJson, textOfBytes } from '../../device-drivers/kit/protocol/json-lines.ts'
-import { utcUsOf } from '../../device-drivers/kit/protocol/timestamps.ts'
+import { utcUsOf } from '../../device-drivers/kit/protocol/tag-sighting.ts'
 import { restClient } from '../../device-drivers/kit/http/rest-client.ts'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
-import { serveTcp } from '../../simulators/devices/serve.ts'
-import { serveHttp } from '../../simulators/devices/serve-http.ts'
+import { serveTcp, serveHttp } from '../../simulators/devices/serve.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 import { realPlatform } from './platform.ts'

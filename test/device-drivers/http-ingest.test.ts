@@ -7,9 +7,9 @@ import { MAX_PUSHED_BYTES } from '../../device-drivers/http-ingest/driver.ts'
 import { mapper } from '../../device-drivers/http-ingest/protocol/mapping.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
-import { pushPort } from '../../device-drivers/transports/push-port.ts'
+import { pushPort } from '../../device-drivers/transports/memory.ts'
 import { ingestRoutes } from '../../edge-agent/http/routes/ingest-routes.ts'
-import { rateLimitedLog, LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
+import { rateLimitedLog, LINES_PER_MINUTE } from '../../policy/budget.ts'
 import { pushingReader } from '../../simulators/devices/http-ingest.ts'
 import type { PushFormat } from '../../simulators/devices/http-ingest.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
@@ -303,6 +303,24 @@ describe('http-ingest', () => {
     expect(b.reads().length).toBe(3)
   })
 
+  test('takes only as many bytes as a reader needs, so that one reader does not slow the other lanes', async () => {
+    const b = bench()
+    await b.ready()
+    const body = JSON.stringify({
+      reads: Array.from({ length: 4_900 }, (_, n) => ({ epc: `3${n}`.padStart(24, '0') })),
+    })
+    const statuses: number[] = []
+    for (let second = 0; second < 10; second++) {
+      for (let n = 0; n < 20; n++) statuses.push((await b.post(body)).status)
+      await b.world.advance(1_000)
+    }
+    const taken = statuses.filter((status) => status === 200).length
+    // 200 bodies were sent: a burst of 1,600 KiB, then 800 KiB a second.
+    expect(taken * body.length).toBeLessThan((1_600 + 10 * 800) * 1_024 + 2 * body.length)
+    expect(taken).toBeGreaterThan(10)
+    expect(new Set(statuses)).toEqual(new Set([200, 429]))
+  })
+
   test('rejects bodies that are too long, no JSON, of another type or too frequent, without effect', async () => {
     const b = bench()
     await b.ready()
@@ -327,6 +345,7 @@ describe('http-ingest', () => {
     await b.world.advance(10)
     expect(b.events.filter((event) => event.type === 'tags')).toEqual([])
     expect(b.state()).toBe('degraded')
+    await b.world.advance(1_000)
     await b.post(JSON.stringify({ reads: [{ epc: EPC }] }))
     await b.world.advance(10)
     expect(b.state()).toBe('ready')

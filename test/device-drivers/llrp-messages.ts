@@ -1,10 +1,14 @@
 import fc from 'fast-check'
-import type { AnyParameter, Message } from '../../device-drivers/llrp/protocol/elements.ts'
+import {
+  type AnyParameter,
+  type Message,
+  MESSAGE_ROWS,
+  PARAMETER_ROWS,
+  type Row,
+} from '../../device-drivers/llrp/protocol/elements.ts'
 import type { FieldKind, FieldValue, FieldValues } from '../../device-drivers/llrp/protocol/fields.ts'
 import type { Count } from '../../device-drivers/llrp/protocol/layout.ts'
 import type { MessageName } from '../../device-drivers/llrp/protocol/messages.ts'
-import { MESSAGE_ROWS, PARAMETER_ROWS } from '../../device-drivers/llrp/protocol/tables.ts'
-import type { Row } from '../../device-drivers/llrp/protocol/tables.ts'
 import type { ParameterName } from '../../device-drivers/llrp/protocol/parameters.ts'
 
 /** Generates messages of every form that the tables allow, so each addition to a table is tested. */

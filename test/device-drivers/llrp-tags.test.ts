@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { killTag } from '../../device-drivers/llrp/kill.ts'
 import type { TagAccess } from '../../device-drivers/llrp/tag-access.ts'
-import { easOfChip } from '../../device-drivers/llrp/protocol/eas-chips.ts'
+import { easOfChip, MESSAGES } from '../../device-drivers/llrp/protocol/messages.ts'
 import { parameter } from '../../device-drivers/llrp/protocol/elements.ts'
-import { MESSAGES } from '../../device-drivers/llrp/protocol/messages.ts'
-import type { SimulatedTag } from '../../simulators/devices/llrp/tag-memory.ts'
+import type { SimulatedTag } from '../../simulators/devices/llrp/reader-state.ts'
 import { EPC, gateBench } from './gate-bench.ts'
 import { RELEASE } from './workbench.ts'
 

@@ -2,9 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { MODBUS_BUS } from '../../device-drivers/modbus/bus.ts'
 import type { BusAnswer, BusRequest } from '../../device-drivers/modbus/bus.ts'
 import type { Noise } from '../../device-drivers/kit/protocol/codec.ts'
-import type { ModbusFraming } from '../../device-drivers/modbus/protocol/frame.ts'
-import { decodeRequest, encodePdu } from '../../device-drivers/modbus/protocol/pdu.ts'
-import type { ModbusMessage } from '../../device-drivers/modbus/protocol/pdu.ts'
+import {
+  type ModbusFraming,
+  decodeRequest,
+  encodePdu,
+  type ModbusMessage,
+} from '../../device-drivers/modbus/protocol/pdu.ts'
 import { rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
 import { tcpCodec } from '../../device-drivers/modbus/protocol/tcp.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'

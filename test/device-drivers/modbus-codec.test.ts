@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { crc16 } from '../../device-drivers/modbus/protocol/crc16.ts'
-import type { ModbusFrame } from '../../device-drivers/modbus/protocol/frame.ts'
-import { MODBUS_FUNCTIONS } from '../../device-drivers/modbus/protocol/functions.ts'
-import type { FunctionName } from '../../device-drivers/modbus/protocol/functions.ts'
+import { crc16, rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
 import {
+  type ModbusFrame,
+  MODBUS_FUNCTIONS,
+  type FunctionName,
   answers,
   decodeAnswer,
   decodeRequest,
   encodePdu,
   encodeRefusal,
   pduLength,
+  type Direction,
+  type ModbusMessage,
 } from '../../device-drivers/modbus/protocol/pdu.ts'
-import type { Direction, ModbusMessage } from '../../device-drivers/modbus/protocol/pdu.ts'
-import { rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
 import { tcpCodec } from '../../device-drivers/modbus/protocol/tcp.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'

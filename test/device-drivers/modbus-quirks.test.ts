@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { crc16 } from '../../device-drivers/modbus/protocol/crc16.ts'
+import { crc16 } from '../../device-drivers/modbus/protocol/rtu.ts'
 import type { RelayBoardOptions, RelayBoardQuirks } from '../../simulators/devices/modbus.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
 import { RELAY_BOARD_EX_WORKS, relayBoard } from '../../simulators/devices/modbus.ts'

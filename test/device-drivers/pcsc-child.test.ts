@@ -115,7 +115,8 @@ describe('the process that loads a PC/SC package', () => {
   test.skipIf(existsSync(join(ROOT, 'node_modules/nfc-pcsc')))(
     'names a package that is not installed, as a real process',
     async () => {
-      const start = () => spawn(process.execPath, [join(ROOT, 'dist/bin/pcsc-child.js'), 'nfc-pcsc'], { stdio: 'pipe' })
+      const start = () =>
+        spawn(process.execPath, [join(ROOT, 'dist/host/pcsc-child.js'), 'nfc-pcsc'], { stdio: 'pipe' })
       await expect(openPcscChild(start, forEver())).rejects.toMatchObject({
         code: 'missing',
         message: expect.stringMatching(/nfc-pcsc: not installed\); run npm install --no-save -O nfc-pcsc/),

@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { answerBuffer } from '../../device-drivers/pcsc/protocol/answer-buffer.ts'
-import { splitAnswer } from '../../device-drivers/pcsc/protocol/apdu.ts'
-import { hex, unhex } from '../../device-drivers/pcsc/protocol/hex.ts'
 import {
+  answerBuffer,
   bodyBytes,
   decodeBody,
   decodeRequest,
@@ -11,8 +9,10 @@ import {
   encodeRequest,
   PCSC_BODIES,
   PCSC_COMMANDS,
+  type PcscBody,
+  type PcscCommand,
 } from '../../device-drivers/pcsc/protocol/messages.ts'
-import type { PcscBody, PcscCommand } from '../../device-drivers/pcsc/protocol/messages.ts'
+import { splitAnswer, hex, unhex } from '../../device-drivers/pcsc/protocol/apdu.ts'
 import {
   decodeReaderStates,
   encodeReaderStates,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { easFrame } from '../../device-drivers/pcsc/protocol/icode-eas.ts'
-import { hex } from '../../device-drivers/pcsc/protocol/hex.ts'
+import { hex } from '../../device-drivers/pcsc/protocol/apdu.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { LinkFault } from '../../device-drivers/transports/byte-link.ts'

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { NfcPcsc } from '../../device-drivers/transports/pcsc-library/nfc-pcsc.ts'
+import type { NfcPcsc } from '../../device-drivers/transports/pcsc-library/open-smart-cards.ts'
 import type { PcscMini } from '../../device-drivers/transports/pcsc-library/pcsc-mini.ts'
 import type { NfcTag } from '../../simulators/devices/nfc-tags.ts'
 

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { DeviceEvent } from '../../device-drivers/kit/device.ts'
-import { unhex } from '../../device-drivers/pcsc/protocol/hex.ts'
+import { unhex } from '../../device-drivers/pcsc/protocol/apdu.ts'
 import { PCSC_PACKAGES } from '../../device-drivers/transports/link-settings.ts'
 import { openPcscChild } from '../../device-drivers/transports/pcsc-library/child-link.ts'
 import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
@@ -94,7 +94,7 @@ describe.skipIf(NO_VPCD !== null)(`the real pcscd${NO_VPCD === null ? '' : ` (sk
           openLink: (_, signal) =>
             openPcscChild(
               () =>
-                spawn(process.execPath, [join(ROOT, 'dist/bin/pcsc-child.js'), via], {
+                spawn(process.execPath, [join(ROOT, 'dist/host/pcsc-child.js'), via], {
                   env: { ...process.env, PCSCLITE_CSOCK_NAME: station.socket },
                   stdio: 'pipe',
                 }),

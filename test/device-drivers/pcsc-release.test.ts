@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { hex } from '../../device-drivers/pcsc/protocol/hex.ts'
+import { hex } from '../../device-drivers/pcsc/protocol/apdu.ts'
 import { easFrame } from '../../device-drivers/pcsc/protocol/icode-eas.ts'
 import { PCSC_BODIES } from '../../device-drivers/pcsc/protocol/messages.ts'
 import type { PcscCommand } from '../../device-drivers/pcsc/protocol/messages.ts'

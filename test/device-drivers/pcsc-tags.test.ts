@@ -1,14 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { goodData, splitAnswer, statusText } from '../../device-drivers/pcsc/protocol/apdu.ts'
+import { goodData, splitAnswer, statusText, readUid, hex, unhex } from '../../device-drivers/pcsc/protocol/apdu.ts'
 import { parseAtr, tagTechnology } from '../../device-drivers/pcsc/protocol/atr.ts'
-import { hex, unhex } from '../../device-drivers/pcsc/protocol/hex.ts'
 import { easAlarmFrame, easFrame, isIcodeSli, tagAnswer } from '../../device-drivers/pcsc/protocol/icode-eas.ts'
-import { MAX_NDEF_BYTES, readType2, readType5 } from '../../device-drivers/pcsc/protocol/ndef-memory.ts'
-import type { NdefRead } from '../../device-drivers/pcsc/protocol/ndef-memory.ts'
-import { ndefTexts } from '../../device-drivers/pcsc/protocol/ndef.ts'
+import {
+  MAX_NDEF_BYTES,
+  readType2,
+  readType5,
+  type NdefRead,
+  ndefTexts,
+} from '../../device-drivers/pcsc/protocol/ndef.ts'
 import { transceive, transparentAnswer } from '../../device-drivers/pcsc/protocol/transparent.ts'
-import { readUid } from '../../device-drivers/pcsc/protocol/uid.ts'
 import { storageAtr } from '../../simulators/devices/nfc-tags.ts'
 
 describe('technology from the ATR', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { unhex } from '../../device-drivers/pcsc/protocol/hex.ts'
+import { unhex } from '../../device-drivers/pcsc/protocol/apdu.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'

@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, it } from 'vitest'
-import { breakingChanges, type ContractDocument } from '../../bin/generate/breaking-changes.ts'
-import { agentContractDocument } from '../../bin/generate/contract-page.ts'
+import { breakingChanges, type ContractDocument } from '../../scripts/generate/breaking-changes.ts'
+import { agentContractDocument } from '../../scripts/generate/contract-page.ts'
 import { AGENT_API_VERSION } from '../../edge-agent/http/openapi.ts'
 
 const FILE = 'docs/reference/agent-openapi.json'

@@ -5,7 +5,7 @@ import {
   undeclaredChanges,
   unnamedAdditions,
   type ContractDocument,
-} from '../../bin/generate/breaking-changes.ts'
+} from '../../scripts/generate/breaking-changes.ts'
 
 const TEXT: JsonSchema = { type: 'string' }
 const NUMBER: JsonSchema = { type: 'number' }

@@ -20,7 +20,7 @@ import { bundledCommand } from '../support/bundled-command.ts'
 import { EXTENDED } from '../support/extended.ts'
 import { IS_FULL_SIZE } from '../support/full-size.ts'
 
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'verification/README.md', ...pagesIn('docs')]
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'docs/reference/tests.md', ...pagesIn('docs')]
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
 
 const blocks = PAGES.flatMap(codeBlocksOf)

@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, it } from 'vitest'
-import { breakingChanges } from '../../bin/generate/breaking-changes.ts'
-import { contractDocument, readableJson } from '../../bin/generate/contract-page.ts'
+import { breakingChanges } from '../../scripts/generate/breaking-changes.ts'
+import { contractDocument, readableJson } from '../../scripts/generate/contract-page.ts'
 
 const FILE = 'docs/reference/openapi.json'
 const current = contractDocument()

@@ -1,6 +1,6 @@
 import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import { DRIVER_NAMES } from '../../device-drivers/registry.ts'
-import { GatePolicy } from '../../policy/gate-policy.ts'
+import { GatePolicy } from '../../policy/store-policy.ts'
 import { DENY_REASONS, GATE_ALARMS } from '../../policy/vocabulary.ts'
 import { EVENT_TYPES, TEST_EVENT } from '../../cloud/platform/webhooks/event-types.ts'
 import { isFirstTier, readSources, type Source } from '../house/sources.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { CODE_TABLES } from '../../bin/generate/error-codes-page.ts'
+import { CODE_TABLES } from '../../scripts/generate/contract-page.ts'
 
 it('docs/reference/errors.md explains each code in at most two short sentences', () => {
   for (const { code, text } of Object.values(CODE_TABLES).flat())

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { ContractDocument } from '../../bin/generate/breaking-changes.ts'
-import { GENERATED_FILES, outdatedFiles } from '../../bin/generate/generated-files.ts'
+import type { ContractDocument } from '../../scripts/generate/breaking-changes.ts'
+import { GENERATED_FILES, outdatedFiles } from '../../scripts/generate/generated-files.ts'
 import { ROOT } from '../house/sources.ts'
 
 const API = 'docs/reference/openapi.json'

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { isAllowed, lockedPackages } from '../../bin/generate/licences-page.ts'
+import { isAllowed, lockedPackages } from '../../scripts/generate/licences-page.ts'
 import { ROOT } from '../house/sources.ts'
 
 const packages = lockedPackages((file) => readFileSync(join(ROOT, file), 'utf8'))
@@ -28,7 +28,7 @@ it.each([
 })
 
 it('npm run sbom names the same packages, each with its licence', () => {
-  const text = execFileSync(process.execPath, [join(ROOT, 'bin/sbom.js')], { encoding: 'utf8' })
+  const text = execFileSync(process.execPath, [join(ROOT, 'scripts/sbom.js')], { encoding: 'utf8' })
   const { bomFormat, metadata, components } = JSON.parse(text) as {
     bomFormat: string
     metadata: { component: { name: string } }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { COMMANDS } from '../../bin/command-table.ts'
-import { listOptions } from '../../bin/options.ts'
+import { listOptions } from '../../host/options.ts'
 import { ROOT } from './markdown-page.ts'
 
 /** A code block of a page. */

@@ -16,7 +16,7 @@ const DEAD_CLOCK = 300 - Math.floor(Date.now() / 1_000)
 
 const why = NO_FAKETIME ?? NO_REBOOT
 
-/** Sets the wall clocks of real processes forward and back (ADR 0015). */
+/** Sets the wall clocks of real processes forward and back (ADR trusted-time). */
 describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${why})`}`, () => {
   let folder: string
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listen, type HttpServer } from '../../bin/http-server.ts'
+import { listen, type HttpServer } from '../../host/http-server.ts'
 import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
 import { ingestRoutes } from '../../edge-agent/http/routes/ingest-routes.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
@@ -8,7 +8,7 @@ import { AGENT_OPERATIONS, type AgentOperation } from '../../edge-agent/http/ope
 import { startTestCloud, type TestCloud } from '../support/cloud.ts'
 import { pagesBench } from '../edge-agent/pages/pages-agent.ts'
 import { CREDENTIAL } from '../support/credential.ts'
-import { pushPort } from '../../device-drivers/transports/push-port.ts'
+import { pushPort } from '../../device-drivers/transports/memory.ts'
 import { entries } from '../device-drivers/workbench.ts'
 
 const HUGE = 4_000_000_000

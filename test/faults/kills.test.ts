@@ -1,6 +1,6 @@
 // @module-tag extended
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 import { killLoop, killNumber, STEPS, VICTIMS, type KillLoop } from '../../verification/kills/kill-loop.ts'
 import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../support/cloud.ts'

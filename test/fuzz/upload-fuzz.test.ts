@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { workbookOf, zipOf, type Parts } from '../../bench/catalogue/hostile-files.ts'
-import { realPlatform } from '../../bin/platform.ts'
-import { uploadProcesses, type UploadProcesses } from '../../bin/upload-process.ts'
+import { realPlatform } from '../../host/platform.ts'
+import { uploadProcesses, type UploadProcesses } from '../../host/upload-process.ts'
 import { chanceOf, type Chance } from '../../verification/simulation/virtual/chance.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 import { formBody } from '../support/form-body.ts'
@@ -66,7 +66,7 @@ describe('mutated uploads', () => {
   beforeAll(async () => {
     ensureBuilt()
     const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    uploads = uploadProcesses({ platform: realPlatform(), log, script: join(ROOT, 'dist/bin/upload-child.js') })
+    uploads = uploadProcesses({ platform: realPlatform(), log, script: join(ROOT, 'dist/host/upload-child.js') })
     shop = await openShop('sqlite', { uploads })
     const picture = sharp({ create: { width: 30, height: 20, channels: 3, background: { r: 200, g: 30, b: 60 } } })
     pictures = await Promise.all([picture.jpeg().toBuffer(), picture.png().toBuffer(), picture.webp().toBuffer()])

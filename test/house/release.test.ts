@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { FIXTURES, fixtureHash, releaseFaults, schemaHash, unpinnedImages } from '../../bin/release-checks.js'
+import { FIXTURES, fixtureHash, releaseFaults, schemaHash, unpinnedImages } from '../../scripts/release-checks.js'
 import { temporaryFolder } from '../support/databases.ts'
 
 const READY = {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { readSources } from './sources.ts'
 
 /** Product code only, because simulated devices and tests have no secrets to protect. */
-const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'bin'])
+const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'clients', 'host', 'bin'])
 
 /** Endings of expressions with a secret: `secret`, `known.secret`, `codeHash`, `frame.mac`. */
 const SECRET =
@@ -53,7 +53,7 @@ describe('comparisons of secrets', () => {
   it('use secretsEqual, which takes the same time for right and wrong secrets', () => {
     expect(sources.flatMap(({ path, code }) => leakyComparisons(code).map((text) => `${path}: ${text}`))).toEqual([])
     expect(sources.filter(({ code }) => code.includes('timingSafeEqual')).map(({ path }) => path)).toEqual([
-      'policy/secrets-equal.ts',
+      'policy/printable.ts',
     ])
   })
 })

@@ -3,6 +3,18 @@ import { dirname, join, relative, sep } from 'node:path'
 
 export const ROOT = join(import.meta.dirname, '../..')
 
+const BELOW_BENCH = [
+  'policy',
+  'device-drivers',
+  'edge-agent',
+  'cloud',
+  'clients',
+  'simulators',
+  'host',
+  'bin',
+  'scripts',
+]
+
 /** The modules of the project, and which of them each may import. */
 export const MODULES: Readonly<Record<string, readonly string[]>> = {
   policy: [],
@@ -10,12 +22,14 @@ export const MODULES: Readonly<Record<string, readonly string[]>> = {
   'edge-agent': ['policy', 'device-drivers'],
   cloud: ['policy'],
   // Imports only types of the operations: at run time the client needs no other module.
-  client: ['cloud', 'edge-agent'],
+  clients: ['cloud', 'edge-agent'],
   simulators: ['policy', 'device-drivers'],
-  bin: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators'],
-  verification: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators', 'bin'],
-  bench: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'verification'],
-  test: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'verification', 'bench'],
+  host: ['policy', 'device-drivers', 'edge-agent', 'cloud'],
+  bin: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'clients', 'simulators', 'host'],
+  scripts: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'clients', 'simulators', 'host', 'bin'],
+  verification: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators', 'host', 'bin', 'scripts'],
+  bench: [...BELOW_BENCH, 'verification'],
+  test: [...BELOW_BENCH, 'verification', 'bench'],
 }
 
 /** One file of a module, with its imports from this project. */

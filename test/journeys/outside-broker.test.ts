@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { connectAsync, type MqttClient } from 'mqtt'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 import { brokerPassword } from '../../cloud/platform/authority/broker-password.ts'
 import { keysOf, loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
 import { agentTopic, storeTopic } from '../../policy/mqtt-topics.ts'
@@ -13,7 +13,7 @@ import { IS_FULL_SIZE, itInFullSize } from '../support/full-size.ts'
 import { CLOUD_LOGIN, MANAGED_BROKERS, hasProgram, type ManagedBroker } from '../support/outside-brokers.ts'
 import { runProcess } from '../support/processes.ts'
 import { readIdentity } from '../../edge-agent/identity/identity.ts'
-import { secretFiles } from '../../bin/secret-files.ts'
+import { secretFiles } from '../../host/secret-files.ts'
 
 /** Why the journey is skipped. RabbitMQ takes too long for each run of CI: `.ci/full` runs it. */
 function whyNot(program: string): string | undefined {

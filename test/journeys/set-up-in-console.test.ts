@@ -1,7 +1,7 @@
 // @module-tag extended
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 
 import { relayBoard, type RelayBoard } from '../../simulators/devices/modbus.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'

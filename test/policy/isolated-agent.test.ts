@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { completeCapabilities, type DeviceFacts } from '../../policy/devices.ts'
 import { explainPolicy } from '../../policy/policy-explanation.ts'
-import { worstCaseLoss } from '../../policy/isolated-agent.ts'
+import { worstCaseLoss } from '../../policy/decide-units.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import { DEFAULT_WORKFLOW, type DeviceType } from '../../policy/vocabulary.ts'
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { FIRST_ITEM_STATUSES, GATE_BEHAVIOUR, mayItemMove, nextItemStatuses } from '../../policy/item-status.ts'
 import { ITEM_STATUSES } from '../../policy/vocabulary.ts'
 
-/** The moves of ADR 0010, written independently of the code. Staff moves to and from `exception_hold` are separate. */
+/** The moves of ADR items, written independently of the code. Staff moves to and from `exception_hold` are separate. */
 const LISTED = [
   'sellable>paid',
   'sellable>reserved_bopis',

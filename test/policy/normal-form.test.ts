@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { lines, text } from '../../cloud/platform/operations/fields.ts'
 import { foldText } from '../../policy/fold-text.ts'
-import { hasTooManyMarks, normalForm } from '../../policy/normal-form.ts'
+import { hasTooManyMarks, normalForm } from '../../policy/printable.ts'
 
 /** Marks in the wrong order, which `normalize` sorts one by one: 20 s for 200,000. */
 const unordered = (count: number) => `a${'\u0301'.repeat(count / 2)}${'\u0316'.repeat(count / 2)}`

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { acceptRanges, prefersHtml } from '../../policy/accept-header.ts'
-import { pageLanguage } from '../../policy/page-language.ts'
+import { acceptRanges, prefersHtml, pageLanguage } from '../../policy/page-language.ts'
 
 describe('the language of a page', () => {
   it.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { mergeOutcomes, mergeRedemptions, type UnitRedemption } from '../../policy/redemption-merge.ts'
+import { mergeOutcomes, mergeRedemptions, type UnitRedemption } from '../../policy/authorization-state.ts'
 import { OUTCOMES, type Outcome } from '../../policy/vocabulary.ts'
 
 const outcome = fc.constantFrom(null, ...OUTCOMES)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { closestNames, spellingHint } from '../../policy/spelling-hint.ts'
+import { closestNames, spellingHint } from '../../policy/fold-text.ts'
 
 const KNOWN = ['fetchStores', 'fetchStore', 'fetchProduct', 'insertProduct', 'backup', 'doctor']
 

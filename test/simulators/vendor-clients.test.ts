@@ -3,8 +3,7 @@ import { SquareClient } from 'square'
 import { afterEach, describe, expect, it } from 'vitest'
 import { shopifySystem } from '../../simulators/services/pos-shopify.ts'
 import { squareSystem } from '../../simulators/services/pos-square.ts'
-import { vendorGoods } from '../../simulators/services/vendor-goods.ts'
-import type { SimulatedVendor } from '../../simulators/services/vendor-server.ts'
+import { vendorGoods, type SimulatedVendor } from '../../simulators/services/vendor-server.ts'
 import type { Json } from '../support/cloud.ts'
 
 /** Tests the simulators with the vendors' own clients: the formats must be those of the real APIs. */

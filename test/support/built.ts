@@ -13,7 +13,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
  */
 export function ensureBuilt(): void {
   const lock = join(tmpdir(), `untag-build-${createHash('sha256').update(ROOT).digest('hex').slice(0, 12)}.lock`)
-  const build = [process.execPath, 'bin/prepare.js', '--build-only']
+  const build = [process.execPath, 'scripts/prepare.js', '--build-only']
   const locked = spawnSync('flock', [lock, ...build], { cwd: ROOT, encoding: 'utf8' })
   const { status, stdout, stderr } = locked.error
     ? spawnSync(process.execPath, build.slice(1), { cwd: ROOT, encoding: 'utf8' })

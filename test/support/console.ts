@@ -1,9 +1,13 @@
 import { Hono } from 'hono'
-import type { Role } from '../../cloud/platform/foundation/roles.ts'
-import type { ConsoleAccess, ConsoleUser } from '../../cloud/console/frame/access.ts'
+import {
+  type Role,
+  tenantOf,
+  type KnownCaller,
+  type Mode,
+  type UserCaller,
+} from '../../cloud/platform/foundation/caller.ts'
+import type { ConsoleAccess, ConsoleUser, ConsolePage } from '../../cloud/console/frame/page.ts'
 import { consoleRoutes } from '../../cloud/console/frame/console.tsx'
-import type { ConsolePage } from '../../cloud/console/frame/page.ts'
-import { tenantOf, type KnownCaller, type Mode, type UserCaller } from '../../cloud/platform/foundation/caller.ts'
 import { perform } from '../../cloud/platform/operations/perform.ts'
 import type { Shop } from './shop.ts'
 

@@ -1,7 +1,7 @@
 import type { Cloud } from '../../cloud/cloud.ts'
 import type { Broker } from '../../cloud/service/messaging/embedded-broker.ts'
 import type { AgentAddress } from '../../policy/mqtt-topics.ts'
-import type { MqttLineOptions, OpenMqttLine } from '../../edge-agent/link/wire/mqtt-line.ts'
+import type { MqttLineOptions, OpenMqttLine } from '../../edge-agent/link/wire/broker-line.ts'
 
 interface Line {
   agent: AgentAddress

@@ -1,4 +1,4 @@
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 
 /** The real platform with a clock that a test can move forward. No two times are equal, so that ids are ordered. */

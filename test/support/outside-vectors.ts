@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Folder of external test vectors (docs/guides/tests.md); empty if not set. They are not part of the project. */
+/** Folder of external test vectors (docs/reference/tests.md); empty if not set. They are not part of the project. */
 const ROOT = process.env['UNTAG_TEST_VECTORS'] ?? ''
 
 const has = (path: string) => ROOT !== '' && existsSync(join(ROOT, path))

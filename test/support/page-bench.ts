@@ -1,4 +1,4 @@
-import { listen } from '../../bin/http-server.ts'
+import { listen } from '../../host/http-server.ts'
 import { startChromium, type TestBrowser } from './chromium.ts'
 import { openShop, type Shop } from './shop.ts'
 

@@ -1,5 +1,5 @@
-import { listen } from '../../bin/http-server.ts'
-import { outgoingHttp } from '../../bin/outgoing-http.ts'
+import { listen } from '../../host/http-server.ts'
+import { outgoingHttp } from '../../host/outgoing-http.ts'
 import type { OutgoingHttp } from '../../cloud/platform/outgoing/outgoing-http.ts'
 import { simulatedPsp, type SimulatedPsp } from '../../simulators/services/psp.ts'
 import type { PspName } from '../../simulators/services/psp-books.ts'

@@ -1,4 +1,4 @@
-import { dayOf } from '../../cloud/shop/analytics/days.ts'
+import { dayOf } from '../../cloud/shop/analytics/store-days.ts'
 import type { Json } from './cloud.ts'
 import type { DatabaseKind } from './databases.ts'
 import { movablePlatform } from './movable-platform.ts'

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
-import type { ResolveName } from '../../bin/outgoing-http.ts'
+import type { ResolveName } from '../../host/outgoing-http.ts'
 import type { VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 /** A request at a receiver of webhooks. */

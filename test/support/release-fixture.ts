@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statS
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { UNTAG_VERSION } from '../../policy/version.ts'
-import { FIXTURES, schemaHash } from '../../bin/release-checks.js'
+import { FIXTURES, schemaHash } from '../../scripts/release-checks.js'
 import { ROOT } from './built.ts'
 import { newPostgresDatabase, temporaryFolder } from './databases.ts'
 import { openJourney } from './journey.ts'

@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { secretFiles } from '../../bin/secret-files.ts'
-import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'
-import { adoptLedger } from '../../edge-agent/enrolment/adopt-ledger.ts'
+import { secretFiles } from '../../host/secret-files.ts'
+import { enrol, storeFirstDocuments, adoptLedger } from '../../edge-agent/enrolment/enrol.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import type { TestStore } from './store.ts'
 

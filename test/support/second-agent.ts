@@ -1,6 +1,6 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { secretFiles } from '../../bin/secret-files.ts'
+import { secretFiles } from '../../host/secret-files.ts'
 import { result, type ProtectionDevice } from '../../device-drivers/kit/device.ts'
 import { readConfig } from '../../edge-agent/config.ts'
 import { enrol, storeFirstDocuments } from '../../edge-agent/enrolment/enrol.ts'

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { Operation } from '../../cloud/platform/operations/operation.ts'
 import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
-import type { Package } from '../../cloud/platform/foundation/packages.ts'
+import type { Package } from '../../cloud/platform/foundation/caller.ts'
 import type { Chance } from '../simulation/virtual/chance.ts'
 import { envelope, wildEnvelope, wrongAuthorization } from './requests/envelopes.ts'
 import { idsIn, newFindings, prefixOf, type Findings } from './scene/findings.ts'
@@ -46,7 +46,7 @@ export interface Driver {
   carryOut(step: Step, prepared: Prepared, plan: Plan): Promise<FaultWithRequest | undefined>
 }
 
-/** Areas whose operations work with test keys in every package (ADR 0004). */
+/** Areas whose operations work with test keys in every package (ADR accounts). */
 const FREE_IN_SANDBOX = new Set(['scan and go', 'receipts', 'protection', 'agents'])
 const LISTINGS = ['fetchStores', 'fetchProducts', 'fetchDevices', 'fetchApiKeys', 'getLoyaltyPrograms', 'fetchAgents']
 /** Idempotency-Keys that all parties and operations share. */

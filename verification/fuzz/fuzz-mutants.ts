@@ -29,7 +29,7 @@ export const FUZZ_MUTANTS: readonly FuzzMutant[] = [
     rules: ['foreign-data'],
     changes: [
       change(
-        'cloud/platform/accounts/audit-queries.js',
+        'cloud/platform/accounts/audit-operations.js',
         "db.selectFrom('audit_entry').selectAll().where('tenant', '=', tenant);",
         "db.selectFrom('audit_entry').selectAll().where('tenant', 'is not', null);",
       ),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ERROR_STATUS, type ErrorCode } from '../../cloud/platform/foundation/failure.ts'
 import type { Operation } from '../../cloud/platform/operations/operation.ts'
-import { isAtLeast, type Package } from '../../cloud/platform/foundation/packages.ts'
+import { isAtLeast, type Package } from '../../cloud/platform/foundation/caller.ts'
 import { idsIn, type Findings } from './scene/findings.ts'
 import { canariesIn, type Party } from './scene/test-accounts.ts'
 import type { KeyKind } from './scene/scene.ts'

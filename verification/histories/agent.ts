@@ -1,4 +1,4 @@
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 import { enrol, type Enrolled } from '../../edge-agent/enrolment/enrol.ts'
 import type { Identity } from '../../edge-agent/identity/identity.ts'
 import { messageSigner } from '../../edge-agent/link/login/sign-messages.ts'

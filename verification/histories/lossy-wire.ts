@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { pause } from '../../policy/platform.ts'
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 import { forwardTo } from '../kills/tcp-wire.ts'
 
 /** Connection between a cloud and its PostgreSQL server. It can lose the answer to a COMMIT. */

@@ -1,4 +1,4 @@
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 import { pause as pauseOf } from '../../policy/platform.ts'
 import type { ProcessEnvironment } from '../kills/processes.ts'
 import { seededRandom } from '../simulation/virtual/virtual-platform.ts'

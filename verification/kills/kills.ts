@@ -1,6 +1,6 @@
 import { assert } from '../../policy/assert.ts'
 import { seededRandom } from '../simulation/virtual/virtual-platform.ts'
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 import { killLoop, killNumber, type DatabaseKind, type KillLoop } from './kill-loop.ts'
 import { startPostgres, type PostgresServer } from './postgres-server.ts'
 import { processesOf, type ProcessEnvironment } from './processes.ts'

@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { Transform } from 'node:stream'
-import { realPlatform } from '../../bin/platform.ts'
+import { realPlatform } from '../../host/platform.ts'
 
 /** TCP proxy between agent and cloud. */
 export interface TcpWire {

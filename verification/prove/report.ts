@@ -1,4 +1,4 @@
-import { replaceMarked } from '../../bin/generate/replace-marked.ts'
+import { replaceMarked } from '../../scripts/generate/contract-page.ts'
 import type { Size } from './part.ts'
 import type { PartResult } from './run-parts.ts'
 import { sumOf, type StoredChunk, type Sum } from './state.ts'

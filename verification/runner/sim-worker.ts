@@ -6,7 +6,7 @@ import { campaign } from '../simulation/campaign.ts'
 import { shopsIn, type Shops } from '../simulation/nodes/shops.ts'
 import { signQuickly } from '../simulation/virtual/quick-signatures.ts'
 import type { Fault } from '../simulation/faults/fault-kinds.ts'
-import { renderPlainly } from '../../bin/plain-pages.ts'
+import { renderPlainly } from '../../host/http-server.ts'
 
 /**
  * Options of a worker process. Seeds run in separate processes, so that a crash, a hang or a mutant affects only one

@@ -12,7 +12,7 @@ const WARM_UP_MS = 4_000
 /** Time limit for the recovery after the last fault, ms. */
 const RECOVERY_LIMIT_MS = 30 * MINUTE_MS
 const POLL_MS = 5_000
-/** Longest time for which a restored ledger is untrusted, plus a margin, ms (ADR 0017). */
+/** Longest time for which a restored ledger is untrusted, plus a margin, ms (ADR agents). */
 const UNTRUSTED_LEDGER_MS = 12 * MINUTE_MS
 
 /**

@@ -2,12 +2,11 @@ import type { z } from 'zod'
 import { ALARM_DISPOSITIONS } from '../../../policy/vocabulary.ts'
 import type { fetchAlarms } from '../../protection/records/alarm-operations.ts'
 import type { PageContext, ViewContext } from '../frame/page.ts'
-import { Badge } from './badge.tsx'
-import { Confirm } from './confirm.tsx'
+import { Badge } from './card.tsx'
+import { Confirm, ActionButton, ActionForm, formId } from './form.tsx'
 import { TextField } from './fields.tsx'
-import { ActionButton, ActionForm, formId } from './form.tsx'
 import { Icon } from './icons.tsx'
-import { Moment } from './timeline.tsx'
+import { Moment } from './table.tsx'
 
 type Alarm = z.output<typeof fetchAlarms.response>['alarms'][number]
 type Disposition = NonNullable<Alarm['disposition']>

@@ -1,5 +1,34 @@
 import type { Child } from 'hono/jsx'
-import type { Tone } from './badge.tsx'
+import type { IconName } from '../frame/page.ts'
+import { Icon } from './icons.tsx'
+
+/** A button that opens the print dialog. Browsers without scripts do not show it. */
+export function PrintButton({ label }: { label: string }) {
+  return (
+    <button type="button" class="button main needs-script" data-print>
+      {label}
+    </button>
+  )
+}
+
+/** Says why a list is empty, and what fills it. */
+export function EmptyState({ icon = 'check', title, children }: { icon?: IconName; title: string; children?: Child }) {
+  return (
+    <div class="empty">
+      <Icon name={icon} size={40} />
+      <strong>{title}</strong>
+      {children === undefined ? null : <p>{children}</p>}
+    </div>
+  )
+}
+
+/** `alarm` is red and only for alarms. */
+export type Tone = 'plain' | 'ok' | 'info' | 'warn' | 'alarm'
+
+/** A state in a word. */
+export function Badge({ tone = 'plain', children }: { tone?: Tone; children?: Child }) {
+  return <span class={`badge ${tone}`}>{children}</span>
+}
 
 /** A part of a page with a heading. `flush`: its content, such as a table, reaches the border. */
 export function Card({

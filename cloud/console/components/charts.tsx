@@ -1,5 +1,5 @@
 /** A value of a chart. `text` is the value as people read it. */
-export interface ChartPoint {
+interface ChartPoint {
   readonly label: string
   readonly value: number
   readonly text: string

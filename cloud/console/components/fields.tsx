@@ -99,7 +99,7 @@ export function TextArea({ rows = 3, maxlength, ...field }: FieldProps & { rows?
   )
 }
 
-export interface Choice {
+interface Choice {
   readonly value: string
   readonly label: string
   readonly hint?: string

@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx'
-import type { Tone } from './badge.tsx'
+import type { Tone } from './card.tsx'
 import { Icon } from './icons.tsx'
 import type { IconName } from '../frame/page.ts'
 

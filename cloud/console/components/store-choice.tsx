@@ -1,7 +1,6 @@
 import { URGENT_TASKS } from '../../sales/store-operations/open-tasks.ts'
 import type { BusyStores, ConsolePage, PageContext } from '../frame/page.ts'
-import { Badge } from './badge.tsx'
-import { Card } from './card.tsx'
+import { Badge, Card } from './card.tsx'
 import { Live } from './live.tsx'
 import { List } from './table.tsx'
 

@@ -1,7 +1,115 @@
 import type { Child } from 'hono/jsx'
+import type { PageContext } from '../frame/page.ts'
+import type { Formats } from '../texts/texts.ts'
+import type { Tone } from './card.tsx'
+
+/**
+ * Filters of a list, as a form that changes the query of the page. With scripts each change applies at once; the button
+ * is for browsers without.
+ */
+export function FilterBar({ at, apply, children }: { at: PageContext; apply?: string; children?: Child }) {
+  return (
+    <form
+      class="filters"
+      method="get"
+      action={at.path}
+      role="search"
+      hx-get={at.path}
+      hx-trigger="change, submit"
+      hx-target="#results"
+      hx-select="#results"
+      hx-swap="outerHTML show:none"
+      hx-push-url="true"
+    >
+      {children}
+      <button type="submit" class="button">
+        {apply ?? at.texts.frame.apply}
+      </button>
+    </form>
+  )
+}
+
+/** The part of a page that its filters replace. */
+export function Results({ children }: { children?: Child }) {
+  return (
+    <div id="results" class="stack">
+      {children}
+    </div>
+  )
+}
+
+/** An event of a timeline. */
+interface TimelineEntry {
+  readonly atMs: number
+  readonly title: Child
+  readonly text?: Child
+  readonly tone?: Tone
+}
+
+/** Events in the given order, with their times. */
+export function Timeline({ entries, formats }: { entries: readonly TimelineEntry[]; formats: Formats }) {
+  return (
+    <ol class="timeline">
+      {entries.map(({ atMs, title, text, tone = 'plain' }) => (
+        <li class={tone}>
+          <div>
+            <strong>{title}</strong> <Moment ms={atMs} text={formats.moment(atMs)} />
+            {text === undefined ? null : <div class="soft">{text}</div>}
+          </div>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+/** A time as text and for programs. */
+export function Moment({ ms, text }: { ms: number; text: string }) {
+  return <time datetime={new Date(ms).toISOString()}>{text}</time>
+}
+
+/** Leads to the next page of a list with a cursor, and back to the first. */
+export function Pagination({
+  at,
+  shown,
+  total,
+  nextCursor,
+}: {
+  at: PageContext
+  shown: number
+  total?: number | undefined
+  nextCursor?: string | undefined
+}) {
+  const texts = at.texts.frame
+  const hrefWith = (cursor: string | undefined) => {
+    const query = new URLSearchParams(at.query)
+    query.delete('cursor')
+    if (cursor !== undefined) query.set('cursor', cursor)
+    return `${at.path}?${query}`
+  }
+  if (nextCursor === undefined && !at.query.has('cursor')) return null
+  return (
+    <nav class="pages" aria-label={texts.moreRows}>
+      <span class="soft small">
+        {total === undefined ? null : texts.shown(at.formats.number(shown), at.formats.number(total))}
+      </span>
+      <span class="row">
+        {at.query.has('cursor') ? (
+          <a class="button" href={hrefWith(undefined)}>
+            {texts.firstPage}
+          </a>
+        ) : null}
+        {nextCursor === undefined ? null : (
+          <a class="button" href={hrefWith(nextCursor)}>
+            {texts.moreRows}
+          </a>
+        )}
+      </span>
+    </nav>
+  )
+}
 
 /** A column of a table. On a phone each row becomes a card, and `label` stands beside the value. */
-export interface Column<R> {
+interface Column<R> {
   readonly label: string
   /** `number`: aligned to the end. `head`: names the row. `actions`: buttons. */
   readonly kind?: 'head' | 'number' | 'actions'

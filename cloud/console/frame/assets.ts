@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Language } from '../../../policy/page-language.ts'
-import { ICON } from '../../service/http/icon.ts'
-import { ownScript } from '../../service/http/own-script.ts'
-import { packageFile } from '../../service/http/package-file.ts'
-import { staticDocument, type StaticDocument } from '../../service/http/static-document.ts'
+import {
+  ICON,
+  staticDocument,
+  type StaticDocument,
+  packageFile,
+  ownScript,
+} from '../../service/http/static-document.ts'
 import { STYLE } from '../style/style.ts'
 import { consoleTexts } from '../texts/catalogue.ts'
 
@@ -29,7 +32,7 @@ const NAMES = [
   'passkeys.js',
   'mark.svg',
 ] as const
-export type AssetName = (typeof NAMES)[number]
+type AssetName = (typeof NAMES)[number]
 
 let assets: ConsoleAssets | undefined
 
@@ -44,7 +47,7 @@ function readConsoleAssets(): ConsoleAssets {
     'htmx.js': [packageFile('htmx.org', 'htmx.min.js'), SCRIPT],
     'sse.js': [packageFile('htmx-ext-sse', 'sse.min.js'), SCRIPT],
     'console.js': [ownScript('console/browser/console.js'), SCRIPT],
-    'connection.js': [ownScript('http/browser/connection.js'), SCRIPT],
+    'connection.js': [ownScript('service/http/browser/connection.js'), SCRIPT],
     'alarms.js': [ownScript('console/browser/alarms.js'), SCRIPT],
     'notices.js': [ownScript('console/browser/notices.js'), SCRIPT],
     'passkeys.js': [ownScript('console/browser/passkeys.js'), SCRIPT],

@@ -11,8 +11,7 @@ import { fetchOpenTasks } from '../../sales/store-operations/open-tasks.ts'
 import { fetchStore, fetchStores } from '../../sales/store-operations/read-stores.ts'
 import type { Store } from '../../platform/stores/schema.ts'
 import { consoleFormats, consoleTexts } from '../texts/catalogue.ts'
-import type { ConsoleSession } from './access.ts'
-import type { BusyStores, ConsolePage, OpenTasks, PageContext } from './page.ts'
+import type { ConsoleSession, BusyStores, ConsolePage, OpenTasks, PageContext } from './page.ts'
 import type { Preferences } from './preferences.ts'
 
 /** Maximum number of agents among which a page looks for the store to show first. */

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import type { Language } from '../../../policy/page-language.ts'
-import { secretsEqual } from '../../../policy/secrets-equal.ts'
+import { secretsEqual } from '../../../policy/printable.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
 
@@ -71,18 +71,20 @@ export const NO_FORM: FormState = { id: undefined, values: {}, errors: {}, messa
 /** Codes whose messages are sentences of our own rules. All are English. */
 const OWN_RULES: ReadonlySet<string> = new Set(['invalid'])
 
-/** State of a form that an operation rejected. */
+/** State of a form that an operation rejected. `notFound`: what the form says about an id or code that leads nowhere. */
 export function rejectedForm(
   form: FormFields,
   failure: Failure,
   { texts, language }: { texts: ConsoleTexts; language: Language },
+  notFound?: (texts: ConsoleTexts) => string,
 ): FormState {
   const { details = [], reason } = failure.extras
   const byCode: Readonly<Record<string, string>> = texts.errors.fields
-  const textOf = (code: string, message: string) =>
-    byCode[code] ?? (language === 'en' && OWN_RULES.has(code) ? message : texts.errors.fields.other)
+  const textOf = (path: string, code: string, message: string) =>
+    (code === 'too_small' && /password/i.test(path) ? texts.signIn.passwordTooShort : byCode[code]) ??
+    (language === 'en' && OWN_RULES.has(code) ? message : texts.errors.fields.other)
   const errors: Record<string, string> = {}
-  for (const { path, code, message } of details) errors[path.split(/[.[]/)[0] ?? path] ??= textOf(code, message)
+  for (const { path, code, message } of details) errors[path.split(/[.[]/)[0] ?? path] ??= textOf(path, code, message)
   const isField = failure.code === 'invalid-argument' && details.length > 0
   const why = isField || reason === undefined ? '' : ` (${failure.message})`
   // The session itself was checked before: a form with a code or password contains a wrong one.
@@ -92,7 +94,9 @@ export function rejectedForm(
     ? texts.errors.wrongSecret
     : reason === 'alarm_disposed'
       ? texts.errors.alarm_disposed
-      : undefined
+      : failure.code === 'not-found'
+        ? notFound?.(texts)
+        : undefined
   const text = known ?? `${texts.errors.codes[failure.code]}${why}`
   return {
     id: form.text(FRAME_FIELDS.form),

@@ -1,19 +1,65 @@
 import type { Child } from 'hono/jsx'
 import type { z } from 'zod'
 import type { Language } from '../../../policy/page-language.ts'
-import type { Mode } from '../../platform/foundation/caller.ts'
+import type { Mode, UserCaller, Role } from '../../platform/foundation/caller.ts'
 import type { Operation, TypedOperation } from '../../platform/operations/operation.ts'
 import type { fetchOpenTasks, TaskKind } from '../../sales/store-operations/open-tasks.ts'
 import type { Store } from '../../platform/stores/schema.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
-import type { Formats } from '../texts/formats.ts'
-import type { Role } from '../../platform/foundation/roles.ts'
-import type { ConsoleUser } from './access.ts'
+import type { Formats } from '../texts/texts.ts'
 import type { FormFields, FormState } from './form.ts'
+import type { Context } from 'hono'
+import type { OperationResult } from '../../platform/operations/call-context.ts'
+
+/** A user as the console shows them. */
+export interface ConsoleUser {
+  readonly userId: string
+  readonly name: string
+  readonly email: string
+  readonly role: Role
+  readonly accountId: string
+  /** Stores that the user may see; null: all stores of the account. */
+  readonly storeIds: readonly string[] | null
+  /** The language that the user chose; undefined: the browser's. */
+  readonly language?: Language | undefined
+}
+
+/** A signed-in browser. */
+export interface ConsoleSession {
+  readonly user: ConsoleUser
+  readonly caller: UserCaller
+  /** Mode in which the session starts. */
+  readonly mode: Mode
+  /** False if the session may use sandbox data only. */
+  readonly mayUseLive: boolean
+  /** Secret that each form of this session contains. */
+  readonly csrfToken: string
+}
+
+/** One call of an operation by a user. */
+interface ConsoleCall {
+  readonly operation: Operation
+  readonly mode: Mode
+  readonly input: Record<string, unknown>
+  readonly idempotencyKey: string | undefined
+  readonly requestId: string
+}
+
+/** What the console needs of users and sessions. */
+export interface ConsoleAccess {
+  /** The session of the request's cookie; undefined if the browser is signed out. */
+  sessionOf(c: Context): Promise<ConsoleSession | undefined>
+  /** Performs an operation with the rights of the user. Throws a `Failure`. */
+  performAs(session: ConsoleSession, call: ConsoleCall): Promise<OperationResult>
+  /** The sign-in page, for every address of the console while the browser is signed out. */
+  signInPage(c: Context): Promise<Response>
+  /** Ends this session, or all sessions of the user. */
+  signOut(c: Context, session: ConsoleSession, everywhere: boolean): Promise<void>
+}
 
 /** Groups of the navigation, in their order. */
 export const NAVIGATION_GROUPS = ['work', 'operations', 'settings'] as const
-export type NavigationGroup = (typeof NAVIGATION_GROUPS)[number]
+type NavigationGroup = (typeof NAVIGATION_GROUPS)[number]
 
 /** Name of an icon in components/icons.tsx. */
 export type IconName =
@@ -107,6 +153,8 @@ export interface PageAction {
   input(form: FormFields, at: PageContext): Record<string, unknown>
   /** The message after success. Empty: none, because the answer says it. */
   done(texts: ConsoleTexts): string
+  /** What the form says if nothing has the id or code that was entered. Default: the entry no longer exists. */
+  notFound?(texts: ConsoleTexts): string
   /** Address to show after success. Default: the page itself. */
   next?(result: Record<string, unknown>, at: PageContext): string
   /** Draws the answer instead of the page, for secrets that are shown once. The browser is then not redirected. */

@@ -2,7 +2,7 @@ import type { Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
 import { isIdShaped } from '../../../policy/ids.ts'
 import type { Mode } from '../../platform/foundation/caller.ts'
-import type { ConsoleSession } from './access.ts'
+import type { ConsoleSession } from './page.ts'
 
 const COOKIE = 'untag_console'
 const MODES: ReadonlySet<string> = new Set(['test', 'live'])

@@ -8,12 +8,11 @@ import { ERROR_STATUS, type Failure } from '../../platform/foundation/failure.ts
 import { Frame } from '../components/frame.tsx'
 import { Notice } from '../components/notice.tsx'
 import { StoreChoice } from '../components/store-choice.tsx'
-import { EmptyState } from '../components/empty-state.tsx'
-import type { ConsoleSession } from './access.ts'
+import { EmptyState } from '../components/card.tsx'
+import type { ConsoleSession, ConsolePage, IconName, PageContext, ViewContext } from './page.ts'
 import type { ConsoleAssets } from './assets.ts'
 import type { FormState } from './form.ts'
 import { CONSOLE_HEADERS } from './headers.ts'
-import type { ConsolePage, IconName, PageContext, ViewContext } from './page.ts'
 
 /** A page with its data. */
 interface LoadedPage {

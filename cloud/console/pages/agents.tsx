@@ -1,26 +1,111 @@
 import type { z } from 'zod'
 import { fetchAgents, resolveAgentFork, revokeAgent } from '../../protection/agents/administration/agent-operations.ts'
 import { createEnrolmentCode } from '../../protection/agents/enrolment/enrol-operations.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { createSetupCode } from '../../protection/devices/setup-codes.ts'
-import { Badge, type Tone } from '../components/badge.tsx'
-import { Card } from '../components/card.tsx'
-import { Confirm } from '../components/confirm.tsx'
-import {
-  EnrolmentCard,
-  InstallAgent,
-  SetupCodeCard,
-  SetUp,
-  type EnrolmentCode,
-  type SetupCode,
-} from './agent-codes.tsx'
-import { EmptyState } from '../components/empty-state.tsx'
+import { Badge, type Tone, Card, EmptyState } from '../components/card.tsx'
+import { Confirm, ActionForm, Submit } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
-import { Pagination } from '../components/pagination.tsx'
-import { Table } from '../components/table.tsx'
-import { Moment } from '../components/timeline.tsx'
+import { Pagination, Table, Moment } from '../components/table.tsx'
 import { page, type ViewContext } from '../frame/page.ts'
+import { TextField } from '../components/fields.tsx'
+import { QrCode } from '../components/passkey.tsx'
+
+/** One-time codes of the page about agents and devices. Each is shown once, because the cloud stores only its hash. */
+
+type SetupCode = z.output<typeof createSetupCode.response>
+type EnrolmentCode = z.output<typeof createEnrolmentCode.response>
+
+/** Form that makes an enrolment code. */
+function InstallAgent({ at }: { at: ViewContext }) {
+  const t = at.texts.agents
+  return (
+    <Card title={t.install}>
+      <ActionForm at={at} action="enrol">
+        <p>{t.installText}</p>
+        <TextField form={at.form} name="name" label={t.agentName} hint={t.agentNameHint} maxlength={120} />
+        <div>
+          <Submit main={false}>{t.makeEnrolmentCode}</Submit>
+        </div>
+      </ActionForm>
+    </Card>
+  )
+}
+
+/** The enrolment code with the command that uses it. The QR code has the command, too. */
+function EnrolmentCard({ at, made }: { at: ViewContext; made: EnrolmentCode }) {
+  const t = at.texts.agents
+  const enrol = `untag edge enrol --cloud ${at.cloudUrl} --code ${made.code}`
+  const data = '/var/lib/untag-edge'
+  const service = `runuser -u untag-edge -- ${enrol} --data ${data}`
+  return (
+    <Card title={t.install}>
+      <div class="print-badge">
+        <div>
+          <p class="command-code">
+            <code>{made.code}</code>
+          </p>
+          <p>{t.enrolmentText(at.formats.clock(Date.parse(made.expiresAt)))}</p>
+          <p class="small soft">{t.qrText}</p>
+        </div>
+        <QrCode text={enrol} label={t.qrLabel} />
+      </div>
+      <Command at={at} label={t.command} text={enrol} />
+      <details>
+        <summary>{t.asService}</summary>
+        <Command at={at} label={t.serviceCommand} text={service} />
+      </details>
+      <a class="button" href={at.path}>
+        {t.backToDevices}
+      </a>
+    </Card>
+  )
+}
+
+function Command({ at, label, text }: { at: ViewContext; label: string; text: string }) {
+  const t = at.texts.agents
+  return (
+    <div class="command">
+      <p>{label}</p>
+      <pre tabindex={0} aria-label={label}>
+        {text}
+      </pre>
+      <button type="button" class="button needs-script" data-copy={text} data-done={t.copied}>
+        {t.copy}
+      </button>
+    </div>
+  )
+}
+
+/** Form that makes a set-up code. */
+function SetUp({ at }: { at: ViewContext }) {
+  const t = at.texts.agents
+  return (
+    <Card title={t.setup}>
+      <ActionForm at={at} action="setup">
+        <p>{t.setupText}</p>
+        <div>
+          <Submit main={false}>{t.makeCode}</Submit>
+        </div>
+      </ActionForm>
+    </Card>
+  )
+}
+
+/** The set-up code, which a person types. */
+function SetupCodeCard({ at, made }: { at: ViewContext; made: SetupCode }) {
+  const t = at.texts.agents
+  return (
+    <Card title={t.setup}>
+      <p class="big-code">{made.code}</p>
+      <p>{t.codeText(at.formats.clock(Date.parse(made.expiresAt)))}</p>
+      <a class="button" href={at.path}>
+        {t.backToDevices}
+      </a>
+    </Card>
+  )
+}
 
 type Agent = z.output<typeof fetchAgents.response>['agents'][number]
 type Device = z.output<typeof fetchDevices.response>['devices'][number]

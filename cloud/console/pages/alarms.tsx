@@ -1,26 +1,21 @@
 import type { z } from 'zod'
 import { ALARM_DISPOSITIONS, type AlarmDisposition } from '../../../policy/vocabulary.ts'
 import { fetchAgents } from '../../protection/agents/administration/agent-operations.ts'
-import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from '../../shop/push/alarm-notice-operations.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { fetchAlarmNotices, registerAlarmNotices, removeAlarmNotices } from '../../shop/push/alarm-notices.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { iso } from '../../platform/operations/fields.ts'
 import { fetchAlarms } from '../../protection/records/alarm-operations.ts'
-import { callHelpToAlarm } from '../../protection/records/call-help.ts'
-import { disposeAlarms } from '../../protection/records/dispose-alarms.ts'
-import { disposeAlarm } from '../../protection/records/dispose-alarm.ts'
+import { callHelpToAlarm } from '../../protection/records/alarm-queries.ts'
+import { disposeAlarms, disposeAlarm } from '../../protection/records/dispose-alarm.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
 import { acknowledgeException } from '../../protection/records/exception-operations.ts'
 import { AlarmCard, CauseButton, gateOf, whatOf } from '../components/alarm-card.tsx'
-import { Card, Figures } from '../components/card.tsx'
-import { EmptyState } from '../components/empty-state.tsx'
+import { Card, Figures, EmptyState } from '../components/card.tsx'
 import { Select } from '../components/fields.tsx'
-import { FilterBar, Results } from '../components/filter-bar.tsx'
+import { FilterBar, Results, Pagination, Table, Moment } from '../components/table.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { Icon } from '../components/icons.tsx'
 import { Live } from '../components/live.tsx'
-import { Pagination } from '../components/pagination.tsx'
-import { Table } from '../components/table.tsx'
-import { Moment } from '../components/timeline.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Alarms = z.output<typeof fetchAlarms.response>
@@ -247,7 +242,7 @@ function OpenChoice({ at, open, gate, gates }: { at: ViewContext } & AlarmsView)
             role="dialog"
             aria-labelledby="cause-of-all-title"
           >
-            <h2 id="cause-of-all-title">{t.what}</h2>
+            <h2 id="cause-of-all-title">{t.recordAll(total)}</h2>
             <p>{t.recordAllText(total)}</p>
             <ActionForm at={at} action="disposeAll">
               <input type="hidden" name="gate" value={gate ?? ''} />

@@ -1,13 +1,10 @@
-import { addDays, dayOf } from '../../shop/analytics/days.ts'
+import { addDays, dayOf } from '../../shop/analytics/store-days.ts'
 import type { z } from 'zod'
 import { closeStoreDay, fetchClosings } from '../../shop/analytics/operations.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
-import { Card, Figures } from '../components/card.tsx'
-import { Confirm } from '../components/confirm.tsx'
-import { EmptyState } from '../components/empty-state.tsx'
-import { Pagination } from '../components/pagination.tsx'
-import { PrintButton } from '../components/print.tsx'
-import { Table } from '../components/table.tsx'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { Card, Figures, EmptyState, PrintButton } from '../components/card.tsx'
+import { Confirm } from '../components/form.tsx'
+import { Pagination, Table } from '../components/table.tsx'
 import { page, type ViewContext } from '../frame/page.ts'
 
 type Listing = z.output<typeof fetchClosings.response>

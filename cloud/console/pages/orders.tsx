@@ -4,15 +4,13 @@ import {
   updateClickCollectStatus,
   verifyPickupCode,
 } from '../../sales/click-and-collect/operations.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { fetchDevices } from '../../protection/devices/device-operations.ts'
-import { Badge } from '../components/badge.tsx'
-import { Card } from '../components/card.tsx'
-import { Confirm } from '../components/confirm.tsx'
+import { Badge, Card } from '../components/card.tsx'
+import { Confirm, ActionButton, ActionForm, Submit } from '../components/form.tsx'
 import { Checkbox, Select, TextField } from '../components/fields.tsx'
-import { ActionButton, ActionForm, Submit } from '../components/form.tsx'
 import { Live } from '../components/live.tsx'
-import { Moment } from '../components/timeline.tsx'
+import { Moment } from '../components/table.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Order = z.output<typeof fetchClickCollectOrders.response>['orders'][number]
@@ -53,6 +51,7 @@ export const ordersPage = page<OrdersView>({
       roles: rolesFrom('associate'),
       input: (form, at) => ({ storeId: at.store?.storeId, pickupCode: form.text('pickupCode') }),
       done: (texts) => texts.orders.codeFits,
+      notFound: (texts) => texts.orders.noOrder,
       next: ({ orderId }, at) => `${at.path}?order=${String(orderId)}`,
     },
     move: {

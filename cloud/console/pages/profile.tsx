@@ -1,6 +1,5 @@
-import Bowser from 'bowser'
 import type { z } from 'zod'
-import { ROLES } from '../../platform/foundation/roles.ts'
+import { ROLES } from '../../platform/foundation/caller.ts'
 import {
   beginSecondFactor,
   confirmSecondFactor,
@@ -13,14 +12,120 @@ import {
   fetchSessions,
   updateProfile,
 } from '../../platform/users/session-operations.ts'
-import { Badge } from '../components/badge.tsx'
-import { Card } from '../components/card.tsx'
+import { Badge, Card } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
-import { ActionButton, ActionForm, Submit } from '../components/form.tsx'
-import { QrCode } from '../components/qr-code.tsx'
+import { ActionButton, ActionForm, Submit, Confirm } from '../components/form.tsx'
+import { QrCode, CredentialField, credentialOf, PasskeyPart } from '../components/passkey.tsx'
 import { List } from '../components/table.tsx'
-import { page, type ViewContext } from '../frame/page.ts'
-import { loadPasskeys, passkeyActions, PasskeyCard, type PasskeyView } from './passkeys.tsx'
+import { page, type ViewContext, type PageAction, type PageContext } from '../frame/page.ts'
+import { beginPasskey, fetchPasskeys, registerPasskey, removePasskey } from '../../platform/users/passkey-operations.ts'
+import { Notice } from '../components/notice.tsx'
+
+/** What the card of passkeys on the page of the profile shows. */
+interface PasskeyView {
+  readonly passkeys: z.output<typeof fetchPasskeys.response>
+}
+
+/** Loads the passkeys of the user. */
+const loadPasskeys = (at: PageContext) => at.run(fetchPasskeys, {})
+
+/** Actions of the card. */
+const passkeyActions: Readonly<Record<string, PageAction>> = {
+  beginPasskey: {
+    operation: beginPasskey,
+    input: () => ({}),
+    done: () => '',
+    show: (result, at) => <NewPasskey at={at} options={(result as z.output<typeof beginPasskey.response>).options} />,
+  },
+  registerPasskey: {
+    operation: registerPasskey,
+    input: (form) => ({ name: form.text('name'), credential: credentialOf(form) }),
+    done: (texts) => texts.passkeys.added,
+  },
+  removePasskey: {
+    operation: removePasskey,
+    input: (form) => ({ passkeyId: form.text('passkeyId') }),
+    done: (texts) => texts.passkeys.removed,
+  },
+}
+
+/** The passkeys of the user, with buttons to add and remove one. */
+function PasskeyCard({ at }: { at: ViewContext<PasskeyView> }) {
+  const t = at.texts.passkeys
+  const { available, passkeys } = at.data.passkeys
+  if (!available && passkeys.length === 0) return null
+  return (
+    <Card title={t.title}>
+      <p>{available ? t.lead : t.missing}</p>
+      {at.form.id === 'registerPasskey' ? (
+        <Notice tone="warn" title={t.notAdded} isUrgent>
+          {Object.values(at.form.errors)[0] ?? at.form.message}
+        </Notice>
+      ) : null}
+      {passkeys.length === 0 ? null : (
+        <List>
+          {passkeys.map((passkey) => (
+            <li>
+              <Passkey at={at} passkey={passkey} />
+            </li>
+          ))}
+        </List>
+      )}
+      {available ? (
+        <PasskeyPart kind="begin">
+          <ActionButton at={at} action="beginPasskey" main>
+            {t.add}
+          </ActionButton>
+        </PasskeyPart>
+      ) : null}
+    </Card>
+  )
+}
+
+function Passkey({ at, passkey }: { at: ViewContext; passkey: PasskeyView['passkeys']['passkeys'][number] }) {
+  const t = at.texts.passkeys
+  const { passkeyId, name, createdAt, lastUsedAt, backedUp } = passkey
+  const ago = (time: string) => at.formats.ago(Date.parse(time), at.nowMs)
+  const facts = [
+    t.created(ago(createdAt)),
+    lastUsedAt === undefined ? t.unused : t.used(ago(lastUsedAt)),
+    ...(backedUp ? [t.backedUp] : []),
+  ]
+  return (
+    <>
+      <div>
+        <strong>{name}</strong>
+        <span class="sub">{facts.join(' · ')}</span>
+      </div>
+      <Confirm
+        at={at}
+        action="removePasskey"
+        about={{ passkeyId }}
+        label={t.remove}
+        question={t.removeQuestion(name)}
+        explanation={t.removeText}
+        confirm={t.remove}
+      />
+    </>
+  )
+}
+
+/** The second step: the name, and the button that opens the browser's dialogue. */
+function NewPasskey({ at, options }: { at: ViewContext; options: object }) {
+  const t = at.texts.passkeys
+  return (
+    <Card title={t.add}>
+      <PasskeyPart kind="create" options={options} failed={t.failed}>
+        <p>{t.addLead}</p>
+        <ActionForm at={at} action="registerPasskey">
+          <TextField form={at.form} name="name" label={t.name} hint={t.nameHint} maxlength={80} required />
+          <CredentialField />
+          <Submit>{t.create}</Submit>
+        </ActionForm>
+      </PasskeyPart>
+    </Card>
+  )
+}
 
 interface ProfileView extends PasskeyView {
   readonly profile: z.output<typeof fetchProfile.response>
@@ -210,11 +315,35 @@ function CodeForm({ at, action, label }: { at: ViewContext; action: string; labe
   )
 }
 
-/** Browser and system in the text that a browser sends about itself. */
+/** Names in the text that a browser sends about itself. The first match counts, because each also names older ones. */
+const BROWSERS = [
+  [/\bEdg/, 'Microsoft Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(?:Chrome|CriOS|Chromium)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+] as const
+const SYSTEMS = [
+  [/\b(?:iPhone|iPad)\b/, 'iOS'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+] as const
+
+/** Names of browser and system in the text that a browser sends about itself; undefined if it names one only. */
+export function browserAndSystem(userAgent: string): [browser: string, system: string] | undefined {
+  const nameIn = (names: typeof BROWSERS | typeof SYSTEMS) => names.find(([form]) => form.test(userAgent))?.[1]
+  const [browser, system] = [nameIn(BROWSERS), nameIn(SYSTEMS)]
+  return browser && system ? [browser, system] : undefined
+}
+
 function deviceName(at: View, userAgent: string): string {
   const t = at.texts.account
-  const { browser, os } = Bowser.parse(userAgent === '' ? '-' : userAgent)
-  return browser.name && os.name ? t.deviceOf(browser.name, os.name) : userAgent || t.unknownDevice
+  const known = browserAndSystem(userAgent)
+  return known ? t.deviceOf(...known) : userAgent || t.unknownDevice
 }
 
 function Sessions({ at }: { at: View }) {

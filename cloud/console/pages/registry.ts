@@ -4,7 +4,6 @@ import { alarmsPage } from './alarms.tsx'
 import { approvalsPage } from './approvals.tsx'
 import { closingsPage } from './closings.tsx'
 import { exceptionsPage } from './exceptions.tsx'
-import { galleryPage } from './gallery.tsx'
 import { helpPage } from './help.tsx'
 import { operatorsPage } from './operators.tsx'
 import { ordersPage } from './orders.tsx'
@@ -33,5 +32,4 @@ export const pages: readonly ConsolePage[] = [
   agentsPage,
   usersPage,
   profilePage,
-  galleryPage,
 ]

@@ -17,7 +17,18 @@ export interface VisitorView {
   readonly form: FormState
 }
 
-function VisitorPage({ view, title, children }: { view: VisitorView; title: string; children?: Child }) {
+function VisitorPage({
+  view,
+  title,
+  failed,
+  children,
+}: {
+  view: VisitorView
+  title: string
+  /** Title above the reason of a rejected form. Default: not signed in. */
+  failed?: string
+  children?: Child
+}) {
   const { language, assets, form } = view
   const texts = consoleTexts(language)
   return (
@@ -29,7 +40,7 @@ function VisitorPage({ view, title, children }: { view: VisitorView; title: stri
       otherHref={`?lang=${otherLanguage(language)}`}
     >
       {form.message === undefined ? null : (
-        <Notice tone="warn" title={texts.signIn.failed} isUrgent>
+        <Notice tone="warn" title={failed ?? texts.signIn.failed} isUrgent>
           {form.message}
         </Notice>
       )}
@@ -186,7 +197,7 @@ export function InvitationPage({ view, email }: { view: VisitorView; email: stri
       </VisitorPage>
     )
   return (
-    <VisitorPage view={view} title={signIn.invitationTitle}>
+    <VisitorPage view={view} title={signIn.invitationTitle} failed={signIn.invitationOpen}>
       <p>{signIn.invitationLead(email)}</p>
       <form class="stack" method="post">
         <input type="hidden" name="username" value={email} autocomplete="username" />

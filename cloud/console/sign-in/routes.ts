@@ -6,13 +6,12 @@ import { asFailure } from '../../service/http/as-failure.ts'
 import { readBytes } from '../../service/http/body.ts'
 import { clientAddress } from '../../service/http/client-address.ts'
 import type { OperationLimits } from '../../service/http/operation-limits.ts'
-import { performerForPages, type PerformAs } from '../../service/http/perform-as.ts'
-import { sessionTokenOf, setSessionCookie } from '../../service/http/session-cookie.ts'
-import { setFlowCookie, takeFlowCookie } from './flow-cookie.ts'
+import { performerForPages, type PerformAs, userInMode } from '../../service/http/perform-as.ts'
+import { sessionTokenOf, setSessionCookie, formSecretOf } from '../../service/http/authentication.ts'
 import type { Operation, Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { invitedUser } from '../../platform/users/invitations.ts'
-import { beginOpenIdSignIn, finishOpenIdSignIn } from '../../platform/users/openid-operations.ts'
+import { beginOpenIdSignIn, finishOpenIdSignIn, FLOW_MS } from '../../platform/users/openid-operations.ts'
 import { CALLBACK_PATH } from '../../platform/users/openid-provider.ts'
 import { passkeySiteOf, type PasskeySite } from '../../platform/users/console-address.ts'
 import { signInWithPasskey } from '../../platform/users/passkey-operations.ts'
@@ -25,6 +24,93 @@ import { CONSOLE_HEADERS } from '../frame/headers.ts'
 import { credentialOf } from '../components/passkey.tsx'
 import { consoleTexts } from '../texts/catalogue.ts'
 import { AccountPage, CodePage, InvitationPage, SignInPage, type VisitorView } from './pages.tsx'
+import { getCookie, setCookie } from 'hono/cookie'
+import type { CloudConfig } from '../../platform/foundation/config.ts'
+import { endSessions, signOut } from '../../platform/users/session-operations.ts'
+import { findUserCaller } from '../../platform/users/sessions.ts'
+import { findUser } from '../../platform/users/user-queries.ts'
+import type { ConsoleAccess, ConsoleSession } from '../frame/page.ts'
+
+/** Gives the console its sessions. `signInPage` answers while the browser is signed out. */
+export function consoleAccess(
+  database: Database,
+  services: Services,
+  limits: OperationLimits,
+  signInPage: ConsoleAccess['signInPage'],
+): ConsoleAccess {
+  const { config, platform } = services
+  const performAs = performerForPages(database, services, limits)
+
+  const callerOf = async (c: Context) => {
+    const token = sessionTokenOf(c, config)
+    const caller = token === undefined ? undefined : await findUserCaller(database, token, platform.clock.wall())
+    return token !== undefined && caller ? { token, caller } : undefined
+  }
+
+  return {
+    async sessionOf(c) {
+      const found = await callerOf(c)
+      const row = found && (await findUser(database.reads, found.caller.keyId))
+      if (!found || !row) return undefined
+      const { caller, token } = found
+      const { accountId, role, storeIds, mode, mayUseLive } = caller
+      const user = { userId: row.user_id, name: row.name || row.email, email: row.email, accountId, role, storeIds }
+      return { user, caller, mode, mayUseLive, csrfToken: formSecretOf(token) }
+    },
+    performAs: (session, { mode, ...call }) => performAs(userInMode(session.caller, mode), call),
+    signInPage,
+    async signOut(c: Context, { caller }: ConsoleSession, everywhere: boolean) {
+      const operation = everywhere ? endSessions : signOut
+      await performAs(caller, {
+        operation,
+        input: {},
+        idempotencyKey: undefined,
+        requestId: newId('req', platform),
+      })
+      setSessionCookie(c, config, '')
+    },
+  }
+}
+
+/** Browsers accept the prefix `__Host-` only over HTTPS, from this host, for all paths. So no other host can plant a sign-in. */
+const SECURE_NAME = '__Host-untag_openid'
+/** Cookie over plain HTTP, for loopback addresses. */
+const PLAIN_NAME = 'untag_openid'
+
+/** A sign-in at the OpenID Connect provider: its sealed secrets, and the address to open afterwards. */
+interface PendingSignIn {
+  readonly flow: string
+  readonly to: string
+}
+
+const isSecure = ({ baseUrl }: Pick<CloudConfig, 'baseUrl'>) => baseUrl.startsWith('https:')
+const nameOf = (config: Pick<CloudConfig, 'baseUrl'>) => (isSecure(config) ? SECURE_NAME : PLAIN_NAME)
+
+const optionsOf = (config: Pick<CloudConfig, 'baseUrl'>) => ({
+  path: '/',
+  httpOnly: true,
+  // `Lax`, because the provider's page sends the browser back.
+  sameSite: 'Lax' as const,
+  secure: isSecure(config),
+})
+
+/** Keeps a sign-in in this browser, so that nobody can finish it in another one. */
+function setFlowCookie(c: Context, config: Pick<CloudConfig, 'baseUrl'>, pending: PendingSignIn): void {
+  const value = Buffer.from(JSON.stringify(pending)).toString('base64url')
+  setCookie(c, nameOf(config), value, { ...optionsOf(config), maxAge: FLOW_MS / 1_000 })
+}
+
+/** The sign-in of this browser, whose cookie is deleted. Empty without a cookie. */
+function takeFlowCookie(c: Context, config: Pick<CloudConfig, 'baseUrl'>): PendingSignIn {
+  const value = getCookie(c, nameOf(config)) ?? ''
+  setCookie(c, nameOf(config), '', { ...optionsOf(config), maxAge: 0 })
+  try {
+    const { flow, to } = JSON.parse(Buffer.from(value, 'base64url').toString('utf8')) as Partial<PendingSignIn>
+    return { flow: String(flow ?? ''), to: String(to ?? '') }
+  } catch {
+    return { flow: '', to: '' }
+  }
+}
 
 const FORM_LIMIT = 8 * 1024
 const HOME = '/console'

@@ -1,5 +1,57 @@
 import { bilingual } from './texts.ts'
 
+/** Texts about passkeys, on the sign-in page and in the profile. */
+export const passkeysTexts = bilingual({
+  en: {
+    title: 'Passkeys',
+    lead: 'Sign in with fingerprint, face or PIN instead of your password. A passkey is also a second factor.',
+    signIn: 'Sign in with a passkey',
+    add: 'Add a passkey',
+    name: 'Name of the passkey',
+    nameHint: 'So that you recognise it, for example: phone, laptop.',
+    create: 'Create the passkey',
+    added: 'The passkey is added. Other sessions are ended.',
+    notAdded: 'The passkey was not added',
+    addLead: 'Your browser asks where to keep the passkey and confirms that it is you.',
+    created: (day: string) => `Added ${day}`,
+    used: (ago: string) => `last used ${ago}`,
+    unused: 'not used yet',
+    backedUp: 'copied to your other devices',
+    remove: 'Remove',
+    removeQuestion: (name: string) => `Remove the passkey ${name}?`,
+    removeText: 'It no longer signs you in. Other sessions end. Without another second factor, this session ends too.',
+    removed: 'The passkey is removed',
+    wrong: 'This passkey is unknown or was not accepted. Try again, or sign in with your password.',
+    failed: 'No passkey was used. Try again, and confirm the question of your browser.',
+    missing: 'Passkeys need HTTPS and the host name of this console.',
+  },
+  de: {
+    title: 'Passkeys',
+    lead: 'Melden Sie sich mit Fingerabdruck, Gesicht oder PIN statt mit Passwort an. Ein Passkey ist auch ein zweiter Faktor.',
+    signIn: 'Mit Passkey anmelden',
+    add: 'Passkey hinzufügen',
+    name: 'Name des Passkeys',
+    nameHint: 'Damit Sie ihn wiedererkennen, zum Beispiel: Handy, Laptop.',
+    create: 'Passkey erstellen',
+    added: 'Der Passkey ist hinzugefügt. Andere Sitzungen sind beendet.',
+    notAdded: 'Der Passkey wurde nicht hinzugefügt',
+    addLead: 'Ihr Browser fragt, wo er den Passkey speichern soll, und prüft, dass Sie es sind.',
+    created: (day: string) => `Hinzugefügt ${day}`,
+    used: (ago: string) => `zuletzt benutzt ${ago}`,
+    unused: 'noch nicht benutzt',
+    backedUp: 'auf Ihre anderen Geräte kopiert',
+    remove: 'Entfernen',
+    removeQuestion: (name: string) => `Passkey ${name} entfernen?`,
+    removeText:
+      'Er meldet Sie dann nicht mehr an. Andere Sitzungen enden. Ohne anderen zweiten Faktor endet auch diese Sitzung.',
+    removed: 'Der Passkey ist entfernt',
+    wrong:
+      'Dieser Passkey ist unbekannt oder wurde nicht angenommen. Versuchen Sie es noch einmal, oder melden Sie sich mit dem Passwort an.',
+    failed: 'Es wurde kein Passkey benutzt. Versuchen Sie es noch einmal und bestätigen Sie die Frage Ihres Browsers.',
+    missing: 'Passkeys brauchen HTTPS und den Hostnamen dieser Konsole.',
+  },
+})
+
 /** Texts of the pages about users and about the own profile. */
 export const accountTexts = bilingual({
   en: {
@@ -110,7 +162,7 @@ export const accountTexts = bilingual({
     end: 'Dort abmelden',
     ended: 'Dieses Gerät ist abgemeldet',
     users: 'Benutzer',
-    usersLead: 'Wer sich an der Konsole anmelden darf, mit welcher Rolle und für welche Läden.',
+    usersLead: 'Wer sich an der Konsole anmelden darf, mit welcher Rolle und für welche Filialen.',
     email: 'E-Mail-Adresse',
     role: 'Rolle',
     stores: 'Filialen',

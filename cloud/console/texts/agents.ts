@@ -73,7 +73,8 @@ export const agentsTexts = bilingual({
     setupText:
       'The technician enters this code on the set-up page of the agent. It registers one device of this store.',
     makeCode: 'Make a set-up code',
-    codeText: (time: string) => `Valid for one device, until ${time}. A new code replaces this one.`,
+    codeText: (time: string) =>
+      `For one device of this store, until ${time}. Enter it on the page /setup of the agent in the store. A new code replaces this one.`,
     codeMade: 'The code is ready',
     backToDevices: 'Back to the devices',
   },
@@ -151,7 +152,8 @@ export const agentsTexts = bilingual({
     setupText:
       'Der technische Dienst gibt diesen Code auf der Einrichtungsseite des Agenten ein. Er meldet ein Gerät dieser Filiale an.',
     makeCode: 'Einrichtungscode erzeugen',
-    codeText: (time: string) => `Gilt für ein Gerät, bis ${time}. Ein neuer Code ersetzt diesen.`,
+    codeText: (time: string) =>
+      `Für ein Gerät dieser Filiale, bis ${time}. Geben Sie ihn auf der Seite /setup des Agenten in der Filiale ein. Ein neuer Code ersetzt diesen.`,
     codeMade: 'Der Code ist bereit',
     backToDevices: 'Zurück zu den Geräten',
   },

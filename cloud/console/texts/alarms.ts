@@ -39,7 +39,7 @@ export const alarmsTexts = bilingual({
     causes: {
       real: 'Theft',
       unintentional: 'Forgot to pay',
-      tag_left_on: 'Paid, tag left on',
+      tag_left_on: 'Paid, tag was still on',
       staff_error: 'Staff carried goods',
       phantom: 'False alarm, no goods',
     },
@@ -66,7 +66,7 @@ export const alarmsTexts = bilingual({
     notices: 'Notices',
     noticesHint: {
       on: 'This device rings for each alarm, also when the page is closed, until you sign out.',
-      off: 'Tap to be rung also when the page is closed.',
+      off: 'Tap to be notified even when the page is closed.',
     },
     noticesDenied: 'The browser blocks notices of this site. Allow them in its settings, then try again.',
     noticesFailed: 'The browser could not reach its push service. Check the network of this device, then try again.',
@@ -124,9 +124,9 @@ export const alarmsTexts = bilingual({
     causes: {
       real: 'Diebstahl',
       unintentional: 'Bezahlen vergessen',
-      tag_left_on: 'Bezahlt, Etikett noch dran',
-      staff_error: 'Personal mit Ware',
-      phantom: 'Fehlalarm ohne Ware',
+      tag_left_on: 'Bezahlt, Etikett war noch dran',
+      staff_error: 'Personal trug die Ware',
+      phantom: 'Fehlalarm, keine Ware',
     },
     help: 'Hilfe rufen',
     helpQuestion: 'Andere an diesen Durchgang rufen?',

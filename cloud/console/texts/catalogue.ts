@@ -1,20 +1,16 @@
 import type { Language } from '../../../policy/page-language.ts'
-import { formats, type Formats } from './formats.ts'
-import { accountTexts } from './account.ts'
+import { formats, type Formats } from './texts.ts'
+import { accountTexts, passkeysTexts } from './account.ts'
 import { agentsTexts } from './agents.ts'
 import { alarmsTexts } from './alarms.ts'
 import { approvalsTexts } from './approvals.ts'
 import { closingsTexts } from './closings.ts'
 import { errorTexts } from './errors.ts'
-import { exceptionSteps } from './exception-steps.ts'
-import { exceptionTitles } from './exception-titles.ts'
-import { exceptionsTexts } from './exceptions.ts'
+import { exceptionSteps, exceptionTitles, exceptionsTexts } from './exceptions.ts'
 import { frameTexts } from './frame.ts'
-import { galleryTexts } from './gallery.ts'
 import { helpTexts } from './help.ts'
 import { operatorsTexts } from './operators.ts'
 import { ordersTexts } from './orders.ts'
-import { passkeysTexts } from './passkeys.ts'
 import { recallsTexts } from './recalls.ts'
 import { purchasesTexts } from './purchases.ts'
 import { signInTexts } from './sign-in.ts'
@@ -44,7 +40,6 @@ const PARTS = {
   closings: closingsTexts,
   agents: agentsTexts,
   alarms: alarmsTexts,
-  gallery: galleryTexts,
 }
 
 type Parts = typeof PARTS

@@ -19,6 +19,7 @@ export const ordersTexts = bilingual({
     codeHint: 'The customer shows it on the phone: 8 characters. Without it, find the order below.',
     find: 'Find the order',
     codeFits: 'The code fits this order',
+    noOrder: 'No order of this store has this code. Ask for it again; letters and digits look alike.',
     handOverText: 'Hand over these goods:',
     notReady: 'This order is not ready yet. Its goods:',
     otherCode: 'Another code',
@@ -62,6 +63,8 @@ export const ordersTexts = bilingual({
     codeHint: 'Er steht auf dem Handy: 8 Zeichen.',
     find: 'Bestellung finden',
     codeFits: 'Der Code passt zu dieser Bestellung',
+    noOrder:
+      'Keine Bestellung dieser Filiale hat diesen Code. Lassen Sie ihn noch einmal zeigen; manche Zeichen ähneln sich.',
     handOverText: 'Übergeben Sie diese Ware:',
     notReady: 'Diese Bestellung liegt noch nicht bereit. Die Ware:',
     otherCode: 'Anderer Code',

@@ -11,7 +11,7 @@ export const todayTexts = bilingual({
     since: (ago: string) => `Oldest: ${ago}`,
     open: 'Open',
     kinds: {
-      alarm: { title: 'Alarms at the exit', todo: 'Look after the goods, then record the cause.' },
+      alarm: { title: 'Alarms at the exit', todo: 'Check the goods, then record the cause.' },
       ageCheck: { title: 'Approvals: age', todo: 'Check the age of the customer and approve the basket.' },
       spotCheck: { title: 'Approvals: spot checks', todo: 'Compare the basket with the goods.' },
       alarmHelp: { title: 'Help at an alarm', todo: 'A colleague needs you at the gate. Go there.' },

@@ -3,20 +3,73 @@ import { precondition } from '../foundation/failure.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ApiKeyRow } from '../persistence/tables/accounts.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import { createApiKey, type KeyKind, type NewKey } from './api-keys.ts'
-import { countKeys, deleteEndedKeys, updateKey } from './key-queries.ts'
+import { createApiKey, type KeyKind, type NewKey, KEY_KINDS } from './api-keys.ts'
+import { z } from 'zod'
+import { iso, definedFields } from '../operations/fields.ts'
+
+/** The key with this id, of any account. */
+export function findKey(db: Db, keyId: string): Promise<ApiKeyRow | undefined> {
+  return db.selectFrom('api_key').selectAll().where('key_id', '=', keyId).executeTakeFirst()
+}
+
+/** Keys of an account in one mode, or in both modes, oldest first. `addKey` limits their number. */
+export function listKeys(db: Db, accountId: string, mode?: Mode): Promise<ApiKeyRow[]> {
+  let query = db.selectFrom('api_key').selectAll().where('account_id', '=', accountId)
+  if (mode !== undefined) query = query.where('mode', '=', mode)
+  return query.orderBy('key_id').execute()
+}
+
+/** Number of keys of an account in one mode. */
+async function countKeys(db: Db, accountId: string, mode: Mode): Promise<number> {
+  const { count } = await db
+    .selectFrom('api_key')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('account_id', '=', accountId)
+    .where('mode', '=', mode)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Deletes expired and revoked keys. The audit log keeps their entries. */
+async function deleteEndedKeys(db: Db, accountId: string, mode: Mode, nowMs: number): Promise<void> {
+  await db
+    .deleteFrom('api_key')
+    .where('account_id', '=', accountId)
+    .where('mode', '=', mode)
+    .where((eb) => eb.or([eb('revoked_ms', 'is not', null), eb('expires_ms', '<=', nowMs)]))
+    .execute()
+}
+
+/** Sets columns of a key. */
+async function updateKey(db: Db, keyId: string, set: Partial<ApiKeyRow>): Promise<void> {
+  await db.updateTable('api_key').set(set).where('key_id', '=', keyId).execute()
+}
+
+/** Maximum number of keys that the command line lists. */
+const LISTED_LIMIT = 100_000
+
+/** Keys of one account, or of all accounts, with the name of the account. */
+export function listKeysOfAll(db: Db, accountName: string | undefined): Promise<(ApiKeyRow & { account: string })[]> {
+  let query = db
+    .selectFrom('api_key')
+    .innerJoin('account', 'account.account_id', 'api_key.account_id')
+    .selectAll('api_key')
+    .select('account.name as account')
+  if (accountName !== undefined) query = query.where('account.name', '=', accountName)
+  return query.orderBy('key_id').limit(LISTED_LIMIT).execute()
+}
 
 /** Creation, rolling and revocation of keys, for operations and the command line. */
 
 /**
  * Maximum number of keys of one account and mode. Expired and revoked keys are included until `addKey` deletes them.
  */
-export const KEYS_LIMIT = 1_000
+const KEYS_LIMIT = 1_000
 const HOUR_MS = 3_600_000
 /** Hours for which a rolled key still works. */
 export const OVERLAP_HOURS = { default: 24, max: 168 }
 
-export type KeyStatus = 'active' | 'expired' | 'revoked'
+type KeyStatus = 'active' | 'expired' | 'revoked'
 
 /**
  * Returns the status of a key at a time. A revocation counts even if its time is after `nowMs`. This happens if another
@@ -86,4 +139,44 @@ export async function revokeKey(db: Db, row: ApiKeyRow, nowMs: number): Promise<
   if (row.revoked_ms !== null) return row
   await updateKey(db, row.key_id, { revoked_ms: nowMs })
   return { ...row, revoked_ms: nowMs }
+}
+
+/** A key in listings, without the key itself. */
+export const KeyRecord = z.strictObject({
+  keyId: z.string(),
+  kind: z.enum(KEY_KINDS),
+  mode: z.enum(['test', 'live']),
+  name: z.string(),
+  shown: z.string().describe('Start and end of the key, to recognize it.'),
+  storeIds: z
+    .array(z.string())
+    .optional()
+    .describe('Stores that the key may access; absent: all of its account and mode.'),
+  status: z.enum(['active', 'expired', 'revoked']),
+  createdAt: z.string(),
+  lastUsedAt: z.string().nullable().describe('To the minute.'),
+  expiresAt: z.string().optional(),
+  revokedAt: z.string().optional(),
+  replacedBy: z.string().optional().describe('keyId of its successor.'),
+})
+
+/** Converts a row. `usedMs` is the time of a later use that the database does not contain yet. */
+export function toKeyRecord(row: ApiKeyRow, nowMs: number, usedMs?: number): z.infer<typeof KeyRecord> {
+  const isoOr = (ms: number | null) => (ms === null ? null : iso(ms))
+  return {
+    keyId: row.key_id,
+    kind: row.kind as KeyKind,
+    mode: row.mode as 'test' | 'live',
+    name: row.name,
+    shown: row.shown,
+    status: statusOfKey(row, nowMs),
+    createdAt: iso(row.created_ms),
+    lastUsedAt: isoOr(usedMs ?? row.last_used_ms),
+    ...definedFields({
+      storeIds: row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[]),
+      expiresAt: isoOr(row.expires_ms),
+      revokedAt: isoOr(row.revoked_ms),
+      replacedBy: row.replaced_by,
+    }),
+  }
 }

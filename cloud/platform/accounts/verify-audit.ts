@@ -1,13 +1,33 @@
 import type { Db } from '../persistence/database.ts'
 import type { AuditEntryRow, SealRow } from '../persistence/tables/accounts.ts'
-import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
 import { PRUNE_OPERATION, pruneEntity } from './prune-audit.ts'
+import { hash } from 'node:crypto'
+import { canonicalJson } from '../operations/idempotency.ts'
+
+/**
+ * Previous hash of the first entry. The hash of entry n is the SHA-256 of [n, hash of entry n−1, entry n] in canonical
+ * JSON. So changing, removing, adding or swapping a sealed entry changes all later hashes (ADR records).
+ */
+export const BEFORE_FIRST = ''
+
+/** Hash of entry number `seq` of its tenant's chain, base64url. */
+export function linkOf(
+  seq: number,
+  previous: string,
+  { entry_id, tenant, at_ms, actor, operation, entity_id, request_id }: AuditEntryRow,
+): string {
+  return hash(
+    'sha256',
+    canonicalJson([seq, previous, { entry_id, tenant, at_ms, actor, operation, entity_id, request_id }]),
+    'base64url',
+  )
+}
 
 /** Entries in memory at once. */
 const AT_ONCE = 1_000
 
 /** Result for one tenant's chain: intact, or the first broken entry. */
-export interface VerifiedChain {
+interface VerifiedChain {
   tenant: string
   /** Number of the last entry. */
   entries: number

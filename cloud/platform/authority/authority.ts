@@ -3,16 +3,21 @@ import type { Signer } from '../../../policy/documents/keys.ts'
 import type { Platform, Randomness } from '../../../policy/platform.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
-import { lruCache } from '../foundation/lru-cache.ts'
+import { lruCache } from '../foundation/shared-slots.ts'
 import { brokerPassword } from './broker-password.ts'
 import type { KeyFiles } from './key-files.ts'
-import { readKeyGeneration, readKeyCounters } from './key-counters.ts'
+import {
+  readKeyGeneration,
+  readKeyCounters,
+  storeLastSigned,
+  readLastSigned,
+  signingClock,
+  type SigningClock,
+} from './key-counters.ts'
 import { INSTALLATION, KeyLoader, type LoadedKeys, type InstallationKeys, type TenantKeys } from './key-loader.ts'
 import { assertKnownRoot } from './known-root.ts'
-import { storeLastSigned, readLastSigned } from './last-signed.ts'
 import { rotateKey, type Rotation } from './rotate-key.ts'
 import { sealer, type Sealer } from './sealing.ts'
-import { signingClock, type SigningClock } from './signing-clock.ts'
 import { readSigningKeys } from './signing-keys.ts'
 
 /**

@@ -4,7 +4,7 @@ import type { Db } from '../persistence/database.ts'
 import { INSTALLATION } from './key-loader.ts'
 import type { RotatedUse } from './rotate-key.ts'
 
-export interface KeyOwner {
+interface KeyOwner {
   use: RotatedUse
   accountId: string
   /** If omitted, the keys of both modes rotate. */

@@ -19,7 +19,7 @@ export interface KeyFiles {
 }
 
 /** The key that signs key sets. */
-export interface RootKey {
+interface RootKey {
   readonly x: string
   /** Thumbprint of the root key (RFC 7638), 32 bytes. Enrolment codes contain the first bytes of the thumbprint. */
   readonly thumbprint: Uint8Array

@@ -3,12 +3,16 @@ import { keyRing, type KeyRecord, type KeyRing, type KeyUse, type Signer } from 
 import type { Platform } from '../../../policy/platform.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Db } from '../persistence/database.ts'
-import { raiseKeyGeneration, readKeyCounters, type KeyCounters } from './key-counters.ts'
+import {
+  raiseKeyGeneration,
+  readKeyCounters,
+  type KeyCounters,
+  readLastSigned,
+  type SigningClock,
+} from './key-counters.ts'
 import { currentKeySet, dueKeySets, KEY_SET_LIFE, type SignedKeySet } from './key-sets.ts'
-import { readLastSigned } from './last-signed.ts'
 import { advanceKeys } from './rotate-key.ts'
 import type { Sealer } from './sealing.ts'
-import type { SigningClock } from './signing-clock.ts'
 import { makeMissingKeys, readSigningKeys, type KeyMaker, type SigningKey } from './signing-keys.ts'
 
 /** Issuer of the keys that serve every tenant. */

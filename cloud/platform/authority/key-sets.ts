@@ -4,8 +4,7 @@ import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { contentHash, type KeySetClaims } from '../../../policy/documents/store-documents.ts'
 import type { Tenant } from '../foundation/caller.ts'
 import type { Db } from '../persistence/database.ts'
-import type { KeyCounters } from './key-counters.ts'
-import type { SigningClock } from './signing-clock.ts'
+import type { KeyCounters, SigningClock } from './key-counters.ts'
 
 /** A signed key set of a tenant. */
 export interface SignedKeySet {

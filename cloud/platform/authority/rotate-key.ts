@@ -9,7 +9,7 @@ import { makeMissingKeys, type KeyMaker } from './signing-keys.ts'
  *   next ──▶ active ──▶ retiring ──▶ retired        any ──▶ revoked
  *
  * States of a signing key. Each use (purpose of a key) always has a next key, which is published long before it signs.
- * Only database rows contain the state, so every process sees a change with its next request (ADR 0014).
+ * Only database rows contain the state, so every process sees a change with its next request (ADR signed-documents).
  */
 
 /** Uses of keys that this file rotates. The root is a file, and agents rotate their own keys. */

@@ -10,7 +10,9 @@ import {
 import type { Randomness } from '../../../policy/platform.ts'
 import type { Db } from '../persistence/database.ts'
 import type { SigningKeyRow } from '../persistence/tables/authority.ts'
-import type { Sealer } from './sealing.ts'
+import { type Sealer, sealingKeyId } from './sealing.ts'
+import type { KeyFiles } from './key-files.ts'
+import { assertRoot } from './known-root.ts'
 
 /** Rows of signing keys. The public key is stored in clear, the secret key is sealed. */
 
@@ -23,7 +25,7 @@ export interface SigningKey {
 }
 
 /** Error text if no sealing key opens the database's secrets. */
-export const WRONG_MASTER_KEY =
+const WRONG_MASTER_KEY =
   'the master key is not the one this database was sealed with: restore the keys folder that belongs to it'
 
 /** Reads the keys of this issuer. Opens the secrets of active keys. */
@@ -95,4 +97,19 @@ export async function makeMissingKeys(
         .execute()
     }
   }
+}
+
+/** Names of the keys that a database needs. A name reveals nothing about its key. */
+export interface KeyNames {
+  /** kid of the root key that agents trust. */
+  root?: string | undefined
+  /** Names of the sealing keys that open the database's signing keys. */
+  sealing: string[]
+}
+
+/** Throws if the files lack these keys. Needs no database. */
+export function assertNamedKeys({ root, sealing }: KeyNames, files: KeyFiles): void {
+  assertRoot(root, files.root.signer.kid)
+  const own = new Set(files.sealingKeys.map(sealingKeyId))
+  if (!sealing.every((name) => own.has(name))) throw new Error(WRONG_MASTER_KEY)
 }

@@ -1,4 +1,39 @@
 import type { KeepDays } from './keep-days.ts'
+import type { SecureContextOptions, Server } from 'node:tls'
+import { isStorageError } from '../persistence/database.ts'
+
+/** Log of the cloud: one line of JSON to stderr (bin/). Never log a token, a key or a secret. */
+export interface Log {
+  info(fields: Record<string, unknown>, message: string): void
+  warn(fields: Record<string, unknown>, message: string): void
+  error(fields: Record<string, unknown>, message: string): void
+}
+
+/**
+ * Logs a failure of background work. Logs nothing if the database is unreachable or the disk is full, because the
+ * process logs these faults once for all jobs.
+ */
+export function logJobFailure(log: Log, error: unknown, job: string): void {
+  if (isStorageError(error)) return
+  log.error({ err: error, job }, 'a job failed')
+}
+
+/** State of the certificate with which this process serves TLS. */
+export interface CertificateStatus {
+  /** End of its validity, ms since 1970. */
+  readonly expiresMs: number
+  /** Why the latest files are not used. Absent: they are used. */
+  readonly fault?: string
+}
+
+/** Certificate and key of the TLS servers of this process. They may change while the servers run. */
+export interface ServerCertificate {
+  /** Options of a new TLS server. */
+  options(): SecureContextOptions
+  /** Passes each new certificate to the server until the server closes. Open connections continue. */
+  attach(server: Server): void
+  status(): CertificateStatus
+}
 
 /** Settings of a cloud. bin/ reads and validates options and environment; see docs/reference/configuration.md. */
 export interface CloudConfig {

@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 
-/** The error codes of the API and their HTTP status (ADR 0003). */
+/** The error codes of the API and their HTTP status (ADR requests). */
 export const ERROR_STATUS = {
   'invalid-argument': 400,
   unauthenticated: 401,

@@ -2,7 +2,7 @@
  * How long each kind of data is kept, days. `--keep-days` changes the numbers; docs/guides/data-protection.md gives the
  * reasons and sources of the defaults.
  */
-export const KEPT_KINDS = {
+const KEPT_KINDS = {
   /** Purchases with receipts, payments and refunds; pick-up orders. § 147 (3) AO: vouchers, 8 years. */
   purchases: { days: 2_922, min: 30, max: 36_500, isFromYearEnd: true },
   /** Day closings. § 147 (3) AO: books and records, 10 years. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { pause, type Platform } from '../../../policy/platform.ts'
-import type { CertificateStatus } from './server-certificate.ts'
+import type { CertificateStatus } from './config.ts'
 import type { Db, Replica, ReplicaStatus } from '../persistence/database.ts'
 
 /** Limit for each check, ms: load balancers poll every few seconds. */
@@ -9,7 +9,7 @@ const CHECK_LIMIT_MS = 2_000
 const RESULT_LIFE_MS = 1_000
 
 /** A part that is not ready, and why. */
-export interface Unready {
+interface Unready {
   check: 'database' | 'disk' | 'clock' | 'keys' | 'broker' | 'process'
   reason: string
 }

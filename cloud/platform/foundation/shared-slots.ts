@@ -1,6 +1,66 @@
 import type { Caller } from './caller.ts'
 import { Failure } from './failure.ts'
 
+/** A cache that drops the least recently used entry. */
+interface LruCache<K, V> {
+  get(key: K): V | undefined
+  set(key: K, value: V): void
+  clear(): void
+  readonly size: number
+}
+
+/** Makes a cache of at most `limit` entries. */
+export function lruCache<K, V>(limit: number): LruCache<K, V> {
+  /** The most recently used entry is last. */
+  const entries = new Map<K, V>()
+
+  function put(key: K, value: V): void {
+    entries.delete(key)
+    entries.set(key, value)
+  }
+
+  return {
+    get(key) {
+      const value = entries.get(key)
+      if (value !== undefined) put(key, value)
+      return value
+    },
+    set(key, value) {
+      put(key, value)
+      const [oldest] = entries.keys()
+      if (entries.size > limit && oldest !== undefined) entries.delete(oldest)
+    },
+    clear: () => entries.clear(),
+    get size() {
+      return entries.size
+    },
+  }
+}
+
+/** Takes a part of a shared amount for a holder. Returns a function that gives it back; undefined if it does not fit. */
+export type Shares = (holder: string, amount?: number) => (() => void) | undefined
+
+/** An amount that holders share. Each of them gets at most `ofOne`, so that it cannot refuse the others. */
+export function shares(limits: { readonly ofOne: number; readonly total: number }): Shares {
+  const taken = new Map<string, number>()
+  let total = 0
+  return (holder, amount = 1) => {
+    const own = taken.get(holder) ?? 0
+    if (own + amount > limits.ofOne || total + amount > limits.total) return undefined
+    taken.set(holder, own + amount)
+    total += amount
+    let isTaken = true
+    return () => {
+      if (!isTaken) return
+      isTaken = false
+      total -= amount
+      const left = (taken.get(holder) ?? 0) - amount
+      if (left > 0) taken.set(holder, left)
+      else taken.delete(holder)
+    }
+  }
+}
+
 /** Maximum numbers of tasks, in total and of one holder. */
 export interface SlotLimits {
   readonly atWork: number
@@ -10,7 +70,7 @@ export interface SlotLimits {
 }
 
 /** Runs a task in a slot of the holder. Rejects with 503 if too many tasks wait. */
-export type SharedSlots = <T>(holder: string, task: () => Promise<T>) => Promise<T>
+type SharedSlots = <T>(holder: string, task: () => Promise<T>) => Promise<T>
 
 /** The holder for a caller: its account, or the network of an anonymous caller. */
 export function holderOf(caller: Caller): string {

@@ -1,4 +1,61 @@
-import { networkOf } from './client-network.ts'
+import { type Server, type Socket, isIPv6 } from 'node:net'
+
+/** Number of leading groups of an IPv6 address that form its /64 network. */
+const NETWORK_GROUPS = 4
+const GROUPS = 8
+
+/**
+ * Network to which a limit by client address applies: an IPv4 address, or the /64 network of an IPv6 address. A limit
+ * per single IPv6 address would have no effect, because one subscriber owns at least a /64.
+ */
+export function networkOf(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%')[0] ?? ''
+  if (!isIPv6(plain)) return plain
+  const [before = '', after] = plain.toLowerCase().split('::')
+  const head = groupsOf(before)
+  const tail = after === undefined ? [] : groupsOf(after)
+  const whole = [...head, ...Array.from({ length: GROUPS - head.length - tail.length }, () => '0'), ...tail]
+  return `${whole
+    .slice(0, NETWORK_GROUPS)
+    .map((group) => group.replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`
+}
+
+/**
+ * The last two groups may be written as IPv4. Replaces these groups by zeros, because they are not part of the network.
+ */
+function groupsOf(text: string): string[] {
+  return text === '' ? [] : text.split(':').flatMap((group) => (group.includes('.') ? ['0', '0'] : [group]))
+}
+
+/**
+ * Calls `onRaw` for each new connection of a TLS server. The function that `onRaw` returns is called when the handshake
+ * is complete or the connection closes. Node.js has another socket object after the handshake, so the remote port
+ * identifies the connection. The returned function cuts all connections whose handshake is not complete.
+ */
+export function watchHandshakes(server: Server, onRaw: (socket: Socket) => () => void): () => void {
+  const handshakes = new Map<string, { socket: Socket; end(): void }>()
+  server.on('connection', (socket: Socket) => {
+    const name = nameOf(socket)
+    const handshake = { socket, end: onRaw(socket) }
+    handshakes.set(name, handshake)
+    socket.once('close', () => {
+      handshake.end()
+      if (handshakes.get(name) === handshake) handshakes.delete(name)
+    })
+  })
+  server.on('secureConnection', (socket: Socket) => {
+    handshakes.get(nameOf(socket))?.end()
+    handshakes.delete(nameOf(socket))
+  })
+  return () => {
+    for (const { socket } of handshakes.values()) socket.destroy()
+  }
+}
+
+function nameOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress ?? ''} ${remotePort ?? ''}`
+}
 
 /**
  * Backlog of the listening socket. With a smaller backlog, a burst drops SYN packets, which costs a caller 1 s. With a

@@ -1,17 +1,16 @@
 import { BrokenInvariant } from '../../../policy/assert.ts'
 import { newId } from '../../../policy/ids.ts'
 import type { Db } from '../persistence/database.ts'
-import { insertChunks } from '../persistence/insert-chunks.ts'
-import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import { insertChunks, fieldsOf, prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accounts.ts'
-import { LeaseRecallNeeded } from './lease-recall.ts'
+import { LeaseRecallNeeded } from './notifier.ts'
 import { actorOf, type Caller, type KnownCaller, type Tenant } from '../foundation/caller.ts'
 import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
 import type { Call, Operation, OutgoingEvent, Services } from './operation.ts'
 import { serializeResponse } from './raw-json.ts'
-import { UploadedFile } from './uploaded-file.ts'
-import { AloneNeeded } from './write-scope.ts'
+import { UploadedFile } from './validation.ts'
+import { AloneNeeded } from './read-source.ts'
 
 /** A request to an operation, over HTTP or MQTT. */
 export interface OperationRequest {
@@ -94,7 +93,7 @@ export interface CallContext {
 
 /**
  * Creates the `Call` of a request in this transaction. If `mayRetry`, the operation can run again after a lease recall.
- * If `isTogether`, the transaction runs at the same time as others of its gate (ADR 0049).
+ * If `isTogether`, the transaction runs at the same time as others of its gate (ADR database).
  */
 export function openCall(
   { operation, caller, requestId }: OperationRequest,
@@ -183,7 +182,7 @@ const insertEvents = preparedInsert((db, rows: readonly Omit<OutboxEventRow, 'se
 )
 
 /** The operation, or the job, that emits events. */
-export interface EventSource {
+interface EventSource {
   readonly operation: Pick<Operation, 'name' | 'emits'>
   readonly caller: Caller
 }

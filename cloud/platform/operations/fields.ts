@@ -1,12 +1,46 @@
 import { z } from 'zod'
 import { hasDecimals } from '../../../policy/decimals.ts'
 import { isIdShaped } from '../../../policy/ids.ts'
-import { hasTooManyMarks, MARKS_LIMIT, normalForm } from '../../../policy/normal-form.ts'
-import { isPrintable } from '../../../policy/printable.ts'
+import { hasTooManyMarks, MARKS_LIMIT, normalForm, isPrintable } from '../../../policy/printable.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { invalid } from '../foundation/failure.ts'
+
+/** Groups of operations in the description of the API. */
+const AREAS = [
+  'accounts',
+  'users',
+  'stores',
+  'catalogue',
+  'offers',
+  'click and collect',
+  'loyalty',
+  'scan and go',
+  'receipts',
+  'protection',
+  'agents',
+  'webhooks',
+  'payments',
+  'integrations',
+  'analytics',
+  'assistance',
+  'customers',
+] as const
+export type Area = (typeof AREAS)[number]
+
+/**
+ * Throws 400 if the caller changed a field that only the system sets (ADR requests). `current` is the object as the API
+ * returns it. An update accepts these fields, so that clients can read an object, change one field and send it back.
+ */
+export function assertUnchanged(sent: Readonly<Record<string, unknown>>, current: object): void {
+  const known = new Map(Object.entries(current))
+  for (const [name, value] of Object.entries(sent))
+    if (value !== undefined && !isDeepStrictEqual(value ?? null, known.get(name) ?? null))
+      throw invalid(name, 'is set by the system and cannot be changed', 'system_field')
+}
 
 /** Fields and conversions that many operations share. */
 
-/** An id that no row has. It replaces malformed ids, so that requests with them get 404 and not 400 (ADR 0002). */
+/** An id that no row has. It replaces malformed ids, so that requests with them get 404 and not 400 (ADR requests). */
 const IMPOSSIBLE_ID = '-'
 
 /** An id in a request. */

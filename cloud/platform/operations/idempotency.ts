@@ -6,7 +6,7 @@ import type { IdempotencyRow } from '../persistence/tables/accounts.ts'
 import { MAX_CLOCK_SKEW_MS } from './clock-skew.ts'
 import { Failure } from '../foundation/failure.ts'
 
-/** Stored responses, so that a repeated request is executed once (promise P5, ADR 0029). */
+/** Stored responses, so that a repeated request is executed once (promise P5, ADR requests). */
 
 /** Sentinel for `status`: the request is still running. */
 const RUNNING = 0

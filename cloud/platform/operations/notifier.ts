@@ -1,3 +1,114 @@
+import type { Db } from '../persistence/database.ts'
+import type { Caller } from '../foundation/caller.ts'
+import type { SiblingChange, Siblings } from '../foundation/ports.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import { shares } from '../foundation/shared-slots.ts'
+
+/** Time between two messages to the other workers, ms. */
+const SHARE_MS = 50
+/** Maximum number of different changes in one message to the other workers. The others are dropped. */
+const SHARED_LIMIT = 2_000
+/** Maximum number of listeners of an account, and of a process: one for each open page of the console with live data. */
+export const LISTENERS = { ofOne: 500, total: 2_000 }
+
+/** Changes that a listener wants to know of. */
+export interface ChangeFilter {
+  readonly tenant: string
+  readonly topics: ReadonlySet<string>
+  /** Stores that the page shows; null: all stores. */
+  readonly storeIds: ReadonlySet<string> | null
+  /** False for a user of some stores only. The feed then leaves out changes that concern no certain store. */
+  readonly seesAllStores: boolean
+}
+
+/**
+ *   commit ─▶ publish ─▶ listeners of this process
+ *                   └──▶ siblings ─▶ listeners of the other workers
+ *
+ * Tells open pages that data changed after a commit. A message carries no data: the page reads again with the rights of
+ * its user. A message may be lost, so pages also read regularly.
+ */
+export class ChangeFeed {
+  readonly #platform: Pick<Platform, 'timers'>
+  readonly #siblings: Siblings | undefined
+  readonly #listeners = new Map<string, Set<{ filter: ChangeFilter; notify: () => void }>>()
+  readonly #take = shares(LISTENERS)
+  #shared = new Map<string, SiblingChange>()
+
+  constructor(platform: Pick<Platform, 'timers'>, siblings: Siblings | undefined) {
+    this.#platform = platform
+    this.#siblings = siblings
+    siblings?.subscribe((message) => {
+      if (message.kind === 'changed') for (const change of message.changes) this.#notify(change)
+    })
+  }
+
+  /**
+   * Calls `notify` after each matching change. Returns a function that ends this, or undefined if the account or the
+   * process has too many listeners.
+   */
+  subscribe(filter: ChangeFilter, notify: () => void): (() => void) | undefined {
+    const [accountId = ''] = filter.tenant.split('.')
+    const release = this.#take(accountId)
+    if (!release) return undefined
+    const listener = { filter, notify }
+    const own = this.#listeners.get(filter.tenant) ?? new Set()
+    this.#listeners.set(filter.tenant, own.add(listener))
+    return () => {
+      if (!own.delete(listener)) return
+      release()
+      if (own.size === 0 && this.#listeners.get(filter.tenant) === own) this.#listeners.delete(filter.tenant)
+    }
+  }
+
+  /** Publishes a committed change of an operation's area, if any, and its events. */
+  publish(caller: Caller, area: string | undefined, events: readonly { type: string; storeId: string | null }[]): void {
+    if (caller.kind === 'anyone' || (this.#listeners.size === 0 && !this.#siblings)) return
+    const { tenant } = caller
+    const stores = caller.kind === 'agent' ? [caller.storeId] : (caller.storeIds ?? [null])
+    if (area !== undefined) for (const storeId of stores) this.#publish({ tenant, topic: area, storeId })
+    for (const event of events) this.#publish({ tenant, topic: event.type, storeId: event.storeId })
+  }
+
+  #publish(change: SiblingChange): void {
+    this.#notify(change)
+    if (!this.#siblings || this.#shared.size >= SHARED_LIMIT) return
+    if (this.#shared.size === 0) this.#platform.timers.after(SHARE_MS, () => this.#share())
+    this.#shared.set(`${change.tenant} ${change.topic} ${change.storeId}`, change)
+  }
+
+  #share(): void {
+    const changes = [...this.#shared.values()]
+    this.#shared = new Map()
+    this.#siblings?.send({ kind: 'changed', changes })
+  }
+
+  #notify({ tenant, topic, storeId }: SiblingChange): void {
+    for (const { filter, notify } of this.#listeners.get(tenant) ?? [])
+      if (
+        filter.topics.has(topic) &&
+        (storeId === null ? filter.seesAllStores : (filter.storeIds?.has(storeId) ?? true))
+      )
+        notify()
+  }
+}
+
+/** Waits a limited time until the lease holders give up their tokens. Reads committed data. Never rejects. */
+export type WaitForRelease = (reads: Db) => Promise<void>
+
+/**
+ * Thrown to roll the transaction back. `perform` then stores the recall in its own transaction, waits, and runs the
+ * operation again.
+ */
+export class LeaseRecallNeeded extends Error {
+  override name = 'LeaseRecallNeeded'
+  readonly recall: (db: Db) => Promise<WaitForRelease>
+  constructor(recall: (db: Db) => Promise<WaitForRelease>) {
+    super('a lease must be recalled before the operation can run')
+    this.recall = recall
+  }
+}
+
 /** Notifies jobs of this process of new work. A lost notification only delays work, because jobs also poll. */
 export interface Notifier {
   notify(): void

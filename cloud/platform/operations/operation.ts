@@ -1,25 +1,26 @@
 import type { z } from 'zod'
 import type { Platform } from '../../../policy/platform.ts'
 import type { Authority } from '../authority/authority.ts'
-import type { CloudConfig } from '../foundation/config.ts'
-import type { Log } from '../foundation/log.ts'
-import type { ImageStore } from '../foundation/image-store.ts'
-import type { UploadReader } from '../foundation/upload-reader.ts'
-import type { AgentChannel } from '../foundation/agent-channel.ts'
-import type { Siblings } from '../foundation/siblings.ts'
+import type { CloudConfig, Log } from '../foundation/config.ts'
+import type {
+  ImageStore,
+  AgentChannel,
+  Siblings,
+  IdentityProvider,
+  KeyUsage,
+  LastSeen,
+  RequestMetrics,
+  VapidKeys,
+  UploadReader,
+} from '../foundation/ports.ts'
 import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import type { Db, Gate } from '../persistence/database.ts'
-import type { Caller, KnownCaller, Tenant } from '../foundation/caller.ts'
-import type { Package } from '../foundation/packages.ts'
-import type { Role } from '../foundation/roles.ts'
+import type { Caller, KnownCaller, Tenant, Role, Package } from '../foundation/caller.ts'
 import type { Serializable } from './raw-json.ts'
-import type { WaitForRelease } from './lease-recall.ts'
-import type { ChangeFeed } from './change-feed.ts'
-import type { Multipart, ResponseFormat, StreamedResponse } from './body-formats.ts'
-import type { Notifier } from './notifier.ts'
-import type { IdentityProvider, KeyUsage, LastSeen, RequestMetrics, VapidKeys } from '../foundation/ports.ts'
+import type { WaitForRelease, Notifier, ChangeFeed } from './notifier.ts'
+import type { Multipart, ResponseFormat, StreamedResponse } from './validation.ts'
 import type { Readiness } from '../foundation/readiness.ts'
-import type { Area } from './areas.ts'
+import type { Area } from './fields.ts'
 
 /** Kinds of callers; `anyone` has no key. */
 export type CallerKind = 'secret' | 'publishable' | 'admin' | 'agent' | 'anyone'
@@ -182,13 +183,13 @@ export interface Operation {
   /** True if the response contains a secret. The stored copy of the response is then sealed (response-sealer.ts). */
   readonly secretResponse: boolean
   /**
-   * The gate (group of operations) in which PostgreSQL runs this operation at the same time as others (ADR 0049). An
-   * operation without a gate runs alone. `run` calls `requireAlone` in the cases that the reasons in ADR 0049 do not
+   * The gate (group of operations) in which PostgreSQL runs this operation at the same time as others (ADR database). An
+   * operation without a gate runs alone. `run` calls `requireAlone` in the cases that the reasons in ADR database do not
    * cover.
    */
   readonly together: Gate | undefined
   /**
-   * True if a replica may answer with data that is a few seconds old (ADR 0051). Never true for operations that decide,
+   * True if a replica may answer with data that is a few seconds old (ADR database). Never true for operations that decide,
    * grant rights or move money. Never true for lists that callers poll by position (persistence/positions.ts).
    */
   readonly mayBeStale: boolean
@@ -221,7 +222,7 @@ const JSON_BODY_LIMIT = 1024 * 1024
 /** For operations that callers without a key may call. The largest of their requests has a certificate or passkey. */
 const ANONYMOUS_BODY_LIMIT = 32 * 1024
 
-/** An operation with its types, from which the client's methods are derived (client/operations.ts). */
+/** An operation with its types, from which the client's methods are derived (clients/typescript/exchange.ts). */
 export interface TypedOperation<N extends string, I extends z.ZodType, O extends z.ZodType> extends Operation {
   readonly name: N
   readonly request: I
@@ -305,7 +306,7 @@ export function operationAlias<const N extends string, I extends z.ZodType, O ex
   return { ...operation, name, summary: `Another name of ${first}.` }
 }
 
-/** Declares the legacy GET form of a listing (ADR 0002). */
+/** Declares the legacy GET form of a listing (ADR requests). */
 export function legacyForm<I extends z.ZodType, O extends z.ZodType>(form: {
   request: I
   response: O

@@ -28,7 +28,7 @@ import {
   type OperationRequest,
 } from './call-context.ts'
 import type { Call, Checkpoint, Services, StepContext } from './operation.ts'
-import { writeFor } from './write-scope.ts'
+import { writeFor } from './read-source.ts'
 
 /**
  * Performs an operation of several transactions. The first transaction finds the stored response or leases the
@@ -110,7 +110,7 @@ function openWork(
   }
 
   /**
-   * One transaction. Only the change of `once` may run together with others, because the reasons in ADR 0049 cover only
+   * One transaction. Only the change of `once` may run together with others, because the reasons in ADR database cover only
    * this change.
    */
   async function commit<T>(change: (opened: CallContext) => Promise<T>, mayRunTogether = false): Promise<T> {

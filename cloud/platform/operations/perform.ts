@@ -1,8 +1,8 @@
 import type { Database, Db } from '../persistence/database.ts'
-import type { Caller } from '../foundation/caller.ts'
-import { holderOf } from '../foundation/shared-slots.ts'
+import { type Caller, isAtLeast, type Package } from '../foundation/caller.ts'
+import { holderOf, shares } from '../foundation/shared-slots.ts'
 import { assertRights } from './caller-rights.ts'
-import { LeaseRecallNeeded } from './lease-recall.ts'
+import { LeaseRecallNeeded } from './notifier.ts'
 import { Failure } from '../foundation/failure.ts'
 import { findStoredResponse, storeResponse, type StoredResponse, type RequestIdentity } from './idempotency.ts'
 import {
@@ -16,16 +16,15 @@ import {
 } from './call-context.ts'
 import { needsPackage } from './needs-package.ts'
 import type { Call, Operation, Services } from './operation.ts'
-import { isAtLeast, type Package } from '../foundation/packages.ts'
 import { storeErrorResponse } from './store-error-response.ts'
 import { performSteps, type ReportProgress } from './perform-steps.ts'
-import { readSourceOf } from './read-source.ts'
+import { readSourceOf, writeFor } from './read-source.ts'
 import { responseSealer, type ResponseSealer } from './response-sealer.ts'
-import { validate } from './validation.ts'
-import { writeFor } from './write-scope.ts'
+import { validate, type StreamedResponse } from './validation.ts'
+import { assert } from '../../../policy/assert.ts'
 
 /**
- * Performs every operation, over HTTP and MQTT (ADR 0003). Validates the input and checks the package. Checks the
+ * Performs every operation, over HTTP and MQTT (ADR requests). Validates the input and checks the package. Checks the
  * caller's rights again when it reads or changes data, because they may have ended since the request was admitted.
  *
  * If the operation changes data, runs `prepare`. One transaction then looks for a stored response, runs the operation,
@@ -184,4 +183,59 @@ async function findStored(
 ): Promise<StoredResponse | undefined> {
   const sealed = await findStoredResponse(db, identity, nowMs)
   return sealed && stored.open(sealed)
+}
+
+/** Maximum number of responses that are being streamed: to one account, and to all. */
+export const STREAMS = { ofOne: 4, total: 64 }
+const openStreams = shares(STREAMS)
+
+/**
+ * Performs an operation whose response is too long for memory. The first part is produced before the response starts,
+ * because a later failure can only abort the body. The caller's rights are checked before each read. Throws 503 if
+ * the account has too many streams.
+ */
+export async function performStream(
+  request: OperationRequest,
+  database: Database,
+  services: Services,
+): Promise<StreamedResponse & { close(): void }> {
+  const { operation, caller } = request
+  const { stream } = operation
+  assert(stream !== undefined && !operation.changes, `${operation.name} does not stream its response`)
+  const input = await validateRequest(request, services)
+  // A response that has begun can only be aborted.
+  await assertRights(request, database.reads, services)
+  const close = openStreams(holderOf(caller))
+  if (!close)
+    throw new Failure('unavailable', 'too many exports are being sent: wait until one has ended', { retryAfter: 10 })
+  try {
+    const source = readSourceOf(operation, database, holderOf(caller))
+    const { chunks, ...head } = await stream(
+      {
+        operation,
+        caller,
+        services,
+        read: (look) =>
+          source(async (db) => {
+            await assertRights(request, database.reads, services)
+            return look(openCall(request, db, services).call)
+          }),
+      },
+      input,
+    )
+    const parts = chunks[Symbol.asyncIterator]()
+    const first = await parts.next()
+    return { ...head, chunks: rest(first, parts), close }
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+async function* rest(first: IteratorResult<string>, parts: AsyncIterator<string>): AsyncGenerator<string> {
+  try {
+    for (let part = first; part.done !== true; part = await parts.next()) yield part.value
+  } finally {
+    await parts.return?.()
+  }
 }

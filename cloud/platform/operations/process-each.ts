@@ -1,5 +1,10 @@
-import { logJobFailure } from '../foundation/log.ts'
+import { logJobFailure } from '../foundation/config.ts'
 import type { Services } from './operation.ts'
+
+/** Lets pending events run. Long computations call it, so that other requests do not wait for them. */
+export function yieldToEventLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
 
 /**
  * Items per read, and reads per run. The limits keep a run short, because a process waits for running jobs before it
@@ -9,7 +14,7 @@ const READ_LIMIT = 100
 const ROUNDS = 10
 
 /** Due items that a job processes one at a time, each in its own transaction. */
-export interface DueItems<T> {
+interface DueItems<T> {
   /** Name of the job in log lines. */
   job: string
   /**

@@ -1,5 +1,5 @@
 import type { Database } from '../persistence/database.ts'
-import { errorBody } from './error-body.ts'
+import { errorBody } from './validation.ts'
 import { Failure } from '../foundation/failure.ts'
 import { findStoredResponse, storeResponse, type StoredResponse, type RequestIdentity } from './idempotency.ts'
 import type { OperationResult, OperationRequest } from './call-context.ts'

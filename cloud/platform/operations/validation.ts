@@ -1,11 +1,119 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import {
   validationFindings,
   findingMessage,
   pathText,
   type ValidationFinding,
 } from '../../../policy/validation-findings.ts'
-import { Failure, type ErrorDetail } from '../foundation/failure.ts'
+import { Failure, type ErrorCode, type ErrorDetail } from '../foundation/failure.ts'
+import { JsonFault, parseUntrustedJson } from '../../../policy/untrusted-json.ts'
+
+/** A file of a multipart body, in memory. The operation limits its size. */
+export class UploadedFile {
+  readonly name: string
+  readonly bytes: Uint8Array
+  constructor(name: string, bytes: Uint8Array) {
+    this.name = name
+    this.bytes = bytes
+  }
+  /** Example requests in the documentation contain only the file name. */
+  toJSON(): string {
+    return this.name
+  }
+}
+
+/** The file field of a request. A JSON body cannot contain a file. */
+export const FileField = z
+  .instanceof(UploadedFile, { error: 'must be a file: send multipart/form-data' })
+  .meta({ type: 'string', format: 'binary' })
+
+/** A boolean, or the text `true` or `false` from a form. */
+export const FormBoolean = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])
+
+/** A response whose chunks are produced during sending. */
+export interface StreamedResponse {
+  readonly contentType: string
+  /** File name for browsers. */
+  readonly fileName?: string
+  readonly chunks: AsyncIterable<string>
+}
+
+/** Content type of a streamed response for requests with this `format`. */
+export interface ResponseFormat {
+  readonly format: string
+  readonly contentType: string
+  readonly description: string
+}
+
+/** Limits of multipart/form-data: text fields become strings, the file an `UploadedFile`. */
+export interface Multipart {
+  readonly fileField: string
+  /** Maximum size of the whole body, bytes. */
+  readonly limit: number
+  /** True if the operation accepts JSON, too. */
+  readonly alsoJson: boolean
+}
+
+/** Parses a request body. Throws 400 for a body that is not an object or exceeds a limit. */
+export function parseJsonBody(text: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = text.trim() === '' ? {} : parseUntrustedJson(text, checkText)
+  } catch (error) {
+    throw error instanceof JsonFault ? refuse(error.field, error.code, error.message) : error
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw refuse('', 'not_object', 'the body must be a JSON object')
+  return value as Record<string, unknown>
+}
+
+function refuse(path: string, code: string, message: string): Failure {
+  return new Failure('invalid-argument', message, { details: [{ path, code, message }] })
+}
+
+/** Rejects NUL, which PostgreSQL cannot store, and unpaired surrogates, which are not characters. */
+function checkText(text: string, field: string): void {
+  if (text.includes('\0') || !text.isWellFormed())
+    throw new JsonFault('bad_characters', field, `${field || 'the body'} contains a NUL or an unpaired surrogate`)
+}
+
+/** The Error object of the specification, with our additions (ADR requests). */
+export interface ErrorBody {
+  error: string
+  code: ErrorCode
+  reason?: string
+  requiredUpgrade?: string
+  currentPackage?: string
+  details?: ErrorDetail[]
+  allowedNext?: readonly string[]
+  retryAt?: string
+  accounts?: readonly string[]
+  flow?: string
+  requestId: string
+}
+
+/** Converts a failure to the body of an error response. */
+export function errorBody(failure: Failure, requestId: string): ErrorBody {
+  const { reason, requiredUpgrade, currentPackage, details, allowedNext, retryAt, accounts, flow } = failure.extras
+  return {
+    error: failure.message,
+    code: failure.code,
+    ...(reason !== undefined && { reason }),
+    ...(requiredUpgrade !== undefined && { requiredUpgrade }),
+    ...(currentPackage !== undefined && { currentPackage }),
+    ...(details && details.length > 0 && { details }),
+    ...(allowedNext && { allowedNext }),
+    ...(retryAt !== undefined && { retryAt }),
+    ...(accounts && { accounts }),
+    ...(flow !== undefined && { flow }),
+    requestId,
+  }
+}
+
+/** The failure that an error body states: a refusal that was stored for the request's Idempotency-Key. */
+export function failureOfBody({ error, code, ...extras }: ErrorBody): Failure {
+  return new Failure(code, error, extras)
+}
 
 /** Parses the input of an operation. Throws a 400 that names each wrong field and the rule that the field breaks. */
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {

@@ -12,7 +12,7 @@ export interface TargetRules {
   readonly privateTargets: boolean
 }
 
-export interface Refusal {
+interface Refusal {
   readonly refusal: string
   /** The address is refused only because it is not public: `privateTargets` allows it. */
   readonly isPrivate?: true

@@ -1,6 +1,6 @@
 import type { TargetRules } from './address-guard.ts'
 
-/** One request to a merchant's system. bin/outgoing-http.ts implements the network. */
+/** One request to a merchant's system. host/outgoing-http.ts implements the network. */
 export interface OutgoingRequest {
   readonly url: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -22,7 +22,7 @@ export interface OutgoingAnswer {
 }
 
 /** Causes of a request without a response; docs/reference/errors.md explains them. */
-export const OUTGOING_FAULTS = [
+const OUTGOING_FAULTS = [
   'address_refused',
   'name_not_found',
   'connection_refused',

@@ -1,19 +1,37 @@
 import type { Compilable, CompiledQuery, Kysely } from 'kysely'
 import type { Schema } from './schema.ts'
 
+/** Groups rows by a name, each group in the order of the rows. Node.js 20 has no `Map.groupBy`. */
+export function groupBy<T, K>(rows: Iterable<T>, nameOf: (row: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>()
+  for (const row of rows) {
+    const name = nameOf(row)
+    const group = groups.get(name)
+    if (group) group.push(row)
+    else groups.set(name, [row])
+  }
+  return groups
+}
+
+/**
+ * Kind of the connections to PostgreSQL. `session`: one session of the server. `transaction`: a connection to a pooler
+ * such as PgBouncer in transaction mode, which may use another session for each transaction.
+ */
+export type Pooling = 'session' | 'transaction'
+
 /** Target of queries: a transaction, or the read connection outside of transactions. */
 export type Db = Kysely<Schema>
 
 /**
  * Gates: groups of operations. PostgreSQL may run the operations of one gate at the same time without checking what
- * they read (ADR 0049).
+ * they read (ADR database).
  */
 export const GATES = ['catalogue', 'sales'] as const
 export type Gate = (typeof GATES)[number]
 
 /**
  * How a transaction waits for others. SQLite has one writer and uses `holder` alone. PostgreSQL isolates transactions
- * (ADR 0049):
+ * (ADR database):
  *
  * - `alone`: serializable. No transaction with `together` on one of these gates runs at the same time. The default is
  *   all gates.
@@ -31,7 +49,7 @@ export interface WriteScope {
  * use them too.
  */
 export const EXCLUSIVE_JOBS = { planDeliveries: 1, sealAudit: 2, holdBroker: 3 } as const
-export type ExclusiveJob = keyof typeof EXCLUSIVE_JOBS
+type ExclusiveJob = keyof typeof EXCLUSIVE_JOBS
 
 /** `used`: the replica answers reads. `late`: its lag exceeds the limit. `away`: the replica does not answer. */
 export type ReplicaState = 'used' | 'late' | 'away'
@@ -42,7 +60,7 @@ export interface ReplicaStatus {
   readonly lagMs: number | undefined
 }
 
-/** A standby for reads that may return data a few seconds old (ADR 0051). */
+/** A standby for reads that may return data a few seconds old (ADR database). */
 export interface Replica {
   /** Reads of the replica; undefined while it is late or away. */
   reads(): Db | undefined
@@ -121,5 +139,52 @@ export class DatabaseUnavailable extends Error {
   constructor(isOutcomeUnknown: boolean, options?: ErrorOptions) {
     super('the database does not answer', options)
     this.isOutcomeUnknown = isOutcomeUnknown
+  }
+}
+
+/**
+ * State of the storage. `full`: the disk is full, only reads work. `away`: the PostgreSQL server does not respond, or
+ * accepts only reads.
+ */
+export type StorageState = 'available' | 'full' | 'away'
+
+/** Called once for each change of the state. */
+export type OnStorageState = (state: StorageState, cause?: unknown) => void
+
+/** SQLite's code and PostgreSQL's `disk_full`. */
+const DISK_FULL_CODES = new Set<unknown>(['SQLITE_FULL', '53100'])
+
+/** True if a write failed because the disk is full. The write changed nothing. */
+export function isDiskFull(error: unknown): boolean {
+  return DISK_FULL_CODES.has((error as { code?: unknown } | null)?.code)
+}
+
+/**
+ * True if the state of the storage caused the error. Callers need not log such an error, because the state is logged
+ * once.
+ */
+export function isStorageError(error: unknown): boolean {
+  return error instanceof DatabaseUnavailable || isDiskFull(error)
+}
+
+/** Returns a function that calls `onState` only if the state differs from the last state. */
+export function stateReporter(onState: OnStorageState): (state: StorageState, cause?: unknown) => void {
+  let last: StorageState = 'available'
+  return (state, cause) => {
+    if (state === last) return
+    last = state
+    onState(state, cause)
+  }
+}
+
+/** Awaits a write and reports whether the disk had room for the write. */
+export async function reportDiskState<T>(note: OnStorageState, write: Promise<T>): Promise<T> {
+  try {
+    const result = await write
+    note('available')
+    return result
+  } catch (error) {
+    if (isDiskFull(error)) note('full', error)
+    throw error
   }
 }

@@ -1,7 +1,7 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { Clock } from '../../../policy/platform.ts'
 import { StorageFailure } from './database.ts'
-import { FairQueue } from './fair-queue.ts'
+import { FairQueue } from './direct-executor.ts'
 
 /** Maximum number of transactions in one commit. The maximum limits how long the first of these transactions waits. */
 const GROUP_LIMIT = 64
@@ -20,7 +20,7 @@ interface Done {
   value: unknown
 }
 
-export interface GroupCommit {
+interface GroupCommit {
   /** Runs `work` in a savepoint; resolves after the commit that includes it. Holders, such as accounts, take turns. */
   run<T>(work: () => Promise<T>, holder?: string): Promise<T>
   /** Resolves when the queue is empty. */

@@ -22,7 +22,7 @@ const LOCK = 7_201_120
 export type MigrationMode = 'apply' | 'require'
 
 /** Migrations are missing, and this process must not apply them. */
-export class MigrationsMissing extends Error {
+class MigrationsMissing extends Error {
   override name = 'MigrationsMissing'
   constructor(missing: readonly string[]) {
     super(`the database lacks ${missing.map((name) => `"${name}"`).join(', ')}: run untag migrate first`)

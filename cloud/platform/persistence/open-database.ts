@@ -1,11 +1,33 @@
 import type { Clock } from '../../../policy/platform.ts'
-import type { Database, StorageFailure } from './database.ts'
-import type { MigrationMode } from './migrate.ts'
+import type { Database, StorageFailure, OnStorageState } from './database.ts'
+import { type MigrationMode, migratePostgres } from './migrate.ts'
 import type { PostgresPlace } from './postgres.ts'
-import type { OnStorageState } from './storage-state.ts'
+import { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
+import type pg from 'pg'
+import { kyselyOver } from './direct-executor.ts'
+import { resultOf } from './postgres-pool.ts'
+
+/** Applies all missing migrations in the open transaction of this client. */
+export async function createTables(client: pg.ClientBase): Promise<void> {
+  const engine = {
+    adapter: new PostgresAdapter(),
+    compiler: new PostgresQueryCompiler(),
+    dialect: {
+      createIntrospector: (db: ConstructorParameters<typeof PostgresIntrospector>[0]) => new PostgresIntrospector(db),
+    },
+  }
+  await migratePostgres(
+    kyselyOver(engine, {
+      executeQuery: async ({ sql, parameters }) => resultOf(await client.query({ text: sql, values: [...parameters] })),
+      streamQuery: () => {
+        throw new Error('a migration streams nothing')
+      },
+    }),
+  )
+}
 
 /** A SQLite file. */
-export interface SqlitePlace {
+interface SqlitePlace {
   readonly file: string
   /** Default: `apply`. */
   readonly migrations?: MigrationMode

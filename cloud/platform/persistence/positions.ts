@@ -45,12 +45,12 @@ export function rememberDatabase(db: Db, opened: OpenedDatabase): void {
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 
 /** Tables with positions. `storedAt` is the column with the time at which the cloud stored a row. */
-export const POSITIONED = {
+const POSITIONED = {
   protection: { table: 'protection_event', position: 'position', storedAt: 'processed_ms' },
   item: { table: 'item_move', position: 'position', storedAt: 'at_ms' },
   checkout: { table: 'purchase', position: 'completed_position', storedAt: 'completed_ms' },
 } as const
-export type Positioned = keyof typeof POSITIONED
+type Positioned = keyof typeof POSITIONED
 
 const SOURCES = Object.values(POSITIONED)
 
@@ -64,7 +64,7 @@ const IS_ELSEWHERE = sql`exists (
     select from pg_prepared_xacts p where p.transaction = open.id::xid and p.database <> current_database())`
 
 /** Bounds for reading the lists, valid for one point in time. */
-export interface Frontier {
+interface Frontier {
   /** Rows below this position are final, because each open transaction has this position or a higher one. */
   finalBelow: number
   /** Higher than all committed positions. */
@@ -72,7 +72,7 @@ export interface Frontier {
 }
 
 /** Reads the present frontier. */
-export async function readFrontier(db: Db): Promise<Frontier> {
+async function readFrontier(db: Db): Promise<Frontier> {
   if (!isPostgres(db)) return { finalBelow: NO_BOUND, end: NO_BOUND }
   const { rows } = await sql<Frontier>`
     select o.value + e.id as "end", o.value + coalesce(
@@ -86,7 +86,7 @@ export async function readFrontier(db: Db): Promise<Frontier> {
 }
 
 /** An open transaction for which readers wait. */
-export interface OpenTransaction {
+interface OpenTransaction {
   id: number
   /** Process id of the connection; null for a prepared transaction (two-phase commit). */
   pid: number | null
@@ -104,7 +104,7 @@ export async function oldestOpen(db: Db): Promise<OpenTransaction | undefined> {
 }
 
 /** True if committed rows of this store are not final yet, because an older transaction is still open. */
-export async function isHeldBack(db: Db, storeId: string, { finalBelow, end }: Frontier): Promise<boolean> {
+async function isHeldBack(db: Db, storeId: string, { finalBelow, end }: Frontier): Promise<boolean> {
   if (finalBelow >= end) return false
   const found = sql.join(
     SOURCES.map(

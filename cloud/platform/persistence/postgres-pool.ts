@@ -1,8 +1,6 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import pg from 'pg'
-import { DatabaseBusy, DatabaseUnavailable } from './database.ts'
-import type { Pooling } from './pooling.ts'
-import { isDiskFull, type OnStorageState } from './storage-state.ts'
+import { DatabaseBusy, DatabaseUnavailable, type Pooling, isDiskFull, type OnStorageState } from './database.ts'
 
 /**
  * Maximum number of connections of a process to one server. Reads have connections of their own, because a write

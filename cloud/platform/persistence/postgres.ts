@@ -20,9 +20,11 @@ import {
   type WriteScope,
   DatabaseBusy,
   isCounted,
+  type Pooling,
+  stateReporter,
+  type OnStorageState,
 } from './database.ts'
-import { fairSlots } from './fair-queue.ts'
-import { kyselyOver, type Engine } from './direct-executor.ts'
+import { fairSlots, kyselyOver, type Engine } from './direct-executor.ts'
 import { bringUpToDate, migratePostgres, type MigrationMode } from './migrate.ts'
 import { raisePositions, rememberDatabase } from './positions.ts'
 import {
@@ -37,9 +39,7 @@ import {
   type PooledConnection,
   type Statement,
 } from './postgres-pool.ts'
-import type { Pooling } from './pooling.ts'
 import { watchReplica, type ReplicaPlace } from './replica.ts'
-import { stateReporter, type OnStorageState } from './storage-state.ts'
 
 /** Maximum number of results that one transaction keeps. */
 const KEPT_LIMIT = 200

@@ -2,8 +2,17 @@ import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely'
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from './database.ts'
 
+/** Possible numbers of rows in one insert: few, because each number needs its own compiled statement. */
+const CHUNKS = [100, 20, 5, 2, 1]
+
+/** Splits rows into chunks of the sizes that inserts are compiled for. */
+export function* insertChunks<T>(rows: readonly T[]): Generator<readonly T[]> {
+  let at = 0
+  for (const size of CHUNKS) for (; rows.length - at >= size; at += size) yield rows.slice(at, at + size)
+}
+
 /** Stands for a parameter while a query is compiled. */
-export class Placeholder {
+class Placeholder {
   readonly name: string
   constructor(name: string) {
     this.name = name

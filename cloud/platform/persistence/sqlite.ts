@@ -11,14 +11,19 @@ import {
 } from 'kysely'
 import { assert } from '../../../policy/assert.ts'
 import type { Clock } from '../../../policy/platform.ts'
-import type { Database, Db, StorageFailure } from './database.ts'
-import { kyselyOver, type Engine } from './direct-executor.ts'
-import { fairTurns } from './fair-queue.ts'
+import {
+  type Database,
+  type Db,
+  type StorageFailure,
+  reportDiskState,
+  stateReporter,
+  type OnStorageState,
+} from './database.ts'
+import { kyselyOver, type Engine, fairTurns } from './direct-executor.ts'
 import { groupCommit } from './group-commit.ts'
 import { bringUpToDate, migrateSqlite, type MigrationMode } from './migrate.ts'
 import { firstFreeListingNumber } from './listing-numbers.ts'
 import { raisePositions } from './positions.ts'
-import { reportDiskState, stateReporter, type OnStorageState } from './storage-state.ts'
 
 /** Makes a row of a result from its values. */
 type MakeRow = (values: readonly unknown[]) => Record<string, unknown>

@@ -3,10 +3,33 @@ import { knownCaller, maySee } from '../foundation/caller.ts'
 import { invalid } from '../foundation/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { centroid, distanceKm, type Position } from './distance.ts'
 import { listStores } from './queries.ts'
 
-export interface StoreFilter {
+/** Coordinates, degrees. */
+export interface Position {
+  lat: number
+  lng: number
+}
+
+const EARTH_RADIUS_KM = 6_371
+
+/** Great-circle distance in km (haversine). */
+export function distanceKm(a: Position, b: Position): number {
+  const radians = (degrees: number) => (degrees * Math.PI) / 180
+  const dLat = radians(b.lat - a.lat)
+  const dLng = radians(b.lng - a.lng)
+  const h = Math.sin(dLat / 2) ** 2 + Math.cos(radians(a.lat)) * Math.cos(radians(b.lat)) * Math.sin(dLng / 2) ** 2
+  return 2 * EARTH_RADIUS_KM * Math.asin(Math.min(1, Math.sqrt(h)))
+}
+
+/** Mean of the positions; undefined for an empty list. */
+function centroid(positions: readonly Position[]): Position | undefined {
+  if (positions.length === 0) return undefined
+  const sum = positions.reduce((s, p) => ({ lat: s.lat + p.lat, lng: s.lng + p.lng }), { lat: 0, lng: 0 })
+  return { lat: sum.lat / positions.length, lng: sum.lng / positions.length }
+}
+
+interface StoreFilter {
   city?: string | undefined
   /** Radius, km. */
   radius?: number | undefined
@@ -17,7 +40,7 @@ export interface StoreFilter {
 /** Maximum number of stores of one tenant that a listing reads. */
 const STORES_LIMIT = 10_000
 
-/** Stores of the caller in a city or within a radius (ADR 0005), sorted by creation time. */
+/** Stores of the caller in a city or within a radius (ADR catalogue), sorted by creation time. */
 export async function findStores(call: Call, filter: StoreFilter): Promise<StoreRow[]> {
   const caller = knownCaller(call.caller)
   const own = (await listStores(call.db, caller.tenant, STORES_LIMIT)).filter((store) => maySee(caller, store))

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { checkDigit, hasValidCheckDigit } from '../../../policy/gs1/gtin.ts'
-import { priceCheckDigit } from '../../../policy/gs1/price-check-digit.ts'
+import { checkDigit, hasValidCheckDigit, priceCheckDigit } from '../../../policy/gs1/gtin.ts'
 
 /**
  *   28 1027 5 00502 4 ──── layout 28IIIIVPPPPPC

@@ -6,7 +6,7 @@ import {
   WORKFLOW_TYPES,
 } from '../../../policy/vocabulary.ts'
 import { definedFields } from '../operations/fields.ts'
-import { PACKAGES, type Package } from '../foundation/packages.ts'
+import { PACKAGES, type Package } from '../foundation/caller.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
 const ProtectionDimensions = {

@@ -8,7 +8,7 @@ import {
 } from '../../../policy/vocabulary.ts'
 import { InStoreCodes } from './in-store-code.ts'
 import { lines, text } from '../operations/fields.ts'
-import { PACKAGES, type Package } from '../foundation/packages.ts'
+import { PACKAGES, type Package } from '../foundation/caller.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /** The 249 assigned country codes of ISO 3166-1 alpha-2. */
@@ -55,7 +55,7 @@ export type StoreFields = Partial<
   >
 >
 
-export const WEEKDAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
+const WEEKDAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
 
 const Url = z.url({ protocol: /^https?$/, error: 'must start with https:// or http://' }).max(2_048)
 
@@ -150,7 +150,7 @@ export const STORE_INPUT_SHAPE = {
     .describe('GS1 Global Location Number. EPCIS exports use it to name the store.'),
 }
 const StoreInput = z.strictObject(STORE_INPUT_SHAPE)
-export type StoreInput = z.output<typeof StoreInput>
+type StoreInput = z.output<typeof StoreInput>
 
 /** Collector of validation errors: a zod refinement context. */
 type Faults = Pick<z.RefinementCtx, 'addIssue'>

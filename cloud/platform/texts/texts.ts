@@ -2,7 +2,7 @@ import type { Language } from '../../../policy/page-language.ts'
 import type { SecurityTagMode } from '../../../policy/vocabulary.ts'
 
 /** What happened, and what the reader does next. */
-export interface Advice {
+interface Advice {
   what: string
   todo: string
 }

@@ -1,8 +1,7 @@
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import { tenantOf, type Mode } from '../foundation/caller.ts'
+import { tenantOf, type Mode, isRoleAtLeast, type Role } from '../foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../foundation/failure.ts'
-import { isRoleAtLeast, type Role } from '../foundation/roles.ts'
 import type { Db } from '../persistence/database.ts'
 import type { UserRow } from '../persistence/tables/users.ts'
 import { findStore } from '../stores/queries.ts'
@@ -19,13 +18,15 @@ import {
   storesOf,
   updateUserRow,
   USERS_LIMIT,
+  hashOfUserToken,
+  isUserToken,
+  newUserToken,
 } from './user-queries.ts'
-import { hashOfUserToken, isUserToken, newUserToken } from './user-tokens.ts'
 
 /** Validity of an invitation, ms. */
-export const INVITATION_MS = 7 * 24 * 3_600_000
+const INVITATION_MS = 7 * 24 * 3_600_000
 
-export interface NewInvitation {
+interface NewInvitation {
   readonly accountId: string
   readonly email: string
   readonly name: string
@@ -37,7 +38,7 @@ export interface NewInvitation {
   readonly mayReplace: boolean
 }
 
-export interface Invitation {
+interface Invitation {
   readonly token: string
   readonly userId: string
   readonly expiresMs: number

@@ -4,12 +4,18 @@ import type { Identity, IdentityProvider, SignInFlow } from '../foundation/ports
 import { iso, Success } from '../operations/fields.ts'
 import { operation, type Call, type Services } from '../operations/operation.ts'
 import type { UserRow } from '../persistence/tables/users.ts'
-import { randomChallenge, useChallenge, type OpenChallenge } from './challenges.ts'
+import { randomChallenge, useChallenge, type OpenChallenge } from './passkeys.ts'
 import { acceptAs, isOpenInvitation } from './invitations.ts'
 import { Device, SignInAnswer } from './schema.ts'
-import { addressOf, failedSignIn, severalAccounts, signedIn } from './sign-in-operations.ts'
-import { endUnprovenAccess } from './credential-changes.ts'
-import { assertMayTry, type SignInSubjects } from './sign-in-failures.ts'
+import {
+  addressOf,
+  failedSignIn,
+  severalAccounts,
+  signedIn,
+  assertMayTry,
+  type SignInSubjects,
+} from './sign-in-operations.ts'
+import { endUnprovenAccess } from './session-operations.ts'
 import type { Db } from '../persistence/database.ts'
 import { findUsersToSignIn, NAMESAKES_LIMIT, type AccountUser } from './user-queries.ts'
 

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { newId } from '../../../policy/ids.ts'
-import { secretsEqual } from '../../../policy/secrets-equal.ts'
-import { userCaller } from '../foundation/caller.ts'
+import { secretsEqual } from '../../../policy/printable.ts'
+import { userCaller, ROLES } from '../foundation/caller.ts'
 import { notFound, precondition } from '../foundation/failure.ts'
-import { ROLES } from '../foundation/roles.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { passkeySiteOf, type PasskeySite } from './console-address.ts'
@@ -13,9 +12,13 @@ import {
   findBegun,
   ownUser,
   storeBegun,
-} from './credential-changes.ts'
-import { CHALLENGE_MS, newSignInChallenge, openChallenge, randomChallenge, useChallenge } from './challenges.ts'
+} from './session-operations.ts'
 import {
+  CHALLENGE_MS,
+  newSignInChallenge,
+  openChallenge,
+  randomChallenge,
+  useChallenge,
   CreationOptions,
   NewCredential,
   PasskeyName,
@@ -23,12 +26,15 @@ import {
   RequestOptions,
   SignedCredential,
   toPasskeyRecord,
-} from './passkey-schema.ts'
-import { findPasskey, findPasskeyToSignIn, listPasskeys, PASSKEYS_LIMIT, userHandleOf } from './passkeys.ts'
+  findPasskey,
+  findPasskeyToSignIn,
+  listPasskeys,
+  PASSKEYS_LIMIT,
+  userHandleOf,
+} from './passkeys.ts'
 import { Device, SignInAnswer } from './schema.ts'
 import { writeSecondFactor } from './sessions.ts'
-import { addressOf, failedSignIn, signedIn } from './sign-in-operations.ts'
-import { assertMayTry, clearFailures } from './sign-in-failures.ts'
+import { addressOf, failedSignIn, signedIn, assertMayTry, clearFailures } from './sign-in-operations.ts'
 import { accountName, findUser } from './user-queries.ts'
 import type { UserPasskeyRow } from '../persistence/tables/users.ts'
 

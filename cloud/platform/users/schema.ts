@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ROLES } from '../foundation/roles.ts'
+import { ROLES } from '../foundation/caller.ts'
 import { definedFields, iso, text } from '../operations/fields.ts'
 import type { UserRow, UserSessionRow } from '../persistence/tables/users.ts'
 import { modeOf, roleOf, storesOf } from './user-queries.ts'
@@ -36,7 +36,7 @@ export const UserRecord = z.strictObject({
   invitationExpiresAt: z.string().optional(),
 })
 
-/** Fields of a user that only the system sets. Callers may send them back (ADR 0002). */
+/** Fields of a user that only the system sets. Callers may send them back (ADR requests). */
 export const USER_SYSTEM_FIELDS = UserRecord.pick({
   email: true,
   status: true,

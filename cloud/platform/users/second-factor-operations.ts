@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { userCaller } from '../foundation/caller.ts'
+import { userCaller, ROLES } from '../foundation/caller.ts'
 import { Failure, precondition } from '../foundation/failure.ts'
-import { ROLES } from '../foundation/roles.ts'
 import { Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { UserRow } from '../persistence/tables/users.ts'
@@ -12,11 +11,10 @@ import {
   NEW_APP_MS,
   ownUser,
   storeBegun,
-} from './credential-changes.ts'
+} from './session-operations.ts'
 import { Device, SignInAnswer } from './schema.ts'
 import { endSession, findSession, writeSecondFactor } from './sessions.ts'
-import { addressOf, failedSignIn, signedIn } from './sign-in-operations.ts'
-import { assertMayTry, clearFailures } from './sign-in-failures.ts'
+import { addressOf, failedSignIn, signedIn, assertMayTry, clearFailures } from './sign-in-operations.ts'
 import { findUser, updateUserRow } from './user-queries.ts'
 import { hash } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'

@@ -1,21 +1,18 @@
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { keyGenerationQuery } from '../authority/key-counters.ts'
-import { tenantOf, type Mode, type UserCaller } from '../foundation/caller.ts'
-import type { Package } from '../foundation/packages.ts'
-import type { Role } from '../foundation/roles.ts'
+import { tenantOf, type Mode, type UserCaller, type Role, type Package } from '../foundation/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { UserRow, UserSessionRow } from '../persistence/tables/users.ts'
-import { modeOf, roleOf } from './user-queries.ts'
-import { hashOfUserToken, isUserToken, newUserToken } from './user-tokens.ts'
+import { modeOf, roleOf, hashOfUserToken, isUserToken, newUserToken } from './user-queries.ts'
 
 /** A session ends this time after its last use, ms. */
 export const IDLE_MS = 12 * 3_600_000
 /** A session ends this time after the sign-in, ms. */
 export const SESSION_MS = 7 * 24 * 3_600_000
 /** Time for the second factor after the password, ms. */
-export const PENDING_MS = 10 * 60_000
+const PENDING_MS = 10 * 60_000
 /** Maximum number of sessions of one user. A further sign-in ends the oldest one. */
 export const SESSIONS_LIMIT = 20
 /** Minimum time between two stored uses of a session, ms. */
@@ -140,7 +137,7 @@ const byToken = prepared((db, p: { hash: string }) => sessions(db).where('token_
 const byId = prepared((db, p: { sessionId: string }) => sessions(db).where('session_id', '=', p.sessionId))
 
 /** The session of a token; undefined if the token is unknown or expired. */
-export interface FoundSession {
+interface FoundSession {
   readonly caller: UserCaller
   readonly state: UserSessionRow['state']
   readonly seenMs: number

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isIdOf, newId } from '../../../policy/ids.ts'
-import { knownCaller } from '../foundation/caller.ts'
+import { knownCaller, rolesFrom } from '../foundation/caller.ts'
 import { Failure, notFound, precondition } from '../foundation/failure.ts'
 import { Id, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
@@ -11,7 +11,6 @@ import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
 import { findDelivery, findEvent, listDeliveries, listEvents, readAttempts } from './queries.ts'
 import { eventNames, ownWebhook, ownWebhooks } from './register.ts'
 import { Delivery, DELIVERY_STATUSES, Envelope, Events, toDelivery, toEnvelope } from './schema.ts'
-import { rolesFrom } from '../foundation/roles.ts'
 
 const DEFAULT_PAGE = 50
 const EventName = z.enum([...EVENT_TYPES.keys()])

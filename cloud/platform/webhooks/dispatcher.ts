@@ -3,7 +3,6 @@ import { deletedBeforeMs } from '../foundation/keep-days.ts'
 import type { Services } from '../operations/operation.ts'
 import { POLL_MS, startSendLoop, type Attempts, type SendLoop } from '../operations/send-loop.ts'
 import type { Database, Db } from '../persistence/database.ts'
-import { attempt, isDelivered, type AttemptOutcome } from './attempt.ts'
 import { bringForward, lease, readPending, release, type Job, type PendingWebhook } from './lease.ts'
 import { planDeliveries, pruneDeliveries } from './plan.ts'
 import { writeAudit, type OperationRequest } from '../operations/call-context.ts'
@@ -11,9 +10,107 @@ import { systemCaller, type Tenant } from '../foundation/caller.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { updateWebhook } from './operations.ts'
 import { changeWebhook, dropPending, findWebhook } from './queries.ts'
+import { deadline } from '../../../policy/platform.ts'
+import { OutgoingFault } from '../outgoing/outgoing-http.ts'
+import { targetRules } from './register.ts'
+import { openSecret, signatureHeaders, type Secrets } from './secret.ts'
+import { iso } from '../operations/fields.ts'
+import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
+
+/** Body of a delivery, the same at every attempt. `event` and `type` are equal, because the specification has both. */
+function envelopeOf(row: Pick<OutboxEventRow, 'event_id' | 'type' | 'at_ms' | 'data'>): string {
+  const head = JSON.stringify({ id: row.event_id, event: row.type, type: row.type, timestamp: iso(row.at_ms) })
+  return `${head.slice(0, -1)},"data":${row.data}}`
+}
+
+/** Time limit for the receiver's acknowledgement, ms (specification, Events). */
+const ACKNOWLEDGE_WITHIN_MS = 10_000
+/** Maximum number of response bytes that the cloud reads. */
+const ANSWER_LIMIT = 64 * 1024
+/** Maximum number of response bytes that the cloud stores. */
+const STORED_ANSWER_LIMIT = 1_024
+
+/** Result of one attempt. */
+interface AttemptOutcome {
+  atMs: number
+  tookMs: number
+  /** HTTP status; null without a response. */
+  status: number | null
+  /** Error code of docs/reference/errors.md; null if there was a response. */
+  error: string | null
+  answer: string | null
+}
+
+/** True if the receiver acknowledged the delivery with 2xx. */
+function isDelivered({ status }: AttemptOutcome): boolean {
+  return status !== null && status >= 200 && status < 300
+}
+
+/** Sends a delivery once. Call it outside of transactions. Never rejects. */
+async function attempt({ webhook, event }: Job, services: Services, stop: AbortSignal): Promise<AttemptOutcome> {
+  const { clock, timers } = services.platform
+  const atMs = clock.wall()
+  const began = clock.elapsed()
+  const outcome = (result: Pick<AttemptOutcome, 'status' | 'error' | 'answer'>): AttemptOutcome => ({
+    atMs,
+    tookMs: Math.max(0, Math.round(clock.elapsed() - began)),
+    ...result,
+  })
+  const limit = deadline(timers, ACKNOWLEDGE_WITHIN_MS, stop)
+  try {
+    const body = envelopeOf(event)
+    const signatures = signatureHeaders(
+      { id: event.event_id, sentS: Math.floor(atMs / 1_000), body },
+      secretsOf(webhook, services, atMs),
+    )
+    const answer = await services.outgoing.send(
+      {
+        url: webhook.url,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'user-agent': 'untag-webhooks/1', accept: '*/*', ...signatures },
+        body,
+        answerLimit: ANSWER_LIMIT,
+        rules: targetRules(webhook.tenant, services.config),
+      },
+      limit.signal,
+    )
+    return outcome({ status: answer.status, error: null, answer: shownAnswer(answer.body) })
+  } catch (error) {
+    if (!(error instanceof OutgoingFault))
+      services.log.error(
+        { err: error, webhookId: webhook.webhook_id },
+        'an attempt at a webhook failed inside the cloud',
+      )
+    return outcome({
+      status: null,
+      error: error instanceof OutgoingFault ? error.code : 'connection_failed',
+      answer: null,
+    })
+  } finally {
+    limit.done()
+  }
+}
+
+function secretsOf(webhook: WebhookRow, { authority }: Services, nowMs: number): Secrets {
+  const current = openSecret(authority.sealer, webhook.webhook_id, webhook.secret)
+  const isOverlap = webhook.old_secret !== null && webhook.old_until_ms !== null && webhook.old_until_ms > nowMs
+  return {
+    current,
+    ...(isOverlap &&
+      webhook.old_secret !== null && { old: openSecret(authority.sealer, webhook.webhook_id, webhook.old_secret) }),
+  }
+}
+
+/** Converts the start of a response to text without control characters, for database and logs. */
+function shownAnswer(body: Uint8Array): string | null {
+  const text = new TextDecoder()
+    .decode(body.subarray(0, STORED_ANSWER_LIMIT))
+    .replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, '\ufffd')
+  return text === '' ? null : text
+}
 
 const MINUTE_MS = 60_000
-/** Time of each attempt, ms after the first (ADR 0031). */
+/** Time of each attempt, ms after the first (ADR webhooks). */
 const SCHEDULE_MS: readonly number[] = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
 
 /**
@@ -152,7 +249,7 @@ const OVERALL_FAILING = 32
 const FAILING = 'failing'
 
 /**
- * Starts the loop that delivers events (ADR 0031). Operations store events in `outbox_event`. The dispatcher creates
+ * Starts the loop that delivers events (ADR webhooks). Operations store events in `outbox_event`. The dispatcher creates
  * deliveries for new events, leases due deliveries, sends them and records the outcomes. Each of these steps is a
  * transaction of its own, but sending happens outside of transactions.
  *

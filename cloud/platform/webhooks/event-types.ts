@@ -1,7 +1,44 @@
 import { z } from 'zod'
 import { assert } from '../../../policy/assert.ts'
 import { PROTECTION_EVENT_TYPES, ProtectionEvent, type ProtectionEventType } from '../../../policy/protection-events.ts'
-import { EventId, eventType, STORE, type EventType, Count, EventText, EventEuros } from './event-type.ts'
+import type { Package } from '../foundation/caller.ts'
+
+/** One type of webhook event. */
+interface EventType {
+  readonly name: string
+  /** Minimum package of the event's store, or of the account if the event has no store. */
+  readonly minimumPackage: Package
+  /** True if test accounts receive the event with any package (ADR accounts). */
+  readonly freeInSandbox: boolean
+  /** Description of when the event is sent. */
+  readonly when: string
+  /** Schema of `data`. The only data about a customer is `userId`. */
+  readonly data: z.ZodType
+  /** Data of a test event. */
+  readonly example: Readonly<Record<string, unknown>>
+}
+
+/** Declares an event. */
+function eventType<D extends z.ZodType>(
+  name: string,
+  declared: {
+    minimumPackage: Package
+    freeInSandbox?: boolean
+    when: string
+    data: D
+    example: z.input<D> & Record<string, unknown>
+  },
+): EventType {
+  return { name, freeInSandbox: false, ...declared }
+}
+
+/** Id in an event. */
+const EventId = z.string().min(1).max(128)
+const EventText = z.string().max(300)
+const Count = z.int().min(0)
+/** Amount in EUR, with cents. */
+const EventEuros = z.number().min(0).max(1_000_000)
+const STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 
 const PURCHASE = 'pur_01KANX70B2K4N6P8R0S2T4V6X8'
 const ORDER = 'ord_01KANX71C3M5P7R9T1V3X5Z7B9'
@@ -301,4 +338,57 @@ export function assertEvent({ type, data }: { type: string; data: unknown }): vo
   const declared = EVENT_TYPES.get(type)
   assert(declared, `there is no event "${type}": declare it in cloud/platform/webhooks/event-types.ts`)
   declared.data.parse(data)
+}
+
+/**
+ * Builds the section `x-webhooks` of the API description, in the form of `webhooks` in OpenAPI 3.1. Includes protection
+ * events and the events that operations declare in `emits`.
+ */
+export function describeEvents(operations: Iterable<{ readonly emits: readonly string[] }>): Record<string, unknown> {
+  const sent = new Set<string>([
+    TEST_EVENT,
+    ...PROTECTION_EVENT_TYPES,
+    ...[...operations].flatMap((operation) => operation.emits),
+  ])
+  const listed = [...EVENT_TYPES.values()].filter((type) => sent.has(type.name))
+  return Object.fromEntries(
+    listed.map(({ name, when, minimumPackage, data, example }) => {
+      const properties = {
+        id: {
+          type: 'string',
+          description: 'The same for every attempt and receiver. Ignore ids that you have processed.',
+        },
+        event: { type: 'string', enum: [name] },
+        type: { type: 'string', enum: [name] },
+        timestamp: { type: 'string', format: 'date-time' },
+        data: dataSchema(data),
+      }
+      const schema = { type: 'object', required: ['id', 'event', 'type', 'timestamp', 'data'], properties }
+      const shown = {
+        id: 'whe_01KANX77J9T1W3Y5A7C9E1G3J5',
+        event: name,
+        type: name,
+        timestamp: '2026-11-20T09:00:00.000Z',
+        data: example,
+      }
+      const post = {
+        summary: when,
+        'x-minimum-package': minimumPackage,
+        requestBody: { content: { 'application/json': { schema, example: shown } } },
+        responses: { '200': { description: 'Acknowledged. The cloud retries if it gets no 2xx within 10 s.' } },
+      }
+      return [name, { post }]
+    }),
+  )
+}
+
+function dataSchema(data: z.ZodType): Record<string, unknown> {
+  const { $schema: _schema, ...schema } = z.toJSONSchema(data, {
+    target: 'openapi-3.0',
+    io: 'output',
+    unrepresentable: 'any',
+  }) as Record<string, unknown>
+  // The API may add fields at any time (specification, Versioning).
+  delete schema['additionalProperties']
+  return schema
 }

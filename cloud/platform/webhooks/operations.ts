@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { knownCaller } from '../foundation/caller.ts'
+import { knownCaller, rolesFrom } from '../foundation/caller.ts'
 import { invalid } from '../foundation/failure.ts'
-import { Id, Limit, Offset, QueryNumber, Success } from '../operations/fields.ts'
+import { Id, Limit, Offset, QueryNumber, Success, assertUnchanged } from '../operations/fields.ts'
 import { legacyForm, operation, type Call } from '../operations/operation.ts'
-import { assertUnchanged } from '../operations/system-fields.ts'
 import { cursorField, pageLimits, slicePage } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
@@ -21,9 +20,8 @@ import {
 } from './register.ts'
 import { Events, Secret, TargetUrl, toWebhook, Webhook, CreatedWebhook } from './schema.ts'
 import { newSecret, sealSecret, secretWarnings } from './secret.ts'
-import { rolesFrom } from '../foundation/roles.ts'
 
-/** Fields that only the system sets. Callers may send them back (ADR 0002). States and times may have changed since. */
+/** Fields that only the system sets. Callers may send them back (ADR requests). States and times may have changed since. */
 const SYSTEM_FIELDS = Webhook.pick({
   storeId: true,
   disabledReason: true,

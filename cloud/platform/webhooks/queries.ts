@@ -86,7 +86,7 @@ export function findDelivery(db: Db, deliveryId: string): Promise<WebhookDeliver
   return db.selectFrom('webhook_delivery').selectAll().where('delivery_id', '=', deliveryId).executeTakeFirst()
 }
 
-export interface DeliveryFilter {
+interface DeliveryFilter {
   webhookIds: readonly string[]
   status?: string | undefined
   event?: string | undefined
@@ -165,7 +165,7 @@ const insertSubscribed = prepared(
       .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
-export interface WebhookEvent {
+interface WebhookEvent {
   eventId: string
   storeId: string
   type: string

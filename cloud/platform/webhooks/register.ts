@@ -1,12 +1,11 @@
 import { newId } from '../../../policy/ids.ts'
-import { secretsEqual } from '../../../policy/secrets-equal.ts'
+import { secretsEqual } from '../../../policy/printable.ts'
 import { checkTarget, type TargetRules } from '../outgoing/address-guard.ts'
 import type { CloudConfig } from '../foundation/config.ts'
-import { knownCaller, maySee, type KnownCaller } from '../foundation/caller.ts'
+import { knownCaller, maySee, type KnownCaller, isAtLeast, type Package } from '../foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../foundation/failure.ts'
 import { iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
-import { isAtLeast, type Package } from '../foundation/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES } from './event-types.ts'
@@ -53,7 +52,7 @@ export function urlKey(call: Call, url: string): string {
   return href
 }
 
-export interface WebhookRegistration {
+interface WebhookRegistration {
   /** null: all stores of the account. */
   store: StoreRow | null
   url: string
@@ -168,7 +167,7 @@ function packageWarnings(call: Call, { store, events }: WebhookRegistration): st
 }
 
 /** True if the caller may see a webhook. Keys of single stores do not see webhooks of the whole account. */
-export function maySeeWebhook(caller: KnownCaller, webhook: WebhookRow): boolean {
+function maySeeWebhook(caller: KnownCaller, webhook: WebhookRow): boolean {
   if (webhook.tenant !== caller.tenant) return false
   if (webhook.store_id === null) return caller.kind !== 'agent' && caller.storeIds === null
   return maySee(caller, { store_id: webhook.store_id, tenant: webhook.tenant })

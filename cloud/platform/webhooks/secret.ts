@@ -1,5 +1,6 @@
 import type { Randomness } from '../../../policy/platform.ts'
 import type { Sealer } from '../authority/sealing.ts'
+import { createHmac } from 'node:crypto'
 
 /** Secrets that sign deliveries. Secrets are shown once and stored sealed. */
 
@@ -79,4 +80,35 @@ export function sealSecret(sealer: Sealer, webhookId: string, secret: string): s
 /** Opens the sealed secret of a webhook. */
 export function openSecret(sealer: Sealer, webhookId: string, sealed: string): string {
   return sealer.open(sealed, `webhook/${webhookId}`).toString('utf8')
+}
+
+/** Valid secrets: one, or two while a rolled secret still signs. */
+export interface Secrets {
+  readonly current: string
+  readonly old?: string | undefined
+}
+
+/**
+ * Signature headers of a delivery (ADR webhooks). `X-Untag-Signature` signs the body only. The Standard Webhooks headers
+ * also sign id and time, so that receivers can detect replays. `sentS` is the time of the attempt, s since 1970.
+ */
+export function signatureHeaders(
+  delivery: { id: string; sentS: number; body: string },
+  { current, old }: Secrets,
+): Record<string, string> {
+  const { id, sentS, body } = delivery
+  const signed = `${id}.${sentS}.${body}`
+  const secrets = old === undefined ? [current] : [current, old]
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(sentS),
+    'webhook-signature': secrets
+      .map((secret) => `v1,${hmac(standardKey(secret), signed).toString('base64')}`)
+      .join(' '),
+    'x-untag-signature': hmac(Buffer.from(old ?? current), body).toString('hex'),
+  }
+}
+
+function hmac(key: Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest()
 }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Randomness } from '../../../policy/platform.ts'
 import { keyGenerationQuery } from '../../platform/authority/key-counters.ts'
-import type { AgentCaller, Mode, Tenant } from '../../platform/foundation/caller.ts'
-import type { Package } from '../../platform/foundation/packages.ts'
+import type { AgentCaller, Mode, Tenant, Package } from '../../platform/foundation/caller.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { AgentRow } from '../../platform/persistence/tables/agents.ts'
@@ -14,7 +13,7 @@ import type { AgentRow } from '../../platform/persistence/tables/agents.ts'
  */
 
 /** Life of a login, ms. */
-export const LOGIN_MS = 15 * 60_000
+const LOGIN_MS = 15 * 60_000
 /** Life of a challenge, ms. */
 const CHALLENGE_MS = 2 * 60_000
 const TOKEN_PREFIX = 'untag_agent_'

@@ -9,7 +9,7 @@ import type { RequestContext } from './request-context.ts'
 import type { TargetUnit } from './authorization-target.ts'
 
 /**
- * Counts the grants that need an operator, per operator and hour (`operatorOverridesPerHour`, ADR 0009). The cloud
+ * Counts the grants that need an operator, per operator and hour (`operatorOverridesPerHour`, ADR releases). The cloud
  * counts its own grants. Agents count their own grants in their ledgers.
  */
 

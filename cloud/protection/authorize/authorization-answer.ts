@@ -2,7 +2,7 @@ import type { Decision } from '../../../policy/decide.ts'
 import type { AuthorizationState } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../../platform/persistence/tables/protection.ts'
-import { viewAuthorization } from '../leases/view-authorization.ts'
+import { viewAuthorization } from '../leases/authorizations.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** Fields of a response that describe the authorization. */

@@ -45,7 +45,7 @@ export interface OpenUnit {
   tries: Tries
 }
 
-export interface ItemRequest extends Metadata {
+interface ItemRequest extends Metadata {
   deviceId: string
   protectionAction: ProtectionAction
   tagId?: string | undefined

@@ -6,15 +6,169 @@ import {
   PROTECTION_ACTIONS,
   RIGHT_CLASSES,
   SECURITY_TAG_MODES,
+  type DenyReason,
+  type ScanSource,
+  type SecurityTagMode,
 } from '../../../policy/vocabulary.ts'
-import { Id, Success, scanned } from '../../platform/operations/fields.ts'
-import { operation } from '../../platform/operations/operation.ts'
+import { Id, Success, scanned, definedFields } from '../../platform/operations/fields.ts'
+import { operation, type Call } from '../../platform/operations/operation.ts'
 import { StoreData } from '../../shop/purchases/schema.ts'
-import { traceAndWarnings } from './authorization-answer.ts'
-import { DeviceMetadata } from './request-context.ts'
+import { traceAndWarnings, NO_AUTHORIZATION } from './authorization-answer.ts'
+import { DeviceMetadata, readRequestContext, type RequestContext, type Metadata } from './request-context.ts'
 import { authorize } from './authorize.ts'
-import { readItemRequest } from './authorization-request.ts'
-import { verifyPurchase } from './verify-purchase.ts'
+import {
+  readItemRequest,
+  purchaseAtRequestTime,
+  type AuthorizationRequest,
+  type OpenUnit,
+} from './authorization-request.ts'
+import { releaseActionOf } from '../../../policy/devices.ts'
+import { maySee } from '../../platform/foundation/caller.ts'
+import { invalid, notFound } from '../../platform/foundation/failure.ts'
+import { groupBy } from '../../platform/persistence/database.ts'
+import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import { isRecalled, recallsByProduct } from '../items/recalls.ts'
+import { assertResynced } from '../leases/resync.ts'
+import { storeDataOf } from '../../shop/purchases/present.ts'
+import { findPurchase, readLines, readUnits } from '../../shop/purchases/queries.ts'
+import { ownStoreOf } from '../../platform/stores/own-store.ts'
+import { isPaid, itemsBoundTo } from './item-facts.ts'
+import { readReceipt } from './presented-token.ts'
+import { openUnits } from './purchase-target.ts'
+
+interface PurchaseRequest extends Metadata {
+  purchaseId?: string | undefined
+  receiptToken?: string | undefined
+  scanSource?: ScanSource | undefined
+  explain?: boolean | undefined
+}
+
+/**
+ * Decides whether the tags of a purchase may be removed (specification, purchase-based path). With a device,
+ * `deactivationAuthorized` tells whether this device may act now. Without one, it tells whether the purchase is paid
+ * and has tags that are neither released yet nor recalled.
+ */
+async function verifyPurchase(call: Call, input: PurchaseRequest) {
+  const context = await readRequestContext(call, input)
+  const { purchase: now, expired } = await namedPurchase(call, context, input)
+  const purchase = await purchaseAtRequestTime(call, context, now)
+  const store = await ownStoreOf(call, purchase.store_id, 'purchase')
+  const lines = await readLines(call.db, purchase.purchase_id)
+  const units = groupBy(await readUnits(call.db, purchase.purchase_id), (unit) => unit.line_id)
+  const openNow = await openUnits(
+    { db: call.db, nowMs: call.nowMs, pastMs: context.pastMs, agentId: context.device?.row.agent_id ?? null },
+    purchase,
+    'release',
+  )
+  const open = groupBy(openNow, ({ key }) => key.lineId)
+  const isOpen = isPaid(purchase) && purchase.security_tag_mode !== 'none' && openNow.length > 0
+  const areRecalled = isOpen && (await areAllRecalled(call, purchase, lines, openNow, context.pastMs))
+  const mayDeactivate = isOpen && !areRecalled
+  if (mayDeactivate && !expired) await assertResynced(call, purchase.store_id)
+  const common = {
+    status: statusOf(purchase),
+    items: lines.map((line) => ({
+      itemLineId: line.line_id,
+      ...definedFields({ productId: line.product_id }),
+      name: line.name,
+      quantity: line.quantity,
+      taggedUnits: units.get(line.line_id)?.length ?? 0,
+      openUnits: open.get(line.line_id)?.length ?? 0,
+    })),
+    securityTagMode: purchase.security_tag_mode as SecurityTagMode,
+    ...(purchase.security_tag_status !== null && {
+      securityTagStatus: purchase.security_tag_status as 'pending' | 'deactivated',
+    }),
+    storeData: storeDataOf(store),
+  }
+  if (input.deviceId === undefined) {
+    const reason: DenyReason | undefined = expired ? 'token_expired' : areRecalled ? 'recalled' : undefined
+    return {
+      ...common,
+      deactivationAuthorized: mayDeactivate && !expired,
+      ...NO_AUTHORIZATION,
+      ...(reason && { reason }),
+      ...traceAndWarnings(context, undefined, false),
+    }
+  }
+  return { ...common, ...(await authorizeDevice(call, context, input, purchase, openNow, expired)) }
+}
+
+/** True if a recall stops every unit that is still to be released. */
+async function areAllRecalled(
+  { db }: Call,
+  { tenant, store_id: storeId }: PurchaseRow,
+  lines: readonly PurchaseLineRow[],
+  open: readonly OpenUnit[],
+  pastMs: number | undefined,
+): Promise<boolean> {
+  const recallsOf = await recallsByProduct(db, tenant, pastMs)
+  const lineOf = new Map(lines.map((line) => [line.line_id, line]))
+  const items = await itemsBoundTo(
+    db,
+    open.map(({ unit }) => unit),
+    pastMs,
+  )
+  return open.every(({ unit }, n) => {
+    const [item, line] = [items[n], lineOf.get(unit.line_id)]
+    return isRecalled(recallsOf(item?.product_id ?? line?.product_id), { storeId, item, line })
+  })
+}
+
+async function authorizeDevice(
+  call: Call,
+  context: RequestContext,
+  input: PurchaseRequest,
+  purchase: PurchaseRow,
+  open: readonly OpenUnit[],
+  isExpired: boolean,
+) {
+  const request: AuthorizationRequest = {
+    context,
+    action: (context.device && releaseActionOf(context.device.facts)) ?? 'deactivate_label',
+    identifiers: {},
+    item: undefined,
+    purchase,
+    open,
+    token: isExpired ? 'token_expired' : undefined,
+    scanSource: input.scanSource,
+    metadata: input,
+  }
+  const { answer, decision } = await authorize(call, request)
+  const { authorized, ...rest } = answer
+  return {
+    deactivationAuthorized: authorized,
+    protectionAction: request.action,
+    ...rest,
+    ...traceAndWarnings(context, decision, input.explain),
+  }
+}
+
+/** Finds the purchase by id or receipt. Throws 404 if the purchase is unknown or the receipt invalid. */
+async function namedPurchase(
+  call: Call,
+  { caller, pastMs }: RequestContext,
+  { purchaseId, receiptToken }: PurchaseRequest,
+): Promise<{ purchase: PurchaseRow; expired: boolean }> {
+  if (purchaseId === undefined && receiptToken === undefined)
+    throw invalid('purchaseId', 'is missing: name the purchase by purchaseId or receiptToken', 'missing')
+  const byId = purchaseId === undefined ? undefined : await findPurchase(call.db, caller.tenant, purchaseId)
+  if (purchaseId !== undefined && !(byId && maySee(caller, byId))) throw notFound('purchase')
+  if (receiptToken === undefined) {
+    if (!byId) throw notFound('purchase')
+    return { purchase: byId, expired: false }
+  }
+  const receipt = await readReceipt(call, caller.tenant, receiptToken, pastMs)
+  if (!receipt.purchase) throw notFound('purchase')
+  if (byId && byId.purchase_id !== receipt.purchase.purchase_id)
+    throw invalid('receiptToken', 'belongs to another purchase than purchaseId')
+  return { purchase: receipt.purchase, expired: !receipt.ok }
+}
+
+function statusOf({ status }: PurchaseRow): 'paid' | 'CREATED' | 'PENDING_PAYMENT' | 'CANCELLED' {
+  if (status === 'SUCCESS' || status === 'UNLOADED') return 'paid'
+  return status as 'CREATED' | 'PENDING_PAYMENT' | 'CANCELLED'
+}
 
 const AuthorizationFields = {
   authorizationState: z.enum(AUTHORIZATION_STATES).nullable(),

@@ -1,29 +1,169 @@
 import { countsAsOverride, type Decision, type DecisionFacts } from '../../../policy/decide.ts'
 import { decideUnits } from '../../../policy/decide-units.ts'
 import { DEFAULT_POLICY, riskClassOf, type ProtectionPolicy } from '../../../policy/store-policy.ts'
-import { rightClassOf, type DenyReason } from '../../../policy/vocabulary.ts'
-import type { Call } from '../../platform/operations/operation.ts'
+import { rightClassOf, type DenyReason, type ProtectionAction } from '../../../policy/vocabulary.ts'
+import type { Call, Services } from '../../platform/operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { requestLeaseRelease } from '../leases/request-lease-release.ts'
+import { requestLeaseRelease, transferLease, type LeaseView } from '../leases/leases.ts'
 import { isLedgerUntrusted, issueAuthorization, redemptionsOf } from '../leases/authorizations.ts'
-import { transferLease, type LeaseView } from '../leases/leases.ts'
 import { receiptRights, publishLease } from '../receipt-home/receipt-rights.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 import { describeAuthorization, NO_AUTHORIZATION, type AuthorizationAnswer } from './authorization-answer.ts'
 import { approvalFacts, approvalsOf, recordApproval, type Approvals } from './approvals.ts'
-import { loadItemTarget } from './item-target.ts'
-import { loadLockerTarget } from './locker-target.ts'
+import { loadItemTarget, type TargetUnit, type AuthorizationTarget, loadLockerTarget } from './authorization-target.ts'
 import { overrideLease } from './override-lease.ts'
 import { loadPurchaseTarget } from './purchase-target.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
-import { eventIdsOf, recordDenied, recordGranted, type DecisionContext } from './record-decision.ts'
-import { signToken } from './sign-token.ts'
-import type { TargetUnit, AuthorizationTarget } from './authorization-target.ts'
+import { itemHash, signAuthorization, type AuthorizationClaims } from '../../../policy/documents/authorization.ts'
+import type { IdentifierKind } from '../../../policy/item-identifiers.ts'
+import type { Tenant } from '../../platform/foundation/caller.ts'
+import { newId } from '../../../policy/ids.ts'
+import { raiseForEvent } from '../../shop/assistance/requests.ts'
+import { canonicalJson, hashOf } from '../../platform/operations/idempotency.ts'
+import { storeDecision } from '../records/decision-records.ts'
+import { recordEvents } from '../records/record-event.ts'
+
+/** A request with its target and facts. Each decision has two events: `requested`, then `granted` or `denied`. */
+interface DecisionContext {
+  request: AuthorizationRequest
+  target: Pick<AuthorizationTarget, 'purchase' | 'itemStatus' | 'lineId'>
+  /** One entry per unit. `simulateProtectionPolicy` applies other policies to these facts. */
+  facts: readonly DecisionFacts[]
+  /**
+   * The token contains the id `decided`. `requested` has the lower id, because lists sort events of the same time by
+   * id.
+   */
+  eventIds: { requested: string; decided: string }
+}
+
+/**
+ * Creates the ids of the two events. For a past request, the ids derive from the content of the request, so that a
+ * repeated report adds no events.
+ */
+function eventIdsOf(
+  { services: { platform } }: Pick<Call, 'services'>,
+  request: AuthorizationRequest,
+): DecisionContext['eventIds'] {
+  const { context, action, identifiers, purchase, metadata } = request
+  if (context.isPast) {
+    const past = [
+      context.caller.tenant,
+      metadata.deviceId,
+      context.occurredMs,
+      action,
+      identifiers,
+      purchase?.purchase_id,
+    ]
+    const name = `evt_${hashOf(canonicalJson(past))}`
+    return { requested: `${name}-1`, decided: `${name}-2` }
+  }
+  const [requested, decided] = [newId('evt', platform), newId('evt', platform)].sort() as [string, string]
+  return { requested, decided }
+}
+
+/** Records a denial. Returns the id of the `denied` event. */
+async function recordDenied(call: Call, decisionContext: DecisionContext, reason: DenyReason): Promise<string> {
+  const { context } = decisionContext.request
+  const scope = scopeOf(call, decisionContext)
+  const fields = eventFields(decisionContext)
+  const denied = {
+    type: 'protection.authorization.denied',
+    ...fields,
+    reason,
+    eventId: decisionContext.eventIds.decided,
+  } as const
+  await raiseForEvent(scope, denied, context.occurredMs)
+  await recordEvents(scope, [requestedEvent(decisionContext, fields), denied])
+  await storeFacts(call, decisionContext, reason)
+  return decisionContext.eventIds.decided
+}
+
+/** Records a grant with or without a token. Returns the id of the `granted` event. */
+async function recordGranted(
+  call: Call,
+  decisionContext: DecisionContext,
+  authorization: ProtectionAuthorizationRow | undefined,
+): Promise<string> {
+  const fields = eventFields(decisionContext)
+  const granted = {
+    type: 'protection.authorization.granted',
+    ...fields,
+    eventId: decisionContext.eventIds.decided,
+    ...(authorization && { replayProtectedNonce: authorization.nonce, authorizationState: 'issued' as const }),
+  } as const
+  await recordEvents(scopeOf(call, decisionContext), [requestedEvent(decisionContext, fields), granted])
+  await storeFacts(call, decisionContext, null)
+  return decisionContext.eventIds.decided
+}
+
+function requestedEvent({ eventIds }: DecisionContext, fields: ReturnType<typeof eventFields>) {
+  return { type: 'protection.authorization.requested', ...fields, eventId: eventIds.requested } as const
+}
+
+async function storeFacts(
+  { db, nowMs }: Call,
+  { request, facts, eventIds }: DecisionContext,
+  reason: DenyReason | null,
+) {
+  const { store } = request.context
+  if (store) await storeDecision(db, store, { eventId: eventIds.decided, atMs: nowMs, reason, facts })
+}
+
+function scopeOf(call: Call, { request: { context } }: DecisionContext) {
+  return { db: call.db, tenant: context.caller.tenant, platform: call.services.platform, nowMs: call.nowMs }
+}
+
+function eventFields({ request, target }: DecisionContext) {
+  const { context, action, identifiers, metadata, scanSource } = request
+  const { device, store } = context
+  return {
+    storeId: store?.store_id ?? 'unknown',
+    protectionAction: action,
+    deviceId: metadata.deviceId ?? null,
+    deviceType: device?.facts.deviceType ?? null,
+    workflowType: device?.facts.workflowType ?? null,
+    zoneId: metadata.zoneId ?? device?.row.zone_id ?? null,
+    laneId: metadata.laneId ?? device?.row.lane_id ?? null,
+    gateId: metadata.gateId ?? device?.row.gate_id ?? null,
+    firmwareVersion: metadata.firmwareVersion ?? device?.row.firmware_version ?? null,
+    operatorId: context.operatorId,
+    scanSource: scanSource ?? null,
+    purchaseId: target.purchase?.purchase_id ?? null,
+    itemLineId: target.lineId ?? identifiers.itemLineId ?? null,
+    epc: identifiers.epc ?? null,
+    tagUid: identifiers.tagUid ?? null,
+    tagId: identifiers.tagId ?? null,
+    itemStatus: target.itemStatus,
+    occurredMs: context.occurredMs,
+  }
+}
+
+/** Signs the token of an authorization. Ed25519 is deterministic, so the same row always has the same token. */
+function signToken(row: ProtectionAuthorizationRow, { authority }: Services): string {
+  const tenant = row.tenant as Tenant
+  const claims: AuthorizationClaims = {
+    iss: tenant,
+    aud: row.device_id,
+    iat: row.iat,
+    exp: row.exp,
+    jti: row.nonce,
+    led: row.ledger,
+    act: row.action as ProtectionAction,
+    cnt: row.count,
+    ...(row.ith_kind &&
+      row.ith_id && { ith: itemHash(row.device_id, row.nonce, row.ith_kind as IdentifierKind, row.ith_id) }),
+    eid: row.event_id,
+    rc: row.risk_class,
+    pv: row.policy_version,
+    kv: row.key_version,
+  }
+  return signAuthorization(claims, authority.keysOf(tenant).token)
+}
 
 /** Response to a device, with its target and decision. */
-export interface Authorized {
+interface Authorized {
   target: AuthorizationTarget
   decision: Decision
   answer: AuthorizationAnswer & {
@@ -93,7 +233,7 @@ export async function authorize(call: Call, request: AuthorizationRequest): Prom
 /**
  * True if an allowed request releases an item that is bound to a purchase unit, and names no operator, purchase or
  * token. The unit must have no lease and no failed attempt. Such a request writes only rows that no other request
- * reads, except the row of the right (ADR 0049).
+ * reads, except the row of the right (ADR database).
  */
 function isPlainRelease(
   { context, action, purchase, token }: AuthorizationRequest,

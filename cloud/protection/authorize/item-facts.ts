@@ -8,8 +8,7 @@ import type { ProtectedItemRow } from '../../platform/persistence/tables/protect
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { boundItemsOf } from '../../shop/purchases/queries.ts'
-import { isComplete, productsIn, type ProductOfItem } from '../items/item-product.ts'
-import { readItems } from '../items/item-queries.ts'
+import { isComplete, productsIn, type ProductOfItem, readItems } from '../items/item-queries.ts'
 import { itemAsOf } from '../rights/past-state.ts'
 
 /** Facts about an item or purchase line for the function `decide`. */
@@ -84,13 +83,13 @@ export async function itemsBoundTo(
 }
 
 /** Kinds of identifiers under which an item is registered. */
-export function identifierKindsOf(item: ProtectedItemRow): ItemIdentifierKind[] {
+function identifierKindsOf(item: ProtectedItemRow): ItemIdentifierKind[] {
   const names = definedFields({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id })
   return ITEM_IDENTIFIER_KINDS.filter((kind) => kind in names)
 }
 
 /** True if the device can read the item. Printed tag numbers are for people only. */
-export function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean {
+function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean {
   return identifierKindsOf(item).some((kind) => (kind === 'epc' || kind === 'tagUid') && canRead(device, kind))
 }
 

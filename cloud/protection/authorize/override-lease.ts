@@ -6,7 +6,7 @@ import { revokeAuthorization, type LeaseView } from '../leases/leases.ts'
 
 /**
  * Lets an operator override the lease of an offline agent that has not answered the recall. The exception
- * `lease_overridden` records that the operator and the lease holder may both release the goods (ADR 0011).
+ * `lease_overridden` records that the operator and the lease holder may both release the goods (ADR leases).
  */
 export function applyOverride(call: Call, { device, operatorId, isPast }: RequestContext, lease: LeaseView): LeaseView {
   const { recallable } = lease

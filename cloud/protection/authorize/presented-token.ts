@@ -70,7 +70,7 @@ function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<Presente
   return ith_kind === null || ith_id === null ? {} : { item: { kind: ith_kind as IdentifierKind, id: ith_id } }
 }
 
-export type PresentedReceipt =
+type PresentedReceipt =
   | { ok: true; purchase: PurchaseRow }
   /** `purchase` is set for an expired receipt. */
   | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: PurchaseRow }

@@ -163,7 +163,7 @@ export async function openUnits(
 }
 
 /**
- * True if this device may get one token for all these units (ADR 0009). Either staff count the goods at the device, or
+ * True if this device may get one token for all these units (ADR releases). Either staff count the goods at the device, or
  * the device can read none of the goods. An unbound unit may be any item. So a device that can read tags gets no token
  * for all units if one unit is unbound.
  */

@@ -9,7 +9,7 @@ import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findStore } from '../../platform/stores/queries.ts'
-import { mayOperate } from '../operators/store-operator.ts'
+import { mayOperate } from '../operators/store-keys.ts'
 import { deviceFacts, findDevice } from '../store-documents/device-queries.ts'
 
 /** Optional device metadata of a request (specification). */

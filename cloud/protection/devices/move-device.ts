@@ -1,17 +1,110 @@
 import type { Call } from '../../platform/operations/operation.ts'
 import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { findStore } from '../../platform/stores/queries.ts'
-import { updateAuthorization } from '../leases/authorizations.ts'
-import { adoptDevice, setDeviceAgent } from './adopt-device.ts'
+import { findStore, raiseDocumentVersion } from '../../platform/stores/queries.ts'
+import { updateAuthorization, outstandingOf } from '../leases/authorizations.ts'
 import { listDevices } from '../store-documents/device-queries.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
-import { outstandingOf } from '../leases/outstanding-tokens.ts'
+import { precondition } from '../../platform/foundation/failure.ts'
+import { beginHomeMove, storeFormerHome } from '../receipt-home/home-move.ts'
+import { policyOf } from '../store-documents/parsed-policy.ts'
+
+/**
+ * Assigns a device to the first agent of its store that reports it. `updateDevice` can later move the device to another
+ * agent (ADR agents).
+ */
+export async function adoptDevice(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
+  // If the device is moving to this agent, the end of the move assigns the device.
+  if (device.agent_id === agentId || device.moving_to === agentId) return
+  if (device.agent_id !== null) {
+    throw precondition(
+      'device_of_another_agent',
+      `device ${device.device_id} belongs to another agent of this store: move it with updateDevice`,
+    )
+  }
+  await setDeviceAgent(call, device, store, agentId)
+}
+
+/**
+ * Stores the agent of a device. If the cloud is the receipt home and the device is an exit gate, this agent becomes the
+ * receipt home.
+ */
+export async function setDeviceAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
+  await call.db
+    .updateTable('device')
+    .set({ agent_id: agentId, moving_to: null })
+    .where('device_id', '=', device.device_id)
+    .execute()
+  if (device.device_type === 'exit_gate' && policyOf(store).home === 'cloud') {
+    await beginHomeMove(call, store, agentId)
+    await makeHome(call, store, agentId)
+  }
+  await raiseDocumentVersion(call.db, store.store_id)
+  call.changed(device.device_id)
+  call.afterCommit(() => call.services.agents.storeChanged(store.store_id))
+}
+
+/** Makes an agent, or the cloud, the receipt home of the store. */
+async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise<void> {
+  const policy = policyOf(store)
+  await storeFormerHome(db, store)
+  const moved = JSON.stringify({ ...policy, home: agentId, homeEpoch: policy.homeEpoch + 1 })
+  await db.updateTable('store').set({ policy: moved }).where('store_id', '=', store.store_id).execute()
+}
+
+/** Makes the successor of an agent the receipt home. The successor continues the ledger of that agent. */
+export async function inheritHome(call: Call, storeId: string, agentId: string): Promise<void> {
+  const store = await findStore(call.db, storeId)
+  if (!store) return
+  await beginHomeMove(call, store, agentId)
+  await makeHome(call, store, agentId)
+  await raiseDocumentVersion(call.db, storeId)
+}
+
+/**
+ * If this agent is the receipt home, begins a move of the receipt home to the same agent. The agent's ledger may have
+ * lost uses and delegations. The agent honours older receipts again after all other agents have reported. Returns
+ * whether the agent is the receipt home.
+ */
+export async function distrustHome(call: Call, storeId: string, agentId: string): Promise<boolean> {
+  const store = await findStore(call.db, storeId)
+  if (!store || policyOf(store).home !== agentId) return false
+  await beginHomeMove(call, store, agentId)
+  await raiseDocumentVersion(call.db, storeId)
+  call.afterCommit(() => call.services.agents.storeChanged(storeId))
+  return true
+}
+
+/**
+ * Moves the receipt home away from a revoked agent: to the next agent with an exit gate, else to the cloud. If a
+ * successor continues the ledger, the cloud is the receipt home until the successor takes over.
+ */
+export async function reassignHome(call: Call, store: StoreRow, agentId: string, hasSuccessor: boolean): Promise<void> {
+  if (policyOf(store).home !== agentId) return
+  const home = hasSuccessor ? 'cloud' : ((await ownerOfGates(call, store.store_id)) ?? 'cloud')
+  if (!hasSuccessor) await beginHomeMove(call, store, home)
+  await makeHome(call, store, home)
+}
+
+/** Agent of the store's first exit gate in service, if any. */
+async function ownerOfGates({ db }: Call, storeId: string): Promise<string | undefined> {
+  const gate = await db
+    .selectFrom('device')
+    .innerJoin('agent', 'agent.agent_id', 'device.agent_id')
+    .select('agent.agent_id')
+    .where('device.store_id', '=', storeId)
+    .where('device.device_type', '=', 'exit_gate')
+    .where('device.revoked_ms', 'is', null)
+    .where('agent.revoked_ms', 'is', null)
+    .orderBy('device.device_id')
+    .executeTakeFirst()
+  return gate?.agent_id
+}
 
 /**
  * Moves a device to another agent. A token belongs to the ledger of the device's agent, and another ledger does not
  * know whether the token was used. So the cloud revokes the device's tokens and issues no more. The move ends when each
- * token is voided, is used up, or has been expired for a minute (ADR 0040).
+ * token is voided, is used up, or has been expired for a minute (ADR agents).
  */
 
 const GUARD_SECONDS = 60

@@ -2,19 +2,19 @@ import { z } from 'zod'
 import { changeCapabilities } from '../../../policy/devices.ts'
 import { PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES } from '../../../policy/vocabulary.ts'
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
-import { DeviceHealth } from '../agent-identity/reported-state.ts'
+import { DeviceHealth } from '../agent-identity/agent-queries.ts'
 import { Id, Success, text } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import { orderInLocker } from '../../shop/pickup-orders/queries.ts'
 import { moveToAgent } from './move-device.ts'
 import { deviceFacts } from '../store-documents/device-queries.ts'
-import { assertPolicyFits } from '../store-policy/policy-size.ts'
+import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import { assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
-import { storeDocumentChanged } from '../store-documents/document-changed.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { storeDocumentChanged } from '../store-documents/parsed-policy.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 
-/** Fields that only the system sets. Callers may send them back unchanged (ADR 0002). */
+/** Fields that only the system sets. Callers may send them back unchanged (ADR requests). */
 const SYSTEM_FIELDS = [
   'storeId',
   'deviceType',

@@ -3,22 +3,117 @@ import type { Evidence } from '../../../policy/journal.ts'
 import type { ItemStatus, RightClass } from '../../../policy/vocabulary.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import { findAuthorization, unitsOfAuthorization } from '../leases/authorizations.ts'
-import { findItem } from '../items/item-queries.ts'
+import { findItem, readItem, updateItem } from '../items/item-queries.ts'
 import { standaloneUnitOf } from '../items/standalone-unit.ts'
 import { hasComeBackSince, itemAsOf } from '../rights/past-state.ts'
-import { bindItem } from './bind-item.ts'
-import { endLease, freeLeases } from './end-lease.ts'
+import {
+  endLease,
+  freeLeases,
+  type EvidenceScope,
+  type EvidenceSource,
+  raiseForeignEvidence,
+  type ForeignReport,
+  raiseAuthorizationExceptions,
+} from './evidence-scope.ts'
 import { STOPPED_STATUSES, type ReceiptPurchase } from './evidence-facts.ts'
-import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
 import { raiseException } from '../records/exceptions.ts'
-import { raiseForeignEvidence, type ForeignReport } from './foreign-evidence.ts'
-import { raiseAuthorizationExceptions } from './raise-authorization-exceptions.ts'
-import { holdItemsOfCancelled, raiseCancelledAfterRelease } from './hold-late-releases.ts'
+import { holdItemsOfCancelled, raiseCancelledAfterRelease, settleUnit } from './apply-outcome.ts'
 import type { UnitKey } from '../rights/rights.ts'
-import { settleUnit } from './settle-unit.ts'
-import { publishUsedRights } from './publish-used-rights.ts'
+import type { Call, Services } from '../../platform/operations/operation.ts'
+import { notifyGates } from '../items/item-sequence.ts'
+import type { EventScope } from '../records/record-event.ts'
 
-export type Claim = Extract<Evidence, { kind: 'claim' }>
+/** Tolerance for the clock of another machine, s. */
+const GUARD_SECONDS = 60
+
+/**
+ * Puts used receipt rights on the deny list of the store. `isKnown` is true if the reporter knows which rights it used.
+ * If so, and if the reporter is the only agent of the store, adds no entry.
+ */
+async function publishUsedRights(
+  { facts, due }: EvidenceScope,
+  source: { agentId: string | null; storeId: string },
+  purchase: ReceiptPurchase | undefined,
+  used: readonly UnitKey[],
+  isKnown: boolean,
+): Promise<void> {
+  const [first] = used
+  if (!first || !purchase?.cti || !purchase.receipt_exp) return
+  if ((await facts.agentsOf(source.storeId)).every((agentId) => isKnown && agentId === source.agentId)) return
+  const ordinals: number[] = []
+  for (const key of used) {
+    const ordinal = (await facts.unitOf(purchase.purchase_id, key))?.receipt_index ?? null
+    if (ordinal !== null) ordinals.push(ordinal)
+  }
+  if (ordinals.length === 0) return
+  const denials = due.denials.get(purchase.store_id) ?? []
+  due.denials.set(purchase.store_id, denials)
+  denials.push({
+    kind: 'right',
+    cti: purchase.cti,
+    rightClass: first.rightClass,
+    ordinals,
+    until: purchase.receipt_exp + GUARD_SECONDS,
+  })
+}
+
+type BindScope = EventScope & { services: Services; afterCommit: Call['afterCommit'] }
+
+/**
+ * Binds a sellable item to an unbound unit of its product, at its first release or exit (ADR sales). `reversal`: the
+ * unit was cancelled or returned before the claim arrived. The released item is then unpaid and gets the status
+ * `exception_hold`.
+ */
+async function bindItem(
+  scope: BindScope,
+  itemId: string,
+  key: UnitKey | undefined,
+  reversal?: 'cancelled' | 'returned',
+): Promise<void> {
+  if (!key || key.purchaseId === '') return
+  const { db, nowMs } = scope
+  const unit = await db
+    .selectFrom('purchase_unit')
+    .selectAll()
+    .where('line_id', '=', key.lineId)
+    .where('unit_no', '=', key.unitNo)
+    .executeTakeFirst()
+  if (!unit || (unit.bound === 1 && unit.item_id === itemId)) return
+  const item = await readItem(db, itemId)
+  if (unit.bound === 1 || item.item_status !== 'sellable') {
+    await raiseException(scope, {
+      storeId: item.store_id,
+      kind: 'item_already_paid',
+      subject: `${key.purchaseId}/${itemId}`,
+      purchaseId: key.purchaseId,
+      detail:
+        unit.bound === 1
+          ? 'an item was released for a unit of this purchase that is bound to another item'
+          : `an item was ${item.item_status} when it was released for this purchase`,
+    })
+    return
+  }
+  await updateItem(
+    db,
+    item,
+    {
+      item_status: reversal ? 'exception_hold' : 'paid',
+      purchase_id: key.purchaseId,
+      line_id: key.lineId,
+      unit_no: key.unitNo,
+    },
+    nowMs,
+  )
+  notifyGates(scope, item.store_id)
+  await db
+    .updateTable('purchase_unit')
+    .set({ bound: 1, item_id: itemId, ...(reversal === 'cancelled' && { taken_back: 'exception_hold' }) })
+    .where('line_id', '=', key.lineId)
+    .where('unit_no', '=', key.unitNo)
+    .execute()
+}
+
+type Claim = Extract<Evidence, { kind: 'claim' }>
 
 /**
  * Applies a claim. Returns false if the token, receipt or item of the claim is unknown. The cloud then stores the row

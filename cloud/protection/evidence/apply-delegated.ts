@@ -1,17 +1,127 @@
-import type { Evidence } from '../../../policy/journal.ts'
+import type { Evidence, AlarmHandled } from '../../../policy/journal.ts'
 import type { DelegatedRightRow } from '../../platform/persistence/tables/protection.ts'
-import { endLease } from './end-lease.ts'
-import type { EvidenceScope, EvidenceSource } from './evidence-scope.ts'
-import { raiseForeignEvidence } from './foreign-evidence.ts'
+import {
+  endLease,
+  freeLeases,
+  type EvidenceScope,
+  type EvidenceSource,
+  raiseForeignEvidence,
+  raiseAuthorizationExceptions,
+} from './evidence-scope.ts'
 import { findDelegated, storeDelegated, storeDelegationReturned } from '../rights/delegated-rights.ts'
-import { openOutcomeReport, type OutcomeReport } from './outcome-report.ts'
 import type { UnitKey } from '../rights/rights.ts'
+import { decodeUnverifiedClaims, openDocument } from '../../../policy/documents/signed-document.ts'
+import { HomeRequest } from '../../../policy/documents/home-messages.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { currentAndFormerKeys } from '../agent-identity/agent-keys.ts'
+import { findAgent } from '../agent-identity/sessions.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
+import { acknowledgeAlarm, findAlarm, writeDisposition } from '../records/alarm-queries.ts'
+import { findAuthorization, updateAuthorization } from '../leases/authorizations.ts'
+
+/** Applies a void: the agent will never honour this token, so the lease ends. */
+export async function applyVoid(scope: EvidenceScope, source: EvidenceSource, nonce: string): Promise<boolean> {
+  const row = await findAuthorization(scope.db, nonce)
+  if (row?.tenant !== scope.tenant) return false
+  if (!(await scope.facts.isOwn(row.agent_id, source))) {
+    const detail = `a token was voided that is not this agent's`
+    await raiseForeignEvidence(scope, source, { kind: 'void', about: nonce, detail })
+    return true
+  }
+  // Stores the earliest void, because voids may arrive in any order.
+  const voidedMs = Math.min(row.voided_ms ?? source.atMs, source.atMs)
+  if (voidedMs === row.voided_ms) return true
+  const voided = await updateAuthorization(scope.db, row, {
+    voided_ms: voidedMs,
+    revoked_ms: Math.min(row.revoked_ms ?? voidedMs, voidedMs),
+  })
+  await raiseAuthorizationExceptions(scope, voided)
+  await freeLeases(scope, voided)
+  return true
+}
 
 /**
- * Reports of receipt homes about delegated rights. A report from another agent raises `foreign_evidence` (ADR 0012).
+ * Applies what an operator did about an alarm at a gate's display. Only the agent of the gate may report it. Returns
+ * false if the cloud does not know the alarm (yet).
+ *
+ * Its time is the trusted time of the agent, but at most now: an agent must not outlast later dispositions.
  */
-export type Delegated = Extract<Evidence, { kind: 'delegated' }>
-export type DelegationReturned = Extract<Evidence, { kind: 'delegation_returned' }>
+export async function applyAlarmHandled(
+  scope: EvidenceScope,
+  source: EvidenceSource,
+  { eventId, step, operatorId }: AlarmHandled,
+): Promise<boolean> {
+  const { db, tenant, facts, nowMs } = scope
+  const alarm = await findAlarm(db, tenant, eventId)
+  if (!alarm) return false
+  const { deviceId } = JSON.parse(alarm.body) as ProtectionEvent
+  const gate = deviceId === undefined ? undefined : await facts.device(deviceId)
+  if (!gate || alarm.store_id !== source.storeId || !(await facts.isOwn(gate.agent_id, source))) {
+    const detail = 'an agent handled an alarm of a gate that is not its own'
+    await raiseForeignEvidence(scope, source, { kind: 'alarm_handled', about: eventId, detail })
+    return true
+  }
+  const atMs = Math.min(source.atMs, nowMs)
+  const storeId = alarm.store_id
+  if (step === 'acknowledged') {
+    await acknowledgeAlarm(db, { storeId, eventId, by: operatorId, atMs })
+    return true
+  }
+  await writeDisposition(db, {
+    earlier: null,
+    event_id: eventId,
+    tenant,
+    store_id: storeId,
+    disposition: step,
+    operator_id: operatorId,
+    recovered_cent: null,
+    disposed_ms: atMs,
+  })
+  return true
+}
+
+/** Signed outcome report to a receipt home about delegated rights: a home request (`ask+jwt`) with an outcome. */
+type OutcomeReport = HomeRequest
+
+/** Receipt home that forwards the report. */
+interface Forwarder {
+  agentId: string | null
+  storeId: string
+}
+
+/**
+ * Verifies an outcome report. The report must match the row, and name this receipt home and one of its epochs. An agent
+ * of the store must have signed the report with a current or former key. Returns undefined if the report is invalid, or
+ * if it comes from a revoked agent without a successor.
+ */
+async function openOutcomeReport(
+  { db, facts, tenant, nowMs }: EvidenceScope,
+  home: Forwarder,
+  { redemptionId, outcome, report }: { redemptionId: string; outcome: string; report?: string | undefined },
+): Promise<OutcomeReport | undefined> {
+  if (report === undefined) return undefined
+  const { iss, aud } = decodeUnverifiedClaims(report)
+  if (typeof iss !== 'string' || typeof aud !== 'string') return undefined
+  const agent = await findAgent(db, iss)
+  if (agent?.tenant !== tenant || agent.store_id !== home.storeId) return undefined
+  if (agent.revoked_ms !== null && agent.replaced_by === null) return undefined
+  // A re-enrolled receipt home forwards reports that its predecessor received.
+  if (!(await facts.isOwn(aud, home))) return undefined
+  // Does not check times, because the receipt home may forward a report long after it was signed.
+  const opened = openDocument<HomeRequest>(report, DOCUMENT_KINDS.homeRequest, {
+    keys: await currentAndFormerKeys(db, agent, nowMs),
+    audience: aud,
+  })
+  const claims = opened.ok ? HomeRequest.safeParse(opened.claims).data : undefined
+  if (claims?.redemptionId !== redemptionId || claims.outcome !== outcome) return undefined
+  return (await facts.isHomeIn(claims.homeEpoch, home)) ? claims : undefined
+}
+
+/**
+ * Reports of receipt homes about delegated rights. A report from another agent raises `foreign_evidence` (ADR leases).
+ */
+type Delegated = Extract<Evidence, { kind: 'delegated' }>
+type DelegationReturned = Extract<Evidence, { kind: 'delegation_returned' }>
 
 /** Tolerance for the clock of another machine, s. */
 const GUARD_SECONDS = 60

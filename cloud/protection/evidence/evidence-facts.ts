@@ -8,7 +8,7 @@ import { allRecalls } from '../items/recalls.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { findDevice } from '../store-documents/device-queries.ts'
-import { findHomeIn } from '../receipt-home/receipt-homes.ts'
+import { findHomeIn } from '../receipt-home/home-move.ts'
 
 export type ReceiptPurchase = Pick<
   PurchaseRow,
@@ -17,7 +17,7 @@ export type ReceiptPurchase = Pick<
 type StoreDefaults = Pick<StoreRow, 'workflow_type' | 'protection_technology'>
 type FactUnit = Pick<PurchaseUnitRow, 'purchase_id' | 'line_id' | 'unit_no' | 'receipt_index' | 'item_id'>
 
-/** Statuses in which goods must stay although they were not returned (ADR 0009). */
+/** Statuses in which goods must stay although they were not returned (ADR releases). */
 export const STOPPED_STATUSES = [
   'exception_hold',
   'reserved_bopis',

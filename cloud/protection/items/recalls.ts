@@ -1,16 +1,15 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { RECALLED } from '../../../policy/item-status.ts'
 import type { ItemStatus } from '../../../policy/vocabulary.ts'
-import { UNIT_FIELDS } from '../../shop/catalogue/unit-data.ts'
-import type { Db } from '../../platform/persistence/database.ts'
-import { groupBy } from '../../platform/persistence/group-by.ts'
+import { UNIT_FIELDS } from '../../shop/catalogue/render.ts'
+import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { ProductRecallRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
 
 /**
  * A recall stops all goods that match it: those of its product, in its stores, with the lot, expiry and serial that it
- * names. It is a fact of its own beside the status of an item, so its end restores what the item is (ADR 0009).
+ * names. It is a fact of its own beside the status of an item, so its end restores what the item is (ADR releases).
  */
 
 export type Recall = Pick<ProductRecallRow, 'store_ids' | 'product_id' | 'lot' | 'expiry' | 'serial'>
@@ -150,7 +149,7 @@ export function recalledItems(db: Db, recall: Recall & Pick<ProductRecallRow, 't
 const SOLD: ReadonlySet<string> = new Set<ItemStatus>(['paid', 'picked_up'])
 
 /** Some items of a recall's product, in the order of their ids. */
-export interface RecallWindow {
+interface RecallWindow {
   /** Items that the recall stops. */
   readonly items: readonly { readonly item_id: string; readonly store_id: string }[]
   /** Number of these items that are paid or picked up. */
@@ -198,7 +197,7 @@ export function findRecall(db: Db, tenant: string, recallId: string): Promise<Pr
     .executeTakeFirst()
 }
 
-export interface RecallFilter {
+interface RecallFilter {
   /** Only recalls that concern one of these stores; null: all. */
   stores: readonly string[] | null
   state?: 'active' | 'ended' | undefined

@@ -8,7 +8,7 @@ import { findRight, storeReturned, type UnitKey } from '../rights/rights.ts'
  * Unit of an item that was paid at another till, without a purchase in untag. The unit numbers count the sales of the
  * item from 0, so that each late report concerns the right sale.
  */
-export type StandaloneUnit = Omit<UnitKey, 'rightClass'>
+type StandaloneUnit = Omit<UnitKey, 'rightClass'>
 
 const endedUnits = prepared((db, p: { itemId: string }) =>
   db.selectFrom('unit_right').select('unit_no').where('line_id', '=', p.itemId).where('returned_by', 'is not', null),

@@ -5,8 +5,7 @@ import type { ProtectionAction, RightClass, ScanSource } from '../../../policy/v
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
-import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import { insertChunks, fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type {
   AuthorizationUnitRow,
@@ -17,6 +16,23 @@ import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { assertResynced } from './resync.ts'
 import { leaseRights, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights/rights.ts'
+import { deriveAuthorizationState, type DerivedAuthorizationState } from '../../../policy/authorization-state.ts'
+
+/** State of an authorization from its row and redemptions. */
+export function viewAuthorization(
+  row: ProtectionAuthorizationRow,
+  redemptions: readonly RedemptionRow[],
+  nowMs: number,
+): DerivedAuthorizationState {
+  return deriveAuthorizationState(
+    {
+      expMs: row.exp * 1_000,
+      revokedAtMs: row.revoked_ms ?? undefined,
+      evidence: redemptions.map((r) => ({ redemptionId: r.redemption_id, step: r.step, atMs: r.at_ms })),
+    },
+    nowMs,
+  )
+}
 
 /**
  *   issued ──redeemed, each step once──▶ redeemed
@@ -28,14 +44,14 @@ import { leaseRights, LEASE_GUARD_MS, type Tries, type UnitKey } from '../rights
  */
 
 /** Life of a token, seconds. */
-export const TOKEN_LIFE = 300
+const TOKEN_LIFE = 300
 
 export interface GrantedUnit {
   key: UnitKey
   tries: Tries
 }
 
-export interface Grant {
+interface Grant {
   store: StoreRow
   device: DeviceRow
   action: ProtectionAction
@@ -223,4 +239,39 @@ export async function updateAuthorization(
 ): Promise<ProtectionAuthorizationRow> {
   await db.updateTable('protection_authorization').set(change).where('nonce', '=', row.nonce).execute()
   return { ...row, ...change }
+}
+
+/** Time after the expiry of a token in which an agent with a slow clock may still honour the token, s. */
+const GUARD_SECONDS = 60
+
+/**
+ * Authorizations of a device that is moving to another agent. Only authorizations that the former agent may still
+ * honour: not voided, not used up, and expired at most a minute ago.
+ */
+export async function outstandingOf(
+  db: Db,
+  device: Pick<DeviceRow, 'device_id' | 'agent_id'>,
+  nowMs: number,
+): Promise<ProtectionAuthorizationRow[]> {
+  if (device.agent_id === null) return []
+  const rows = await db
+    .selectFrom('protection_authorization')
+    .selectAll()
+    .where('device_id', '=', device.device_id)
+    .where('agent_id', '=', device.agent_id)
+    .where('exp', '>', Math.floor(nowMs / 1_000) - GUARD_SECONDS)
+    // The move has recalled all these leases, so this condition excludes none of them. The condition only makes the
+    // query faster, because it excludes other rows early.
+    .where('void_asked_ms', 'is not', null)
+    .where('voided_ms', 'is', null)
+    .execute()
+  const open: ProtectionAuthorizationRow[] = []
+  for (const row of rows) if ((await redemptionsOf(db, row.nonce)).length < row.count) open.push(row)
+  return open
+}
+
+/** Latest time at which a device's move ends, s since 1970. */
+export async function moveEndsAt(db: Db, device: DeviceRow, nowMs: number): Promise<number> {
+  const ends = (await outstandingOf(db, device, nowMs)).map(({ exp }) => exp + GUARD_SECONDS)
+  return Math.max(Math.ceil(nowMs / 1_000), ...ends)
 }

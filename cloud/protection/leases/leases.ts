@@ -1,5 +1,5 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
-import type { ProtectionAction } from '../../../policy/vocabulary.ts'
+import type { ProtectionAction, RightClass } from '../../../policy/vocabulary.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
@@ -10,16 +10,65 @@ import {
   redemptionsOf,
   unitsOfAuthorization,
   updateAuthorization,
+  moveEndsAt,
 } from './authorizations.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
 import { denyNonce, denyRights, hasAgents } from '../rights/deny-list.ts'
-import { moveEndsAt } from './outstanding-tokens.ts'
-import { settleRight } from '../rights/settle-right.ts'
+import { settleRight } from '../rights/settle-purchase.ts'
 import { RedemptionBatch } from '../rights/redemption-batch.ts'
 import type { RightView, UnitKey } from '../rights/rights.ts'
-import type { RightClass } from '../../../policy/vocabulary.ts'
+import { pause } from '../../../policy/platform.ts'
+import type { WaitForRelease } from '../../platform/operations/notifier.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+
+/**
+ * Maximum wait for the lease holders, ms. The wait is short, because a shopper waits at the requesting device (ADR
+ * 0011).
+ */
+const WAIT_MS = 1_000
+/** Time between two checks, ms. */
+const STEP_MS = 25
+
+/**
+ * Recalls these leases and makes the cloud run the call again before it denies the request. Each call waits at most
+ * once.
+ */
+export function requestLeaseRelease(call: Call, held: readonly ProtectionAuthorizationRow[]): void {
+  if (held.length > 0) call.recallLeaseAndRetry((db) => requestEach(call, db, held))
+}
+
+async function requestEach(
+  { services, nowMs }: Call,
+  db: Db,
+  held: readonly ProtectionAuthorizationRow[],
+): Promise<WaitForRelease> {
+  const { agents, platform } = services
+  for (const row of held) {
+    if (row.void_asked_ms !== null) continue
+    await updateAuthorization(db, row, { void_asked_ms: nowMs })
+  }
+  return async (reads) => {
+    for (const { store_id: storeId, agent_id: agentId, nonce } of held)
+      if (agentId !== null) agents.sendCommand({ storeId, agentId }, { command: 'void', nonce })
+    // An offline agent receives the command only when it reconnects, so the call does not wait for offline agents.
+    const reachable = held.filter(({ agent_id: agentId }) => agentId !== null && agents.isConnected(agentId))
+    for (let waited = 0; reachable.length > 0 && waited < WAIT_MS; waited += STEP_MS) {
+      if (await areSettled(reads, reachable)) return
+      await pause(platform.timers, STEP_MS)
+    }
+  }
+}
+
+/** True if each authorization was voided or fully used. */
+async function areSettled(reads: Db, rows: readonly ProtectionAuthorizationRow[]): Promise<boolean> {
+  for (const { nonce } of rows) {
+    const row = await findAuthorization(reads, nonce)
+    if (row && row.voided_ms === null && (await redemptionsOf(reads, nonce)).length < row.count) return false
+  }
+  return true
+}
 
 /** State of a leasable right for the requesting device. */
 export interface LeaseView {
@@ -52,7 +101,7 @@ function isOfFuture({ iat }: Pick<ProtectionAuthorizationRow, 'iat'>, nowMs: num
 }
 
 /**
- * Determines whether a device may lease a right (ADR 0011). The lease holder gets its own lease again. Another device
+ * Determines whether a device may lease a right (ADR leases). The lease holder gets its own lease again. Another device
  * gets the right only if the cloud can transfer the lease at once. During a move to another agent, a device gets no
  * lease. `right` is absent for actions without a right. `covers` returns true if a lease is for the requested target.
  */

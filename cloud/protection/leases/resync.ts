@@ -3,7 +3,7 @@ import type { DeviceCapabilities } from '../../../policy/devices.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 
-/** Time after a restore in which agents may still use tokens that the restored cloud does not know, ms (ADR 0019). */
+/** Time after a restore in which agents may still use tokens that the restored cloud does not know, ms (ADR restored-cloud). */
 export const RESYNC_MS = 11 * 60_000
 const RETRY_SECONDS = 10
 

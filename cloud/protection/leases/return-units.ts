@@ -21,7 +21,7 @@ export function isItemOf(
 }
 
 /**
- * Revokes the leases of returned goods and marks their rights used, so that no receipt releases them (ADR 0008). `by`:
+ * Revokes the leases of returned goods and marks their rights used, so that no receipt releases them (ADR sales). `by`:
  * id of the refund or item move.
  */
 export async function returnUnits(
@@ -51,14 +51,29 @@ export async function returnUnits(
 
 /** Revokes the unused tokens for an item. The unit of such a token may be bound to the item only when it is released. */
 export async function revokeTokensOf(call: Call, itemId: string, reason: string): Promise<void> {
-  const rows = await call.db
+  await revokeUnused(call, (tokens) => tokens.where('item_id', '=', itemId), reason)
+}
+
+/**
+ * Revokes the unused tokens that open this locker. They name no goods: the goods of one order wait there, so the tokens
+ * end when the order leaves the locker.
+ */
+export async function revokeTokensOfLocker(call: Call, deviceId: string, reason: string): Promise<void> {
+  const ofLocker = (tokens: Tokens) =>
+    tokens.where('device_id', '=', deviceId).where('item_id', 'is', null).where('purchase_id', 'is', null)
+  await revokeUnused(call, ofLocker, reason)
+}
+
+const liveTokens = (call: Call) =>
+  call.db
     .selectFrom('protection_authorization')
     .selectAll()
-    .where('item_id', '=', itemId)
     .where('revoked_ms', 'is', null)
     .where('exp', '>', Math.floor(call.nowMs / 1_000) - GUARD_SECONDS)
-    .execute()
-  for (const row of rows)
+type Tokens = ReturnType<typeof liveTokens>
+
+async function revokeUnused(call: Call, chosen: (tokens: Tokens) => Tokens, reason: string): Promise<void> {
+  for (const row of await chosen(liveTokens(call)).execute())
     if ((await redemptionsOf(call.db, row.nonce)).length < row.count) await revokeAuthorization(call, row, reason)
 }
 

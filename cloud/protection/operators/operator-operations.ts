@@ -12,16 +12,15 @@ import {
   DERIVED_KEY_BYTES,
   type KeyDerivation,
 } from '../../../policy/operator-verifiers.ts'
-import { knownCaller } from '../../platform/foundation/caller.ts'
+import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { Failure, invalid, notFound } from '../../platform/foundation/failure.ts'
 import { Id, iso, Success, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { ownStore, ownStoreOf } from '../../platform/stores/own-store.ts'
-import { storeDocumentChanged } from '../store-documents/document-changed.ts'
-import { assertPolicyFits } from '../store-policy/policy-size.ts'
+import { storeDocumentChanged } from '../store-documents/parsed-policy.ts'
+import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 import { holderOf, sharedSlots } from '../../platform/foundation/shared-slots.ts'
 import { scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -43,7 +42,7 @@ async function deriveVerifier(secret: string, how: KeyDerivation): Promise<Verif
 }
 
 /**
- * Operators: staff who may sign in at the agents of a store, even offline (ADR 0023). The cloud derives a base verifier
+ * Operators: staff who may sign in at the agents of a store, even offline (ADR staff). The cloud derives a base verifier
  * from PIN or card (derive-verifier.ts). With the store key, the cloud computes the verifier for the signed policy
  * (store-keys.ts).
  */

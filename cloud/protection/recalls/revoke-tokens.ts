@@ -3,7 +3,8 @@ import type { Db } from '../../platform/persistence/database.ts'
 import type { ProductRecallRow, ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import { redemptionsOf, unitsOfAuthorization } from '../leases/authorizations.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
-import { hasRecalledUnit } from './recalled-sales.ts'
+import { revokeTokensOfLocker } from '../leases/return-units.ts'
+import { hasRecalledGoods, hasRecalledUnit } from './publish-recalls.ts'
 import { readItem } from '../items/item-queries.ts'
 import { readLines } from '../../shop/purchases/queries.ts'
 import { inStoresOf, isRecalled, recalledItems, type Recall } from '../items/recalls.ts'
@@ -22,6 +23,21 @@ export async function revokeTokensOfRecalled(call: Call, recall: ProductRecallRo
   for (const row of rows.values())
     if ((await redemptionsOf(db, row.nonce)).length < row.count)
       await revokeAuthorization(call, row, 'its goods are recalled')
+  await closeLockers(call, recall)
+}
+
+/** Revokes the tokens of lockers in which orders with recalled goods wait. Each locker holds one order. */
+async function closeLockers(call: Call, { tenant }: ProductRecallRow): Promise<void> {
+  const orders = await call.db
+    .selectFrom('pickup_order')
+    .select(['tenant', 'store_id', 'order_id', 'locker_device_id'])
+    .where('tenant', '=', tenant)
+    .where('status', '=', 'ready')
+    .where('locker_device_id', 'is not', null)
+    .execute()
+  for (const order of orders)
+    if (order.locker_device_id !== null && (await hasRecalledGoods(call.db, order)))
+      await revokeTokensOfLocker(call, order.locker_device_id, 'its goods are recalled')
 }
 
 /** True if the token is for a purchase with recalled goods, or for an item that its purchase line makes recalled. */

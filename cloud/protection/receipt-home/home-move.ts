@@ -1,13 +1,76 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
-import type { Call } from '../../platform/operations/operation.ts'
+import { type Call, operation } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { findStore, raiseDocumentVersion } from '../../platform/stores/queries.ts'
 import { denyRights } from '../rights/deny-list.ts'
+import { z } from 'zod'
+import { notFound } from '../../platform/foundation/failure.ts'
+import { Id, Success } from '../../platform/operations/fields.ts'
+import { ownStore } from '../../platform/stores/own-store.ts'
+import { findAgent } from '../agent-identity/sessions.ts'
+import { storeDocumentChanged, policyOf } from '../store-documents/parsed-policy.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
+import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 
 /**
- * Moves the receipt home of a store, when an agent adopts the exit gate or staff choose another agent (ADR 0012).
+ * True if every exit gate of the store has received the paid status of the purchase's items, so that no gate alarms
+ * (ADR gates). Returns undefined if the purchase has no tagged unit, or if the store has no gate with an agent.
+ */
+export async function areGatesUpToDate(
+  db: Db,
+  purchase: Pick<PurchaseRow, 'purchase_id' | 'store_id'>,
+): Promise<boolean | undefined> {
+  const units = await db
+    .selectFrom('purchase_unit')
+    .leftJoin('protected_item', 'protected_item.item_id', 'purchase_unit.item_id')
+    .select(['bound', 'item_seq'])
+    .where('purchase_unit.purchase_id', '=', purchase.purchase_id)
+    .execute()
+  const agents = await db
+    .selectFrom('device')
+    .innerJoin('agent', 'agent.agent_id', 'device.agent_id')
+    .select('agent.item_seq')
+    .where('device.store_id', '=', purchase.store_id)
+    .where('device.device_type', '=', 'exit_gate')
+    .where('device.revoked_ms', 'is', null)
+    .where('agent.revoked_ms', 'is', null)
+    .execute()
+  if (units.length === 0 || agents.length === 0) return undefined
+  // A gate cannot know the tag of a unit that was bought by barcode.
+  if (units.some((unit) => unit.bound === 0 || unit.item_seq === null)) return false
+  const needed = units.reduce((most, unit) => Math.max(most, unit.item_seq ?? 0), 0)
+  return agents.every((agent) => agent.item_seq >= needed)
+}
+
+/** Receipt homes of a store by epoch. The policy names the current one. The table `former_home` names earlier ones. */
+
+const formerHome = prepared((db, p: { storeId: string; epoch: number }) =>
+  db.selectFrom('former_home').select('agent_id').where('store_id', '=', p.storeId).where('home_epoch', '=', p.epoch),
+)
+
+/** Stores the current receipt home as a former one. Call it before `homeEpoch` of the policy changes. */
+export async function storeFormerHome(db: Db, store: Pick<StoreRow, 'store_id' | 'policy'>): Promise<void> {
+  const { home, homeEpoch } = policyOf(store)
+  await db
+    .insertInto('former_home')
+    .values({ store_id: store.store_id, home_epoch: homeEpoch, agent_id: home })
+    .onConflict((c) => c.doNothing())
+    .execute()
+}
+
+/** Receipt home of a store in this epoch: an agentId or `cloud`; undefined for an unknown epoch. */
+export async function findHomeIn(db: Db, storeId: string, epoch: number): Promise<string | undefined> {
+  const store = await findStore(db, storeId)
+  const policy = store && policyOf(store)
+  if (policy?.homeEpoch === epoch) return policy.home
+  const [known] = await formerHome(db, { storeId, epoch })
+  return known?.agent_id
+}
+
+/**
+ * Moves the receipt home of a store, when an agent adopts the exit gate or staff choose another agent (ADR leases).
  *
  * A new receipt home must know earlier uses before it honours receipts from before the move. So `beginHomeMove` denies
  * all used rights, and records that the move must wait for a report of every agent. The policy names the new receipt
@@ -138,3 +201,40 @@ export async function hasAwaitedAgents(db: Db, storeId: string): Promise<boolean
 const awaitedAgents = prepared((db, p: { storeId: string }) =>
   db.selectFrom('home_move_wait').select('agent_id').where('store_id', '=', p.storeId).limit(1),
 )
+
+export const moveReceiptHome = operation({
+  name: 'moveReceiptHome',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  roles: rolesFrom('admin'),
+  summary: 'Moves a store’s receipt home, which redeems its receipts, to another agent or to the cloud.',
+  description:
+    'The new receipt home first receives all used rights. Until every agent has reported its redemptions, earlier receipts need staff ' +
+    'while the new receipt home is offline. This ends after a day at most, when the receipts expire, or when you revoke the missing agent.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, home: Id.describe('An agentId of the store, or `cloud`.') }),
+  response: z.strictObject({ ...Success, home: z.string(), homeEpoch: z.int() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', home: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId, home }) {
+    const store = await ownStore(call, storeId)
+    if (home !== 'cloud') await assertEnrolled(call, storeId, home)
+    const policy = policyOf(store)
+    call.changed(storeId)
+    if (policy.home === home) return { success: true as const, home, homeEpoch: policy.homeEpoch }
+    const moved = { ...policy, home, homeEpoch: policy.homeEpoch + 1 }
+    await beginHomeMove(call, store, home)
+    await storeFormerHome(call.db, store)
+    await call.db
+      .updateTable('store')
+      .set({ policy: JSON.stringify(moved), policy_version: store.policy_version + 1 })
+      .where('store_id', '=', storeId)
+      .execute()
+    await storeDocumentChanged(call, storeId)
+    return { success: true as const, home, homeEpoch: moved.homeEpoch }
+  },
+})
+
+async function assertEnrolled({ db }: Call, storeId: string, agentId: string): Promise<void> {
+  const agent = await findAgent(db, agentId)
+  if (agent?.store_id !== storeId || agent.revoked_ms !== null) throw notFound('agent')
+}

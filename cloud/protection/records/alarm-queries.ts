@@ -1,9 +1,120 @@
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
-import { closeRequestForAlarm } from '../../shop/assistance/requests.ts'
+import { closeRequestForAlarm, openRequestForAlarm } from '../../shop/assistance/requests.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import { EARLIER_LIMIT, earlierOf, toDisposition } from './disposition.ts'
 import type { AlarmDispositionRow, ProtectionEventRow } from '../../platform/persistence/tables/protection.ts'
+import { sql } from 'kysely'
+import { TOTAL_LIMIT, ownStoreOf } from '../../platform/stores/own-store.ts'
+import { z } from 'zod'
+import { present } from '../../shop/assistance/present.ts'
+import { AssistanceRequest } from '../../shop/assistance/queries.ts'
+import { actorOf, knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
+import { notFound } from '../../platform/foundation/failure.ts'
+import { Id, Success } from '../../platform/operations/fields.ts'
+import { operation } from '../../platform/operations/operation.ts'
+import { HELP_AT_ALARM, notifyStaff } from '../../shop/push/alarm-notices.ts'
+
+/** States of an alarm, in the order in which staff work on it. */
+export const ALARM_STATES = ['open', 'acknowledged', 'disposed'] as const
+type AlarmState = (typeof ALARM_STATES)[number]
+
+/** Which alarms of a store a listing contains. */
+interface AlarmFilter {
+  readonly storeId: string
+  readonly state: AlarmState
+  readonly disposition: string | undefined
+  /** Only alarms of this gate; not for `disposed`. */
+  readonly deviceId?: string | undefined
+  /** Earliest time in the state, ms. */
+  readonly sinceMs: number
+  /** Latest time in the state, ms. */
+  readonly untilMs?: number | undefined
+  /** Last alarm of the previous page. */
+  readonly after: AlarmPosition | undefined
+  readonly limit: number
+}
+
+/** Place of an alarm in a listing. */
+export interface AlarmPosition {
+  /** When the alarm came into its state, ms. */
+  readonly atMs: number
+  readonly id: string
+}
+
+/** An alarm of a listing. */
+interface ListedAlarm extends AlarmPosition {
+  readonly eventId: string
+}
+
+const LATEST = Number.MAX_SAFE_INTEGER
+
+/** Literals, because SQLite would not use the partial indexes with parameters. */
+const IS_ALARM = sql<boolean>`kind IN ('gate_alarm', 'gate_bulk_alarm')`
+
+/** Alarms of a store in one state, the latest first: at most `limit` + 1 rows, and the number of all. */
+export async function listAlarms(db: Db, filter: AlarmFilter): Promise<{ rows: ListedAlarm[]; total: number }> {
+  const { after, limit } = filter
+  let page = db.selectFrom(matching(db, filter).as('alarm')).selectAll()
+  if (after)
+    page = page.where((eb) =>
+      eb.or([eb('at_ms', '<', after.atMs), eb.and([eb('at_ms', '=', after.atMs), eb('id', '<', after.id)])]),
+    )
+  const rows = await page
+    .orderBy('at_ms', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit + 1)
+    .execute()
+  const { count } = await db
+    .selectFrom(db.selectFrom(matching(db, filter).as('alarm')).select('id').limit(TOTAL_LIMIT).as('counted'))
+    .select((eb) => eb.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  return {
+    rows: rows.map(({ at_ms, id, event_id }) => ({ atMs: Number(at_ms), id, eventId: event_id })),
+    total: Number(count),
+  }
+}
+
+function matching(db: Db, { storeId, state, disposition, deviceId, sinceMs, untilMs = LATEST }: AlarmFilter) {
+  if (state === 'disposed') {
+    const disposed = db
+      .selectFrom('alarm_disposition')
+      .select(['disposed_ms as at_ms', 'event_id as id', 'event_id'])
+      .where('store_id', '=', storeId)
+      .where('disposed_ms', '>=', sinceMs)
+      .where('disposed_ms', '<=', untilMs)
+    return disposition === undefined ? disposed : disposed.where('disposition', '=', disposition)
+  }
+  const all = db
+    .selectFrom('protection_exception')
+    .where('protection_exception.store_id', '=', storeId)
+    .where(IS_ALARM)
+    .where('protection_exception.event_id', 'is not', null)
+  const alarms = deviceId === undefined ? all : all.where('protection_exception.device_id', '=', deviceId)
+  if (state === 'open')
+    return alarms
+      .select(['last_ms as at_ms', 'exception_id as id', 'event_id'])
+      .where('acknowledged_ms', 'is', null)
+      .where('last_ms', '>=', sinceMs)
+      .where('last_ms', '<=', untilMs)
+      .$narrowType<{ at_ms: number; event_id: string }>()
+  return alarms
+    .select(['acknowledged_ms as at_ms', 'exception_id as id', 'event_id'])
+    .where('acknowledged_ms', 'is not', null)
+    .where('acknowledged_ms', '>=', sinceMs)
+    .where('acknowledged_ms', '<=', untilMs)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('alarm_disposition')
+            .select('alarm_disposition.event_id')
+            .whereRef('alarm_disposition.event_id', '=', 'protection_exception.event_id')
+            .whereRef('alarm_disposition.tenant', '=', 'protection_exception.tenant'),
+        ),
+      ),
+    )
+    .$narrowType<{ at_ms: number; event_id: string }>()
+}
 
 /** The tenant's gate alarm with this event id, if any. */
 export async function findAlarm(db: Db, tenant: string, eventId: string): Promise<ProtectionEventRow | undefined> {
@@ -71,3 +182,39 @@ export async function acknowledgeAlarm(
     .where('acknowledged_ms', 'is', null)
     .execute()
 }
+
+export const callHelpToAlarm = operation({
+  name: 'callHelpToAlarm',
+  area: 'assistance',
+  minimumPackage: 'GROW',
+  roles: rolesFrom('associate'),
+  summary: 'Calls colleagues to a gate that alarmed.',
+  description:
+    'The call appears among the requests for help of the store (`fetchAssistanceRequests`, reason `alarm`), and rings the browsers that get notices about alarms. Each alarm has at most one call that is not closed; a second call returns the first.',
+  refusals: ['too_many_requests_open'],
+  changes: true,
+  request: z.strictObject({ eventId: Id }),
+  response: AssistanceRequest.extend(Success),
+  example: { eventId: 'evt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { eventId }) {
+    const { tenant } = knownCaller(call.caller)
+    const requestedBy = actorOf(call.caller)
+    const { db, nowMs } = call
+    const alarm = await findAlarm(db, tenant, eventId)
+    if (!alarm) throw notFound('alarm')
+    const { store_id: storeId } = await ownStoreOf(call, alarm.store_id, 'alarm')
+    const { deviceId = null } = JSON.parse(alarm.body) as ProtectionEvent
+    const { row, isNew } = await openRequestForAlarm(
+      { db, nowMs, platform: call.services.platform },
+      { tenant, storeId, deviceId, eventId, requestedBy },
+    )
+    if (isNew) {
+      const about = { id: row.request_id, reason: HELP_AT_ALARM, storeId, except: requestedBy }
+      await notifyStaff({ db, tenant, nowMs }, [{ ...about, page: 'help', lowest: 'associate' }])
+      call.afterCommit(call.services.push.wake)
+    }
+    call.changed(row.request_id)
+    const [shown] = await present(db, [row])
+    return { success: true as const, ...(shown as AssistanceRequest) }
+  },
+})

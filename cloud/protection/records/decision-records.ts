@@ -1,5 +1,5 @@
 import type { DecisionFacts } from '../../../policy/decide.ts'
-import { yieldToEventLoop } from '../../platform/operations/yield-to-event-loop.ts'
+import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
 import type { ProtectionDecisionRow } from '../../platform/persistence/tables/protection.ts'

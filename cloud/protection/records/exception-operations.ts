@@ -1,13 +1,12 @@
 import { z } from 'zod'
-import { actorOf, knownCaller } from '../../platform/foundation/caller.ts'
+import { actorOf, knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { notFound } from '../../platform/foundation/failure.ts'
 import { Id, iso, Limit, definedFields, Success, Timestamp, lines, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField } from '../../platform/operations/paging.ts'
 import type { ProtectionExceptionRow } from '../../platform/persistence/tables/protection.ts'
-import { ownStoreOf } from '../../platform/stores/own-store.ts'
-import { shownNames } from '../../platform/stores/shown-names.ts'
 import {
+  ownStoreOf,
   ALL_STORES,
   ownScopes,
   pageOfScopes,
@@ -16,9 +15,9 @@ import {
   TOTAL_LIMIT,
   type ScopePage,
   type StoreScope,
-} from '../../platform/stores/store-scope.ts'
+} from '../../platform/stores/own-store.ts'
+import { shownNames } from '../../platform/stores/make-store.ts'
 import { findException, writeAcknowledged } from './exceptions.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 import { firstIdAt } from '../../../policy/ids.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'

@@ -17,7 +17,7 @@ import { recordEvent, type EventScope } from './record-event.ts'
  */
 export const WITHDRAWN = 'later evidence'
 
-export interface NewException {
+interface NewException {
   storeId: string
   /** Kind from docs/reference/errors.md, such as `double_redeem`. */
   kind: string

@@ -3,8 +3,7 @@ import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { iso, definedFields } from '../../platform/operations/fields.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
-import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
+import { fieldsOf, prepared, insertChunks } from '../../platform/persistence/prepared.ts'
 import { commitPosition } from '../../platform/persistence/positions.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import { enqueueAlarmNotices } from '../../shop/push/alarm-notices.ts'
@@ -13,7 +12,7 @@ import type { ProtectionEventRow } from '../../platform/persistence/tables/prote
 
 /**
  * Stores events for `fetchProtectionEvents` and enqueues them for webhooks, once per `eventId`. All events of a
- * transaction get the same position, which follows from the id of the transaction (ADR 0030).
+ * transaction get the same position, which follows from the id of the transaction (ADR requests).
  */
 
 /** Scope of an event: transaction, tenant and time. */
@@ -49,7 +48,7 @@ const insertEvent = prepared((db, p: NewEventRow) =>
 
 type NamedFields = Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'processedAt'>
 /** An event of the cloud. Null fields are left out. */
-export type CloudEvent = { [K in keyof NamedFields]: ProtectionEvent[K] | null } & {
+type CloudEvent = { [K in keyof NamedFields]: ProtectionEvent[K] | null } & {
   eventId?: string
   occurredMs?: number
 }

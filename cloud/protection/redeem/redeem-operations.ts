@@ -8,15 +8,13 @@ import {
   type RightClass,
   type ScanSource,
 } from '../../../policy/vocabulary.ts'
-import { knownCaller, maySee, type KnownCaller } from '../../platform/foundation/caller.ts'
+import { knownCaller, maySee, type KnownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { notFound, invalid, precondition } from '../../platform/foundation/failure.ts'
 import { Id, Success, Timestamp, lines, scanned, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { ownStoreOf } from '../../platform/stores/own-store.ts'
-import { findAuthorization, redemptionsOf, unitsOfAuthorization } from '../leases/authorizations.ts'
+import { findAuthorization, redemptionsOf, unitsOfAuthorization, viewAuthorization } from '../leases/authorizations.ts'
 import { revokeAuthorization } from '../leases/leases.ts'
-import { viewAuthorization } from '../leases/view-authorization.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 import { newId } from '../../../policy/ids.ts'
 import { DEVICE_LEDGER, openAuthorization, denyReasonOf } from '../../../policy/documents/authorization.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../../platform/persistence/tables/protection.ts'
@@ -26,8 +24,7 @@ import { applyClaim } from '../evidence/apply-claim.ts'
 import { applyOutcome } from '../evidence/apply-outcome.ts'
 import { finishEvidence, openEvidence, type EvidenceScope, type EvidenceSource } from '../evidence/evidence-scope.ts'
 import { recordEvent } from '../records/record-event.ts'
-import { readItem } from '../items/item-queries.ts'
-import { technologiesOf } from '../items/technologies.ts'
+import { readItem, technologiesOf } from '../items/item-queries.ts'
 
 interface RedeemRequest {
   authorizationToken?: string | undefined

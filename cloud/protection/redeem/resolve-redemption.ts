@@ -5,7 +5,7 @@ import {
   type Outcome,
   type ProtectionAction,
 } from '../../../policy/vocabulary.ts'
-import { actorOf, knownCaller, maySee, staffOf } from '../../platform/foundation/caller.ts'
+import { actorOf, knownCaller, maySee, staffOf, rolesFrom } from '../../platform/foundation/caller.ts'
 import { notFound, precondition } from '../../platform/foundation/failure.ts'
 import { Success, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
@@ -13,18 +13,15 @@ import type { Db } from '../../platform/persistence/database.ts'
 import type { RedemptionRow } from '../../platform/persistence/tables/protection.ts'
 import { findPurchaseOfReceipt } from '../../shop/purchases/queries.ts'
 import { ownStoreOf } from '../../platform/stores/own-store.ts'
-import { findAuthorization, redemptionsOf } from '../leases/authorizations.ts'
+import { findAuthorization, redemptionsOf, viewAuthorization } from '../leases/authorizations.ts'
 import { denyRights, hasAgents } from '../rights/deny-list.ts'
 import { recordEvent } from '../records/record-event.ts'
 import { settleRedemptions } from '../evidence/apply-outcome.ts'
 import { finishEvidence, openEvidence, type EvidenceScope } from '../evidence/evidence-scope.ts'
 import { acknowledgeOpenException } from '../records/exceptions.ts'
-import { itemsOfLine } from '../items/item-queries.ts'
+import { itemsOfLine, technologiesOf } from '../items/item-queries.ts'
 import { findRedemptions, updateRedemption } from '../rights/redemptions.ts'
-import { unitOf } from '../rights/settle-right.ts'
-import { technologiesOf } from '../items/technologies.ts'
-import { viewAuthorization } from '../leases/view-authorization.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { unitOf } from '../rights/settle-purchase.ts'
 
 /** Time after the claim in which only the device may report the outcome, ms. */
 const REPORT_WITHIN_MS = 300_000

@@ -1,15 +1,14 @@
-import type { Db } from '../../platform/persistence/database.ts'
-import { groupBy } from '../../platform/persistence/group-by.ts'
+import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import type { DelegatedRightRow, UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 import { UNKNOWN_OUTCOME_REASON, viewRight, type RightView, type UnitKey } from './rights.ts'
 
 /**
- * A right that the receipt home delegated to another agent of the store (ADR 0012). That agent may be offline for long.
+ * A right that the receipt home delegated to another agent of the store (ADR leases). That agent may be offline for long.
  * The cloud grants the right to no other agent until it receives the redemption or an outcome report.
  */
-export interface DelegatedRight extends UnitKey {
+interface DelegatedRight extends UnitKey {
   redemptionId: string
   storeId: string
   /** Agent that received the right. */

@@ -99,7 +99,7 @@ export async function receiptOrdinals(
 }
 
 /** Lease of receipt rights. `ended`: the lease has ended, and the rights are free again. */
-export interface PublishedLease {
+interface PublishedLease {
   nonce: string
   agentId?: string
   ended?: true

@@ -1,5 +1,4 @@
-import type { Db } from '../../platform/persistence/database.ts'
-import { groupBy } from '../../platform/persistence/group-by.ts'
+import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoredRight } from './delegated-rights.ts'
@@ -7,7 +6,7 @@ import { redemptionsOfLines, redemptionsOfUnit } from './redemptions.ts'
 import { rightName, UNKNOWN_OUTCOME_REASON, type RightView, type UnitKey } from './rights.ts'
 
 /**
- * State at a past time, by which the cloud decides about past requests (`occurredAt`, ADR 0009). Policy and devices are
+ * State at a past time, by which the cloud decides about past requests (`occurredAt`, ADR releases). Policy and devices are
  * an exception: the cloud uses their current state.
  */
 

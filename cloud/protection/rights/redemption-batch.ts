@@ -1,6 +1,6 @@
 import type { Outcome } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
+import { insertChunks } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import type { RedemptionRow, UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 import {

@@ -1,7 +1,6 @@
 import type { RightClass } from '../../../policy/vocabulary.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
-import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import { insertChunks, fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type { UnitRightRow } from '../../platform/persistence/tables/protection.ts'
 
@@ -29,8 +28,8 @@ export interface UnitKey {
   purchaseId: string
 }
 
-/** Number of failed attempts after which only staff may continue (ADR 0009). */
-export const TRIES_BEFORE_STAFF = 2
+/** Number of failed attempts after which only staff may continue (ADR releases). */
+const TRIES_BEFORE_STAFF = 2
 
 /** Time for which a lease continues after its token expires, ms: the maximum clock error of a device. */
 export const LEASE_GUARD_MS = 60_000

@@ -1,5 +1,13 @@
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import { raiseDocumentVersion } from '../../platform/stores/queries.ts'
+
+/** Raises the version of the store's signed policy, and announces it after the commit. */
+export async function storeDocumentChanged(call: Call, storeId: string): Promise<void> {
+  await raiseDocumentVersion(call.db, storeId)
+  call.afterCommit(() => call.services.agents.storeChanged(storeId))
+}
 
 /** A parsed policy with its source text. */
 interface Parsed {

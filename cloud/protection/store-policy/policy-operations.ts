@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { worstCaseLoss } from '../../../policy/isolated-agent.ts'
+import { worstCaseLoss } from '../../../policy/decide-units.ts'
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'
@@ -8,15 +8,43 @@ import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { deviceFacts } from '../store-documents/device-queries.ts'
-import { storeDocumentChanged } from '../store-documents/document-changed.ts'
-import { policyOf } from '../store-documents/parsed-policy.ts'
-import { assertPolicyFits } from './policy-size.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
-import { foldText } from '../../../policy/fold-text.ts'
-import { closestNames } from '../../../policy/spelling-hint.ts'
-import { yieldToEventLoop } from '../../platform/operations/yield-to-event-loop.ts'
+import { storeDocumentChanged, policyOf } from '../store-documents/parsed-policy.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { foldText, closestNames } from '../../../policy/fold-text.ts'
+import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { policyClaims } from './store-policy.ts'
+
+/** Maximum length of header, signature and dots of a signed document, characters. */
+const ENVELOPE = 512
+/** Reserve for changes that do not check the size, characters: agents, addresses, keys, moves of the receipt home. */
+const RESERVE = 32 * 1024
+
+/**
+ * Throws 409 `policy_too_large` if the store's policy is longer than agents accept. Agents would reject that policy and
+ * all later ones, and after 80 hours only staff could release goods. Call this check for changes that make the policy
+ * longer.
+ */
+export async function assertPolicyFits(
+  { db, services, nowMs }: Pick<Call, 'db' | 'services' | 'nowMs'>,
+  storeId: string,
+): Promise<void> {
+  const store = await findStore(db, storeId)
+  if (!store) return
+  const claims = await policyClaims(db, store, {
+    iat: Math.floor(nowMs / 1_000),
+    epoch: services.authority.documentEpoch,
+  })
+  const bytes = Buffer.byteLength(JSON.stringify(claims))
+  const limit = ((DOCUMENT_KINDS.policy.maxLength - ENVELOPE - RESERVE) * 3) / 4
+  if (bytes <= limit) return
+  throw precondition(
+    'policy_too_large',
+    `devices, operators and policy of the store would have ${bytes} bytes, and agents accept ${limit}: decommission devices, remove operators, or shorten the policy`,
+  )
+}
 
 /** Maximum number of names in the warnings. */
 const WARNINGS_LIMIT = 20

@@ -4,7 +4,7 @@ import { contentHash, type OperatorRecord, type PolicyClaims } from '../../../po
 import type { SecurityTagMode } from '../../../policy/vocabulary.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { ledgerDaysOf } from './ledger-days.ts'
+import { ledgerDaysOf } from './simulate-policy.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { hasAwaitedAgents } from '../receipt-home/home-move.ts'

@@ -1,16 +1,15 @@
 import { z } from 'zod'
-import { staffOf } from '../../platform/foundation/caller.ts'
+import { staffOf, rolesFrom } from '../../platform/foundation/caller.ts'
 import { Id, Success, text } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { decideApproval } from './approval.ts'
 import { beginPayment, emitTestPayment, openPayment } from '../payments/open-payment.ts'
-import { runnerOf } from '../payments/runner.ts'
+import { runnerOf } from '../payments/queries.ts'
 import { COMPLETION_EVENTS, completePurchase } from './complete-purchase.ts'
-import { assertForSale } from './unsold-items.ts'
-import { purchaseOfCaller, purchaseIdOf } from '../../shop/purchases/purchase-of-caller.ts'
+import { assertForSale } from './book-refund.ts'
+import { purchaseOfCaller, purchaseIdOf } from '../../shop/purchases/queries.ts'
 import { isTest, toPurchase } from '../../shop/purchases/present.ts'
 import { Purchase } from '../../shop/purchases/schema.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 export const approveCheckout = operation({
   name: 'approveCheckout',

@@ -2,9 +2,9 @@ import { precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { PurchaseRow, ShoppingSessionRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { assertOperator } from '../../protection/operators/store-operator.ts'
+import { assertOperator } from '../../protection/operators/store-keys.ts'
 import { extendReservations } from '../../shop/stock/queries.ts'
-import { cancelUnpaidPurchase } from './cancel-unpaid-purchase.ts'
+import { cancelUnpaidPurchase } from './cancel-purchase.ts'
 import { isTest } from '../../shop/purchases/present.ts'
 import { updatePurchase } from '../../shop/purchases/queries.ts'
 import { sql } from 'kysely'
@@ -97,7 +97,7 @@ export function stockReservedUntil({ approval }: Pick<PurchaseRow, 'approval'>, 
   return nowMs + (approval === 'awaiting' ? STOCK_AWAITING_MS : STOCK_MS)
 }
 
-export type ApprovalReason = NonNullable<PurchaseRow['approval_reason']>
+type ApprovalReason = NonNullable<PurchaseRow['approval_reason']>
 
 /** Reason why staff must approve the basket: age check or spot check. Null if no approval is necessary. */
 export async function approvalNeeded(

@@ -3,7 +3,7 @@ import { processEach } from '../../platform/operations/process-each.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { PAYMENT_MS } from './approval.ts'
-import { cancelUnpaidPurchase } from './cancel-unpaid-purchase.ts'
+import { cancelUnpaidPurchase } from './cancel-purchase.ts'
 
 /**
  * Cancels purchases that were not paid in time, each in its own transaction. Several processes may run this at the same

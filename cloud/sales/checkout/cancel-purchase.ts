@@ -2,21 +2,57 @@ import { RIGHT_CLASSES } from '../../../policy/vocabulary.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import { finishCancellation } from './finish-cancellation.ts'
-import { retryMissingRefund, createWholeRefund } from '../../shop/purchases/refunds.ts'
+import { retryMissingRefund, createWholeRefund, insertRefund, refundableCent } from '../../shop/purchases/refunds.ts'
 import { denyReceipt, hasAgents } from '../../protection/rights/deny-list.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { readItem, readItems, updateItem } from '../../protection/items/item-queries.ts'
-import { notifyGates } from '../../protection/items/item-sequence.ts'
+import { notifyGates, renumberItemsOf } from '../../protection/items/item-sequence.ts'
 import { isClaimedByCloud } from '../../protection/leases/authorizations.ts'
 import { mayBeHonoured, revokeAuthorization } from '../../protection/leases/leases.ts'
-import { cancelUnpaidPurchase } from './cancel-unpaid-purchase.ts'
 import { boundItemsOf, recordCancelledUnit, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
 import { isItemOf } from '../../protection/leases/return-units.ts'
 import { allRightsOf, rightName } from '../../protection/rights/rights.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { releaseStock } from '../../shop/stock/reserve.ts'
+import { isTest } from '../../shop/purchases/present.ts'
+import { refundsOf } from '../../shop/purchases/refund-queries.ts'
+import { emitRefunded, bookRefund } from './book-refund.ts'
 
 /**
- * Cancels a purchase (ADR 0008). For a paid purchase, revokes all authorizations at once, and sends the refund when no
+ * Ends a cancellation that needs no refund by a provider: in the sandbox, or if nothing remains to refund. Inserts a
+ * completed refund, possibly of 0 cents, so that the reports subtract the purchase.
+ */
+export async function finishCancellation(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
+  const amountCent = isTest(purchase.tenant)
+    ? refundableCent(purchase, await refundsOf(call.db, purchase.purchase_id))
+    : 0
+  const refund = await insertRefund(call, {
+    purchase,
+    payment: null,
+    kind: 'whole',
+    amountCent,
+    state: 'done',
+    lines: null,
+    reason: purchase.cancel_reason ?? undefined,
+  })
+  await bookRefund(call, purchase, refund)
+  if (amountCent > 0) emitRefunded(call, refund, undefined)
+  return updatePurchase(call.db, purchase, { refund_status: 'done' })
+}
+
+/** Cancels an unpaid purchase and releases its stock. */
+export async function cancelUnpaidPurchase(
+  db: Db,
+  purchase: PurchaseRow,
+  change: Partial<PurchaseRow>,
+): Promise<PurchaseRow> {
+  await releaseStock(db, purchase.purchase_id)
+  await renumberItemsOf(db, purchase)
+  return updatePurchase(db, purchase, { ...change, status: 'CANCELLED' })
+}
+
+/**
+ * Cancels a purchase (ADR sales). For a paid purchase, revokes all authorizations at once, and sends the refund when no
  * device can use a token any more. If an earlier refund failed, a repeated call refunds the missing amount.
  */
 export async function cancelPurchase(

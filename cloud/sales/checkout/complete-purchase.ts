@@ -1,15 +1,15 @@
 import { originOf } from '../../platform/foundation/config.ts'
-import { earnAutomatically, EARNING_EVENTS } from '../../shop/loyalty/earn-automatically.ts'
+import { earnAutomatically, EARNING_EVENTS } from '../../shop/loyalty/ledger.ts'
 import { countCompleted } from '../../shop/analytics/count-purchases.ts'
 import type { Tenant } from '../../platform/foundation/caller.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
+import { insertChunks } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { retryEvidenceOfReceipt } from '../../protection/receipt-home/retry-evidence-of-receipt.ts'
+import { retryEvidenceOfReceipt } from '../../protection/receipt-home/receipt-rights.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { readItems, updateItem } from '../../protection/items/item-queries.ts'
 import { renumberItemsOf, notifyGates } from '../../protection/items/item-sequence.ts'
@@ -20,7 +20,7 @@ import { makeReceipt, type ReceiptUnit } from '../../shop/receipts/receipt-of-pu
 import { definedFields } from '../../platform/operations/fields.ts'
 import { valueOf } from '../../shop/purchases/line-value.ts'
 import { readLines, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
-import { whyUnsaleable } from './unsold-items.ts'
+import { whyUnsaleable } from './book-refund.ts'
 
 /**
  *   CREATED ─ approved ─▶ PENDING_PAYMENT ─ completePurchase ─▶ SUCCESS ─ all units released (protection/rights) ─▶ UNLOADED

@@ -10,17 +10,15 @@ import {
   ProductCodeText,
 } from '../../platform/operations/fields.ts'
 import { legacyForm, operation, type Call } from '../../platform/operations/operation.ts'
-import { cursorField, pageLimits, type PageRequest } from '../../platform/operations/paging.ts'
+import { cursorField, pageLimits, type PageRequest, toPageWithinLines } from '../../platform/operations/paging.ts'
 import { toPurchase, toTransactionData, type WholePurchase } from '../../shop/purchases/present.ts'
 import { Purchase, TransactionData } from '../../shop/purchases/schema.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom, knownCaller } from '../../platform/foundation/caller.ts'
 import { sql } from 'kysely'
 import { firstIdAt } from '../../../policy/ids.ts'
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
-import { addDays, startOfDay } from '../../shop/analytics/days.ts'
+import { addDays, startOfDay } from '../../shop/analytics/store-days.ts'
 import { eansOf } from '../../shop/catalogue/ean.ts'
-import { knownCaller } from '../../platform/foundation/caller.ts'
-import { toPageWithinLines } from '../../platform/operations/within-lines.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { findItem } from '../../protection/items/item-queries.ts'
@@ -84,7 +82,7 @@ async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: numb
   }
 }
 
-/** Selects purchases. Without `storeId`, selects the purchases of all stores that the caller may see (ADR 0002). */
+/** Selects purchases. Without `storeId`, selects the purchases of all stores that the caller may see (ADR requests). */
 async function purchasesOf(call: Call, filter: HistoryFilter) {
   const { storeId, userId, awaitingApproval, ean, tag, day, number, totalCent } = filter
   const since = (days: number) => firstIdAt('pur', call.nowMs - days * DAY_MS)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { knownCaller } from '../../platform/foundation/caller.ts'
+import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { Failure, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { Id, iso, Success, lines, text } from '../../platform/operations/fields.ts'
 import { legacyForm, operation, type Call } from '../../platform/operations/operation.ts'
@@ -11,23 +11,55 @@ import {
   openPayment,
   pspOf,
 } from '../payments/open-payment.ts'
-import { REFUND_EVENTS } from './emit-refunded.ts'
-import { runnerOf } from '../payments/runner.ts'
+import { REFUND_EVENTS, assertForSale } from './book-refund.ts'
+import { runnerOf } from '../payments/queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
-import { cancelPurchase } from './cancel-purchase.ts'
+import { cancelPurchase, cancelUnpaidPurchase } from './cancel-purchase.ts'
 import { COMPLETION_EVENTS, completePurchase } from './complete-purchase.ts'
-import { cancelUnpaidPurchase } from './cancel-unpaid-purchase.ts'
-import { assertForSale } from './unsold-items.ts'
-import { purchaseOfCaller, purchaseIdOf, wholePurchase } from '../../shop/purchases/purchase-of-caller.ts'
+import { purchaseOfCaller, purchaseIdOf, wholePurchase, sessionOfCaller } from '../../shop/purchases/queries.ts'
 import { toPurchase, toTransactionData, type WholePurchase } from '../../shop/purchases/present.ts'
 import { CheckoutRequest, Purchase, TransactionData } from '../../shop/purchases/schema.ts'
-import { sessionOfCaller } from '../../shop/purchases/session-of-caller.ts'
 import { startPurchase } from './start-checkout.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 import { newId } from '../../../policy/ids.ts'
 import { countSession } from '../../shop/analytics/count-purchases.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type { ShoppingSessionRow } from '../../platform/persistence/tables/purchases.ts'
+import { qrPng } from '../../platform/foundation/qr-code.ts'
+
+const CODE_TYPES = ['checkin', 'payment', 'profile'] as const
+
+export const generateCodes = operation({
+  name: 'generateCodes',
+  area: 'scan and go',
+  minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
+  summary: 'Draws QR codes to display in a store.',
+  description: 'A code contains `untag://{type}/{storeId}`, which the shopper’s app opens.',
+  changes: false,
+  request: z.strictObject({
+    storeId: Id,
+    type: z.enum(CODE_TYPES).optional().describe('Default `checkin`.'),
+    size: z
+      .int()
+      .min(64)
+      .max(2_048)
+      .optional()
+      .describe('Width in pixels; default 512. The image is wider if a module would have less than 3 pixels.'),
+  }),
+  response: z.strictObject({
+    ...Success,
+    type: z.enum(CODE_TYPES),
+    codes: z.array(
+      z.strictObject({ type: z.enum(CODE_TYPES), data: z.string(), imageBase64: z.string().describe('PNG.') }),
+    ),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', type: 'checkin', size: 512 },
+  async run(call, { storeId, type = 'checkin', size = 512 }) {
+    const store = await ownStore(call, storeId)
+    const data = `untag://${type}/${store.store_id}`
+    return { success: true as const, type, codes: [{ type, data, imageBase64: qrPng(data, size).toString('base64') }] }
+  },
+})
 
 const insertSession = preparedInsert((db, rows: readonly ShoppingSessionRow[]) =>
   db.insertInto('shopping_session').values(rows),

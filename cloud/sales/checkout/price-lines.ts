@@ -5,25 +5,104 @@ import {
   type ItemIdentifierInput,
   type ItemIdentifiers,
 } from '../../../policy/item-identifiers.ts'
-import { dayOf } from '../../shop/analytics/days.ts'
+import { dayOf } from '../../shop/analytics/store-days.ts'
 import { whyUnknown } from '../../shop/catalogue/ean.ts'
 import { scannedProducts, type Scanned } from '../../shop/catalogue/scanned-product.ts'
 import { findProduct } from '../../shop/catalogue/queries.ts'
 import type { PricedProduct } from '../../shop/catalogue/schema.ts'
-import { UNIT_FIELDS, unitDataOf, type UnitData } from '../../shop/catalogue/unit-data.ts'
-import { invalid, precondition, type ErrorDetail, type Failure } from '../../platform/foundation/failure.ts'
-import { offerPrices } from '../../shop/offers/offer-prices.ts'
+import { UNIT_FIELDS, unitDataOf, type UnitData } from '../../shop/catalogue/render.ts'
+import { invalid, precondition, type ErrorDetail, Failure } from '../../platform/foundation/failure.ts'
+import { offerPrices } from '../../shop/offers/offer-products.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { isRecalled, recallsByProduct } from '../../protection/items/recalls.ts'
 import { itemsWith } from '../../protection/items/item-queries.ts'
-import { depositOf } from '../../shop/purchases/deposit.ts'
+import { depositOf, type Deposit } from '../../shop/purchases/line-value.ts'
 import { isTest } from '../../shop/purchases/present.ts'
-import type { CheckoutLine } from '../../shop/purchases/schema.ts'
-import { assertNotNegative, assertPriceFields, setPrice } from './till-price.ts'
-import type { PricedLine } from './priced-line.ts'
-import { weighedCent, weighedLine } from './weighed-line.ts'
+import type { CheckoutLine, PriceOrigin, PriceReason } from '../../shop/purchases/schema.ts'
+import { weighedCent, weighedLine, type WeighedLine } from './weighed-line.ts'
+import type { KnownCaller } from '../../platform/foundation/caller.ts'
+
+/**
+ * Priced line of a basket with the items that it names (ADR sales). A line with a product (from `ean`, `productId` or
+ * its items) has a price of the catalogue, an offer or a scale's label. A line with items without a product has the
+ * registered price of these items. Any other line has the price that the client sent. A line with `priceReason` has the
+ * price that the till sent.
+ */
+export interface PricedLine {
+  name: string
+  priceCent: number
+  /** Price of the store, if a till set another price; else null. */
+  listPriceCent: number | null
+  priceReason: PriceReason | null
+  quantity: number
+  vat: 7 | 19
+  ean: string | null
+  productId: string | null
+  category: string | null
+  brand: string | null
+  serialNumber: string | null
+  priceOrigin: PriceOrigin
+  /** True if the units of the line carry tags in stores that use tags. */
+  tagged: boolean
+  /** True if staff must check the buyer's age. */
+  requiresHumanVerification: boolean
+  /** Deposit for one piece. */
+  deposit?: Deposit | undefined
+  /** Set if a scale priced the goods. */
+  weighed?: WeighedLine | undefined
+  items: ProtectedItemRow[]
+  /** What the line states or its items share. */
+  unit: UnitData
+}
+
+/** Prices that a till sets with `priceReason`, and coupons (ADR sales). */
+
+/** Only the merchant's own systems sell at another price than the store's (ADR sales). */
+export function assertMaySetPrices(lines: readonly CheckoutLine[], { kind }: KnownCaller): void {
+  const n = lines.findIndex((line) => line.priceReason !== undefined)
+  if (kind === 'secret' || n < 0) return
+  throw new Failure('permission-denied', `items[${n}].priceReason: only secret keys can set the price of a line`, {
+    reason: 'secret_keys_only',
+  })
+}
+
+/** Replaces the price of the store by the price of the till, and keeps it as the list price. */
+function setPrice({ priceReason, priceUnit }: CheckoutLine, line: PricedLine | undefined): void {
+  if (!line || priceReason === undefined || priceUnit === undefined) return
+  line.listPriceCent = line.priceOrigin === 'client' ? null : line.priceCent
+  line.priceCent = priceUnit
+  line.priceReason = priceReason
+  line.priceOrigin = 'client'
+  // The label's price of a kilogram no longer explains the price of the line.
+  if (line.weighed) line.weighed.kgPriceCent = null
+}
+
+/** Throws 400 if coupons exceed the goods of a VAT rate: the tax of this rate would be negative. */
+function assertNotNegative(lines: readonly PricedLine[]): void {
+  for (const rate of [7, 19]) {
+    const goods = lines.reduce((sum, line) => sum + (line.vat === rate ? line.priceCent * line.quantity : 0), 0)
+    const deposits = lines.reduce(
+      (sum, { deposit, quantity }) => sum + (deposit?.vat === rate ? deposit.cent * quantity : 0),
+      0,
+    )
+    if (goods + deposits < 0)
+      throw invalid('items', `the coupons exceed the goods with ${rate} % VAT: lower the coupons`, 'coupon_too_high')
+  }
+}
+
+/** Throws 400 if the price of a line contradicts its other fields. */
+function assertPriceFields(line: CheckoutLine, path: string): void {
+  const { priceUnit, priceReason, ean, productId, tagIds, epcs, tagUids, serialNumber, lot, expiry, serial } = line
+  if (priceReason !== undefined && priceUnit === undefined)
+    throw invalid(`${path}.priceUnit`, 'is required with priceReason', 'missing')
+  if (priceUnit === undefined || priceUnit >= 0) return
+  if (priceReason !== 'coupon') throw invalid(`${path}.priceUnit`, 'may be negative only with priceReason "coupon"')
+  const goods = [ean, productId, tagIds, epcs, tagUids, serialNumber, lot, expiry, serial]
+  if (goods.some((field) => field !== undefined))
+    throw invalid(path, 'is a coupon and sells nothing: remove EAN, product and tags')
+}
 
 /** Returns the path of an item in the request. */
 type WhereOf = (item: ProtectedItemRow) => string

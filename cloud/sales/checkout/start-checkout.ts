@@ -3,8 +3,7 @@ import { UNITS_LIMIT } from '../../../policy/journal.ts'
 import { knownCaller, type KnownCaller } from '../../platform/foundation/caller.ts'
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type {
   PurchaseLineRow,
@@ -16,12 +15,10 @@ import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { renumberItemsOf, notifyGates } from '../../protection/items/item-sequence.ts'
 import { reserveStock } from '../../shop/stock/reserve.ts'
 import { approvalNeeded, firstState, stockReservedUntil } from './approval.ts'
-import { cancelUnpaidPurchase } from './cancel-unpaid-purchase.ts'
-import { depositLine } from '../../shop/purchases/deposit.ts'
+import { cancelUnpaidPurchase } from './cancel-purchase.ts'
+import { depositLine } from '../../shop/purchases/line-value.ts'
 import { findPurchase } from '../../shop/purchases/queries.ts'
-import { priceLines } from './price-lines.ts'
-import type { PricedLine } from './priced-line.ts'
-import { assertMaySetPrices } from './till-price.ts'
+import { priceLines, assertMaySetPrices, type PricedLine } from './price-lines.ts'
 import type { CheckoutLine } from '../../shop/purchases/schema.ts'
 
 const insertPurchase = preparedInsert((db, rows: readonly PurchaseRow[]) => db.insertInto('purchase').values(rows))
@@ -121,7 +118,7 @@ async function replaceOpenPurchase(call: Call, session: ShoppingSessionRow): Pro
   call.changed(former.purchase_id)
 }
 
-/** A shopper's app must not set the price of an item, because payment releases the item (ADR 0008). */
+/** A shopper's app must not set the price of an item, because payment releases the item (ADR sales). */
 function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller): void {
   const n = lines.findIndex((line) => line.priceOrigin === 'client' && line.items.length > 0)
   if (kind !== 'publishable' || n < 0) return
@@ -133,7 +130,7 @@ function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller):
 
 /**
  * Source of the purchase's prices. `shopper` means that a shopper's app set a price, so only staff may release the
- * goods (ADR 0008).
+ * goods (ADR sales).
  */
 function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {
   if (lines.every((line) => line.priceOrigin !== 'client')) return 'server'

@@ -14,7 +14,7 @@ export interface WeighedLine {
 
 /**
  * Reads the scale's label of a line. Returns undefined if no scale priced the goods. Throws 400 if the label was
- * misread or is missing. Also throws 400 if the line names tags, because weighed goods never carry tags (ADR 0008).
+ * misread or is missing. Also throws 400 if the line names tags, because weighed goods never carry tags (ADR sales).
  */
 export function weighedLine(
   store: StoreRow,

@@ -7,8 +7,7 @@ import type { Database } from '../../platform/persistence/database.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import { moveOrder } from './move-order.ts'
 import { updateClickCollectStatus } from './operations.ts'
-import { isFinal, type OrderStatus } from '../../shop/pickup-orders/order-state.ts'
-import { findOrder, overdueOrders } from '../../shop/pickup-orders/queries.ts'
+import { isFinal, type OrderStatus, findOrder, overdueOrders } from '../../shop/pickup-orders/queries.ts'
 
 /**
  * Cancels orders that were not picked up in time, each in its own transaction. Several processes may run this at the

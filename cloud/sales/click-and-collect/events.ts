@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ORDER_STATUSES } from '../../shop/pickup-orders/order-state.ts'
+import { ORDER_STATUSES } from '../../shop/pickup-orders/queries.ts'
 
 /** `data` of click and collect events (specification, Events). */
 

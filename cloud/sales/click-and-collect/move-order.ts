@@ -1,22 +1,28 @@
-import { earnAutomatically } from '../../shop/loyalty/earn-automatically.ts'
+import { earnAutomatically } from '../../shop/loyalty/ledger.ts'
 import { notFound, precondition } from '../../platform/foundation/failure.ts'
 import { eurosOf, iso } from '../../platform/operations/fields.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { notifyOfOrder } from '../../shop/push/enqueue-notices.ts'
+import { notifyOfOrder } from '../../shop/push/queue.ts'
 import { consumeStock, releaseStock } from '../../shop/stock/reserve.ts'
 import { extendReservations } from '../../shop/stock/queries.ts'
 import { releaseItems, handOverItems, replaceReservedItems } from './reserved-items.ts'
-import { isFinal, nextOrderStatuses, type OrderStatus } from '../../shop/pickup-orders/order-state.ts'
-import { isPickupCode } from '../../shop/pickup-orders/pickup-code.ts'
-import { orderInLocker, updateOrder } from '../../shop/pickup-orders/queries.ts'
-import type { TagLists } from '../../protection/items/tag-lists.ts'
-import { hasRecalledGoods } from '../../protection/recalls/recalled-sales.ts'
+import {
+  isFinal,
+  nextOrderStatuses,
+  type OrderStatus,
+  orderInLocker,
+  updateOrder,
+  isPickupCode,
+} from '../../shop/pickup-orders/queries.ts'
+import type { TagLists } from '../../protection/items/item-queries.ts'
+import { hasRecalledGoods } from '../../protection/recalls/publish-recalls.ts'
+import { revokeTokensOfLocker } from '../../protection/leases/return-units.ts'
 import { deviceFacts, findDevice } from '../../protection/store-documents/device-queries.ts'
 import { reservedUntil, stockReservedUntil } from './submit-order.ts'
 
-export interface Move extends TagLists {
+interface Move extends TagLists {
   to: OrderStatus
   reason?: string | undefined
   /** Code that the customer presents; checked if sent. */
@@ -71,6 +77,9 @@ export async function moveOrder(
       source: 'click_collect',
     })
   }
+  // A token for the locker names no order, and the next order may wait in the same locker.
+  if (order.locker_device_id !== null)
+    await revokeTokensOfLocker(call, order.locker_device_id, `its order became ${to}`)
   if (estimatedMs !== order.estimated_ms) await extendReservations(db, order.order_id, stockReservedUntil(estimatedMs))
   const moved = await updateOrder(db, order, {
     status: to,

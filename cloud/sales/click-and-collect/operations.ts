@@ -1,21 +1,25 @@
 import { z } from 'zod'
-import { EARNING_EVENTS } from '../../shop/loyalty/earn-automatically.ts'
-import { knownCaller } from '../../platform/foundation/caller.ts'
+import { EARNING_EVENTS } from '../../shop/loyalty/ledger.ts'
+import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import { Id, Limit, Offset, Success, Timestamp, lines, scanned } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
-import { cursorField, pageLimits } from '../../platform/operations/paging.ts'
-import { toPageWithinLines } from '../../platform/operations/within-lines.ts'
+import { cursorField, pageLimits, toPageWithinLines } from '../../platform/operations/paging.ts'
 import type { PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
 import { ownStore, ownStoreOf } from '../../platform/stores/own-store.ts'
 import { moveOrder } from './move-order.ts'
-import { isFinal, STATUS_NAMES, statusOf } from '../../shop/pickup-orders/order-state.ts'
+import {
+  isFinal,
+  STATUS_NAMES,
+  statusOf,
+  countOrders,
+  findOrder,
+  listOrders,
+  orderOfCode,
+} from '../../shop/pickup-orders/queries.ts'
 import { toOrders } from '../../shop/pickup-orders/present.ts'
-import { countOrders, findOrder, listOrders } from '../../shop/pickup-orders/queries.ts'
 import { Order, OrderRequest } from '../../shop/pickup-orders/schema.ts'
 import { reservedUntil, submitOrder } from './submit-order.ts'
-import { orderOfCode } from '../../shop/pickup-orders/order-of-code.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 const DEFAULT_PAGE = 50
 const PICKED_LIMIT = 1_000

@@ -1,10 +1,9 @@
-import { dayOf } from '../../shop/analytics/days.ts'
+import { dayOf } from '../../shop/analytics/store-days.ts'
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import { findItem } from '../../protection/items/item-queries.ts'
-import { tagsIn, type TagLists } from '../../protection/items/tag-lists.ts'
+import { findItem, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
 import { storeMoves } from '../../protection/items/item-moves.ts'
 import { isRecalled, recallsOf, storesOfRecall } from '../../protection/items/recalls.ts'
 import { renumberItems, notifyGates } from '../../protection/items/item-sequence.ts'
@@ -21,7 +20,7 @@ import {
  *     ▲                            │
  *     └──────── releaseItems ──────┘
  *
- * Tagged items of an order (ADR 0007). The cloud reserves the oldest sellable items that have not expired and are not
+ * Tagged items of an order (ADR sales). The cloud reserves the oldest sellable items that have not expired and are not
  * recalled. If staff pick other items from the shelf, these items replace the reserved items.
  */
 export async function reserveItems(

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { newId } from '../../../policy/ids.ts'
-import { noteChange } from '../../platform/accounts/audit-queries.ts'
+import { noteChange } from '../../platform/accounts/audit-operations.ts'
 import type { Sealer } from '../../platform/authority/sealing.ts'
-import { logJobFailure } from '../../platform/foundation/log.ts'
+import { logJobFailure } from '../../platform/foundation/config.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { changedRows, type Database, type Db } from '../../platform/persistence/database.ts'
 import type { ErasureRow } from '../../platform/persistence/tables/accounts.ts'
@@ -11,7 +11,7 @@ import { PERSONAL_TABLES } from './personal-tables.ts'
 
 /**
  * The list of erased customers. Each backup contains the list, and a restore adds the entries that the restored database
- * lacks. The cloud repeats these erasures before it serves anybody (ADR 0060).
+ * lacks. The cloud repeats these erasures before it serves anybody (ADR records).
  *
  *   eraseCustomerData ─▶ entry without `done_ms` ─▶ erase all tables ─▶ `done_ms`
  *   restore ───────────▶ entry without `done_ms` ─▶ start of the cloud erases all tables ─▶ `done_ms`

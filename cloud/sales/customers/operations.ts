@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import { keyCaller, type Caller } from '../../platform/foundation/caller.ts'
+import { keyCaller, type Caller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import { Success, text } from '../../platform/operations/fields.ts'
 import { operation, type ReadContext } from '../../platform/operations/operation.ts'
 import { finishErasure, recordErasure } from './erasures.ts'
 import type { Customer } from './personal-table.ts'
 import { PERSONAL_TABLES } from './personal-tables.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 const UserId = text(128).describe('The customer id that you sent at check-in, at checkout or with engagements.')
 

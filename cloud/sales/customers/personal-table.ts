@@ -12,7 +12,7 @@ export interface Customer {
 export const ROWS_AT_ONCE = 200
 
 /** A page of a customer's data; `next` is set if there may be more. */
-export interface PersonalPage {
+interface PersonalPage {
   records: object[]
   next: string | undefined
 }

@@ -6,7 +6,7 @@ import { waitForFinalPosition } from '../../platform/persistence/positions.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { EpcisEvent, CONTEXT } from './event.ts'
 import { readCursor, readEvents, SOURCE_TYPES, writeCursor, type SourceEntry, type Position } from './read-events.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 /** Yields at most `limit` events. If there are more events, the position of the last yielded event follows. */
 async function* limited(

@@ -1,6 +1,6 @@
 import { PROTECTION_EVENT_TYPES, type ProtectionEvent } from '../../../policy/protection-events.ts'
 import type { ReadContext } from '../../platform/operations/operation.ts'
-import { yieldToEventLoop } from '../../platform/operations/yield-to-event-loop.ts'
+import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { positionSince } from '../../platform/persistence/positions.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
@@ -11,8 +11,8 @@ import {
   type EventPosition,
   type EventFilter,
   type EventRange,
-} from '../../protection/records/event-queries.ts'
-import { withinLines } from '../../platform/operations/within-lines.ts'
+} from '../../protection/records/event-operations.ts'
+import { withinLines } from '../../platform/operations/paging.ts'
 import type { ItemMoveRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
 

@@ -1,17 +1,15 @@
 import { foldText } from '../../../policy/fold-text.ts'
 import { acceptsUpc, Ean } from '../../shop/catalogue/ean.ts'
 import { findByEans, findProduct, listListings } from '../../shop/catalogue/queries.ts'
-import { upsertProducts, type Upsert } from '../../shop/catalogue/upsert-products.ts'
+import { upsertProducts, type Upsert, checkRow, refuseUpc, rowErrors } from '../../shop/catalogue/upsert-products.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
+import { insertChunks } from '../../platform/persistence/prepared.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { setLevels } from '../../shop/stock/set-levels.ts'
-import type { BatchCounts } from './pull-state.ts'
+import { setLevels } from '../../shop/stock/queries.ts'
+import { type BatchCounts, type SyncError, printable } from './connection.ts'
 import { upsertErpRecords } from './queries.ts'
-import { type SyncError, printable } from './sync-error.ts'
 import type { DataType } from './systems.ts'
-import { asPrice, asVat } from '../../shop/catalogue/import/product-of-row.ts'
-import { checkRow, refuseUpc, rowErrors } from '../../shop/catalogue/row-errors.ts'
+import { asPrice, asVat } from '../../shop/catalogue/import/read-products.ts'
 import { CLEARED_BY_NULL } from './mapping.ts'
 import { z } from 'zod'
 import { text } from '../../platform/operations/fields.ts'
@@ -216,7 +214,7 @@ function asText(value: unknown): unknown {
 export const BATCH_LIMIT = 500
 
 /** The store and the system of a batch of records, and how to write the batch. */
-export interface Target {
+interface Target {
   call: Call
   store: StoreRow
   system: string

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { Page } from './connector.ts'
-import { VendorFault } from './vendor-fault.ts'
-import { readAnswer, readRecord } from './vendor-values.ts'
+import { VendorFault, readAnswer, readRecord } from './vendor-client.ts'
 
 /** OData 4 lists (Business Central, SAP Business One): rows in `value`, and the address of the next page. */
 const Listed = z.looseObject({ value: z.array(z.unknown()), '@odata.nextLink': z.string().nullish() })

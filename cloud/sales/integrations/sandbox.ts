@@ -3,10 +3,9 @@ import { invalid } from '../../platform/foundation/failure.ts'
 import { checkTarget } from '../../platform/outgoing/address-guard.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { applyBatch } from './apply-batch.ts'
-import { faultsOf, type Credentials } from './connection.ts'
+import { faultsOf, type Credentials, type SyncError } from './connection.ts'
 import { mapRecords } from './connectors/generic.ts'
 import type { Connector } from './connector.ts'
-import type { SyncError } from './sync-error.ts'
 import type { DataType } from './systems.ts'
 
 /**

@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { Id, Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
-import { Credentials } from './connection.ts'
+import { Credentials, SyncError, type Counts } from './connection.ts'
 import { describeSystems } from './connectors.ts'
-import type { Counts } from './pull-state.ts'
-import { SyncError } from './sync-error.ts'
 import { sync, type Synced } from './sync.ts'
 import { ERP_SYSTEMS, POS_SYSTEMS, type DataType } from './systems.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 const RECORDS_LIMIT = 500
 const BODY_LIMIT = 2 * 1024 * 1024

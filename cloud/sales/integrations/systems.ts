@@ -1,4 +1,4 @@
-/** Names of supported systems (ADR 0033). */
+/** Names of supported systems (ADR webhooks). */
 
 export const POS_SYSTEMS = ['shopify', 'square', 'lightspeed', 'clover', 'sumup', 'generic', 'custom'] as const
 export const ERP_SYSTEMS = ['odoo', 'erpnext', 'businesscentral', 'sapb1', 'generic', 'custom'] as const

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { dayOf } from '../../shop/analytics/days.ts'
-import { sharesLeft, sharesOf, shareRefund, type TaxShare } from '../../shop/analytics/refund-shares.ts'
+import { dayOf } from '../../shop/analytics/store-days.ts'
+import { sharesLeft, sharesOf, shareRefund, type TaxShare } from '../../shop/analytics/count-purchases.ts'
 import type { PushFault } from './connector.ts'
 import type { TransactionLine } from './transaction-line.ts'
 

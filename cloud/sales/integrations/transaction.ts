@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { validationFindings, findingMessage } from '../../../policy/validation-findings.ts'
-import { dayOf } from '../../shop/analytics/days.ts'
-import { sharesOf } from '../../shop/analytics/refund-shares.ts'
+import { dayOf } from '../../shop/analytics/store-days.ts'
+import { sharesOf } from '../../shop/analytics/count-purchases.ts'
 import { afterCoupons } from '../../shop/purchases/line-value.ts'
 import type { PushedRecord, PushFault } from './connector.ts'
 import { Moment, readRefunds, SentRefund, type NamedLine, type TransactionRefund } from './transaction-refunds.ts'
 import type { TransactionLine } from './transaction-line.ts'
-import { VendorFault } from './vendor-fault.ts'
+import { VendorFault } from './vendor-client.ts'
 
 /** A paid purchase for other systems: the original sale and its completed refunds. */
 export interface Transaction {
@@ -179,7 +179,7 @@ function refundedOf({ refundedCent, refunded, items }: Sent): { refundedCent: nu
 }
 
 /** Writes sales and refunds to a system. A fault of a refund names a field of the refund, or no field. */
-export interface TransactionWriter {
+interface TransactionWriter {
   /** Writes a sale, if the system does not have it yet. */
   sale(transaction: Transaction, index: number): Promise<PushFault | undefined>
   /**

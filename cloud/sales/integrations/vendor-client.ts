@@ -2,7 +2,58 @@ import { deadline, pause, retryDelays, type Platform } from '../../../policy/pla
 import { readUntrustedJson } from '../../../policy/untrusted-json.ts'
 import type { TargetRules } from '../../platform/outgoing/address-guard.ts'
 import { OutgoingFault, type OutgoingAnswer, type OutgoingHttp } from '../../platform/outgoing/outgoing-http.ts'
-import { VendorFault } from './vendor-fault.ts'
+import { Failure, invalid } from '../../platform/foundation/failure.ts'
+import { z } from 'zod'
+
+/** Reason of a failed request to a merchant's system; docs/reference/errors.md explains the codes. */
+type VendorFaultCode =
+  | 'credentials_refused'
+  | 'system_refused'
+  | 'system_unavailable'
+  | 'rate_limited'
+  | 'answer_not_understood'
+  | 'url_refused'
+
+/** A failed request to a merchant's system. The message contains no text of the system and no credentials. */
+export class VendorFault extends Error {
+  override name = 'VendorFault'
+  readonly code: VendorFaultCode
+  /** HTTP status, if there was a response. */
+  readonly status: number | undefined
+  /** Response body, for connectors that can find the faulty records in it. */
+  readonly json: unknown
+  /** Seconds until the request may be repeated. */
+  readonly retryAfter: number | undefined
+  constructor(
+    code: VendorFaultCode,
+    message: string,
+    more: { status?: number; json?: unknown; retryAfter?: number } = {},
+  ) {
+    super(message)
+    this.code = code
+    this.status = more.status
+    this.json = more.json
+    this.retryAfter = more.retryAfter
+  }
+}
+
+const RETRY_AFTER_S = 30
+
+/** Converts a fault to the API error: 400 if other credentials may help, 503 if a later attempt may help. */
+export function failureOf(fault: VendorFault): Failure {
+  const { code, message } = fault
+  if (code === 'credentials_refused' || code === 'system_refused' || code === 'url_refused')
+    return invalid('credentials', message, code)
+  const reason =
+    code === 'answer_not_understood'
+      ? ({ reason: 'answer_not_understood' } as const)
+      : ({ reason: 'system_unavailable' } as const)
+  return new Failure('unavailable', message, {
+    ...reason,
+    retryAfter: fault.retryAfter ?? RETRY_AFTER_S,
+    details: [{ path: 'system', code, message }],
+  })
+}
 
 /**
  * All requests to merchants' systems use this client. If a request may be repeated, the client repeats it after
@@ -55,7 +106,7 @@ export interface VendorBudget {
   readonly signal: AbortSignal
 }
 
-export interface VendorClientParts {
+interface VendorClientParts {
   readonly outgoing: OutgoingHttp
   readonly platform: Platform
   readonly rules: TargetRules
@@ -64,11 +115,11 @@ export interface VendorClientParts {
   beat(): Promise<void>
 }
 
-export const ANSWER_LIMIT = 8 * 1024 * 1024
+const ANSWER_LIMIT = 8 * 1024 * 1024
 /** Values of an answer. Some tills send all articles at once; to read these values takes about 0.1 s. */
 const MAX_VALUES = 200_000
 const ANSWER_WITHIN_MS = 20_000
-export const ATTEMPTS = 5
+const ATTEMPTS = 5
 const FIRST_WAIT_MS = 500
 const LAST_WAIT_MS = 8_000
 /**
@@ -224,3 +275,60 @@ function retryAfterMs(header: string | undefined, nowMs: number): number | undef
   const seconds = /^\s*\d+(?:\.\d+)?\s*$/.test(header) ? Number(header) : (Date.parse(header) - nowMs) / 1_000
   return Number.isFinite(seconds) ? Math.max(0, Math.ceil(seconds * 1_000)) : undefined
 }
+
+/** Helpers for values in vendors' responses. */
+
+/** Validates a response. Throws a `VendorFault` if the response is invalid. */
+export function readAnswer<S extends z.ZodType>(schema: S, json: unknown, what: string): z.output<S> {
+  const read = schema.safeParse(json)
+  if (read.success) return read.data
+  const at = read.error.issues[0]?.path.join('.') ?? ''
+  throw new VendorFault(
+    'answer_not_understood',
+    `the response to ${what} does not match the API description${at === '' ? '' : ` (${at.slice(0, 80)})`}`,
+  )
+}
+
+/** Validates and converts one record; null if it is invalid, so that only this record is rejected. */
+export function readRecord<S extends z.ZodType>(
+  schema: S,
+  record: unknown,
+  make: (read: z.output<S>) => Record<string, unknown>,
+): Record<string, unknown> | null {
+  const read = schema.safeParse(record)
+  return read.success ? make(read.data) : null
+}
+
+/** Trims a text and cuts it to `max` characters. */
+export function fit(text: string | null | undefined, max: number): string | undefined {
+  const trimmed = text?.trim()
+  return trimmed === undefined || trimmed === '' ? undefined : trimmed.slice(0, max).trimEnd()
+}
+
+/** Converts a net price to a gross price in EUR, rounded half up to a cent. */
+export function grossOf(net: number, vat: number): number {
+  return Math.round(net * 100 * (1 + vat / 100) + 1e-6) / 100
+}
+
+/**
+ * Converts a number or a text with a decimal point to EUR. Returns other values unchanged, so that validation reports
+ * them.
+ */
+export function amountOf(value: unknown): unknown {
+  return typeof value === 'string' && /^-?\d+(?:\.\d+)?$/.test(value.trim())
+    ? Math.round(Number(value) * 100) / 100
+    : value
+}
+
+/** Joins base address, path and query. */
+export function urlOf(base: string, path: string, query: Readonly<Record<string, string | undefined>> = {}): string {
+  const url = new URL(`${base.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`)
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value)
+  return url.href
+}
+
+/** VAT rate of articles whose system has no VAT rate. Default: the standard rate. */
+export const VatSetting = z.enum(['7', '19'])
+/** Address of a simulator that replaces the vendor's address. */
+export const BaseUrlSetting = z.string().min(1).max(2_048).optional()
+export const Secret = z.string().min(1).max(8_192)

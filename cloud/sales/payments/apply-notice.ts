@@ -1,17 +1,30 @@
-import type { Call } from '../../platform/operations/operation.ts'
-import type { PaymentRow } from '../../platform/persistence/tables/payments.ts'
+import type { Call, Services } from '../../platform/operations/operation.ts'
+import type { PaymentRow, PspConfigRow } from '../../platform/persistence/tables/payments.ts'
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { completePurchase } from '../checkout/complete-purchase.ts'
-import { cancelUnpaidPurchase } from '../checkout/cancel-unpaid-purchase.ts'
+import { cancelUnpaidPurchase } from '../checkout/cancel-purchase.ts'
 import { findStore } from '../../platform/stores/queries.ts'
-import type { PaymentNotice } from './provider.ts'
-import { bookOutsideRefunds, outsideCent, recordSecondCharge } from './outside-refunds.ts'
-import { findPayment, updatePayment } from './queries.ts'
+import type { PaymentNotice, Notice, RefundNotice } from './provider.ts'
+import { bookOutsideRefunds, outsideCent, recordSecondCharge, applyOutsideNotice } from './outside-refunds.ts'
+import {
+  findPayment,
+  updatePayment,
+  findPaymentOfMovement,
+  findPaymentOfNotice,
+  findRefundOfNotice,
+  taskRunner,
+} from './queries.ts'
 import { insertRefund } from '../../shop/purchases/refunds.ts'
+import { isIdShaped } from '../../../policy/ids.ts'
+import type { Tenant } from '../../platform/foundation/caller.ts'
+import type { Database } from '../../platform/persistence/database.ts'
+import { processPayment } from './process-payment.ts'
+import { applyRefundNotice, changesRefund } from './refund-outcome.ts'
+import { refundPayment } from './refund-payment.ts'
 
 /**
  * Applies a provider's notification about a session. Notifications may arrive in any order and repeatedly. Returns
- * undefined if nothing changes. A payment for an ended purchase is refunded automatically (ADR 0032).
+ * undefined if nothing changes. A payment for an ended purchase is refunded automatically (ADR sales).
  *
  *  asking, open ──ended──▶ ended         cancels the purchase (CANCELLED)
  *  asking, open, ended ──paid──▶ paid    completes the purchase (SUCCESS), or refunds the payment
@@ -39,7 +52,7 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
 }
 
 /** True if a notification would change this payment. */
-export function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
+function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
   // Some providers send the charge id later, and refunds need the charge id. Another one means a second charge.
   if (payment.state === 'paid')
     return notice.state === 'paid' && notice.chargeId !== null && notice.chargeId !== payment.charge_ref
@@ -111,4 +124,58 @@ async function recordPaid(call: Call, payment: PaymentRow, notice: PaymentNotice
 
 function purchaseOf({ db }: Call, payment: PaymentRow) {
   return db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
+}
+
+/**
+ * Applies a genuine notice of a provider. Ignores payments of other systems, because the account of a merchant may have
+ * more of them. Returns `later` if the provider must send the notice again.
+ */
+export function deliverNotice(
+  database: Database,
+  services: Services,
+  config: PspConfigRow,
+  notice: Notice,
+): Promise<'later' | undefined> {
+  return 'refundRef' in notice
+    ? deliverRefundNotice(database, services, config, notice)
+    : deliverPaymentNotice(database, services, config, notice)
+}
+
+async function deliverPaymentNotice(
+  database: Database,
+  services: Services,
+  config: PspConfigRow,
+  notice: PaymentNotice,
+): Promise<undefined> {
+  const payment = await findPaymentOfNotice(database.reads, config.config_id, notice)
+  if (!payment || !changesAnything(payment, notice)) return
+  const run = taskRunner(processPayment, payment.tenant as Tenant, database, services)
+  await run.step((call) => applyNotice(call, payment.payment_id, notice))
+}
+
+async function deliverRefundNotice(
+  database: Database,
+  services: Services,
+  config: PspConfigRow,
+  { movement, ...notice }: RefundNotice,
+): Promise<'later' | undefined> {
+  const names = { ...notice, refundId: ourId(notice.refundId) }
+  const refund = await findRefundOfNotice(database.reads, config.config_id, names)
+  if (refund?.outside === null) {
+    if (!changesRefund(refund, notice.state)) return undefined
+    const run = taskRunner(refundPayment, refund.tenant as Tenant, database, services)
+    await run.step((call) => applyRefundNotice(call, refund.refund_id, notice))
+    return undefined
+  }
+  const moved = movement && { ...movement, paymentId: ourId(movement.paymentId) }
+  const payment = moved && (await findPaymentOfMovement(database.reads, config.config_id, moved))
+  if (!payment) return undefined
+  const run = taskRunner(refundPayment, payment.tenant as Tenant, database, services)
+  const done = await run.step((call) => applyOutsideNotice(call, payment.payment_id, { ...notice, movement: moved }))
+  return done === 'later' ? 'later' : undefined
+}
+
+/** Returns null for a text without the form of our ids, so that the text never reaches a database query. */
+export function ourId(id: string | null): string | null {
+  return id !== null && isIdShaped(id) ? id : null
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { validationFindings, pathText } from '../../../policy/validation-findings.ts'
 import { newId } from '../../../policy/ids.ts'
-import { knownCaller } from '../../platform/foundation/caller.ts'
+import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { Failure, invalid, type ErrorDetail } from '../../platform/foundation/failure.ts'
 import { Id, iso, Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
@@ -12,7 +12,6 @@ import { notificationUrlOf } from './open-payment.ts'
 import type { PaymentProvider } from './provider.ts'
 import { PROVIDER_NAMES, PROVIDERS } from './providers.ts'
 import { replaceConfig } from './queries.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 export const configurePSP = operation({
   name: 'configurePSP',

@@ -10,7 +10,7 @@ import { ProviderFault, type ProviderConnection, type SendToProvider } from './p
 import { providerNamed } from './providers.ts'
 
 /** Time limit for a response of the provider, ms: a shopper is waiting. */
-export const ANSWER_WITHIN_MS = 10_000
+const ANSWER_WITHIN_MS = 10_000
 const ANSWER_LIMIT = 256 * 1024
 
 /**

@@ -1,5 +1,5 @@
 import type { Tenant } from '../../platform/foundation/caller.ts'
-import { runConcurrently, startDueLoop, type DueLoop } from '../../platform/operations/due-loop.ts'
+import { runConcurrently, startDueLoop, type DueLoop } from '../../platform/operations/send-loop.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
@@ -8,9 +8,8 @@ import { connectionOf } from './connection.ts'
 import { CHECK_MINUTES, endUnopenedPayment } from './open-payment.ts'
 import { processPayment } from './process-payment.ts'
 import { ProviderFault } from './provider.ts'
-import { duePayments, dueRefunds, readConfig, updatePayment } from './queries.ts'
+import { duePayments, dueRefunds, readConfig, updatePayment, taskRunner } from './queries.ts'
 import { refundPayment } from './refund-payment.ts'
-import { taskRunner } from './runner.ts'
 import { sendRefund } from './send-refund.ts'
 
 /**
@@ -38,7 +37,7 @@ export function startDuePayments(database: Database, services: Services): DueLoo
 }
 
 /** Processes a limited number of due refunds and payments. Returns the ms until the next run; 0 if more may be due. */
-export async function processDuePayments(database: Database, services: Services): Promise<number> {
+async function processDuePayments(database: Database, services: Services): Promise<number> {
   const nowMs = services.platform.clock.wall()
   const refunds = await dueRefunds(database.reads, nowMs, READ_LIMIT)
   const payments = await duePayments(database.reads, nowMs, READ_LIMIT)

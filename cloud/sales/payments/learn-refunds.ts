@@ -2,9 +2,8 @@ import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/pa
 import { connectionOf } from './connection.ts'
 import { applyOutsideNotice } from './outside-refunds.ts'
 import { ProviderFault, type RefundNotice } from './provider.ts'
-import { findPayment, findRefundOfNotice, readConfig, siblingsOf } from './queries.ts'
+import { findPayment, findRefundOfNotice, readConfig, siblingsOf, type Runner } from './queries.ts'
 import { applyRefundNotice, changesRefund } from './refund-outcome.ts'
-import type { Runner } from './runner.ts'
 
 /**
  * Books what the provider's list of refunds shows, before another refund is sent or staff deny one: results of earlier

@@ -8,12 +8,11 @@ import type { PaymentRow, PspConfigRow } from '../../platform/persistence/tables
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { PAYMENT_MS } from '../checkout/approval.ts'
-import { cancelUnpaidPurchase } from '../checkout/cancel-unpaid-purchase.ts'
+import { cancelUnpaidPurchase } from '../checkout/cancel-purchase.ts'
 import { updatePurchase } from '../../shop/purchases/queries.ts'
 import { connectionOf } from './connection.ts'
 import { ProviderFault, type Session } from './provider.ts'
-import { currentConfig, findPayment, readConfig, updatePayment, findPaymentOfNotice } from './queries.ts'
-import type { Runner } from './runner.ts'
+import { currentConfig, findPayment, readConfig, updatePayment, findPaymentOfNotice, type Runner } from './queries.ts'
 
 /**
  * Opens a payment in three steps. A transaction stores the payment as `asking`. The provider creates a

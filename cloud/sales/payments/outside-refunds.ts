@@ -4,9 +4,8 @@ import type { Call } from '../../platform/operations/operation.ts'
 import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { acknowledgeOpenException, raiseException, WITHDRAWN } from '../../protection/records/exceptions.ts'
-import { bookRefund, unbookRefund } from '../checkout/book-refund.ts'
+import { bookRefund, unbookRefund, emitRefunded } from '../checkout/book-refund.ts'
 import { cancelPurchase, restorePurchase } from '../checkout/cancel-purchase.ts'
-import { emitRefunded } from '../checkout/emit-refunded.ts'
 import { updatePurchase } from '../../shop/purchases/queries.ts'
 import { refundsOf, updateRefund } from '../../shop/purchases/refund-queries.ts'
 import { countsAgainstTotal, insertRefund, unrefundedCent } from '../../shop/purchases/refunds.ts'
@@ -26,7 +25,7 @@ import { recordMissingMoney, recordRefundDone } from './refund-outcome.ts'
  */
 
 /** A notice whose refund the cloud did not request. */
-export type OutsideNotice = RefundNotice & { movement: Movement }
+type OutsideNotice = RefundNotice & { movement: Movement }
 
 /**
  * Applies such a notice. Returns `later` if it may be about a refund that the cloud is sending: the provider must send

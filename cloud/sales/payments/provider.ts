@@ -129,7 +129,7 @@ export interface ProviderConnection {
 }
 
 /** A request to a provider. */
-export interface ProviderRequest {
+interface ProviderRequest {
   readonly url: string
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>

@@ -5,14 +5,13 @@ import { centsOf, Euros, eurosOf, Id, Success, lines, text } from '../../platfor
 import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
 import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import { assertOperator } from '../../protection/operators/store-operator.ts'
-import { cancelPurchase } from '../checkout/cancel-purchase.ts'
-import { paidByLine } from '../../shop/purchases/line-value.ts'
-import { purchaseOfCaller, purchaseIdOf } from '../../shop/purchases/purchase-of-caller.ts'
-import { amountsOfPieces, piecesOf, toReturnedLines, type Pieces } from '../../shop/purchases/pieces.ts'
+import { assertOperator } from '../../protection/operators/store-keys.ts'
+import { cancelPurchase, finishCancellation } from '../checkout/cancel-purchase.ts'
+import { paidByLine, amountsOfPieces, piecesOf, toReturnedLines, type Pieces } from '../../shop/purchases/line-value.ts'
+import { purchaseOfCaller, purchaseIdOf, boundItemsOf, readUnits } from '../../shop/purchases/queries.ts'
 import { toPurchase, type WholePurchase } from '../../shop/purchases/present.ts'
 import { Identifiers, Purchase, QUANTITY_LIMIT, ReturnedLine } from '../../shop/purchases/schema.ts'
-import { findRefund } from './queries.ts'
+import { findRefund, runnerOf } from './queries.ts'
 import { appliedPaymentOf, refundsOf, updateRefund } from '../../shop/purchases/refund-queries.ts'
 import {
   countsAgainstTotal,
@@ -25,20 +24,16 @@ import {
   returnedPieces,
   retryRefundInDoubt,
 } from '../../shop/purchases/refunds.ts'
-import { areSamePieces, choosePieces } from './choose-pieces.ts'
-import { emitRefunded, REFUND_EVENTS } from '../checkout/emit-refunded.ts'
-import { runnerOf } from './runner.ts'
+import { areSamePieces, choosePieces } from './refund-outcome.ts'
+import { emitRefunded, REFUND_EVENTS, bookRefund, unbookRefund } from '../checkout/book-refund.ts'
 import { learnRefunds } from './learn-refunds.ts'
 import { sendRefund } from './send-refund.ts'
-import { bookRefund, unbookRefund } from '../checkout/book-refund.ts'
-import { finishCancellation } from '../checkout/finish-cancellation.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { readItems, updateItem } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { isItemOf, returnUnits } from '../../protection/leases/return-units.ts'
-import { boundItemsOf, readUnits } from '../../shop/purchases/queries.ts'
 
-/** Marks the items of these pieces as `returned` and ends their release rights (ADR 0008). */
+/** Marks the items of these pieces as `returned` and ends their release rights (ADR sales). */
 async function returnItems(
   call: Call,
   purchase: PurchaseRow,

@@ -6,11 +6,10 @@ import { prepared } from '../../platform/persistence/prepared.ts'
 import type { ProtectionAuthorizationRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { isClaimedByCloud, redemptionsOf } from '../../protection/leases/authorizations.ts'
-import { authorizationsOf } from '../checkout/cancel-purchase.ts'
+import { authorizationsOf, finishCancellation } from '../checkout/cancel-purchase.ts'
 import { refundPayment } from './refund-payment.ts'
 import { releaseHeldRefunds } from '../../shop/purchases/refunds.ts'
-import { taskRunner } from './runner.ts'
-import { finishCancellation } from '../checkout/finish-cancellation.ts'
+import { taskRunner } from './queries.ts'
 
 /** Clock guard, ms: an agent with a slow clock may accept a token for this time after the token's expiry. */
 const GUARD_MS = 60_000

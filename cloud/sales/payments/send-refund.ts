@@ -4,11 +4,10 @@ import { connectionOf } from './connection.ts'
 import { learnRefunds } from './learn-refunds.ts'
 import { ProviderFault } from './provider.ts'
 import { providerNamed } from './providers.ts'
-import { findPayment, findRefund, isDue, readConfig, siblingsOf } from './queries.ts'
+import { findPayment, findRefund, isDue, readConfig, siblingsOf, type Runner } from './queries.ts'
 import { updateRefund } from '../../shop/purchases/refund-queries.ts'
 import { DOUBT } from '../../shop/purchases/refunds.ts'
 import { recordRefundDone, recordRefundFailed } from './refund-outcome.ts'
-import type { Runner } from './runner.ts'
 
 /** Minutes until the next attempt if the provider does not respond. After the last attempt staff must act. */
 const RETRY_MINUTES = [1, 5, 30, 120, 720] as const

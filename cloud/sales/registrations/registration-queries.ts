@@ -75,7 +75,7 @@ export async function pruneRegistrations(db: Db, nowMs: number): Promise<void> {
     .execute()
 }
 
-export interface RegistrationFilter {
+interface RegistrationFilter {
   status?: RegistrationRow['status'] | undefined
   /** Limits the list to this submitter. */
   tenant?: string | undefined

@@ -2,9 +2,8 @@ import { hash } from 'node:crypto'
 import { newId } from '../../../policy/ids.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { Failure, precondition } from '../../platform/foundation/failure.ts'
-import type { AccountCaller } from '../../platform/foundation/caller.ts'
+import { type AccountCaller, type Package, tenantOf, isAtLeast, PACKAGES } from '../../platform/foundation/caller.ts'
 import { holderOf } from '../../platform/foundation/shared-slots.ts'
-import type { Package } from '../../platform/foundation/packages.ts'
 import type { RegistrationRow } from '../../platform/persistence/tables/accounts.ts'
 import type { StoreFields } from '../../platform/stores/store-input.ts'
 import {
@@ -14,6 +13,80 @@ import {
   insertRegistration,
   NETWORK_MS,
 } from './registration-queries.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { seedSandbox } from '../sandbox/seed.ts'
+import { packagesOf } from '../../platform/stores/queries.ts'
+
+/** Package of an account. The account must exist. */
+export async function packageOfAccount(db: Db, accountId: string): Promise<Package> {
+  const { package: have } = await db
+    .selectFrom('account')
+    .select('package')
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return have as Package
+}
+
+/** Raises the package of an account to the package of its new live store. Demo stores do not change the package. */
+export async function raiseAccountPackage(db: Db, accountId: string, to: Package): Promise<void> {
+  if (!isAtLeast(await packageOfAccount(db, accountId), to))
+    await db.updateTable('account').set({ package: to }).where('account_id', '=', accountId).execute()
+}
+
+/**
+ * If the package of the account is `from`, sets it to the highest package of the account's live stores. Call it after
+ * the package of one of these stores was lowered from `from`.
+ */
+export async function lowerAccountPackage(db: Db, accountId: string, from: Package): Promise<void> {
+  const stores = await packagesOf(db, tenantOf(accountId, 'live'))
+  const highest = PACKAGES.findLast((name) => stores.includes(name)) ?? 'DISCOVER'
+  await db
+    .updateTable('account')
+    .set({ package: highest })
+    .where('account_id', '=', accountId)
+    .where('package', '=', from)
+    .execute()
+}
+
+/** Finds the id of an account by name. */
+export async function findAccountId(db: Db, name: string): Promise<string | undefined> {
+  const known = await db.selectFrom('account').select('account_id').where('name', '=', name).executeTakeFirst()
+  return known?.account_id
+}
+
+/** Finds or creates an account with its sandbox. An existing account keeps its package. */
+export async function ensureAccount(
+  db: Db,
+  name: string,
+  wanted: Package,
+  platform: Platform,
+): Promise<{ accountId: string; isNew: boolean }> {
+  const known = await findAccountId(db, name)
+  if (known !== undefined) return { accountId: known, isNew: false }
+  return { accountId: await addAccount(db, name, wanted, platform), isNew: true }
+}
+
+/** Always creates a new account with its sandbox. If the name exists, an id is added to the name. */
+export async function makeAccount(db: Db, companyName: string, wanted: Package, platform: Platform): Promise<string> {
+  const namesake = await findAccountId(db, companyName)
+  return addAccount(
+    db,
+    namesake !== undefined ? `${companyName} (${newId('no', platform)})` : companyName,
+    wanted,
+    platform,
+  )
+}
+
+async function addAccount(db: Db, name: string, wanted: Package, platform: Platform): Promise<string> {
+  const accountId = newId('acc', platform)
+  await db
+    .insertInto('account')
+    .values({ account_id: accountId, name, package: wanted, status: 'active', created_ms: platform.clock.wall() })
+    .execute()
+  await seedSandbox(db, tenantOf(accountId, 'test'), platform)
+  return accountId
+}
 
 /** Submitted details of a registration. */
 export interface RegistrationDetails {

@@ -40,7 +40,7 @@ export const SANDBOX_CATEGORIES = [
   'spielwaren',
   'spirituosen',
 ] as const
-export type SandboxCategory = (typeof SANDBOX_CATEGORIES)[number]
+type SandboxCategory = (typeof SANDBOX_CATEGORIES)[number]
 
 // One product a line.
 // oxfmt-ignore

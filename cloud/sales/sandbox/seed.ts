@@ -6,20 +6,43 @@ import { newId } from '../../../policy/ids.ts'
 import { comparableIdentifier } from '../../../policy/item-identifiers.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { ProtectionPolicy } from '../../../policy/store-policy.ts'
-import { newProductRow } from '../../shop/catalogue/product-row.ts'
+import { newProductRow } from '../../shop/catalogue/queries.ts'
 import { writeProducts } from '../../shop/catalogue/write-products.ts'
-import type { Tenant } from '../../platform/foundation/caller.ts'
+import type { Tenant, Package } from '../../platform/foundation/caller.ts'
 import { eurosOf } from '../../platform/operations/fields.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { ProductRow } from '../../platform/persistence/tables/stores.ts'
 import { nextItemSeq } from '../../protection/items/item-sequence.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import { seedLoyalty, type SandboxProgram } from './loyalty.ts'
 import { SANDBOX_PRODUCTS, type SandboxProduct } from './catalogue.ts'
 import type { DeviceType, SecurityTagMode, WorkflowType } from '../../../policy/vocabulary.ts'
-import type { Package } from '../../platform/foundation/packages.ts'
+import { blankProgram, withSettings, type ProgramSettings } from '../../shop/loyalty/program-operations.ts'
+import { saveProgram } from '../../shop/loyalty/queries.ts'
+import type { ProgramType } from '../../shop/loyalty/schema.ts'
 
-/** The two test stores of every account (ADR 0041). Names and addresses are invented. */
+/** The loyalty program of a test store. Names are invented. */
+interface SandboxProgram extends ProgramSettings {
+  readonly name: string
+  readonly type: ProgramType
+}
+
+interface ProgramSeed {
+  tenant: Tenant
+  storeId: string
+  program: SandboxProgram
+  platform: Platform
+}
+
+/** Creates the loyalty program of a test store. */
+async function seedLoyalty(db: Db, { tenant, storeId, program, platform }: ProgramSeed): Promise<void> {
+  const { name, type } = program
+  await saveProgram(
+    db,
+    withSettings(blankProgram({ tenant, storeId, package: 'PRIME', name, type }, platform), program, platform),
+  )
+}
+
+/** The two test stores of every account (ADR accounts). Names and addresses are invented. */
 interface SandboxStore {
   readonly legalName: string
   readonly tradingName: string

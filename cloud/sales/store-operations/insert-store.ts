@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { pendingAnswer, RegistrationPending } from '../registrations/registration-schema.ts'
 import { assertUnbound, registerStore } from '../registrations/registrations.ts'
-import { keyCaller } from '../../platform/foundation/caller.ts'
+import { keyCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { makeStore } from '../../platform/stores/make-store.ts'
 import { Store, toStore } from '../../platform/stores/schema.ts'
 import { AnyCasePackage, newStoreFields, STORE_INPUT_SHAPE } from '../../platform/stores/store-input.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 export const insertStore = operation({
   name: 'insertStore',

@@ -1,15 +1,14 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { Id, iso, Success } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
-import type { Db } from '../../platform/persistence/database.ts'
-import { groupBy } from '../../platform/persistence/group-by.ts'
+import { type Db, groupBy } from '../../platform/persistence/database.ts'
 import { findStores } from '../../platform/stores/find-stores.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 
 /** Kinds of open tasks, in the order in which staff should look at them. */
-export const TASK_KINDS = [
+const TASK_KINDS = [
   'alarm',
   'alarmHelp',
   'ageCheck',

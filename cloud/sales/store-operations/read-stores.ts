@@ -9,7 +9,7 @@ import { findStores } from '../../platform/stores/find-stores.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { countReceipts } from '../../platform/stores/queries.ts'
 import { Store, StoreMasterData, toMasterData, toStore } from '../../platform/stores/schema.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 const DEFAULT_PAGE = 100
 /** Maximum number of products in the response of fetchStore. */

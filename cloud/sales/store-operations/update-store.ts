@@ -2,16 +2,15 @@ import { z } from 'zod'
 import { Id, Success } from '../../platform/operations/fields.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import { operation } from '../../platform/operations/operation.ts'
-import { isAtLeast, type Package } from '../../platform/foundation/packages.ts'
+import { isAtLeast, type Package, rolesFrom } from '../../platform/foundation/caller.ts'
 import { packageMissing } from '../../platform/operations/perform.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { storeDocumentChanged } from '../../protection/store-documents/document-changed.ts'
+import { storeDocumentChanged } from '../../protection/store-documents/parsed-policy.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { countReceipts, updateStoreRow } from '../../platform/stores/queries.ts'
 import { Store, toMasterData, toStore } from '../../platform/stores/schema.ts'
 import { STORE_INPUT_SHAPE, storeFieldsOf, type StoreFields } from '../../platform/stores/store-input.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 /** Fields that the system sets. The operation ignores them if they are unchanged. */
 const SYSTEM_SET_SHAPE = {

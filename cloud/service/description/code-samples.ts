@@ -1,7 +1,7 @@
 import type { Operation } from '../../platform/operations/operation.ts'
 
 /** A call in one language. */
-export interface CodeSample {
+interface CodeSample {
   readonly language: string
   readonly code: string
 }

@@ -102,7 +102,7 @@ function referenceIn(schema: JsonSchema): string | undefined {
 }
 
 /** The type as text: `string`, `integer`, `am | rf`, `Product[]`. */
-export function typeOf(schema: JsonSchema, components: Components, expand = false): string {
+function typeOf(schema: JsonSchema, components: Components, expand = false): string {
   const named = componentOf(schema)
   if (named !== undefined && !expand) return schema.nullable === true ? `${named} | null` : named
   const node = resolveReference(schema, components)

@@ -1,17 +1,31 @@
 import { exampleAnswer } from './examples.ts'
-import type { JsonSchema } from '../../../policy/json-schema.ts'
-import { type SchemaWriter, schemaWriter, type SchemaDirection } from '../../../policy/schema-writer.ts'
-import { describeEvents } from '../../platform/webhooks/describe-events.ts'
-import type { Multipart } from '../../platform/operations/body-formats.ts'
-import type { LegacyForm, Operation } from '../../platform/operations/operation.ts'
+import { type JsonSchema, type SchemaWriter, schemaWriter, type SchemaDirection } from '../../../policy/json-schema.ts'
+import { describeEvents } from '../../platform/webhooks/event-types.ts'
+import type { Multipart, ErrorBody } from '../../platform/operations/validation.ts'
+import type { LegacyForm, Operation, CallerKind } from '../../platform/operations/operation.ts'
 import { z } from 'zod'
 import { Product } from '../../shop/catalogue/schema.ts'
 import { Device } from '../../protection/devices/device-operations.ts'
 import { CheckoutLine, Purchase, TransactionData } from '../../shop/purchases/schema.ts'
 import { Store, StoreMasterData } from '../../platform/stores/schema.ts'
 import { ERROR_STATUS, type ErrorCode } from '../../platform/foundation/failure.ts'
-import { PACKAGES } from '../../platform/foundation/packages.ts'
-import type { ErrorBody } from '../../platform/operations/error-body.ts'
+import { PACKAGES } from '../../platform/foundation/caller.ts'
+
+const CALLERS: Readonly<Record<CallerKind, string>> = {
+  secret: 'a secret key',
+  publishable: 'a publishable key',
+  admin: 'an admin key',
+  agent: 'an agent’s login',
+  anyone: 'no key',
+}
+
+/** Names of the kinds of callers and of the lowest role, as a phrase. */
+export function callersInWords({ callers, roles }: Pick<Operation, 'callers' | 'roles'>): string {
+  const lowest = roles.at(-1)
+  const users = lowest === undefined ? [] : [lowest === 'viewer' ? 'any user' : `a user (${lowest} or higher)`]
+  const words = [...callers.map((caller) => CALLERS[caller]), ...users]
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`
+}
 
 /** An error that an operation may return, for its documentation. */
 interface PossibleError {
@@ -28,7 +42,7 @@ function possible(code: ErrorCode, title: string, error: string, extras: Partial
   return { status: ERROR_STATUS[code], code, title, example: { error, code, ...extras, requestId: REQUEST_ID } }
 }
 
-/** Errors that an operation may return, in the order of the checks (ADR 0003). */
+/** Errors that an operation may return, in the order of the checks (ADR requests). */
 function errorsOf(operation: Operation, fields: readonly string[]): PossibleError[] {
   const { callers, minimumPackage, name } = operation
   const open = callers.includes('anyone')

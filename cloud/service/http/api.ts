@@ -1,28 +1,24 @@
 import type { Context } from 'hono'
 import { newId } from '../../../policy/ids.ts'
-import { spellingHint } from '../../../policy/spelling-hint.ts'
-import { errorBody, type ErrorBody } from '../../platform/operations/error-body.ts'
+import { spellingHint } from '../../../policy/fold-text.ts'
+import { errorBody, type ErrorBody, type StreamedResponse } from '../../platform/operations/validation.ts'
 import { ERROR_STATUS, Failure } from '../../platform/foundation/failure.ts'
 import { readIdempotencyKey } from '../../platform/operations/idempotency.ts'
 import type { Operation, Services } from '../../platform/operations/operation.ts'
 import type { OperationRequest, OperationResult } from '../../platform/operations/call-context.ts'
-import { perform } from '../../platform/operations/perform.ts'
-import { performStream } from '../../platform/operations/perform-stream.ts'
+import { perform, performStream } from '../../platform/operations/perform.ts'
 import type { ReportProgress } from '../../platform/operations/perform-steps.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { asFailure } from './as-failure.ts'
 import { authenticate } from './authentication.ts'
 import { readJsonBody } from './body.ts'
-import { corsHeaders } from './cors.ts'
-import { clientAddress } from './client-address.ts'
-import { JSON_HEADERS } from './json-headers.ts'
+import { corsHeaders, clientAddress, JSON_HEADERS } from './client-address.ts'
 import { isMultipart, readMultipart } from './multipart.ts'
 import type { OperationLimits } from './operation-limits.ts'
 import { pickCaller, type AuthenticatedCaller } from './pick-caller.ts'
 import type { PageRenderer } from './page-renderer.tsx'
-import { shares } from '../../platform/foundation/shares.ts'
+import { shares } from '../../platform/foundation/shared-slots.ts'
 import type { Timers } from '../../../policy/platform.ts'
-import type { StreamedResponse } from '../../platform/operations/body-formats.ts'
 
 /**
  * Maximum number of reports that wait for a slow client. If more would wait, reports are dropped, because each report
@@ -168,7 +164,7 @@ export function bodyRoom(): (holder: string, bytes: number) => () => void {
 }
 
 /**
- * Handles requests to operations. Never rejects. Makes these checks in this order (ADR 0003): key (401), name of the
+ * Handles requests to operations. Never rejects. Makes these checks in this order (ADR requests): key (401), name of the
  * operation (404), rate limit (429), kind of key (403), form of the body (413, 415, 400). `perform` then checks the
  * fields (400) and the package (403).
  */

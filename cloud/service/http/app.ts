@@ -1,30 +1,144 @@
-import { Hono } from 'hono'
+import { Hono, type Context } from 'hono'
 import { routePath } from 'hono/route'
-import { PROGRAM_HEADER, programHeader } from '../../../policy/program-header.ts'
-import { Failure } from '../../platform/foundation/failure.ts'
+import { PROGRAM_HEADER, programHeader } from '../../../policy/version.ts'
+import { Failure, invalid } from '../../platform/foundation/failure.ts'
 import type { Operation, Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { OperationLimits } from './operation-limits.ts'
 import { apiHandler, type ApiHandler } from './api.ts'
 import { asFailure } from './as-failure.ts'
 import { assistanceRoutes } from './assistance.tsx'
-import { answerPreflight } from './cors.ts'
+import { answerPreflight, JSON_HEADERS } from './client-address.ts'
 import { brokerLoginRoute } from './broker-login.ts'
 import { checkoutRoutes } from './checkout.tsx'
 import { apiDocuments } from './docs/documents.ts'
-import { iconRoutes } from './icon.ts'
-import { imageRoutes } from './images.ts'
-import { JSON_HEADERS } from './json-headers.ts'
+import { iconRoutes } from './static-document.ts'
 import { loyaltyCardRoute } from './loyalty-card.tsx'
-import { jwksRoutes } from './jwks.ts'
 import { notificationRoutes } from './payment-notifications.ts'
 import { PublicAccess } from './public-access.ts'
 import type { Allowance } from './rate-limit.ts'
 import { pageRenderer } from './page-renderer.tsx'
-import { ReceiptRoutes } from './receipts.ts'
-import { signedTimeRoute } from './signed-time.ts'
-import { securityTxtRoute } from './security-txt.ts'
-import { templateRoutes } from './templates.ts'
+import { ReceiptRoutes } from './receipts.tsx'
+import { publicJwk } from '../../../policy/documents/keys.ts'
+import { isIdShaped } from '../../../policy/ids.ts'
+import { originOf } from '../../platform/foundation/config.ts'
+import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
+import { signDocument } from '../../../policy/documents/signed-document.ts'
+import type { TimeClaims } from '../../../policy/documents/store-documents.ts'
+import { IMAGE_NAME, IMAGE_TYPES, type ImageStore } from '../../platform/foundation/ports.ts'
+import { csvTemplate, xlsxTemplate } from '../../shop/catalogue/import/template.ts'
+
+const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
+
+/** Routes for product file templates, for anyone. */
+function templateRoutes(app: Hono): void {
+  const csv = csvTemplate()
+  let xlsx: Promise<Uint8Array> | undefined
+  const headers = (name: string, type: string) => ({
+    'content-type': type,
+    'content-disposition': `attachment; filename="${name}"`,
+    'cache-control': 'public, max-age=3600',
+  })
+  app.get('/templates/products.csv', (c) => c.body(csv, 200, headers('products.csv', 'text/csv; charset=utf-8')))
+  app.get('/templates/products.xlsx', async (c) => {
+    xlsx ??= xlsxTemplate()
+    return c.body((await xlsx) as Uint8Array<ArrayBuffer>, 200, headers('products.xlsx', XLSX))
+  })
+}
+
+/** Serves images by their content hash. Images never change, so caches may keep them forever. */
+function imageRoutes(app: Hono, images: ImageStore, isTooFast: (c: Context) => boolean): void {
+  app.get('/images/:name', async (c) => {
+    if (isTooFast(c)) return c.text('too many requests', 429, { 'retry-after': '1' })
+    const name = c.req.param('name')
+    if (!IMAGE_NAME.test(name)) return c.notFound()
+    const etag = `"${name}"`
+    const headers = {
+      'cache-control': 'public, max-age=31536000, immutable',
+      etag,
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'cross-origin-resource-policy': 'cross-origin',
+    }
+    if (c.req.header('if-none-match') === etag) return c.body(null, 304, headers)
+    const bytes = await images.get(name)
+    if (!bytes) return c.notFound()
+    return c.body(bytes as Uint8Array<ArrayBuffer>, 200, {
+      ...headers,
+      'content-type': IMAGE_TYPES[name.slice(44)] ?? 'application/octet-stream',
+    })
+  })
+}
+
+/** Route for signed time, for anyone (ADR trusted-time). The nonce proves that the response is fresh. */
+function signedTimeRoute(
+  app: Hono,
+  base: string,
+  { authority }: Pick<Services, 'authority'>,
+  access: PublicAccess,
+): void {
+  app.get(`${base}/time`, async (c: Context) => {
+    if (access.isTooFast(c)) return access.refuseTooFast(c)
+    const nonce = c.req.query('nonce') ?? ''
+    if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce))
+      return access.refuse(c, invalid('nonce', 'must be 16 to 64 characters of base64url'))
+    await authority.refresh()
+    const why = authority.clock.untrustedReason()
+    if (why) return access.refuse(c, new Failure('unavailable', why))
+    const timeMs = authority.clock.nowMs()
+    const iat = Math.floor(timeMs / 1_000)
+    const claims: TimeClaims = { aud: nonce, iat, exp: iat + 60, timeMs, timeEpoch: authority.timeEpoch }
+    const time = signDocument(DOCUMENT_KINDS.time, claims, authority.freshnessSigner)
+    return c.json({ success: true, time }, 200, JSON_HEADERS)
+  })
+}
+
+/** Validity of one answer, ms. RFC 9116 asks for less than a year. */
+const VALID_MS = 180 * 86_400_000
+
+/** Route with the contact for security reports (RFC 9116). Without a contact there is no such page. */
+function securityTxtRoute(app: Hono, { config, platform }: Services, access: PublicAccess): void {
+  const { securityContact } = config
+  if (securityContact === undefined) return
+  const path = '/.well-known/security.txt'
+  app.get(path, (c) => {
+    if (access.isTooFast(c, 'security ')) return access.refuseTooFast(c)
+    const expires = new Date(platform.clock.wall() + VALID_MS).toISOString()
+    const lines = [
+      `Contact: ${new URL(securityContact).href}`,
+      `Expires: ${expires}`,
+      'Preferred-Languages: de, en',
+      `Canonical: ${originOf(config)}${path}`,
+    ]
+    return c.text(`${lines.join('\n')}\n`, 200, { 'cache-control': 'public, max-age=3600' })
+  })
+}
+
+/** Routes for the public keys of tokens and receipts: all keys, or the keys of one issuer. */
+function jwksRoutes(app: Hono, database: Database, access: PublicAccess): void {
+  app.get('/.well-known/jwks.json', (c) => answer(c))
+  app.get('/.well-known/jwks/:file', (c) => answer(c, c.req.param('file').replace(/\.json$/, '')))
+
+  async function answer(c: Context, iss?: string): Promise<Response> {
+    if (access.isTooFast(c, 'jwks ')) return access.refuseTooFast(c)
+    // A text without the form of an id cannot be an issuer, and PostgreSQL rejects texts with NUL.
+    if (iss !== undefined && !isIdShaped(iss))
+      return c.json({ keys: [] }, 200, { ...JSON_HEADERS, 'access-control-allow-origin': '*' })
+    let query = database.reads
+      .selectFrom('signing_key')
+      .select(['kid', 'x', 'key_use', 'iss'])
+      .where('key_use', 'in', ['token', 'receipt'])
+      .where('state', 'in', ['next', 'active', 'retiring'])
+    if (iss !== undefined) query = query.where('iss', '=', iss)
+    const rows = await query.orderBy('kid').execute()
+    const keys = rows.map((row) => ({ ...publicJwk(row.x), kid: row.kid, use: 'sig', alg: 'EdDSA' }))
+    return c.json({ keys }, 200, {
+      ...JSON_HEADERS,
+      'cache-control': 'public, max-age=60',
+      'access-control-allow-origin': '*',
+    })
+  }
+}
 
 /** Limit for images by address: a catalogue page loads many at once. */
 const IMAGE_ALLOWANCE: Allowance = { perSecond: 100, burst: 500 }

@@ -1,6 +1,5 @@
 import { Failure } from '../../platform/foundation/failure.ts'
-import { DatabaseBusy, DatabaseUnavailable } from '../../platform/persistence/database.ts'
-import { isDiskFull } from '../../platform/persistence/storage-state.ts'
+import { DatabaseBusy, DatabaseUnavailable, isDiskFull } from '../../platform/persistence/database.ts'
 
 /**
  * Converts an error for the caller: temporary faults become 503 with `Retry-After`, and unexpected faults become 500

@@ -1,9 +1,16 @@
 import type { Context, Hono } from 'hono'
 import { isIdShaped, newId } from '../../../policy/ids.ts'
 import { zoneOfCaller, requestAssistance } from '../../shop/assistance/operations.ts'
-import { findRequestOfTicket, findZone, messagesOf } from '../../shop/assistance/queries.ts'
+import {
+  findRequestOfTicket,
+  findZone,
+  messagesOf,
+  Message,
+  MESSAGE_LENGTH,
+  MESSAGES_LIMIT,
+  type AssistanceRequest,
+} from '../../shop/assistance/queries.ts'
 import { addMessage, newTicket, openRequest, toRequest } from '../../shop/assistance/requests.ts'
-import { Message, MESSAGE_LENGTH, MESSAGES_LIMIT, type AssistanceRequest } from '../../shop/assistance/schema.ts'
 import type { KeyCaller, Mode, Tenant } from '../../platform/foundation/caller.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
@@ -16,11 +23,9 @@ import { readBytes } from './body.ts'
 import { type PageContext, Page } from './page.tsx'
 import { clientAddress } from './client-address.ts'
 import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
-import { ownScript } from './own-script.ts'
-import { packageFile } from './package-file.ts'
+import { ownScript, packageFile, staticDocument } from './static-document.ts'
 import { LIVE_PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
-import { staticDocument } from './static-document.ts'
-import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
+import { STORE_TIME_ZONE } from '../../../policy/page-language.ts'
 import type { Child } from 'hono/jsx'
 import type { Texts } from '../../platform/texts/texts.ts'
 
@@ -236,7 +241,7 @@ type View = Omit<ZoneView, 'path' | 'reader'>
  */
 export function assistanceRoutes(app: Hono, database: Database, services: Services, readers: PageRenderer): void {
   const pages = new AssistancePages(database, services, readers)
-  const scripts = [packageFile('htmx.org', 'htmx.min.js'), ownScript('http/browser/connection.js')]
+  const scripts = [packageFile('htmx.org', 'htmx.min.js'), ownScript('service/http/browser/connection.js')]
   for (const [n, path] of SCRIPTS.entries()) {
     const script = staticDocument(scripts[n] ?? '', 'text/javascript; charset=utf-8', {
       'cache-control': 'public, max-age=3600',

@@ -3,9 +3,41 @@ import { agentCaller, findAgent, findAgentCaller, isAgentToken } from '../../pro
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { Database, Db } from '../../platform/persistence/database.ts'
 import { findSessionCaller, findUserCaller } from '../../platform/users/sessions.ts'
-import { isUserToken } from '../../platform/users/user-tokens.ts'
+import { isUserToken } from '../../platform/users/user-queries.ts'
 import { userInMode } from './perform-as.ts'
 import type { AuthenticatedCaller } from './pick-caller.ts'
+import { hash } from 'node:crypto'
+import type { Context } from 'hono'
+import { getCookie, setCookie } from 'hono/cookie'
+import type { CloudConfig } from '../../platform/foundation/config.ts'
+
+/** Cookie of the session. Browsers accept the prefix `__Host-` only over HTTPS, from this host, for all paths. */
+const SECURE_NAME = '__Host-untag_session'
+/** Cookie over plain HTTP, for loopback addresses. */
+const PLAIN_NAME = 'untag_session'
+
+const isSecure = ({ baseUrl }: Pick<CloudConfig, 'baseUrl'>) => baseUrl.startsWith('https:')
+
+/** The session token in the cookie of a request. */
+export function sessionTokenOf(c: Context, config: Pick<CloudConfig, 'baseUrl'>): string | undefined {
+  return getCookie(c, isSecure(config) ? SECURE_NAME : PLAIN_NAME)
+}
+
+/** Sets the session cookie; an empty token deletes it. The cookie ends with the browser; the cloud ends the session. */
+export function setSessionCookie(c: Context, config: Pick<CloudConfig, 'baseUrl'>, token: string): void {
+  setCookie(c, isSecure(config) ? SECURE_NAME : PLAIN_NAME, token, {
+    path: '/',
+    httpOnly: true,
+    sameSite: 'Lax',
+    secure: isSecure(config),
+    ...(token === '' && { maxAge: 0 }),
+  })
+}
+
+/** Secret that the forms of a session contain. Only the cloud and the browser of the session can compute it. */
+export function formSecretOf(sessionToken: string): string {
+  return hash('sha256', `form\0${sessionToken}`, 'base64url')
+}
 
 /**
  * Authenticates the caller by the Authorization header. Returns undefined if the request has no such header. Throws 401

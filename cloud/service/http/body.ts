@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { Failure } from '../../platform/foundation/failure.ts'
-import { parseJsonBody } from '../../platform/operations/json-body.ts'
+import { parseJsonBody } from '../../platform/operations/validation.ts'
 
 /** Reads a JSON object of at most `limit` bytes. Throws 400, 413 or 415. */
 export async function readJsonBody(c: Context, limit: number): Promise<Record<string, unknown>> {

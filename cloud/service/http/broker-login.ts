@@ -1,14 +1,14 @@
 import type { Context, Hono } from 'hono'
 import { z } from 'zod'
 import { isIdShaped } from '../../../policy/ids.ts'
-import { agentTopics, CLOUD_FILTER, publishTopics, storeTopics } from '../../../policy/mqtt-rights.ts'
-import { secretsEqual } from '../../../policy/secrets-equal.ts'
+import { agentTopics, CLOUD_FILTER, publishTopics, storeTopics } from '../../../policy/mqtt-topics.ts'
+import { secretsEqual } from '../../../policy/printable.ts'
 import { findAgent } from '../../protection/agent-identity/sessions.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { readJsonBody } from './body.ts'
-import { JSON_HEADERS } from './json-headers.ts'
+import { JSON_HEADERS } from './client-address.ts'
 import type { PublicAccess } from './public-access.ts'
 
 /** Maximum size of a request, bytes. A login has about 200 bytes. */

@@ -5,7 +5,7 @@ import { Failure } from '../../platform/foundation/failure.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { performTask } from '../../platform/operations/perform.ts'
 import type { Database } from '../../platform/persistence/database.ts'
-import { wholePurchase } from '../../shop/purchases/purchase-of-caller.ts'
+import { wholePurchase, findPurchaseOfCheckout } from '../../shop/purchases/queries.ts'
 import {
   endTestCheckout,
   completeTestCheckout,
@@ -13,17 +13,41 @@ import {
   type TestResult,
 } from '../../sales/checkout/operations.ts'
 import { isTest, toTransactionData } from '../../shop/purchases/present.ts'
-import { findPurchaseOfCheckout } from '../../shop/purchases/queries.ts'
 import { checkOnReturn } from '../../sales/payments/due-payments.ts'
-import { hasSoldItem } from '../../sales/checkout/unsold-items.ts'
+import { hasSoldItem } from '../../sales/checkout/book-refund.ts'
 import { openPaymentOf } from '../../sales/payments/queries.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { readBytes } from './body.ts'
 import type { PageRenderer } from './page-renderer.tsx'
 import { exitAdvice, type ExitAdvice } from './exit-advice.ts'
 import type { TransactionData } from '../../shop/purchases/schema.ts'
-import { CheckoutEnd } from './checkout-end.tsx'
 import { Page, type PageContext } from './page.tsx'
+import type { Texts } from '../../platform/texts/texts.ts'
+import { TagHint } from './receipts.tsx'
+
+/** End of a checkout page: advice for the exit, and the receipt. */
+function CheckoutEnd({ purchase, way, texts }: { purchase: TransactionData; way: ExitAdvice; texts: Texts }) {
+  const t = texts.checkout
+  const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
+  return (
+    <>
+      {way ? (
+        <p>
+          <strong>{t.wayOut[way]}</strong>
+        </p>
+      ) : null}
+      {isPaid && purchase.receiptUrl ? (
+        <>
+          <p>
+            <a href={new URL(purchase.receiptUrl).pathname}>{t.receipt}</a>
+          </p>
+          <TagHint texts={texts} purchase={purchase} />
+          {purchase.receiptQrCode ? <img class="code" src={purchase.receiptQrCode} alt={texts.receipt.qr} /> : null}
+        </>
+      ) : null}
+    </>
+  )
+}
 
 /** The test checkout of the sandbox, without a payment provider. */
 function CheckoutPage({

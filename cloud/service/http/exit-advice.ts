@@ -1,13 +1,13 @@
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import { areGatesUpToDate } from '../../protection/receipt-home/gate-freshness.ts'
+import { areGatesUpToDate } from '../../protection/receipt-home/home-move.ts'
 import { pause } from '../../../policy/platform.ts'
 
 /** Advice to a shopper who has paid; undefined: no advice. */
 export type ExitAdvice = 'leave' | 'show_receipt' | undefined
 
-/** Maximum wait for the gates, and interval between checks, ms (ADR 0021). */
+/** Maximum wait for the gates, and interval between checks, ms (ADR gates). */
 const WAIT_MS = 2_000
 const STEP_MS = 200
 /** Maximum age of a payment for which the page waits, ms. If a gate lacks an older payment, the gate may be offline. */

@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono'
 import { Failure } from '../../platform/foundation/failure.ts'
 import { originOf } from '../../platform/foundation/config.ts'
-import { cardAddress, findCard, type Card } from '../../shop/loyalty/card.ts'
+import { cardAddress, findCard, type Card } from '../../shop/loyalty/card-operations.ts'
 import { isTest } from '../../shop/purchases/present.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'

@@ -1,7 +1,6 @@
 import type { Context } from 'hono'
 import { Failure, invalid } from '../../platform/foundation/failure.ts'
-import type { Multipart } from '../../platform/operations/body-formats.ts'
-import { UploadedFile } from '../../platform/operations/uploaded-file.ts'
+import { type Multipart, UploadedFile } from '../../platform/operations/validation.ts'
 import { readBytes } from './body.ts'
 
 /** Maximum number of parts in one body. */

@@ -2,7 +2,7 @@ import type { Context, Hono } from 'hono'
 import { isIdShaped } from '../../../policy/ids.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { Services } from '../../platform/operations/operation.ts'
-import { deliverNotice, ourId } from '../../sales/payments/deliver-notice.ts'
+import { deliverNotice, ourId } from '../../sales/payments/apply-notice.ts'
 import { connectionOf } from '../../sales/payments/connection.ts'
 import { ProviderFault, type Notice } from '../../sales/payments/provider.ts'
 import { providerNamed } from '../../sales/payments/providers.ts'
@@ -15,7 +15,7 @@ import {
 import type { PspConfigRow } from '../../platform/persistence/tables/payments.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import { readBytes } from './body.ts'
-import { JSON_HEADERS } from './json-headers.ts'
+import { JSON_HEADERS } from './client-address.ts'
 
 /** Maximum size of a notification, bytes. Real notifications are far smaller. */
 const BODY_LIMIT = 256 * 1024
@@ -27,7 +27,7 @@ interface PublicRouteChecks {
 }
 
 /**
- * Route for notifications of payment providers: `{base_url}/notify/{provider}/{storeId}` (ADR 0032). An unsigned
+ * Route for notifications of payment providers: `{base_url}/notify/{provider}/{storeId}` (ADR sales). An unsigned
  * notification gets 400 and changes nothing. A signed notification gets 200, even if it changes nothing. If the cloud
  * cannot store the result, it responds with 5xx, so that the provider sends the notification again.
  */

@@ -10,7 +10,7 @@ import type { OperationLimits } from './operation-limits.ts'
 import { pickCaller } from './pick-caller.ts'
 
 /** A call of a page. */
-export interface PageCall {
+interface PageCall {
   readonly operation: Operation
   /** The fields, as in the body of an HTTP request. */
   readonly input: Record<string, unknown>

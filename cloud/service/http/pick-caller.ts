@@ -14,7 +14,7 @@ const CREDENTIALS = {
 } satisfies Record<Operation['callers'][number], string>
 
 /** True if the operation accepts this kind of caller, or the role of this user. */
-export function mayCall(caller: AuthenticatedCaller, operation: Pick<Operation, 'callers' | 'roles'>): boolean {
+function mayCall(caller: AuthenticatedCaller, operation: Pick<Operation, 'callers' | 'roles'>): boolean {
   return caller.kind === 'user' ? operation.roles.includes(caller.role) : operation.callers.includes(caller.kind)
 }
 

@@ -1,10 +1,9 @@
 import type { Context } from 'hono'
 import { newId } from '../../../policy/ids.ts'
 import { ERROR_STATUS, Failure } from '../../platform/foundation/failure.ts'
-import { errorBody } from '../../platform/operations/error-body.ts'
+import { errorBody } from '../../platform/operations/validation.ts'
 import type { Services } from '../../platform/operations/operation.ts'
-import { clientAddress } from './client-address.ts'
-import { JSON_HEADERS } from './json-headers.ts'
+import { clientAddress, JSON_HEADERS } from './client-address.ts'
 import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
 import type { PageRenderer } from './page-renderer.tsx'
 

@@ -35,7 +35,7 @@ interface LocalLimiter extends RateLimiter {
 const BUCKET_LIMIT = 50_000
 
 /** Token buckets in memory. */
-export function rateLimiter(clock: Clock): LocalLimiter {
+function rateLimiter(clock: Clock): LocalLimiter {
   const buckets = new Map<string, { tokens: number; atMs: number }>()
 
   function tokensNow(name: string, { perSecond, burst }: Allowance, nowMs: number): number {

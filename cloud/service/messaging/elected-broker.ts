@@ -1,5 +1,5 @@
 import type { Cancel, Platform } from '../../../policy/platform.ts'
-import { logJobFailure, type Log } from '../../platform/foundation/log.ts'
+import { logJobFailure, type Log } from '../../platform/foundation/config.ts'
 import type { Broker } from './embedded-broker.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import type { ProcessLeaseRow } from '../../platform/persistence/tables/accounts.ts'
@@ -98,7 +98,7 @@ export class BrokerLease {
   }
 }
 
-export interface ElectionParts extends LeaseParts {
+interface ElectionParts extends LeaseParts {
   platform: Pick<Platform, 'clock' | 'timers'>
   log: Log
   /** True if the process is a worker of the same cloud, so that both exchange messages. */

@@ -1,16 +1,24 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { Aedes, type AuthenticateError, type Client } from 'aedes'
-import { rateLimitedLog, type RateLimitedLog } from '../../../policy/rate-limited-log.ts'
+import { rateLimitedLog, type RateLimitedLog } from '../../../policy/budget.ts'
 import type { Platform, Clock } from '../../../policy/platform.ts'
 import { mayPublish, maySubscribe, type AgentAddress } from '../../../policy/mqtt-topics.ts'
-import type { ServerCertificate } from '../../platform/foundation/server-certificate.ts'
-import { watchHandshakes } from '../../platform/foundation/tls-handshakes.ts'
-import { BACKLOG, waitingConnections, type WaitingConnections } from '../../platform/foundation/waiting-connections.ts'
-import type { Log } from '../../platform/foundation/log.ts'
-import { BROKER_LIMITS, type BrokerLimits } from './broker-limits.ts'
-import { loginBudget, PacketBudgets } from './packet-budget.ts'
-import { packetGuard, type PacketGuard } from './packet-guard.ts'
+import type { ServerCertificate, Log } from '../../platform/foundation/config.ts'
+import {
+  watchHandshakes,
+  BACKLOG,
+  waitingConnections,
+  type WaitingConnections,
+} from '../../platform/foundation/waiting-connections.ts'
+import {
+  BROKER_LIMITS,
+  type BrokerLimits,
+  loginBudget,
+  PacketBudgets,
+  packetGuard,
+  type PacketGuard,
+} from './packet-guard.ts'
 
 /** Connection slots for agents at the broker. */
 interface AgentSlots {
@@ -115,7 +123,7 @@ const DRAIN_TIMEOUT_MS = 10_000
 const SERVER_UNAVAILABLE = 3
 const BAD_USERNAME_OR_PASSWORD = 4
 
-export interface BrokerParts {
+interface BrokerParts {
   log: Log
   platform: Pick<Platform, 'clock' | 'timers'>
   limits?: BrokerLimits

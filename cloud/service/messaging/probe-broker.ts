@@ -3,7 +3,7 @@ import { cloudTopic, type CloudTopic } from '../../../policy/mqtt-topics.ts'
 import { pause, type Timers } from '../../../policy/platform.ts'
 import type { BrokerConnection } from './broker-connection.ts'
 
-export interface ProbeParts {
+interface ProbeParts {
   connection: Pick<BrokerConnection, 'publish' | 'subscribe'>
   /** Id of this cloud process. */
   id: string
@@ -24,7 +24,7 @@ const HEADER_BYTES = 1_024
 const ALL = 'all'
 
 /** A weakness by which a broker loses messages. */
-export type BrokerLoss = 'qos' | 'size' | 'retained' | 'persistence'
+type BrokerLoss = 'qos' | 'size' | 'retained' | 'persistence'
 
 /** What an administrator must change at the broker. */
 export const LOSS_TEXTS: Readonly<Record<BrokerLoss, string>> = {

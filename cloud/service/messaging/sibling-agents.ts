@@ -1,4 +1,4 @@
-import type { Siblings } from '../../platform/foundation/siblings.ts'
+import type { Siblings } from '../../platform/foundation/ports.ts'
 import type { AgentBroker } from './embedded-broker.ts'
 
 /** Time after which the holder of the broker checks again for new or ended connections, ms. */

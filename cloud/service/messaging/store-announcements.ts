@@ -2,7 +2,7 @@ import { storeTopic, type StoreTopic } from '../../../policy/mqtt-topics.ts'
 import { denyPage, freshnessDocument } from '../../protection/agents/documents/freshness-and-denials.ts'
 import { itemPage } from '../../protection/agents/documents/item-pages.ts'
 import type { Tenant } from '../../platform/foundation/caller.ts'
-import { lruCache } from '../../platform/foundation/lru-cache.ts'
+import { lruCache } from '../../platform/foundation/shared-slots.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
@@ -10,7 +10,7 @@ import { itemHead } from '../../protection/items/item-sequence.ts'
 import { policyOfStore, signPolicy } from '../../protection/store-policy/store-policy.ts'
 import { findStore } from '../../platform/stores/queries.ts'
 import type { AgentBroker } from './embedded-broker.ts'
-import type { BackgroundTasks } from './background-tasks.ts'
+import type { BackgroundTasks } from './broker-connection.ts'
 
 /**
  * Maximum number of stores whose published versions are in memory. For other stores, each publication contains all
@@ -47,7 +47,7 @@ interface PublishedState {
 /** `changed`: changed documents; `all`: all documents. */
 export type AnnouncementScope = 'changed' | 'all'
 
-export interface AnnouncementParts {
+interface AnnouncementParts {
   database: Database
   services: () => Services
   tasks: BackgroundTasks

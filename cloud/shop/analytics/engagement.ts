@@ -2,11 +2,10 @@ import { changedRows } from '../../platform/persistence/database.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { dayOf } from './days.ts'
+import { dayOf, addToDay, type StoreKey } from './store-days.ts'
 import { changeOfferCounter, offerOfStore } from './store-offers.ts'
-import { addToDay, type StoreKey } from './store-days.ts'
 
-/** Engagements of shoppers with a store and its offers (ADR 0035). */
+/** Engagements of shoppers with a store and its offers (ADR reports). */
 export const ENGAGEMENTS = [
   'offer_click',
   'offer_favorite',
@@ -16,9 +15,9 @@ export const ENGAGEMENTS = [
   'unfollow',
   'message',
 ] as const
-export type Engagement = (typeof ENGAGEMENTS)[number]
+type Engagement = (typeof ENGAGEMENTS)[number]
 
-export interface EngagementRequest {
+interface EngagementRequest {
   type: Engagement
   offerId?: string | undefined
   userId?: string | undefined

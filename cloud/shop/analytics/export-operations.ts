@@ -1,25 +1,29 @@
 import { z } from 'zod'
-import { knownCaller, maySee } from '../../platform/foundation/caller.ts'
+import { knownCaller, maySee, rolesFrom } from '../../platform/foundation/caller.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import { Id, Success, iso, definedFields } from '../../platform/operations/fields.ts'
 import { operation, type ReadContext } from '../../platform/operations/operation.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { listStores } from '../../platform/stores/queries.ts'
-import { addDays, startOfDay } from './days.ts'
+import { addDays, startOfDay } from './store-days.ts'
 import { Day, Sale, SALE_COLUMNS } from './schema.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
 import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
-import { withinLines } from '../../platform/operations/within-lines.ts'
-import { yieldToEventLoop } from '../../platform/operations/yield-to-event-loop.ts'
+import { withinLines } from '../../platform/operations/paging.ts'
+import { yieldToEventLoop } from '../../platform/operations/process-each.ts'
 import { refundedCent, refundsOfMany, toRefundInCents, isRefunded } from '../purchases/present-refunds.ts'
 import type { PriceReason } from '../purchases/schema.ts'
-import { vatBreakdown } from '../purchases/vat.ts'
-import { paidByLine, prorate } from '../purchases/line-value.ts'
-import { amountsOfPieces, piecesOf, sumPieces, type Pieces } from '../purchases/pieces.ts'
-import type { CountedRefund } from './count-purchases.ts'
-import { sharesOf, shareRefund } from './refund-shares.ts'
+import {
+  vatBreakdown,
+  paidByLine,
+  prorate,
+  amountsOfPieces,
+  piecesOf,
+  sumPieces,
+  type Pieces,
+} from '../purchases/line-value.ts'
+import { type CountedRefund, sharesOf, shareRefund } from './count-purchases.ts'
 
 type Line = Pick<PurchaseLineRow, 'line_id' | 'price_cent' | 'quantity' | 'vat'>
 

@@ -4,13 +4,22 @@ import { Id, Limit, Success, text, iso } from '../../platform/operations/fields.
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { toPage, invalidCursor } from '../../platform/operations/paging.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
-import { daysBetween, PERIODS, addDays, dayOf } from './days.ts'
+import {
+  daysBetween,
+  PERIODS,
+  addDays,
+  dayOf,
+  followersBefore,
+  readDays,
+  firstDay,
+  sumVat,
+  type StoreKey,
+} from './store-days.ts'
 import { ENGAGEMENTS, countEngagement } from './engagement.ts'
 import { offersWithin } from './store-offers.ts'
 import { makeReports } from './report.ts'
 import { AnalyticsReport, Closing, Day } from './schema.ts'
-import { followersBefore, readDays, firstDay, sumVat, type StoreKey } from './store-days.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { StoreClosingRow } from '../../platform/persistence/tables/analytics.ts'
 

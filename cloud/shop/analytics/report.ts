@@ -1,7 +1,6 @@
 import type { StoreDayRow } from '../../platform/persistence/tables/analytics.ts'
-import { addDays, daysBetween, periodOf, type Period } from './days.ts'
+import { addDays, daysBetween, periodOf, type Period, DAY_COLUMNS, EMPTY_DAY, type DayCounts } from './store-days.ts'
 import type { AnalyticsReport } from './schema.ts'
-import { DAY_COLUMNS, EMPTY_DAY, type DayCounts } from './store-days.ts'
 
 /** First and last day of an offer, both inclusive. */
 export interface OfferDays {
@@ -9,7 +8,7 @@ export interface OfferDays {
   to: string
 }
 
-export interface ReportInput {
+interface ReportInput {
   storeId: string
   from: string
   to: string

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { PRICE_REASONS, RefundFields } from '../purchases/schema.ts'
-import { PERIODS } from './days.ts'
+import { PERIODS } from './store-days.ts'
 
 /** A date in requests, limited to plausible years. */
 export const Day = z.iso

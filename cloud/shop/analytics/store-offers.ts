@@ -1,12 +1,10 @@
 import { findGroup, readBranches } from '../offers/queries.ts'
-import { readSandboxId } from '../offers/sandbox-id.ts'
-import { storesNamedBy } from '../offers/sandbox-offers.ts'
+import { readSandboxId, storesNamedBy } from '../offers/sandbox-offers.ts'
 import { notFound } from '../../platform/foundation/failure.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { isTest } from '../purchases/present.ts'
-import { addDays, dayOf, startOfDay } from './days.ts'
+import { addDays, dayOf, startOfDay, type StoreKey } from './store-days.ts'
 import type { OfferDays } from './report.ts'
-import type { StoreKey } from './store-days.ts'
 
 /** Queries of the analytics area about offers. */
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { newId } from '../../../policy/ids.ts'
 import { originOf } from '../../platform/foundation/config.ts'
-import { knownCaller } from '../../platform/foundation/caller.ts'
+import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { Id, iso, Limit, Success, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
@@ -10,10 +10,17 @@ import type { ZoneRow } from '../../platform/persistence/tables/assistance.ts'
 import { qrPng } from '../../platform/foundation/qr-code.ts'
 import { ownStore, ownStoreOf } from '../../platform/stores/own-store.ts'
 import { present } from './present.ts'
-import { findRequest, findZone, listRequests, listZones } from './queries.ts'
+import {
+  findRequest,
+  findZone,
+  listRequests,
+  listZones,
+  AssistanceRequest,
+  Message,
+  REQUEST_STATUSES,
+  Zone,
+} from './queries.ts'
 import { addMessage, newTicket, openRequest, setStatus } from './requests.ts'
-import { AssistanceRequest, Message, REQUEST_STATUSES, Zone } from './schema.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 const ZONES_LIMIT = 500
 const DEFAULT_PAGE = 50
@@ -21,7 +28,7 @@ const DEFAULT_PAGE = 50
 const PAGE_LIMIT = 100
 
 /** Address in the QR code of a zone. */
-export function zoneAddress({ services }: Pick<Call, 'services'>, zoneId: string): string {
+function zoneAddress({ services }: Pick<Call, 'services'>, zoneId: string): string {
   return `${originOf(services.config)}/z/${zoneId}`
 }
 

@@ -1,9 +1,8 @@
 import type { Db } from '../../platform/persistence/database.ts'
 import type { AssistanceRequestRow } from '../../platform/persistence/tables/assistance.ts'
-import { shownNames } from '../../platform/stores/shown-names.ts'
-import { messagesOf } from './queries.ts'
+import { shownNames } from '../../platform/stores/make-store.ts'
+import { messagesOf, type AssistanceRequest } from './queries.ts'
 import { toRequest } from './requests.ts'
-import type { AssistanceRequest } from './schema.ts'
 
 /** Requests of one tenant in API form, with the names of zones, devices and users, and with their messages. */
 export async function present(db: Db, rows: readonly AssistanceRequestRow[]): Promise<AssistanceRequest[]> {

@@ -10,8 +10,19 @@ import type {
   AssistanceRequestRow,
   ZoneRow,
 } from '../../platform/persistence/tables/assistance.ts'
-import { countOpen, deleteRequests, findRequestOfTicket, hashOfTicket, openByNetwork } from './queries.ts'
-import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
+import {
+  countOpen,
+  deleteRequests,
+  findRequestOfTicket,
+  hashOfTicket,
+  openByNetwork,
+  MESSAGES_LIMIT,
+  type AssistanceRequest,
+} from './queries.ts'
+import { foldText } from '../../../policy/fold-text.ts'
+import type { ProtectionEvent } from '../../../policy/protection-events.ts'
+import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
+import type { ItemStatus } from '../../../policy/vocabulary.ts'
 
 /**
  * Maximum number of open requests per store and reason. Everyone who has scanned the code of a zone can send requests.
@@ -21,7 +32,7 @@ import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
 const OPEN_LIMIT = 500
 const REMOVED_AT_ONCE = 200
 
-export interface Scope {
+interface Scope {
   db: Db
   platform: Platform
   nowMs: number
@@ -33,7 +44,7 @@ export function newTicket({ random }: Pick<Platform, 'random'>): string {
 }
 
 /** What a shopper sends. `address`: client address, if a shopper's device sent it. */
-export interface ShopperRequest {
+interface ShopperRequest {
   readonly message?: string | undefined
   readonly userId?: string | undefined
   readonly address?: string | undefined
@@ -148,7 +159,7 @@ function update(
     .executeTakeFirstOrThrow()
 }
 
-export interface Denial {
+interface Denial {
   tenant: string
   storeId: string
   /** `exception_hold`: an item on hold is at a gate. */
@@ -162,7 +173,7 @@ export interface Denial {
 /**
  * Opens a request for a tag that needs staff. Does nothing if a request for this device and purchase or item is open.
  */
-export async function openRequestForDenial(scope: Scope, denial: Denial): Promise<void> {
+async function openRequestForDenial(scope: Scope, denial: Denial): Promise<void> {
   const { tenant, storeId, reason, deviceId, purchaseId, item } = denial
   const subject = `${deviceId ?? '-'} ${purchaseId ?? item ?? '-'}`
   const open = await findOpenRequest(scope.db, storeId, subject)
@@ -172,7 +183,7 @@ export async function openRequestForDenial(scope: Scope, denial: Denial): Promis
 }
 
 /** A call of staff for colleagues at a gate that alarmed. */
-export interface AlarmCall {
+interface AlarmCall {
   tenant: string
   storeId: string
   deviceId: string | null
@@ -269,7 +280,7 @@ export async function pruneRequests(db: Db, beforeMs: number): Promise<void> {
 }
 
 /** Names that a request shows instead of ids. */
-export interface RequestNames {
+interface RequestNames {
   readonly zone?: string | undefined
   readonly device?: string | undefined
   readonly requestedBy?: string | undefined
@@ -300,4 +311,60 @@ export function toRequest(
     updatedAt: iso(row.updated_ms),
     messages: messages.map(({ author, text, at_ms }) => ({ author, text, at: iso(at_ms) })),
   }
+}
+
+/** Maximum age of an event that opens a request, ms. After that time the shopper has left or got help. */
+const RECENT_MS = 5 * 60_000
+
+type TagEvent = Pick<ProtectionEvent, 'type' | 'storeId'> & {
+  [
+    K in
+      | 'reason'
+      | 'protectionAction'
+      | 'itemStatus'
+      | 'deviceId'
+      | 'purchaseId'
+      | 'itemLineId'
+      | 'epc'
+      | 'tagUid'
+      | 'tagId'
+  ]?: string | null | undefined
+}
+
+/** Opens an assistance request if a recent event means that a tag needs staff. */
+export async function raiseForEvent(
+  scope: Scope & { tenant: string },
+  event: TagEvent,
+  occurredMs: number,
+): Promise<void> {
+  const reason = isHeldAtGate(event)
+    ? 'exception_hold'
+    : isDeniedForStaff(event)
+      ? 'manual_assistance_required'
+      : undefined
+  if (!reason) return
+  if (Math.abs(scope.nowMs - occurredMs) > RECENT_MS) return
+  await openRequestForDenial(scope, {
+    tenant: scope.tenant,
+    storeId: event.storeId,
+    reason,
+    deviceId: event.deviceId ?? null,
+    purchaseId: event.purchaseId ?? null,
+    item: event.itemLineId ?? event.epc ?? event.tagUid ?? (event.tagId ? foldText(event.tagId) : null),
+  })
+}
+
+function isDeniedForStaff({ type, reason }: TagEvent): boolean {
+  return type === 'protection.authorization.denied' && reason === 'manual_assistance_required'
+}
+
+/**
+ * True if a gate alarmed for an item on hold, or the cloud denied its exit. The specification requires "alarm plus
+ * staff notification" (itemStatus table).
+ */
+function isHeldAtGate({ type, reason, protectionAction, itemStatus }: TagEvent): boolean {
+  if (!itemStatus || GATE_BEHAVIOUR[itemStatus as ItemStatus] !== 'alarm_and_staff') return false
+  return type === 'protection.exception.raised'
+    ? reason === 'gate_alarm'
+    : type === 'protection.authorization.denied' && protectionAction === 'authorize_exit'
 }

@@ -39,7 +39,7 @@ export function comparableCode(text: string): string {
   return eansOf(text)[0] ?? text
 }
 
-/** An EAN to store: any text that `readProductCode` reads becomes 8 or 13 digits (ADR 0005). */
+/** An EAN to store: any text that `readProductCode` reads becomes 8 or 13 digits (ADR catalogue). */
 export const Ean = z
   .string()
   .transform((text, context) => {

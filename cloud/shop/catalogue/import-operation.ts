@@ -2,15 +2,23 @@ import { z } from 'zod'
 import { holderOf, sharedSlots } from '../../platform/foundation/shared-slots.ts'
 import { Id } from '../../platform/operations/fields.ts'
 import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
-import { FileField, FormBoolean, UploadedFile } from '../../platform/operations/uploaded-file.ts'
+import { FileField, FormBoolean, UploadedFile } from '../../platform/operations/validation.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { acceptsUpc } from './ean.ts'
-import { ImportAnswer, recordImport, warningsOf } from './bulk-operations.ts'
+import {
+  ImportAnswer,
+  recordImport,
+  warningsOf,
+  refuseUpc,
+  ROW_ERRORS_LIMIT,
+  rowErrors,
+  BATCH_LIMIT,
+  upsertProducts,
+  type Upserted,
+} from './upsert-products.ts'
 import { READ_PRODUCTS, type ReadProducts } from './import/read-products.ts'
 import { findByEans, listListings } from './queries.ts'
-import { refuseUpc, ROW_ERRORS_LIMIT, rowErrors } from './row-errors.ts'
-import { BATCH_LIMIT, upsertProducts, type Upserted } from './upsert-products.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 /** Maximum size of the form, bytes: a file of 20 MB and 64 KB for the other fields. */
 const FORM_LIMIT = 20 * 1024 * 1024 + 64 * 1024

@@ -8,12 +8,11 @@ import { RawJson, rawList } from '../../platform/operations/raw-json.ts'
 import { ownStore, ownStoreOrOnly } from '../../platform/stores/own-store.ts'
 import { labelCent, type Label } from '../../platform/stores/in-store-code.ts'
 import { scannedProduct } from './scanned-product.ts'
-import { namedProduct } from './named-product.ts'
-import { countProducts, findDocument, findDocumentByEan, listDocuments } from './queries.ts'
+import { namedProduct, countProducts, findDocument, findDocumentByEan, listDocuments } from './queries.ts'
 import { toProduct } from './render.ts'
 import { Product, PRODUCT_NAMES } from './schema.ts'
 import { searchDocuments } from './search.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 const DEFAULT_PAGE = 50
 const OLDER_DEFAULT_PAGE = 100

@@ -6,9 +6,20 @@ import { RawJson } from '../../platform/operations/raw-json.ts'
 import type { ProductRow, StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { assertAcceptable, eanWarning, eansOf } from './ean.ts'
-import { namedProduct, eanOfRequest } from './named-product.ts'
-import { eanToStore, endCounting, findDocument, findProduct, listListings, findSharedProduct } from './queries.ts'
-import { priceColumns, changedRow, newProductRow, sharedColumns } from './product-row.ts'
+import {
+  namedProduct,
+  eanOfRequest,
+  eanToStore,
+  endCounting,
+  findDocument,
+  findProduct,
+  listListings,
+  findSharedProduct,
+  priceColumns,
+  changedRow,
+  newProductRow,
+  sharedColumns,
+} from './queries.ts'
 import { toProduct, pricedAt } from './render.ts'
 import {
   BARCODE_FIELDS,
@@ -21,9 +32,49 @@ import {
   type ProductInput,
 } from './schema.ts'
 import { removeListing, writeProducts, addNewProduct, type PriceInStore } from './write-products.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { assert } from '../../../policy/assert.ts'
 import { newId } from '../../../policy/ids.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { hashOfBytes } from '../../platform/operations/idempotency.ts'
+
+/** Stores the small picture of an image. Agents find it by the address of the image, which products name. */
+export async function storePicture(db: Db, imageUrl: string, bytes: Uint8Array): Promise<void> {
+  const row = { image_url: imageUrl, hash: hashOfBytes(bytes), bytes: Buffer.from(bytes).toString('base64url') }
+  await db
+    .insertInto('product_picture')
+    .values(row)
+    .onConflict((c) => c.column('image_url').doUpdateSet({ hash: row.hash, bytes: row.bytes }))
+    .execute()
+}
+
+/** Returns the small pictures with these hashes, base64url. Leaves out unknown hashes. */
+export async function picturesByHash(db: Db, hashes: readonly string[]): Promise<string[]> {
+  if (hashes.length === 0) return []
+  const rows = await db
+    .selectFrom('product_picture')
+    .select(['hash', 'bytes'])
+    .distinct()
+    .where('hash', 'in', hashes)
+    .execute()
+  return rows.map(({ bytes }) => bytes)
+}
+
+/** Sets the image of a product in all stores that sell it. */
+export async function setProductImage(
+  db: Db,
+  tenant: string,
+  productId: string,
+  imageUrl: string,
+  nowMs: number,
+): Promise<void> {
+  const before = await findSharedProduct(db, tenant, { productId })
+  if (!before) return
+  const after = changedRow(before, { image_url: imageUrl, media_snapshot: imageUrl }, nowMs)
+  if (after === before) return
+  const known = (await listListings(db, [productId])).get(productId) ?? []
+  await writeProducts(db, [{ before, after, known, listing: undefined }])
+}
 
 /** Result of `insertIntoStore`. */
 interface InsertedProduct {
@@ -115,7 +166,7 @@ async function changeProduct(
 
 /**
  * Fields that the system sets. `updateProduct` accepts them if they are unchanged, so that clients can edit a response
- * and send it back (ADR 0002).
+ * and send it back (ADR requests).
  */
 const SYSTEM_FIELDS = {
   success: z.literal(true).optional(),

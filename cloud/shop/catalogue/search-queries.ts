@@ -1,7 +1,107 @@
 import { sql, type Compilable } from 'kysely'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { ProductWordRow } from '../../platform/persistence/tables/stores.ts'
+import type { ProductWordRow, ProductRow } from '../../platform/persistence/tables/stores.ts'
+import { foldText } from '../../../policy/fold-text.ts'
+import { normalForm } from '../../../policy/printable.ts'
+import { LISTING_BLOCK } from '../../platform/persistence/listing-numbers.ts'
+
+/**
+ * Texts of `product_word.products`: the listings of one block whose product has the word. Each listing is a space and
+ * the last two base-64 digits of its number. The space lets SQL remove one listing with `replace`.
+ */
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_'
+const VALUES = new Uint8Array(128)
+for (let i = 0; i < DIGITS.length; i++) VALUES[DIGITS.charCodeAt(i)] = i
+/** Characters of one listing. */
+const ENTRY = 3
+
+/** Block of a listing number. */
+export function blockOf(listingNo: number): number {
+  return Math.floor(listingNo / LISTING_BLOCK)
+}
+
+/** Text of a listing in its block. */
+export function entryOf(listingNo: number): string {
+  const place = listingNo % LISTING_BLOCK
+  return ` ${DIGITS[place >> 6]}${DIGITS[place & 63]}`
+}
+
+/** Reads the text at `at` and returns the place of that listing in its block. */
+function placeAt(products: string, at: number): number {
+  return ((VALUES[products.charCodeAt(at + 1)] ?? 0) << 6) | (VALUES[products.charCodeAt(at + 2)] ?? 0)
+}
+
+/** Numbers of the listings in a row of the index, ascending. */
+export function listingsIn({ block, products }: Pick<ProductWordRow, 'block' | 'products'>): number[] {
+  const found: number[] = []
+  for (let at = 0; at < products.length; at += ENTRY) found.push(block * LISTING_BLOCK + placeAt(products, at))
+  return found.sort((a, b) => a - b)
+}
+
+/**
+ * One entry for each place of a block, with one bit for each term that the listing at this place has. All calls of
+ * `listingsOfAll` share this array, because a new array would cost more than the rest of a search.
+ */
+const SEEN = new Uint8Array(LISTING_BLOCK)
+/** Value in `SEEN` of a listing that is already in the result. */
+const FOUND = 255
+
+/**
+ * Numbers of the listings of one block that have all these terms, ascending. `terms` contains the texts of each term;
+ * at most 7 terms.
+ */
+export function listingsOfAll(block: number, terms: readonly (readonly string[])[]): number[] {
+  const last = terms.length - 1
+  SEEN.fill(0)
+  for (let i = 0; i < last; i++) {
+    for (const products of terms[i] ?? []) markPlaces(products, 1 << i)
+  }
+  const found: number[] = []
+  for (const products of terms[last] ?? []) {
+    for (let at = 0; at < products.length; at += ENTRY) {
+      const place = placeAt(products, at)
+      if (SEEN[place] !== (1 << last) - 1) continue
+      SEEN[place] = FOUND
+      found.push(block * LISTING_BLOCK + place)
+    }
+  }
+  return found.sort((a, b) => a - b)
+}
+
+function markPlaces(products: string, bit: number): void {
+  for (let at = 0; at < products.length; at += ENTRY) {
+    const place = placeAt(products, at)
+    SEEN[place] = (SEEN[place] ?? 0) | bit
+  }
+}
+
+/** Maximum number of terms per product. */
+const TERMS_LIMIT = 40
+/** Maximum number of characters per term. */
+const LETTERS_LIMIT = 32
+/** Maximum number of terms per query. */
+export const QUERY_TERMS_LIMIT = 6
+
+/** Splits a text into folded terms without accents, so that "kase" finds "Käse". */
+function termsIn(text: string): string[] {
+  const folded = normalForm(foldText(normalForm(text, 'NFKD')), 'NFD').replaceAll(/\p{M}/gu, '')
+  return (folded.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => [...word].slice(0, LETTERS_LIMIT).join(''))
+}
+
+/** Distinct search terms of a product: from name, brand and EAN. */
+export function searchTermsOf({
+  name_lower,
+  brand_lower,
+  ean,
+}: Pick<ProductRow, 'name_lower' | 'brand_lower' | 'ean'>): string[] {
+  return [...new Set([ean, ...termsIn(name_lower), ...termsIn(brand_lower ?? '')])].slice(0, TERMS_LIMIT)
+}
+
+/** Distinct terms of a query. Each must be the prefix of a term of the product. */
+export function queryTermsOf(q: string): string[] {
+  return [...new Set(termsIn(q))].slice(0, QUERY_TERMS_LIMIT)
+}
 
 /** Maximum number of index rows that one step of a search reads for one term. */
 export const ROWS_LIMIT = 2_000

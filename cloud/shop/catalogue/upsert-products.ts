@@ -1,6 +1,6 @@
 import { newId } from '../../../policy/ids.ts'
 import type { Platform } from '../../../policy/platform.ts'
-import { centsOf } from '../../platform/operations/fields.ts'
+import { centsOf, Id, Success } from '../../platform/operations/fields.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { ProductRow, StoreRow } from '../../platform/persistence/tables/stores.ts'
 import {
@@ -11,10 +11,104 @@ import {
   sharedColumns,
   type NewProduct,
   type PosOrigin,
-} from './product-row.ts'
-import { findByEans, listListings } from './queries.ts'
+  findByEans,
+  listListings,
+  eanOfRequest,
+} from './queries.ts'
 import type { NumberedListing } from './render.ts'
 import { writeProducts, type ProductWrite } from './write-products.ts'
+import { z } from 'zod'
+import { Failure } from '../../platform/foundation/failure.ts'
+import { validate } from '../../platform/operations/validation.ts'
+import { isUpc, upcRefusal, acceptsUpc, eanWarning } from './ean.ts'
+import { ProductInput } from './schema.ts'
+import { operation, type Call } from '../../platform/operations/operation.ts'
+import { ownStore } from '../../platform/stores/own-store.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
+
+/** Error of one row of an import. */
+export const RowError = z.strictObject({
+  index: z.int().describe('Index in the list of rows, from 0.'),
+  row: z.int().optional().describe('Row number in the file, from 1.'),
+  ean: z.string().nullable(),
+  field: z.string(),
+  code: z.string(),
+  message: z.string(),
+})
+export type RowError = z.infer<typeof RowError>
+
+/** Maximum number of errors in the response; further errors are only counted. */
+export const ROW_ERRORS_LIMIT = 1_000
+/** Maximum number of errors reported for one row. */
+const ERRORS_OF_ROW = 5
+
+interface RowErrors {
+  readonly listed: readonly RowError[]
+  /** Number of all errors, also of those that `listed` omits. */
+  count(): number
+  add(error: RowError): void
+}
+
+/** Collects errors up to `ROW_ERRORS_LIMIT`. */
+export function rowErrors(): RowErrors {
+  const listed: RowError[] = []
+  let count = 0
+  return {
+    listed,
+    count: () => count,
+    add(error) {
+      if (++count <= ROW_ERRORS_LIMIT) listed.push(error)
+    },
+  }
+}
+
+/** Names that files use for fields of the API. */
+const FILE_NAMES: Readonly<Record<string, string>> = {
+  isOrganic: 'is_organic',
+  isVegan: 'is_vegan',
+  depositVat: 'deposit_vat',
+}
+
+/** Adds the error of a UPC in an account that does not accept it. Returns true if it did. */
+export function refuseUpc(
+  ean: string,
+  isAccepted: boolean,
+  at: { index: number; row?: number },
+  errors: RowErrors,
+): boolean {
+  if (isAccepted || !isUpc(ean)) return false
+  const { code, message } = upcRefusal(ean)
+  errors.add({ ...at, ean, field: 'ean', code, message: `ean: ${message}` })
+  return true
+}
+
+/** Validates one row. Returns undefined and adds the errors if the row is invalid, worded by `explain`. */
+export function checkRow(
+  raw: unknown,
+  at: { index: number; row?: number },
+  errors: RowErrors,
+  explain: (field: string, message: string) => string = (_, message) => message,
+): (ProductInput & { ean: string }) | undefined {
+  try {
+    const { barcode, ean, ...product } = validate(ProductInput, raw)
+    return { ...product, ean: eanOfRequest({ ean, barcode }) }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const stated = raw as { ean?: unknown; barcode?: unknown } | null
+    const ean = stated?.ean ?? stated?.barcode
+    for (const { path, code, message } of (error.extras.details ?? []).slice(0, ERRORS_OF_ROW)) {
+      const field = at.row === undefined ? path : (FILE_NAMES[path] ?? path)
+      errors.add({
+        ...at,
+        ean: typeof ean === 'string' ? ean.slice(0, 40) : null,
+        field,
+        code,
+        message: explain(field, message),
+      })
+    }
+    return undefined
+  }
+}
 
 /** Products per transaction and per bulk request. */
 export const BATCH_LIMIT = 500
@@ -111,4 +205,97 @@ function changeOf(
   if (after === before && isSamePrice) return undefined
   const updated_ms = isSamePrice && here ? here.updated_ms : nowMs
   return { before, after, known, listing: { store_id, price_cent, old_price_cent, updated_ms } }
+}
+
+const BULK_BODY_LIMIT = 2 * 1024 * 1024
+const WARNINGS_LIMIT = 100
+
+/** Response of both product imports. */
+export const ImportAnswer = z.strictObject({
+  ...Success,
+  imported: z.int().describe('Valid rows that were written: new and changed products.'),
+  updated: z.int().describe('How many of these products the store already sold.'),
+  errors: z.array(RowError).describe('The first 1,000 errors.'),
+  errorCount: z.int().describe('Number of all errors, also of those that `errors` omits.'),
+  warnings: z.array(z.string()).optional(),
+})
+
+/**
+ * Form of a row in the API description. The operation validates each row by itself, so that an invalid row does not
+ * reject the others.
+ */
+const Row = z.unknown().meta(rowDocument())
+
+function rowDocument() {
+  const { properties, required, type } = z.toJSONSchema(ProductInput, { target: 'openapi-3.0', io: 'input' })
+  return { type, properties, required, additionalProperties: false } as Record<string, unknown>
+}
+
+export const bulkImportProducts = operation({
+  name: 'bulkImportProducts',
+  area: 'catalogue',
+  minimumPackage: 'DISCOVER',
+  roles: rolesFrom('manager'),
+  summary: 'Adds up to 500 products to a store, or changes those that it already sells.',
+  description:
+    'Valid rows are imported even if others are invalid; `errors[]` names the invalid ones. Fields that a row ' +
+    'omits keep their values. The price applies to this store, all other fields apply to the product in every ' +
+    'store.',
+  changes: true,
+  bodyLimit: BULK_BODY_LIMIT,
+  emits: ['product.bulk_imported'],
+  request: z.strictObject({ storeId: Id, products: z.array(Row).min(1).max(BATCH_LIMIT) }),
+  response: ImportAnswer,
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    products: [{ ean: '4012345678901', name: 'Hafermilch 1 l', price: 1.99, vat: 7 }],
+  },
+  async run(call, { storeId, products }) {
+    const store = await ownStore(call, storeId)
+    const errors = rowErrors()
+    const takesUpc = await acceptsUpc(call.db, store.tenant)
+    const indexOfEan = new Map<string, number>()
+    const upserts: Upsert[] = []
+    for (const [index, raw] of products.entries()) {
+      const product = checkRow(raw, { index }, errors)
+      if (!product || refuseUpc(product.ean, takesUpc, { index }, errors)) continue
+      const first = indexOfEan.get(product.ean)
+      if (first === undefined) upserts.push({ product })
+      else
+        errors.add({
+          index,
+          ean: product.ean,
+          field: 'ean',
+          code: 'repeated',
+          message: `ean: products[${first}] has the same EAN`,
+        })
+      if (first === undefined) indexOfEan.set(product.ean, index)
+    }
+    const { imported, updated } = await upsertProducts(call, store, upserts)
+    recordImport(call, storeId, { imported, updated, errorCount: errors.count() })
+    const warnings = warningsOf(upserts)
+    return {
+      success: true as const,
+      imported,
+      updated,
+      errors: [...errors.listed],
+      errorCount: errors.count(),
+      ...(warnings.length > 0 && { warnings }),
+    }
+  },
+})
+
+/** Writes the audit log entry of an import and emits `product.bulk_imported` if any row was written. */
+export function recordImport(
+  call: Call,
+  storeId: string,
+  counts: { imported: number; updated: number; errorCount: number },
+): void {
+  call.changed(storeId)
+  if (counts.imported > 0) call.emit({ type: 'product.bulk_imported', storeId, data: { storeId, ...counts } })
+}
+
+/** Warnings about rows that were imported, at most 100. */
+export function warningsOf(upserts: readonly Upsert[]): string[] {
+  return upserts.flatMap(({ product }) => eanWarning(product.ean) ?? []).slice(0, WARNINGS_LIMIT)
 }

@@ -1,13 +1,11 @@
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { insertChunks } from '../../platform/persistence/insert-chunks.ts'
+import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import { NEXT_LISTING_NUMBER, takeListingNumbers } from '../../platform/persistence/listing-numbers.ts'
 import type { ProductRow, StoreProductRow, ProductWordRow } from '../../platform/persistence/tables/stores.ts'
 import { listedCategory, renderListing, type NumberedListing } from './render.ts'
-import { searchTermsOf } from './search-terms.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
-import { blockOf, entryOf } from './search-blocks.ts'
+import { searchTermsOf, blockOf, entryOf } from './search-queries.ts'
 
 /** A term of a listing. */
 interface ListingTerm {

@@ -1,19 +1,17 @@
 import { z } from 'zod'
 import { findProduct } from '../catalogue/queries.ts'
 import { isSoldIn } from '../catalogue/is-sold-in.ts'
-import { storePicture } from '../catalogue/product-pictures.ts'
-import { setProductImage } from '../catalogue/set-product-image.ts'
+import { storePicture, setProductImage } from '../catalogue/product-operations.ts'
 import { originOf } from '../../platform/foundation/config.ts'
-import { knownCaller } from '../../platform/foundation/caller.ts'
+import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { Failure, invalid, notFound } from '../../platform/foundation/failure.ts'
 import { holderOf, sharedSlots } from '../../platform/foundation/shared-slots.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'
 import { hashOfBytes } from '../../platform/operations/idempotency.ts'
 import { operation, type Call, type Services } from '../../platform/operations/operation.ts'
-import { FileField, type UploadedFile } from '../../platform/operations/uploaded-file.ts'
-import { IMAGE_TYPES } from '../../platform/foundation/image-store.ts'
+import { FileField, type UploadedFile } from '../../platform/operations/validation.ts'
+import { IMAGE_TYPES } from '../../platform/foundation/ports.ts'
 import { IMAGE_BYTES_LIMIT, ENCODE_IMAGE, type EncodedImage } from './reencode.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 const MULTIPART_LIMIT = IMAGE_BYTES_LIMIT + 64 * 1024
 const JSON_LIMIT = 11 * 1024 * 1024

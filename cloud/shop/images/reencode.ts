@@ -1,6 +1,6 @@
 import { PICTURE_BYTES_LIMIT } from '../../../policy/documents/item-documents.ts'
 import { Failure, invalid } from '../../platform/foundation/failure.ts'
-import type { UploadJob } from '../../platform/foundation/upload-reader.ts'
+import type { UploadJob } from '../../platform/foundation/ports.ts'
 
 /** A re-encoded image: upright, limited in size, without metadata. */
 export interface EncodedImage {

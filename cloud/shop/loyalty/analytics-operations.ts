@@ -1,17 +1,15 @@
 import { z } from 'zod'
-import { knownCaller } from '../../platform/foundation/caller.ts'
+import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { notFound } from '../../platform/foundation/failure.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import type { LoyaltyProgramRow } from '../../platform/persistence/tables/loyalty.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
-import { programOfCaller } from './program-of-caller.ts'
+import { programOfCaller, amountOf, monthOf } from './program.ts'
 import { listPrograms, programsOfStore } from './queries.ts'
 import { PROGRAM_TYPES, type ProgramType } from './schema.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { monthsOf } from './months.ts'
-import { amountOf, monthOf } from './program.ts'
 
 /** Units of programs. Amounts of different units are never added. */
 const UNITS = ['points', 'stamps', 'cashback'] as const

@@ -1,9 +1,18 @@
 import { newId } from '../../../policy/ids.ts'
 import { precondition } from '../../platform/foundation/failure.ts'
 import { definedFields } from '../../platform/operations/fields.ts'
-import type { Call } from '../../platform/operations/operation.ts'
-import type { LoyaltyEntryRow } from '../../platform/persistence/tables/loyalty.ts'
-import { amountOf, expiryOf, monthOf, tierOf, unlockedRewards, type Program } from './program.ts'
+import type { Call, OutgoingEvent, Services } from '../../platform/operations/operation.ts'
+import type { LoyaltyEntryRow, LoyaltyMemberRow } from '../../platform/persistence/tables/loyalty.ts'
+import {
+  amountOf,
+  expiryOf,
+  monthOf,
+  tierOf,
+  unlockedRewards,
+  type Program,
+  openProgram,
+  earnedByPurchase,
+} from './program.ts'
 import {
   earnedByTransaction,
   enrolMember,
@@ -12,9 +21,22 @@ import {
   insertEntry,
   moveBalance,
   reversedOf,
+  expiredUnits,
+  membersToExpire,
+  nextExpiry,
+  setNextExpiry,
+  activePrograms,
+  findProgram,
 } from './queries.ts'
 import { type EarningSource, EARNING_SOURCES } from './schema.ts'
 import { z } from 'zod'
+import { assert } from '../../../policy/assert.ts'
+import { systemCaller, type Tenant, isAtLeast, type Package } from '../../platform/foundation/caller.ts'
+import { processEach } from '../../platform/operations/process-each.ts'
+import { writeOutbox } from '../../platform/operations/call-context.ts'
+import type { Database } from '../../platform/persistence/database.ts'
+import { findStore } from '../../platform/stores/queries.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 
 /** `data` of loyalty events (specification, Events). */
 
@@ -70,7 +92,7 @@ export interface Scope extends Pick<Call, 'db' | 'nowMs'> {
   emit(event: LoyaltyEvent): void
 }
 
-export interface Moved {
+interface Moved {
   entryId: string
   transactionId: string
   units: number
@@ -189,7 +211,7 @@ export async function redeem(
 }
 
 /** Subtracts units that expired, or whose transaction was refunded. Subtracts at most the balance. */
-export async function deduct(
+async function deduct(
   scope: Scope,
   program: Program,
   userId: string,
@@ -206,12 +228,7 @@ export async function deduct(
 }
 
 /** Credits reversed units of an earning again after a refund failed. These units expire together with the earning. */
-export async function returnReversed(
-  scope: Scope,
-  program: Program,
-  earned: LoyaltyEntryRow,
-  units: number,
-): Promise<void> {
+async function returnReversed(scope: Scope, program: Program, earned: LoyaltyEntryRow, units: number): Promise<void> {
   if (units <= 0) return
   const balance = (await moveBalance(scope.db, program.row.program_id, earned.user_id, units, earned.expires_ms)) ?? 0
   await post(scope, program, { userId: earned.user_id, kind: 'reverse', units, balance, reverses: earned.entry_id })
@@ -219,7 +236,7 @@ export async function returnReversed(
 }
 
 /** Earnings of a transaction in the tenant's programs, with the units already reversed. */
-export async function openEarnings(
+async function openEarnings(
   { db }: Pick<Scope, 'db'>,
   tenant: string,
   transactionId: string,
@@ -286,4 +303,112 @@ function emitCrossings(scope: Scope, program: Program, userId: string, before: n
     storeId,
     data: { ...whom, previousTier: from?.name ?? null, newTier: to?.name ?? null, direction, newBalance },
   })
+}
+
+/** Source of the events of this job. */
+const EXPIRY = { name: 'loyalty-expiry', emits: ['loyalty.tier_changed'] } as const
+
+/** Expires due earnings, each member in its own transaction. Several processes may run this at the same time. */
+export function expireEarnings(database: Database, services: Services): Promise<void> {
+  return processEach(services, {
+    job: 'loyalty expiry',
+    read: (limit, failed) => membersToExpire(database.reads, services.platform.clock.wall(), { limit, offset: failed }),
+    process: ({ program_id, user_id }) =>
+      database.write(async (db) => {
+        const nowMs = services.platform.clock.wall()
+        const member = await findMember(db, program_id, user_id)
+        if (!member || member.next_expiry_ms === null || member.next_expiry_ms > nowMs) return
+        const events: OutgoingEvent[] = []
+        const tenant = await expireMember({ db, nowMs, services, emit: (event) => void events.push(event) }, member)
+        await writeOutbox(db, { operation: EXPIRY, caller: systemCaller(tenant, EXPIRY.name) }, events, nowMs, services)
+      }),
+  })
+}
+
+async function expireMember(scope: Scope, member: LoyaltyMemberRow): Promise<Tenant> {
+  const { db, nowMs } = scope
+  const row = await db
+    .selectFrom('loyalty_program')
+    .selectAll()
+    .where('program_id', '=', member.program_id)
+    .executeTakeFirstOrThrow()
+  const store = await findStore(db, row.store_id)
+  assert(store, `store ${row.store_id} is gone`)
+  await deduct(scope, openProgram(row, store), member.user_id, 'expire', await expiredUnits(db, member, nowMs))
+  await setNextExpiry(db, member, await nextExpiry(db, member, nowMs))
+  return row.tenant as Tenant
+}
+
+/** A paid purchase of scan and go, or an order that was picked up. */
+interface PaidTransaction {
+  transactionId: string
+  userId: string | null
+  totalCent: number
+  source: 'scan_and_go' | 'click_collect'
+}
+
+/** Events that `earnAutomatically` emits. */
+export const EARNING_EVENTS = [
+  'loyalty.enrollment',
+  'loyalty.points_earned',
+  'loyalty.reward_unlocked',
+  'loyalty.tier_changed',
+] as const
+
+/**
+ * Credits a paid transaction in the store's programs. Ignores programs whose rules do not allow a credit, because an
+ * error would make the payment fail.
+ */
+export async function earnAutomatically(
+  scope: Scope,
+  store: StoreRow,
+  { transactionId, userId, totalCent, source }: PaidTransaction,
+): Promise<void> {
+  if (userId === null || !isAtLeast(store.package as Package, 'GO')) return
+  for (const row of await activePrograms(scope.db, store.store_id)) {
+    const program = openProgram(row, store)
+    const units = program.methods.includes(source) ? earnedByPurchase(program, totalCent) : 0
+    if (units === 0) continue
+    if (await findEarned(scope.db, row.program_id, transactionId)) continue
+    await earn(scope, program, { userId, units, source, transactionId })
+  }
+}
+
+/** Events that `adjustEarnings` emits. */
+export const ADJUSTMENT_EVENTS = ['loyalty.reward_unlocked', 'loyalty.tier_changed'] as const
+
+/** A transaction that was refunded in whole or in part. */
+interface RefundedTransaction {
+  tenant: string
+  transactionId: string
+  /** Amount that the customer still pays, cents; 0 after a full refund. */
+  remainingCent: number
+  totalCent: number
+}
+
+/**
+ * Adjusts the earnings of a refunded transaction to the amount that the customer still pays. Reverses points, or
+ * credits reversed points again after a refund failed. If a purchase was partly refunded before it earned points, only
+ * later refunds reduce the earning. Stamps stay until the whole amount is refunded.
+ */
+export async function adjustEarnings(
+  scope: Scope,
+  { tenant, transactionId, remainingCent, totalCent }: RefundedTransaction,
+): Promise<void> {
+  for (const { entry, reversed } of await openEarnings(scope, tenant, transactionId)) {
+    const row = await findProgram(scope.db, tenant, entry.program_id)
+    const store = row && (await findStore(scope.db, row.store_id))
+    assert(row && store, `program ${entry.program_id} is gone`)
+    const program = openProgram(row, store)
+    const ofCent = entry.earned_on_cent ?? totalCent
+    const retained =
+      remainingCent <= 0 || ofCent <= 0
+        ? 0
+        : program.type === 'stamps'
+          ? entry.amount
+          : Math.floor((entry.amount * Math.min(remainingCent, ofCent)) / ofCent)
+    const excess = entry.amount - reversed - retained
+    if (excess >= 0) await deduct(scope, program, entry.user_id, 'reverse', excess, entry.entry_id)
+    else await returnReversed(scope, program, entry, Math.min(-excess, reversed))
+  }
 }

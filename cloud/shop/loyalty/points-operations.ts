@@ -4,17 +4,26 @@ import { Id, iso, Success, scanned, text } from '../../platform/operations/field
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { refundsOf } from '../purchases/refund-queries.ts'
 import { unrefundedCent } from '../purchases/refunds.ts'
-import { purchaseOfCaller } from '../purchases/purchase-of-caller.ts'
-import { memberOfRequest } from './card.ts'
+import { purchaseOfCaller } from '../purchases/queries.ts'
+import { memberOfRequest } from './card-operations.ts'
 import { earn, redeem, type Earning, enrol, type Scope } from './ledger.ts'
-import { assertActive, programOfCaller } from './program-of-caller.ts'
-import { amountOf, earnedByPurchase, tierOf, unitsOf, type Program, checkInCode, earnedByVisit } from './program.ts'
+import {
+  assertActive,
+  programOfCaller,
+  amountOf,
+  earnedByPurchase,
+  tierOf,
+  unitsOf,
+  type Program,
+  checkInCode,
+  earnedByVisit,
+} from './program.ts'
 import { findEarned, findMember, recordCheckIn } from './queries.ts'
 import { Amount, CardCode, EARNING_SOURCES, UserId } from './schema.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
-import { secretsEqual } from '../../../policy/secrets-equal.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
+import { secretsEqual } from '../../../policy/printable.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
-import { distanceKm, type Position } from '../../platform/stores/distance.ts'
+import { distanceKm, type Position } from '../../platform/stores/find-stores.ts'
 
 /** Maximum distance between customer and store, km. */
 const NEAR_KM = 0.2

@@ -1,10 +1,13 @@
 import { hasDecimals } from '../../../policy/decimals.ts'
-import { invalid } from '../../platform/foundation/failure.ts'
+import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import { iso } from '../../platform/operations/fields.ts'
-import { isAtLeast, type Package } from '../../platform/foundation/packages.ts'
+import { isAtLeast, type Package, knownCaller } from '../../platform/foundation/caller.ts'
 import type { LoyaltyProgramRow } from '../../platform/persistence/tables/loyalty.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import type { EarningMethod, LoyaltyProgram, ProgramType } from './schema.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import { ownStoreOf } from '../../platform/stores/own-store.ts'
+import { findProgram } from './queries.ts'
 
 /** Internal amounts are whole units: points, stamps, or cents of cashback. */
 export interface Reward {
@@ -121,4 +124,21 @@ export function toLoyaltyProgram({ row, type, methods, rewards, tiers }: Program
     createdAt: iso(row.created_ms),
     updatedAt: iso(row.updated_ms),
   }
+}
+
+/**
+ * Finds a program of the caller with its store. Throws 404 if the program is unknown, or if the caller may not see its
+ * store.
+ */
+export async function programOfCaller(call: Call, programId: string): Promise<{ program: Program; store: StoreRow }> {
+  const row = await findProgram(call.db, knownCaller(call.caller).tenant, programId)
+  if (!row) throw notFound('loyalty program')
+  const store = await ownStoreOf(call, row.store_id, 'loyalty program')
+  return { program: openProgram(row, store), store }
+}
+
+/** Throws 409 if the program is inactive. */
+export function assertActive({ row }: Program): void {
+  if (row.is_active !== 1)
+    throw precondition('program_inactive', 'this loyalty program is not active: activate it with updateLoyaltyProgram')
 }

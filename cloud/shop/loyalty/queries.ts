@@ -45,7 +45,7 @@ export function programsOfStore(db: Db, storeId: string): Promise<LoyaltyProgram
 }
 
 /** Programs of a tenant; `storeIds` limits them to these stores. */
-export interface ProgramFilter {
+interface ProgramFilter {
   tenant: string
   storeIds: readonly string[] | null
   isActive?: boolean | undefined

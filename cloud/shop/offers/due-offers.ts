@@ -1,6 +1,6 @@
 import { newId } from '../../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
-import { runConcurrently, startDueLoop, type DueLoop } from '../../platform/operations/due-loop.ts'
+import { runConcurrently, startDueLoop, type DueLoop } from '../../platform/operations/send-loop.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { performTask } from '../../platform/operations/perform.ts'
 import type { Database } from '../../platform/persistence/database.ts'
@@ -32,7 +32,7 @@ export function startDueOffers(database: Database, services: Services): DueLoop 
 }
 
 /** Moves up to 100 due offers. Returns the ms until the next offer is due; 0 or less if more offers are due now. */
-export async function moveDue(database: Database, services: Services): Promise<number> {
+async function moveDue(database: Database, services: Services): Promise<number> {
   const rows = await readDue(database.reads, READ_LIMIT)
   const nowMs = services.platform.clock.wall()
   const due = rows.filter((row) => (row.due_ms ?? nowMs) <= nowMs)

@@ -1,20 +1,18 @@
 import { z } from 'zod'
-import { knownCaller } from '../../platform/foundation/caller.ts'
+import { knownCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { iso, Limit, Offset, Success } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, toPage, pageLimits } from '../../platform/operations/paging.ts'
-import { ownStores } from '../../platform/stores/own-stores.ts'
+import { ownStores } from '../../platform/stores/own-store.ts'
 import type { OfferGroupRow } from '../../platform/persistence/tables/offers.ts'
 import { cloneOffer as makeClone } from './clone-offer.ts'
 import { presentOffers, toListed } from './list-offers.ts'
 import { makeOffer, type OfferContent } from './make-offer.ts'
 import { discountOf, offerProducts } from './offer-products.ts'
-import { scopeOf } from './offer-scope.ts'
+import { scopeOf, offerIdOf, offerOfCaller, type OfferOfCaller } from './offer-of-caller.ts'
 import { OFFER_FILTERS, statusAt, type OfferFilter, type OfferStatus } from './offer-status.ts'
-import { offerIdOf, offerOfCaller, type OfferOfCaller } from './offer-of-caller.ts'
 import { listGroups, deleteBranches, deleteGroup, dropUnusedLists } from './queries.ts'
-import { isSandboxOfferId } from './sandbox-id.ts'
-import { isSandbox, mockCreatedOffer, mockOffer, mockOffers } from './sandbox-offers.ts'
+import { isSandboxOfferId, isSandbox, mockCreatedOffer, mockOffer, mockOffers } from './sandbox-offers.ts'
 import {
   CloneOffer,
   CreateOffer,
@@ -26,7 +24,6 @@ import {
   UpdateOffer,
 } from './schema.ts'
 import { newValidity, storeChanges, updatedFieldsOf, updateOffer as change } from './update-offer.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 
 /** Counters that may have grown since the client read them. */
@@ -38,7 +35,7 @@ function hasSystemFields(input: UpdateOffer): boolean {
   return [...COUNTERS, ...FIXED, 'createdAt' as const, 'offerIds' as const].some((field) => input[field] !== undefined)
 }
 
-/** Throws 400 if a field that the system sets differs from the offer (ADR 0002). */
+/** Throws 400 if a field that the system sets differs from the offer (ADR requests). */
 function assertUnchanged(
   input: UpdateOffer,
   offer: ListedOffer,

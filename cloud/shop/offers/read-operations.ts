@@ -1,18 +1,15 @@
 import { z } from 'zod'
-import { keyCaller } from '../../platform/foundation/caller.ts'
+import { keyCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { invalid, notFound } from '../../platform/foundation/failure.ts'
 import { Id, Success } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, toPage, pageLimits, type Page } from '../../platform/operations/paging.ts'
-import { ownStores } from '../../platform/stores/own-stores.ts'
-import { presentOffers } from './list-offers.ts'
-import { OfferDetail, withProducts } from './offer-detail.ts'
+import { ownStores } from '../../platform/stores/own-store.ts'
+import { presentOffers, OfferDetail, withProducts } from './list-offers.ts'
 import { statusAt } from './offer-status.ts'
 import { findGroup, listGroups } from './queries.ts'
-import { isSandboxOfferId } from './sandbox-id.ts'
-import { isSandbox, mockDetail, mockOffer, mockOffers } from './sandbox-offers.ts'
+import { isSandboxOfferId, isSandbox, mockDetail, mockOffer, mockOffers } from './sandbox-offers.ts'
 import { Sandbox } from './schema.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 const DEFAULT_PAGE = 20
 /** Maximum number of offers per page. The limit keeps a page below 10 MB, because an offer has up to 500 products. */

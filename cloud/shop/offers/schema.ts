@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { hasDecimals } from '../../../policy/decimals.ts'
 import { Ean } from '../catalogue/ean.ts'
 import { centsOf, Euros, Id, Success, Timestamp, lines, text } from '../../platform/operations/fields.ts'
-import { OFFER_SCOPES } from './offer-scope.ts'
+import { OFFER_SCOPES } from './offer-of-caller.ts'
 import { OFFER_STATUSES } from './offer-status.ts'
 import { discountedPrice, isCountable } from './price-rules.ts'
 
@@ -34,7 +34,7 @@ const ProductFields = {
 export const OfferProductInput = z.strictObject(ProductFields).superRefine(checkProduct)
 export type OfferProductInput = z.output<typeof OfferProductInput>
 
-/** A product as `fetchOffer` returns it may be sent back. `prices` are set by the system (ADR 0002). */
+/** A product as `fetchOffer` returns it may be sent back. `prices` are set by the system (ADR requests). */
 const UpdatedProduct = z
   .strictObject({
     ...ProductFields,
@@ -103,7 +103,7 @@ const Color = z
 const ImageUrl = z.url({ protocol: /^https?$/ }).max(2_048)
 const Quantity = z.int().min(1).max(1_000_000_000)
 /** Store ids without duplicates. */
-export const StoreIds = z
+const StoreIds = z
   .array(Id)
   .min(1)
   .max(STORES_LIMIT)
@@ -155,7 +155,7 @@ function checkName(
     context.addIssue({ code: 'custom', path: ['offerId'], message: 'is missing', input: offerId })
 }
 
-/** Fields that the system sets. Ignored if they are unchanged (ADR 0002). */
+/** Fields that the system sets. Ignored if they are unchanged (ADR requests). */
 const SystemFields = {
   offerIds: z.array(z.string()).max(STORES_LIMIT).optional(),
   groupId: z.string().max(128).nullable().optional(),

@@ -108,7 +108,7 @@ function formerOf(list: readonly OfferProduct[], { ean, name }: OfferProduct, i:
 /** Maximum number of inactive documents per offer; older ones are deleted. */
 const REMOVED_LIMIT = 1_000
 
-export interface OfferUpdated {
+interface OfferUpdated {
   updatedFields: string[]
   /** Number of other documents of the group with the same changes. */
   siblingUpdates: number

@@ -1,8 +1,7 @@
 import { eurosOf, iso, definedFields } from '../../platform/operations/fields.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
-import type { OrderStatus } from './order-state.ts'
-import { itemsOf, linesOf, type ReservedItem } from './queries.ts'
+import { type OrderStatus, itemsOf, linesOf, type ReservedItem } from './queries.ts'
 import type { Order } from './schema.ts'
 
 /** Converts orders with their lines and reserved items to the API form. */

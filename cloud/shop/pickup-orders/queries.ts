@@ -6,7 +6,67 @@ import type {
   PickupOrderRow,
 } from '../../platform/persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import { OPEN_STATUSES, type OrderStatus } from './order-state.ts'
+import { hash } from 'node:crypto'
+import { crockford } from '../../../policy/base32.ts'
+import type { Randomness } from '../../../policy/platform.ts'
+import { secretsEqual } from '../../../policy/printable.ts'
+
+/** 40 random bits: 8 characters in Crockford's Base32, short enough to read aloud. */
+const BYTES = 5
+
+/** Creates a pick-up code. Only its hash is stored. */
+export function newPickupCode(random: Randomness): string {
+  return crockford.encode(random.bytes(BYTES))
+}
+
+/** Stored hash of a code. The hash includes the order id, so that equal codes have different hashes. */
+export function pickupCodeHash(orderId: string, code: string): string {
+  return hash('sha256', `pickup\0${orderId}\0${normalised(code)}`, 'base64url')
+}
+
+/** True if the code belongs to the order. Ignores case, spaces and hyphens; reads O as 0, I and L as 1. */
+export function isPickupCode(order: { order_id: string; code_hash: string }, code: string): boolean {
+  return secretsEqual(order.code_hash, pickupCodeHash(order.order_id, code))
+}
+
+function normalised(code: string): string {
+  return code.toUpperCase().replaceAll(/[\s-]/g, '').replaceAll('O', '0').replaceAll(/[IL]/g, '1')
+}
+
+/** Statuses of an order and their moves (ADR sales). `picked_up` and `cancelled` are final. */
+export const ORDER_STATUSES = ['pending', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
+export type OrderStatus = (typeof ORDER_STATUSES)[number]
+
+const MOVES: Record<OrderStatus, readonly OrderStatus[]> = {
+  pending: ['confirmed', 'cancelled'],
+  confirmed: ['preparing', 'ready', 'cancelled'],
+  preparing: ['ready', 'cancelled'],
+  ready: ['picked_up', 'cancelled'],
+  picked_up: [],
+  cancelled: [],
+}
+
+/** Statuses in which the order can still be picked up. */
+const OPEN_STATUSES: readonly OrderStatus[] = ORDER_STATUSES.filter((status) => MOVES[status].length > 0)
+
+/** Statuses that `updateClickCollectStatus` accepts. The specification has two names for `confirmed`. */
+export const STATUS_NAMES = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
+type StatusName = (typeof STATUS_NAMES)[number]
+
+/** Maps `accepted` to `confirmed`. */
+export function statusOf(name: StatusName | 'pending'): OrderStatus {
+  return name === 'accepted' ? 'confirmed' : name
+}
+
+/** Valid next statuses. */
+export function nextOrderStatuses(from: OrderStatus): readonly OrderStatus[] {
+  return MOVES[from]
+}
+
+/** True if the order cannot move any more. */
+export function isFinal(status: OrderStatus): boolean {
+  return MOVES[status].length === 0
+}
 
 /** Finds an order of the tenant. */
 export function findOrder(db: Db, tenant: string, orderId: string): Promise<PickupOrderRow | undefined> {
@@ -63,7 +123,7 @@ export async function countOrders(db: Db, storeId: string, status: OrderStatus |
 }
 
 /** Ids and code hashes of a store's orders in these statuses, the newest first. */
-export function orderCodes(
+function orderCodes(
   db: Db,
   storeId: string,
   statuses: readonly OrderStatus[],
@@ -187,4 +247,30 @@ export async function sellableItems(
     .limit(limit)
     .execute()
   return rows.map((row) => row.item_id)
+}
+
+/**
+ * Statuses of orders that a code may belong to: open orders, and recent orders that were picked up. With recent orders
+ * the operation recognises a second pick-up.
+ */
+const SEARCHED_STATUSES: readonly { statuses: readonly OrderStatus[]; limit: number }[] = [
+  { statuses: OPEN_STATUSES, limit: 5_000 },
+  { statuses: ['picked_up'], limit: 1_000 },
+]
+
+/**
+ * Finds the order of a pick-up code. Stored hashes include the order id, so the code is hashed once for each candidate.
+ * The search takes a few ms, because the limits above bound the number of candidates.
+ */
+export async function orderOfCode(
+  db: Db,
+  tenant: string,
+  storeId: string,
+  code: string,
+): Promise<PickupOrderRow | undefined> {
+  for (const { statuses, limit } of SEARCHED_STATUSES) {
+    const match = (await orderCodes(db, storeId, statuses, limit)).find((order) => isPickupCode(order, code))
+    if (match) return findOrder(db, tenant, match.order_id)
+  }
+  return undefined
 }

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { Id, Timestamp, lines, text, ProductCodeText } from '../../platform/operations/fields.ts'
-import { ORDER_STATUSES } from './order-state.ts'
+import { ORDER_STATUSES } from './queries.ts'
 
 const LINES_LIMIT = 100
 const QUANTITY_LIMIT = 1_000
 export const UNITS_LIMIT = 2_000
 
 /** One line of an order request. */
-export const OrderLineInput = z.strictObject({
+const OrderLineInput = z.strictObject({
   productId: Id.optional(),
   ean: ProductCodeText.optional().describe('Instead of `productId`.'),
   quantity: z.int().min(1).max(QUANTITY_LIMIT),

@@ -1,9 +1,142 @@
 import type { PurchaseLineRow } from '../../platform/persistence/tables/purchases.ts'
-import type { GrossAmount } from './vat.ts'
+import type { PricedProduct } from '../catalogue/schema.ts'
+import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
+
+/** Pieces of one line that came back. A refund stores a JSON array of them. */
+export interface Pieces {
+  readonly itemLineId: string
+  readonly quantity: number
+  /** Numbers of the tagged pieces among them (`purchase_unit.unit_no`). */
+  readonly unitNos: readonly number[]
+}
+
+/** Pieces that a refund names; empty if it names none. */
+export function piecesOf({ lines }: Pick<RefundRow, 'lines'>): Pieces[] {
+  return lines === null ? [] : (JSON.parse(lines) as Pieces[])
+}
+
+/** Sums pieces by line. */
+export function sumPieces(pieces: readonly Pieces[]): Map<string, Pieces> {
+  const sums = new Map<string, Pieces>()
+  for (const { itemLineId, quantity, unitNos } of pieces) {
+    const known = sums.get(itemLineId)
+    sums.set(itemLineId, {
+      itemLineId,
+      quantity: quantity + (known?.quantity ?? 0),
+      unitNos: [...(known?.unitNos ?? []), ...unitNos],
+    })
+  }
+  return sums
+}
+
+/** The form of the API: without the numbers of tagged pieces. */
+export function toReturnedLines(refund: Pick<RefundRow, 'lines'>): { itemLineId: string; quantity: number }[] {
+  return piecesOf(refund).map(({ itemLineId, quantity }) => ({ itemLineId, quantity }))
+}
+
+/**
+ * Amount paid for `count` pieces of a line after `before` other pieces came back, cents. The pieces of a line differ by
+ * at most one cent, and the dearer ones come back first. So the amounts of all pieces add up to the line.
+ */
+export function paidForPieces(paidCent: number, quantity: number, before: number, count: number): number {
+  const low = Math.floor(paidCent / quantity)
+  const dearer = paidCent - low * quantity
+  const upTo = (pieces: number) => pieces * low + Math.min(pieces, dearer)
+  return upTo(before + count) - upTo(before)
+}
+
+/**
+ * Amount paid for these pieces by line, cents. `paid`: amounts of whole lines. `gone`: pieces that came back before.
+ */
+export function amountsOfPieces(
+  pieces: readonly Pieces[],
+  lines: readonly Pick<PurchaseLineRow, 'line_id' | 'quantity' | 'vat'>[],
+  paid: ReadonlyMap<string, number>,
+  gone: ReadonlyMap<string, Pieces>,
+): { lineId: string; rate: number; cent: number }[] {
+  return pieces.flatMap(({ itemLineId: lineId, quantity }) => {
+    const line = lines.find((each) => each.line_id === lineId)
+    if (!line) return []
+    const cent = paidForPieces(paid.get(lineId) ?? 0, line.quantity, gone.get(lineId)?.quantity ?? 0, quantity)
+    return [{ lineId, rate: line.vat, cent }]
+  })
+}
+
+/** Deposit on a container. A deposit is a separate line of a purchase and never tagged (ADR sales). */
+export interface Deposit {
+  cent: number
+  vat: 7 | 19
+}
+
+const NAME = 'Pfand'
+
+/**
+ * Deposit on one piece of a product; undefined if there is none. The VAT rate of the deposit is the product's rate,
+ * unless the merchant sets another rate.
+ */
+export function depositOf({ deposit_cent, deposit_vat, vat }: PricedProduct): Deposit | undefined {
+  return deposit_cent === null || deposit_cent === 0
+    ? undefined
+    : { cent: deposit_cent, vat: (deposit_vat ?? vat) as 7 | 19 }
+}
+
+/** Builds the deposit line that follows the line of the goods. */
+export function depositLine(
+  goods: PurchaseLineRow,
+  deposit: Deposit,
+  made: { lineId: string; lineNo: number },
+): PurchaseLineRow {
+  return {
+    ...goods,
+    line_id: made.lineId,
+    line_no: made.lineNo,
+    name: NAME,
+    ean: null,
+    product_id: null,
+    price_cent: deposit.cent,
+    list_price_cent: null,
+    price_reason: null,
+    vat: deposit.vat,
+    brand: null,
+    serial_number: null,
+    tagged: 0,
+    deposit_of: goods.line_id,
+    barcode: null,
+    weight_grams: null,
+    kg_price_cent: null,
+    lot: null,
+    expiry: null,
+    serial: null,
+  }
+}
+
+/** Gross cents of a line and its VAT rate in percent. */
+export interface GrossAmount {
+  cent: number
+  rate: number
+}
+
+type VatBreakdown = Record<string, { net: number; tax: number }>
+
+/**
+ * Calculates VAT per rate from gross sums: tax = gross × rate / (100 + rate), rounded half up (ADR catalogue). Rounding each
+ * line would change the total of most baskets.
+ */
+export function vatBreakdown(amounts: readonly GrossAmount[]): VatBreakdown {
+  const gross = new Map<number, number>()
+  for (const { cent, rate } of amounts) gross.set(rate, (gross.get(rate) ?? 0) + cent)
+  const rates = [...gross].sort(([a], [b]) => a - b)
+  return Object.fromEntries(
+    rates.map(([rate, cent]) => {
+      const tax = Math.floor((2 * cent * rate + 100 + rate) / (2 * (100 + rate)))
+      return [String(rate), { net: cent - tax, tax }]
+    }),
+  )
+}
 
 /**
  * Price by which policies judge one unit of a line, cents: the higher of price and list price. A discount never makes
- * goods look cheap to a rule (ADR 0008).
+ * goods look cheap to a rule (ADR sales).
  */
 export function valueOf(line: Pick<PurchaseLineRow, 'price_cent' | 'list_price_cent'>): number {
   return Math.max(line.price_cent, line.list_price_cent ?? 0)

@@ -1,5 +1,5 @@
 import { eurosOf, iso, definedFields } from '../../platform/operations/fields.ts'
-import { toReturnedLines } from './pieces.ts'
+import { toReturnedLines } from './line-value.ts'
 import { refundsOf } from './refund-queries.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { RefundRow } from '../../platform/persistence/tables/payments.ts'

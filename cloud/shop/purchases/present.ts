@@ -8,14 +8,13 @@ import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/ta
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { qrPngBase64 } from '../../platform/foundation/qr-code.ts'
 import type { PriceOrigin, PriceReason, Purchase, PurchaseStatus, StoreData, TransactionData } from './schema.ts'
-import { paidByLine } from './line-value.ts'
+import { paidByLine, vatBreakdown } from './line-value.ts'
 import { refundedCent, toRefundInEuros, toRefundInCents } from './present-refunds.ts'
-import { vatBreakdown } from './vat.ts'
 
 /**
  * Placeholder for the signature of a certified fiscal device. The texts of the placeholder show that it is no evidence.
  */
-export const SANDBOX_TSE = {
+const SANDBOX_TSE = {
   state: 'simulated',
   serialNumber: 'SANDBOX-0000000000',
   signatureCounter: '0',
@@ -61,7 +60,7 @@ export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
  * Who reads a purchase. `public` omits the buyer and the session id, because a publishable key with the session id
  * could read more. `list` omits QR codes, because drawing them takes milliseconds.
  */
-export type Audience = 'merchant' | 'public' | 'list'
+type Audience = 'merchant' | 'public' | 'list'
 
 /** True after the expiry of the receipt token. Devices then no longer accept the token. */
 export function isReceiptExpired({ receipt_exp }: Pick<PurchaseRow, 'receipt_exp'>, nowMs: number): boolean {

@@ -2,7 +2,32 @@ import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { commitPosition } from '../../platform/persistence/positions.ts'
 import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
-import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
+import type {
+  PurchaseLineRow,
+  PurchaseRow,
+  PurchaseUnitRow,
+  ShoppingSessionRow,
+} from '../../platform/persistence/tables/purchases.ts'
+import { knownCaller } from '../../platform/foundation/caller.ts'
+import { invalid, notFound } from '../../platform/foundation/failure.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import { ownStoreOf } from '../../platform/stores/own-store.ts'
+import { findStore } from '../../platform/stores/queries.ts'
+import type { WholePurchase } from './present.ts'
+import { refundsToShow } from './present-refunds.ts'
+
+const sessionById = prepared((db, p: { sessionId: string; tenant: string }) =>
+  db.selectFrom('shopping_session').selectAll().where('session_id', '=', p.sessionId).where('tenant', '=', p.tenant),
+)
+
+/** Finds a session of the caller. Throws 404 if the session is unknown, or if the caller may not see its store. */
+export async function sessionOfCaller(call: Call, sessionId: string): Promise<ShoppingSessionRow> {
+  const { tenant } = knownCaller(call.caller)
+  const [session] = await sessionById(call.db, { sessionId, tenant })
+  if (!session) throw notFound('session')
+  await ownStoreOf(call, session.store_id, 'session')
+  return session
+}
 
 const purchaseById = prepared((db, p: { tenant: string; purchaseId: string }) =>
   db.selectFrom('purchase').selectAll().where('purchase_id', '=', p.purchaseId).where('tenant', '=', p.tenant),
@@ -112,4 +137,44 @@ export async function updatePurchase(db: Db, purchase: PurchaseRow, change: Chan
   const [updated] = await update(db, { ...whole, updated_id: purchase.purchase_id })
   assert(updated, `purchase ${purchase.purchase_id} is gone`)
   return updated
+}
+
+/**
+ * Reads the purchase id from its synonyms (ADR requests). Throws 400 if the request has no purchase id, or two that differ.
+ */
+export function purchaseIdOf(names: {
+  transactionId?: string | undefined
+  purchaseId?: string | undefined
+  id?: string | undefined
+}): string {
+  const ids = [names.transactionId, names.purchaseId, names.id].filter((id) => id !== undefined)
+  const [first] = ids
+  if (first === undefined) throw invalid('transactionId', 'is missing', 'missing')
+  if (ids.some((id) => id !== first)) throw invalid('transactionId', 'is sent twice with different values')
+  return first
+}
+
+/** Finds a purchase of the caller. Throws 404 if the purchase is unknown, or if the caller may not see its store. */
+export async function purchaseOfCaller(call: Call, purchaseId: string): Promise<WholePurchase> {
+  const purchase = await findPurchase(call.db, knownCaller(call.caller).tenant, purchaseId)
+  if (!purchase) throw notFound('purchase')
+  const store = await ownStoreOf(call, purchase.store_id, 'purchase')
+  return {
+    purchase,
+    store,
+    lines: await readLines(call.db, purchaseId),
+    refunds: await refundsToShow(call.db, purchase),
+  }
+}
+
+/** Adds store, lines and refunds to a purchase row. */
+export async function wholePurchase(call: Call, purchase: PurchaseRow): Promise<WholePurchase> {
+  const store = await findStore(call.db, purchase.store_id)
+  assert(store, `store ${purchase.store_id} is gone`)
+  return {
+    purchase,
+    store,
+    lines: await readLines(call.db, purchase.purchase_id),
+    refunds: await refundsToShow(call.db, purchase),
+  }
 }

@@ -2,7 +2,7 @@ import { newId } from '../../../policy/ids.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { PaymentRow, RefundRow } from '../../platform/persistence/tables/payments.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
-import { piecesOf, sumPieces, type Pieces } from './pieces.ts'
+import { piecesOf, sumPieces, type Pieces } from './line-value.ts'
 import { updatePurchase } from './queries.ts'
 import { appliedPaymentOf, refundsOf, updateRefund } from './refund-queries.ts'
 
@@ -10,7 +10,7 @@ import { appliedPaymentOf, refundsOf, updateRefund } from './refund-queries.ts'
  *   held ──no authorization can be used any more──▶ due ──accepted by the provider──▶ done
  *                                                    └──rejected, or too many attempts──▶ failed
  */
-export interface NewRefund {
+interface NewRefund {
   purchase: PurchaseRow
   payment: PaymentRow | null
   kind: RefundRow['kind']

@@ -1,16 +1,16 @@
 import { z } from 'zod'
 import { SECURITY_TAG_MODES } from '../../../policy/vocabulary.ts'
-import { UnitInput, UnitOutput } from '../catalogue/unit-data.ts'
+import { UnitInput, UnitOutput } from '../catalogue/render.ts'
 import { Id, VatRate, scanned, text, ProductCodeText } from '../../platform/operations/fields.ts'
 
 export const PURCHASE_STATUSES = ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'UNLOADED', 'CANCELLED'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 
-/** Source of a line's price (ADR 0008). */
-export const PRICE_ORIGINS = ['catalogue', 'item', 'client'] as const
+/** Source of a line's price (ADR sales). */
+const PRICE_ORIGINS = ['catalogue', 'item', 'client'] as const
 export type PriceOrigin = (typeof PRICE_ORIGINS)[number]
 
-/** Why a till sells at its own price (ADR 0008). */
+/** Why a till sells at its own price (ADR sales). */
 export const PRICE_REASONS = ['staff', 'markdown', 'coupon', 'till'] as const
 export type PriceReason = (typeof PRICE_REASONS)[number]
 
@@ -24,7 +24,7 @@ export const QUANTITY_LIMIT = 1_000
 /** Tags of a line. */
 export const Identifiers = z.array(scanned(128)).min(1).max(QUANTITY_LIMIT).optional()
 
-/** One line of a basket in a request (ADR 0008). */
+/** One line of a basket in a request (ADR sales). */
 export const CheckoutLine = z.strictObject({
   name: text(120).optional(),
   priceUnit: z

@@ -1,12 +1,96 @@
 import { sql } from 'kysely'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { GATE_ALARMS } from '../../../policy/vocabulary.ts'
-import { isRoleAtLeast, type Role } from '../../platform/foundation/roles.ts'
+import { isRoleAtLeast, type Role, userCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import type { PushDeliveryRow } from '../../platform/persistence/tables/push.ts'
 import { IDLE_MS, mayUseLive } from '../../platform/users/sessions.ts'
 import { roleOf, storesOf } from '../../platform/users/user-queries.ts'
-import { isQueueFull, topicOf } from './enqueue-notices.ts'
+import { isQueueFull, topicOf } from './queue.ts'
+import { z } from 'zod'
+import { Success } from '../../platform/operations/fields.ts'
+import { operation } from '../../platform/operations/operation.ts'
+import { EndpointField, KeysField } from './operations.ts'
+import { checkKeys, endpointOf, registerEndpoint } from './register.ts'
+import { deleteSessionSubscriptions, hasSessionSubscription } from './subscriptions.ts'
+
+const ROLES = rolesFrom('associate')
+
+export const fetchAlarmNotices = operation({
+  name: 'fetchAlarmNotices',
+  area: 'protection',
+  minimumPackage: 'DISCOVER',
+  callers: [],
+  roles: ROLES,
+  summary: 'Returns whether this session gets push notices about alarms, and the public key to subscribe with.',
+  changes: false,
+  request: z.strictObject({}),
+  response: z.strictObject({
+    ...Success,
+    isOn: z.boolean(),
+    publicKey: z.string().describe('`applicationServerKey` of `pushManager.subscribe` (VAPID, RFC 8292).'),
+  }),
+  example: {},
+  async run(call) {
+    const { tenant, sessionId } = userCaller(call.caller)
+    const isOn = await hasSessionSubscription(call.db, tenant, sessionId)
+    return { success: true as const, isOn, publicKey: call.services.push.vapid.publicKey }
+  },
+})
+
+export const registerAlarmNotices = operation({
+  name: 'registerAlarmNotices',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  callers: [],
+  roles: ROLES,
+  summary: 'Sends push notices about alarms to the browser of this session.',
+  description:
+    'Alarms of gates reach associates and higher roles; other exceptions reach managers and higher roles. Each user gets the notices of the own stores, in the mode of the call. ' +
+    'The notices end with the session, with `removeAlarmNotices`, and when the push service no longer knows the browser.',
+  refusals: ['too_many_push_subscriptions'],
+  changes: true,
+  request: z.strictObject({ endpoint: EndpointField, keys: KeysField }),
+  response: z.strictObject({ ...Success, isOn: z.literal(true) }),
+  example: {
+    endpoint: 'https://updates.push.services.mozilla.com/wpush/v2/gAAAAABk',
+    keys: {
+      p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+      auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+    },
+  },
+  async run(call, { endpoint: address, keys }) {
+    const { tenant, sessionId } = userCaller(call.caller)
+    const endpoint = endpointOf(call, address)
+    checkKeys(keys)
+    await deleteSessionSubscriptions(call.db, tenant, sessionId)
+    await registerEndpoint(
+      call,
+      { userId: null, storeId: null, sessionId, isForAlarms: true },
+      { kind: 'web', endpoint, keys },
+    )
+    return { success: true as const, isOn: true as const }
+  },
+})
+
+export const removeAlarmNotices = operation({
+  name: 'removeAlarmNotices',
+  area: 'protection',
+  minimumPackage: 'DISCOVER',
+  callers: [],
+  roles: ROLES,
+  summary: 'Ends the push notices of this session. Does nothing if there are none.',
+  changes: true,
+  request: z.strictObject({}),
+  response: z.strictObject({ ...Success, isOn: z.literal(false) }),
+  example: {},
+  async run(call) {
+    const { tenant, sessionId } = userCaller(call.caller)
+    await deleteSessionSubscriptions(call.db, tenant, sessionId)
+    call.changed(sessionId)
+    return { success: true as const, isOn: false as const }
+  },
+})
 
 /** Life of a notice, ms. Later the person at the door cannot act any more. */
 const NOTICE_LIFE_MS = 30 * 60_000
@@ -21,7 +105,7 @@ const BROWSERS_LIMIT = 5_000
 export const HELP_AT_ALARM = 'help_at_alarm'
 
 /** Content of a notice. The service worker (console/browser/worker.ts) turns it into text. */
-export interface AlarmNotice {
+interface AlarmNotice {
   readonly id: string
   /** Kind of the exception, such as `gate_alarm`, or `help_at_alarm`. */
   readonly reason: string
@@ -33,7 +117,7 @@ export interface AlarmNotice {
 }
 
 /** What a notice to staff is about. */
-export interface StaffNotice {
+interface StaffNotice {
   /** The same id rings each browser once. */
   readonly id: string
   /** Chooses the text: a kind of exception, or `help_at_alarm`. */

@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import { keyCaller } from '../../platform/foundation/caller.ts'
+import { keyCaller, rolesFrom } from '../../platform/foundation/caller.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import { definedFields, Id, iso, Limit, Success, text } from '../../platform/operations/fields.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { cursorField, toPage } from '../../platform/operations/paging.ts'
 import { checkKeys, endpointOf, ownSubscription, registerEndpoint, noticeTarget } from './register.ts'
 import { deleteSubscription, isAboutAlarms, listSubscriptions, openTarget } from './subscriptions.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
 
 const DEFAULT_PAGE = 100
 const ENDPOINT_MAX = 2_048

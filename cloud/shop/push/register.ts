@@ -1,12 +1,11 @@
 import { ECDH } from 'node:crypto'
 import { newId } from '../../../policy/ids.ts'
-import { keyCaller, maySee, type UserCaller } from '../../platform/foundation/caller.ts'
+import { keyCaller, maySee, type UserCaller, isRoleAtLeast } from '../../platform/foundation/caller.ts'
 import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
-import { isRoleAtLeast } from '../../platform/foundation/roles.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { checkTarget } from '../../platform/outgoing/address-guard.ts'
 import type { PushSubscriptionRow } from '../../platform/persistence/tables/push.ts'
-import { sessionOfCaller } from '../purchases/session-of-caller.ts'
+import { sessionOfCaller } from '../purchases/queries.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { targetRules } from '../../platform/webhooks/register.ts'
 import { newSecret } from '../../platform/webhooks/secret.ts'
@@ -31,7 +30,7 @@ const P256DH_BYTES = 65
 const AUTH_BYTES = 16
 
 /** Fields of a request that name the target of notices. At most one is allowed. */
-export interface NoticeTargetInput {
+interface NoticeTargetInput {
   userId?: string | undefined
   storeId?: string | undefined
   sessionId?: string | undefined
@@ -41,7 +40,7 @@ export interface NoticeTargetInput {
  * Target of notices: a customer, a store, the alarms of a console user, or none of them for the whole account. With
  * `sessionId` the subscription belongs to this session of a console user.
  */
-export interface NoticeTarget {
+interface NoticeTarget {
   userId: string | null
   storeId: string | null
   sessionId?: string | undefined

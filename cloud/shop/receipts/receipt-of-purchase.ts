@@ -17,7 +17,7 @@ export interface ReceiptUnit {
   facts: UnitFacts
 }
 
-export interface NewReceipt {
+interface NewReceipt {
   /** Hex. */
   cti: string
   token: string
@@ -44,7 +44,7 @@ export function makeReceipt(
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.entry, b.entry) || a.n - b.n)
   const exp = Math.floor(completedMs / 1_000) + RECEIPT_LIFE
   // If the shopper's app set the prices, the receipt has no entries. Agents then cannot match tags, so only staff can
-  // release the goods, also offline (ADR 0008).
+  // release the goods, also offline (ADR sales).
   const isForStaff = purchase.price_origin === 'shopper'
   const token = signReceiptForQr(
     origin,

@@ -1,7 +1,7 @@
-import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
+import { STORE_TIME_ZONE } from '../../../policy/page-language.ts'
 import type { TransactionData } from '../purchases/schema.ts'
 import { formatsOf } from '../../platform/texts/catalogue.ts'
-import { refundSummaryOf } from './refund-summary.ts'
+import { refundSummaryOf } from './operations.ts'
 
 /** Characters per line on 80 mm paper. */
 const WIDTH = 42

@@ -7,7 +7,7 @@ import { cursorField, toPage, pageLimits } from '../../platform/operations/pagin
 import type { StockLevelRow } from '../../platform/persistence/tables/stock.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { countStock, findStock, listStock, writeStock } from './queries.ts'
-import { rolesFrom } from '../../platform/foundation/roles.ts'
+import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 const QUANTITY_LIMIT = 1_000_000_000
 
@@ -35,7 +35,7 @@ export const setStock = operation({
     productId: Id,
     storeId: Id,
     quantity: z.int().min(0).max(QUANTITY_LIMIT).nullable(),
-    // Sales change them all the time, so they are accepted and ignored (ADR 0002).
+    // Sales change them all the time, so they are accepted and ignored (ADR requests).
     ...Stock.pick({ reserved: true, available: true, updatedAt: true }).partial().shape,
   }),
   response: Stock.extend(Success),

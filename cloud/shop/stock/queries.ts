@@ -1,8 +1,34 @@
 import { sql } from 'kysely'
 import type { Page } from '../../platform/operations/paging.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { prepared } from '../../platform/persistence/prepared.ts'
+import { prepared, insertChunks } from '../../platform/persistence/prepared.ts'
 import type { StockLevelRow, StockReservationRow } from '../../platform/persistence/tables/stock.ts'
+import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+
+const upsertLevels = preparedInsert((db, rows: readonly StockLevelRow[]) =>
+  db
+    .insertInto('stock_level')
+    .values(rows)
+    .onConflict((c) =>
+      c
+        .columns(['store_id', 'product_id'])
+        .doUpdateSet((eb) => ({ on_hand: eb.ref('excluded.on_hand'), updated_ms: eb.ref('excluded.updated_ms') })),
+    ),
+)
+
+/** Sets the numbers of pieces of many products, by product id. Reserved pieces stay reserved. */
+export async function setLevels(
+  db: Db,
+  storeId: string,
+  levels: ReadonlyMap<string, number>,
+  updated_ms: number,
+): Promise<void> {
+  // Writes products always in the same order, which avoids deadlocks between two writers.
+  const rows = [...levels]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([product_id, on_hand]) => ({ store_id: storeId, product_id, on_hand, reserved: 0, updated_ms }))
+  for (const chunk of insertChunks(rows)) await upsertLevels(db, chunk)
+}
 
 /** Maximum number of reservations that one sale ends. */
 const GIVING_WAY_LIMIT = 1_000

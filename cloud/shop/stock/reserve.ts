@@ -1,5 +1,5 @@
 import { precondition, type ErrorDetail } from '../../platform/foundation/failure.ts'
-import type { Db } from '../../platform/persistence/database.ts'
+import type { Db, Database } from '../../platform/persistence/database.ts'
 import {
   deleteReservations,
   endReservation,
@@ -11,7 +11,32 @@ import {
   removeUnreserved,
   tryReserve,
   type Amount,
+  deleteLapsed,
+  overdueReservations,
 } from './queries.ts'
+import { processEach } from '../../platform/operations/process-each.ts'
+import type { Services } from '../../platform/operations/operation.ts'
+
+/** Time for which a lapsed reservation stays stored, ms, because its checkout may still be paid. */
+const LAPSED_RETENTION_MS = 7 * 86_400_000
+
+/**
+ * Releases reservations that have expired, each in its own transaction. Several processes may run this at the same
+ * time, because each row lapses only once.
+ */
+export async function lapseReservations(database: Database, services: Services): Promise<void> {
+  const nowMs = services.platform.clock.wall()
+  await processEach(services, {
+    job: 'stock reservations',
+    read: (limit, failed) => overdueReservations(database.reads, nowMs, { limit, offset: failed }),
+    process: (row) =>
+      database.write(async (db) => {
+        if (await markLapsed(db, row))
+          await endReservation(db, { storeId: row.store_id, productId: row.product_id, quantity: row.quantity }, false)
+      }),
+  })
+  await database.write((db) => deleteLapsed(db, nowMs - LAPSED_RETENTION_MS))
+}
 
 /**
  *   reserve ─▶ held ─▶ consume (goods left)
@@ -20,7 +45,7 @@ import {
  *
  * Stock is optional: products without a stock level are ignored.
  */
-export interface StockLine {
+interface StockLine {
   productId: string | null
   name: string
   quantity: number
@@ -28,7 +53,7 @@ export interface StockLine {
   path: string
 }
 
-export interface StockRequest {
+interface StockRequest {
   /** Id of the order or purchase. */
   ownerId: string
   storeId: string

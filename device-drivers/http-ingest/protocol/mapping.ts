@@ -1,10 +1,16 @@
-import { impinjEvent } from '../../impinj-iot/protocol/events.ts'
-import { antennaOf, epcOfBase64, epcOfHex, objectOf, rssiOf } from '../../kit/protocol/tag-sighting.ts'
-import type { TagSighting } from '../../kit/protocol/tag-sighting.ts'
-import { utcUsOf } from '../../kit/protocol/timestamps.ts'
+import { impinjEvent } from '../../impinj-iot/protocol/requests.ts'
+import {
+  antennaOf,
+  epcOfBase64,
+  epcOfHex,
+  objectOf,
+  rssiOf,
+  type TagSighting,
+  utcUsOf,
+} from '../../kit/protocol/tag-sighting.ts'
 
 /** Paths to the reads, and to their fields, in a body that a reader posts. */
-export interface ReadMapping {
+interface ReadMapping {
   /** Path to the reads, such as `reads[*]` or `data.tags[*]`. `$` is the whole body, `$[*]` each item of a list. */
   readonly reads: string
   /** Paths within one read; `$` is the read itself. */
@@ -23,7 +29,7 @@ export interface ReadMapping {
 }
 
 /** Content of one body. */
-export interface Mapped {
+interface Mapped {
   readonly sightings: readonly TagSighting[]
   readonly faults: readonly string[]
   /** Antennas that lost their connection or have it again. */
@@ -47,7 +53,7 @@ type Step = string | '*'
 export const PATH = /^(?:\$|[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64}|\[\*\]){0,15}$/
 
 /** Maximum reads of one body; further reads count as `strange`. */
-export const MAX_READS_IN_BODY = 5_000
+const MAX_READS_IN_BODY = 5_000
 
 /** Mapping for Keonn's AdvanNet HTTP service with the body template of docs/reference/hardware/http-ingest.md. */
 const KEONN: ReadMapping = {

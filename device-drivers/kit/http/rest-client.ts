@@ -33,7 +33,7 @@ export interface RestClient {
   leave(): void
 }
 
-export interface RestOptions {
+interface RestOptions {
   readonly link: WebChannel
   readonly links: SharedLinks
   readonly platform: Platform

@@ -30,7 +30,7 @@ export function httpParser(reads: 'responses' | 'requests'): HttpParser {
 }
 
 /** Parses HTTP/1.1 (RFC 9112) of one connection. Buffers at most one line of 8 KiB and 100 headers. */
-export class HttpParser {
+class HttpParser {
   readonly #reads: 'responses' | 'requests'
   readonly #line = new Uint8Array(MAX_LINE_BYTES)
   #length = 0

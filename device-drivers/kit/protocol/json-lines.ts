@@ -58,7 +58,7 @@ function parse(text: string): JsonItem | null {
   return value === undefined ? null : { value, text }
 }
 
-export interface JsonMessage {
+interface JsonMessage {
   readonly items: readonly JsonItem[]
   /** Text that is no JSON, such as the start of a value that was cut off. */
   readonly unreadable: string
@@ -89,7 +89,7 @@ export function readJson(message: string, most = MAX_VALUES): JsonMessage {
 }
 
 /** Reads JSON values from a stream, one or more on each line. */
-export interface JsonLines {
+interface JsonLines {
   /** Returns the values of complete lines. Empty lines are keepalives and have no value. */
   push(chunk: Uint8Array): JsonItem[]
   /** Returns the invalid lines since the last call, or null. */

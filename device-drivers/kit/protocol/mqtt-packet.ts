@@ -27,7 +27,7 @@ export type MqttPacket =
   | IDisconnectPacket
 
 /** An MQTT stream cannot resynchronise: after a fault the codec reads nothing more. */
-export interface MqttCodec extends Codec<MqttPacket> {
+interface MqttCodec extends Codec<MqttPacket> {
   readonly fault: string | null
   /** Buffered bytes of an incomplete packet. */
   readonly held: number

@@ -1,22 +1,23 @@
-import type { AnyParameter, Message } from './elements.ts'
-import { Malformed, readField, skip, writeField } from './fields.ts'
-import type { Cursor, FieldKind, FieldValue, FieldValues, Writer } from './fields.ts'
-import { HEADER_BYTES, MAX_MESSAGE_BYTES, VERSION } from './frames.ts'
-import type { LlrpFrame } from './frames.ts'
-import type { MessageName } from './messages.ts'
-import type { ParameterName } from './parameters.ts'
 import {
+  type AnyParameter,
+  type Message,
   FIRST_TLV,
   MESSAGE_ROWS,
   MESSAGE_ROWS_BY_TYPE,
   PARAMETER_ROWS,
   PARAMETER_ROWS_BY_TYPE,
   TV_LENGTHS,
-} from './tables.ts'
-import type { Row } from './tables.ts'
+  type Row,
+} from './elements.ts'
+import { Malformed, readField, skip, writeField } from './fields.ts'
+import type { Cursor, FieldKind, FieldValue, FieldValues, Writer } from './fields.ts'
+import { HEADER_BYTES, MAX_MESSAGE_BYTES, VERSION } from './frames.ts'
+import type { LlrpFrame } from './frames.ts'
+import type { MessageName } from './messages.ts'
+import type { ParameterName } from './parameters.ts'
 
 /** A message of an unknown type, which belongs to a later version or to a vendor. */
-export interface UnknownMessage {
+interface UnknownMessage {
   readonly name: 'unknown'
   readonly type: number
   readonly id: number
@@ -24,7 +25,7 @@ export interface UnknownMessage {
 }
 
 /** The message of a frame, or why the frame is malformed. */
-export type Decoded =
+type Decoded =
   | Message
   | UnknownMessage
   | { readonly name: 'malformed'; readonly type: number; readonly id: number; readonly fault: string }

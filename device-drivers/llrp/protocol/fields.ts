@@ -25,7 +25,7 @@ export interface FieldValues {
   rest: Uint8Array
 }
 
-export interface Bits {
+interface Bits {
   readonly count: number
   readonly hex: string
 }
@@ -58,7 +58,7 @@ export function upperHex(bytes: Uint8Array, start = 0, end = bytes.length): stri
 }
 
 /** Converts hex digits, in upper or lower case, to bytes. Throws `Malformed` for anything else. */
-export function bytesOfHex(hex: string): Uint8Array {
+function bytesOfHex(hex: string): Uint8Array {
   if (hex.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(hex)) throw new Malformed(`"${hex}" is no hex`)
   return Uint8Array.from({ length: hex.length / 2 }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16))
 }

@@ -1,7 +1,6 @@
 import { assert } from '../../../policy/assert.ts'
 import type { Noise, ResyncingCodec } from '../../kit/protocol/codec.ts'
-import { FIRST_TLV, MESSAGE_ROWS_BY_TYPE, PARAMETER_ROWS_BY_TYPE, TV_LENGTHS } from './tables.ts'
-import type { Row } from './tables.ts'
+import { FIRST_TLV, MESSAGE_ROWS_BY_TYPE, PARAMETER_ROWS_BY_TYPE, TV_LENGTHS, type Row } from './elements.ts'
 
 /**
  * One message on the wire (LLRP 1.0.1, 16.1):

@@ -1,6 +1,6 @@
 import { upperHex } from './fields.ts'
 import { PARAMETERS } from './parameters.ts'
-import { FIRST_TLV, TV_LENGTHS } from './tables.ts'
+import { FIRST_TLV, TV_LENGTHS } from './elements.ts'
 
 /** One tag of a report. Fields that the reader did not report are undefined. */
 export interface TagSighting {

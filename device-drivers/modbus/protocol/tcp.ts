@@ -1,9 +1,5 @@
-import type { ResyncingCodec } from '../../kit/protocol/codec.ts'
-import { slidingFramer } from '../../kit/protocol/sliding-framer.ts'
-import type { FrameShape } from '../../kit/protocol/sliding-framer.ts'
-import type { ModbusFrame } from './frame.ts'
-import { pduLength } from './pdu.ts'
-import type { Direction } from './pdu.ts'
+import { type ResyncingCodec, slidingFramer, type FrameShape } from '../../kit/protocol/codec.ts'
+import { type ModbusFrame, pduLength, type Direction } from './pdu.ts'
 
 /**
  * Length of the header, bytes. Its fields: transaction number (2 bytes), protocol (2 bytes, value always 0), length of

@@ -1,6 +1,4 @@
-import type { ResyncingCodec } from '../../kit/protocol/codec.ts'
-import { slidingFramer } from '../../kit/protocol/sliding-framer.ts'
-import type { FrameShape } from '../../kit/protocol/sliding-framer.ts'
+import { type ResyncingCodec, slidingFramer, type FrameShape } from '../../kit/protocol/codec.ts'
 
 /**
  * Frames of OSDP v2 (SIA OSDP 2.2, IEC 60839-11-5); lengths and numbers have the low byte first:

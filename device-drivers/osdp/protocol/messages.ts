@@ -70,8 +70,7 @@ export function osdpCommand(code: number, data: readonly number[] | Uint8Array =
 
 const word = (n: number): [number, number] => [n & 0xff, n >>> 8]
 
-/** Maximum time of an output or LED, ms. The command has 16 bits for this time, in units of 100 ms. */
-export const LONGEST_OSDP_MS = 6_553_500
+/** Time of an output or LED in units of 100 ms, for which the command has 16 bits. */
 const ticks = (ms: number): number => Math.min(0xffff, Math.max(1, Math.ceil(ms / 100)))
 
 /** Switches an output off without a time limit, and ends a running timer. */
@@ -89,7 +88,7 @@ export function outputOnFor(output: number, ms: number): OsdpCommand {
   return osdpCommand(OSDP_COMMAND.output, [output, 5, ...word(ticks(ms))])
 }
 
-export const LED_COLOURS = { black: 0, red: 1, green: 2, amber: 3, blue: 4 } as const
+const LED_COLOURS = { black: 0, red: 1, green: 2, amber: 3, blue: 4 } as const
 
 /**
  * Lights an LED of the first reader in one colour for `ms`, then restores its former state. 0 ms restores that state
@@ -141,9 +140,6 @@ export function decodeIdentity(data: Uint8Array): OsdpIdentity | null {
     firmwareVersion: [...data.subarray(9, 12)].join('.'),
   }
 }
-
-/** Function codes of the capabilities. */
-export const OSDP_CAPABILITY = { inputs: 1, outputs: 2, leds: 4, buzzer: 5, security: 9 } as const
 
 /** Decodes the level of compliance and the number of items (inputs, outputs, LEDs), by function code. */
 export function decodeCapabilities(data: Uint8Array): Map<number, { level: number; count: number }> {

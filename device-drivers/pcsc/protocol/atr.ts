@@ -1,7 +1,7 @@
 import type { TagTechnology } from '../../../policy/vocabulary.ts'
 
 /** Answer to reset. Contactless cards send no ATR, so the reader makes one. */
-export interface Atr {
+interface Atr {
   readonly historical: Uint8Array
   /** True if the check byte is right, or the protocols need none. */
   readonly checked: boolean
@@ -41,7 +41,7 @@ export function parseAtr(bytes: Uint8Array): Atr | null {
  * The numbers of a storage card (PC/SC part 3, supplement for contactless cards): SS for its standard and part, NN
  * for its chip. Returns null for other cards.
  */
-export function storageCard(atr: Atr): { readonly standard: number; readonly chip: number } | null {
+function storageCard(atr: Atr): { readonly standard: number; readonly chip: number } | null {
   const [category, tag, length, ...rest] = atr.historical
   if (category !== 0x80 || tag !== 0x4f || length === undefined || length < 8 || rest.length < length) return null
   if (!PCSC_RID.every((byte, i) => rest[i] === byte)) return null

@@ -1,4 +1,4 @@
-import { unhex } from './hex.ts'
+import { unhex } from './apdu.ts'
 
 /** Custom commands of NXP's ICODE SLI family (SLIX data sheet, "custom commands"): code, then NXP's number 04. */
 const SET_EAS = 0xa2

@@ -25,7 +25,7 @@ export function transceive(frame: Uint8Array): Uint8Array {
 }
 
 /** Result of a transparent command. */
-export type TransparentAnswer =
+type TransparentAnswer =
   /** The reader executed the command. `frame` is the tag's answer, if one was requested. */
   | { readonly kind: 'done'; readonly frame: Uint8Array | null }
   /** The reader sent the frame and received no complete answer. */

@@ -1,6 +1,4 @@
-import type { ResyncingCodec } from '../../kit/protocol/codec.ts'
-import { slidingFramer } from '../../kit/protocol/sliding-framer.ts'
-import type { FrameShape } from '../../kit/protocol/sliding-framer.ts'
+import { type ResyncingCodec, slidingFramer, type FrameShape } from '../../kit/protocol/codec.ts'
 
 /**
  * Frames of ThingMagic (JADAK, Novanta) reader modules; numbers have the high byte first:
@@ -45,7 +43,7 @@ const REPLY_EXTRA = 7
  * The modules' CRC of the bytes from `start` up to `end`. It is CRC-CCITT with start FFFFh, except that the data is
  * shifted in at the low end.
  */
-export function thingMagicCrc(bytes: Uint8Array, start = 0, end = bytes.length): number {
+function thingMagicCrc(bytes: Uint8Array, start = 0, end = bytes.length): number {
   let crc = 0xffff
   for (let i = start; i < end; i++) {
     const byte = bytes[i] ?? 0

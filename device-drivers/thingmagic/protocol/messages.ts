@@ -126,7 +126,7 @@ export function decodeVersion({ data }: ThingMagicFrame): { hardware: string; fi
   return { hardware: dotted(4), firmware: dotted(12) }
 }
 
-export interface ThingMagicTag {
+interface ThingMagicTag {
   /** Upper-case hex. */
   readonly epc: string
   readonly rssiDbm?: number

@@ -3,7 +3,7 @@ import { LinkFault } from '../byte-link.ts'
 import type { ByteLink } from '../byte-link.ts'
 
 /** Starts the process that loads a PC/SC package, with pipes for stdin, stdout and stderr. */
-export type StartPcscChild = () => ChildProcess
+type StartPcscChild = () => ChildProcess
 
 /**
  * The process writes this line to stderr when the package works. Any other line that it writes there is an error

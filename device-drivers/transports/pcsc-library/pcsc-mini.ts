@@ -1,4 +1,4 @@
-import * as rv from '../../pcsc/protocol/return-codes.ts'
+import * as rv from '../../pcsc/protocol/messages.ts'
 import { readerTable, SmartCardError } from './smart-cards.ts'
 import type { ConnectedCard, SmartCards } from './smart-cards.ts'
 

@@ -1,7 +1,14 @@
-import { CHANGE_FIELDS, decodeRequest, encodeBody, MAX_APDU_BYTES, PCSC_BODIES } from '../../pcsc/protocol/messages.ts'
-import type { PcscBody, PcscRequest } from '../../pcsc/protocol/messages.ts'
+import {
+  CHANGE_FIELDS,
+  decodeRequest,
+  encodeBody,
+  MAX_APDU_BYTES,
+  PCSC_BODIES,
+  type PcscBody,
+  type PcscRequest,
+} from '../../pcsc/protocol/messages.ts'
 import { encodeReaderStates, MAX_READERS } from '../../pcsc/protocol/reader-states.ts'
-import * as rv from '../../pcsc/protocol/return-codes.ts'
+import * as rv from '../../pcsc/protocol/messages.ts'
 import type { ByteLink } from '../byte-link.ts'
 import { SmartCardError } from './smart-cards.ts'
 import type { ConnectedCard, SmartCards } from './smart-cards.ts'

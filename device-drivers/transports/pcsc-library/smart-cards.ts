@@ -39,7 +39,7 @@ export class SmartCardError extends Error {
 }
 
 /** Readers and their cards, with an event counter for each card. */
-export interface ReaderTable {
+interface ReaderTable {
   readonly readers: readonly ReaderState[]
   onChange(listener: () => void): void
   /**

@@ -1,6 +1,4 @@
-import type { ResyncingCodec } from '../../kit/protocol/codec.ts'
-import { slidingFramer } from '../../kit/protocol/sliding-framer.ts'
-import type { FrameShape } from '../../kit/protocol/sliding-framer.ts'
+import { type ResyncingCodec, slidingFramer, type FrameShape } from '../../kit/protocol/codec.ts'
 
 /**
  * Frames of the MagicRF M100 and QM100 chips (YRM100, JRD-4035, R200 and others; MagicRF "M100 & QM100 firmware
@@ -15,7 +13,7 @@ export interface M100Frame {
 }
 
 /** The host sends commands; the chip sends answers and notices (tags). */
-export type M100Type = 'command' | 'answer' | 'notice'
+type M100Type = 'command' | 'answer' | 'notice'
 
 const TYPES: readonly M100Type[] = ['command', 'answer', 'notice']
 const BEGIN = 0xbb

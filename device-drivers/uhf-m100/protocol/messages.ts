@@ -101,7 +101,7 @@ export function changeEas(password: string, on: boolean): M100Frame {
 }
 
 /** One tag of a poll. */
-export interface M100Tag {
+interface M100Tag {
   /** Upper-case hex. */
   readonly epc: string
   readonly rssiDbm: number

@@ -1,6 +1,4 @@
-import { antennaOf, epcOfHex, objectOf, rssiOf } from '../../kit/protocol/tag-sighting.ts'
-import type { TagSighting } from '../../kit/protocol/tag-sighting.ts'
-import { utcUsOf } from '../../kit/protocol/timestamps.ts'
+import { antennaOf, epcOfHex, objectOf, rssiOf, type TagSighting, utcUsOf } from '../../kit/protocol/tag-sighting.ts'
 
 /**
  * Messages of Zebra's IoT Connector over MQTT: FX7500, FX9600, ATR7000, FXR90 ("Raw MQTT payloads" 1.0.0,
@@ -51,7 +49,7 @@ export function zebraResponse(value: unknown): ZebraResponse | null {
 }
 
 /** The tags of one message of the data topic. */
-export interface ZebraTags {
+interface ZebraTags {
   readonly sightings: readonly TagSighting[]
   /** Number of items in the message that are no valid events or tags. */
   readonly strange: number

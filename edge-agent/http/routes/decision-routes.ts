@@ -1,15 +1,56 @@
-import type { Hono } from 'hono'
+import type { Hono, MiddlewareHandler } from 'hono'
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import { classifyScan } from '../../decisions/classify-scan.ts'
 import { contradicting } from '../../items/find-item.ts'
 import type { Agent } from '../../runtime.ts'
 import type { Access } from '../access.ts'
-import { failField, failUnpaired } from '../fail.ts'
-import { decisionLimit } from '../decision-limit.ts'
+import { failField, failUnpaired, fail, reply } from '../fail.ts'
 import { readBody } from '../read-request.ts'
-import { reply } from '../reply.ts'
-import { AuthorizeRequest, ScanRequest } from '../request-schemas.ts'
+import { AuthorizeRequest, ScanRequest, HandleAlarmRequest } from '../request-schemas.ts'
 import { sessionOf } from './operator-routes.ts'
+
+/** Adds the route with which an operator at a gate acknowledges or disposes of an alarm. */
+export function alarmRoutes(app: Hono, agent: Agent, access: Access): void {
+  app.post('/v1/alarms', async (c) => {
+    const body = await readBody(c, HandleAlarmRequest)
+    if (body instanceof Response) return body
+    const { deviceId, alarmId, step } = body
+    // Unpaired callers must not use the session of the operator at the device.
+    if (!access.callerOf(c)) return failUnpaired(c)
+    const operator = agent.operators.find(sessionOf(c)) ?? agent.lanes.actingOperatorAt(deviceId)
+    if (!operator) return fail(c, 403, 'operator_required', 'no operator is signed in at this gate')
+    const state = await agent.gates.alarms.handle(deviceId, alarmId, { step, ...operator })
+    if (!state)
+      return fail(
+        c,
+        404,
+        'not-found',
+        'this gate has no such alarm since the agent started: dispose of it in the cloud',
+      )
+    return reply(c, 'handleAlarm', { alarmId, ...state })
+  })
+}
+
+/** Maximum concurrent requests that wait for a decision or outcome. A store has only a few lanes. */
+export const DECIDING_LIMIT = 200
+
+/** Limits the concurrent requests of all routes that use this middleware. Answers further requests with 503. */
+export function decisionLimit(): MiddlewareHandler {
+  let deciding = 0
+  return async (c, next) => {
+    if (deciding >= DECIDING_LIMIT) {
+      c.header('retry-after', '1')
+      return fail(
+        c,
+        503,
+        'too_many_requests',
+        `${DECIDING_LIMIT} requests wait for their outcome: send this one again later`,
+      )
+    }
+    deciding++
+    return next().finally(() => void deciding--)
+  }
+}
 
 /**
  * Routes `authorize` (a program requests an action) and `scan` (a page sends a scanned or typed text). Both routes

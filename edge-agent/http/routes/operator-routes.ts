@@ -2,9 +2,8 @@ import type { Context, Hono } from 'hono'
 import type { SignInResult } from '../../lanes/operators.ts'
 import type { Agent } from '../../runtime.ts'
 import type { Access } from '../access.ts'
-import { fail, failUnpaired } from '../fail.ts'
+import { fail, failUnpaired, reply } from '../fail.ts'
 import { readBody, readQuery } from '../read-request.ts'
-import { reply } from '../reply.ts'
 import { DeviceQuery, SignInRequest } from '../request-schemas.ts'
 
 /**

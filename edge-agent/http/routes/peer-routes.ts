@@ -1,12 +1,10 @@
 import type { Context, Hono } from 'hono'
-import type { RateLimitedLog } from '../../../policy/rate-limited-log.ts'
+import type { RateLimitedLog } from '../../../policy/budget.ts'
 import type { HomeReply } from '../../peers/home-responder.ts'
 import type { Agent } from '../../runtime.ts'
-import { addressOf } from '../connection.ts'
-import { fail } from '../fail.ts'
+import { addressOf } from '../access.ts'
+import { fail, reply, refusedCallers } from '../fail.ts'
 import { readBody } from '../read-request.ts'
-import { refusedCallers } from '../refused-callers.ts'
-import { reply } from '../reply.ts'
 import { HomeRequest, NoticeRequest } from '../request-schemas.ts'
 
 /** Adds the routes for signed requests of other agents: home requests and release notices. */

@@ -1,11 +1,10 @@
 import type { Context, Hono } from 'hono'
 import type { Agent } from '../../runtime.ts'
 import type { SetupFault } from '../../setup/setup.ts'
-import { isLoopback } from '../connection.ts'
+import { isLoopback } from '../access.ts'
 import { AGENT_ERRORS } from '../error-codes.ts'
-import { fail } from '../fail.ts'
+import { fail, reply } from '../fail.ts'
 import { DETAILS_LIMIT, readBody, readQuery } from '../read-request.ts'
-import { reply } from '../reply.ts'
 import {
   AddDeviceRequest,
   CheckDeviceRequest,

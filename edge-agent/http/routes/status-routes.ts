@@ -1,15 +1,95 @@
 import type { Hono } from 'hono'
-import { PROGRAM_HEADER, programHeader } from '../../../policy/program-header.ts'
+import { PROGRAM_HEADER, programHeader } from '../../../policy/version.ts'
 import { metricsText } from '../../health/metrics.ts'
 import type { Log } from '../../log.ts'
 import { liveEvent } from '../../pages/live-event.ts'
 import type { Agent } from '../../runtime.ts'
-import type { Access } from '../access.ts'
-import { connectionOf } from '../connection.ts'
-import { eventStream, LISTENER_LIMIT } from '../event-stream.ts'
-import { fail } from '../fail.ts'
+import { type Access, connectionOf } from '../access.ts'
+import { fail, reply } from '../fail.ts'
 import { agentApiText } from '../openapi.ts'
-import { reply } from '../reply.ts'
+import type { Feed, FeedEvent } from '../../feed.ts'
+
+/** Maximum concurrent listeners (pages and programs). A shop has only a few screens. */
+export const LISTENER_LIMIT = 32
+/**
+ * Maximum unread events of one listener. Above this limit, the agent disconnects the listener. Pages then reconnect.
+ */
+export const BACKLOG_LIMIT = 200
+
+/** Server-sent events for pages and programs (WHATWG HTML §9.2). */
+export interface EventStream {
+  /**
+   * Returns a stream that begins with the current status of the agent. Undefined above `LISTENER_LIMIT`. If `mayListen`
+   * returns false when an event occurs, the stream ends and calls `disconnect`, which closes the connection.
+   */
+  open(disconnect: () => void, mayListen: () => boolean): Response | undefined
+}
+
+/** An event in the form that listeners receive: the type and other fields. */
+interface SentEvent {
+  type: string
+}
+
+interface Listener {
+  controller: ReadableStreamDefaultController<Uint8Array>
+  disconnect(): void
+  mayListen(): boolean
+}
+
+/**
+ * Sends each event of the feed in the form that `describe` returns. Each new listener first receives the event that
+ * `present` returns.
+ */
+export function eventStream(
+  feed: Feed,
+  describe: (event: FeedEvent) => SentEvent,
+  present: () => SentEvent,
+  log: Log,
+): EventStream {
+  const listeners = new Set<Listener>()
+  const encoder = new TextEncoder()
+  const write = (event: SentEvent) => encoder.encode(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+
+  async function sendAll(): Promise<void> {
+    for await (const event of feed.listen(new AbortController().signal)) {
+      if (listeners.size === 0) continue
+      const text = write(describe(event))
+      for (const listener of listeners) {
+        if ((listener.controller.desiredSize ?? 0) > 0 && listener.mayListen()) listener.controller.enqueue(text)
+        else drop(listener)
+      }
+    }
+    for (const { controller } of listeners) controller.close()
+    listeners.clear()
+  }
+
+  /** Removes a listener and closes its connection, which unread events would keep open. */
+  function drop(listener: Listener): void {
+    listeners.delete(listener)
+    listener.controller.close()
+    listener.disconnect()
+  }
+
+  sendAll().catch((error: unknown) => log.error({ err: error }, 'pages and programs get no more events'))
+  return {
+    open(disconnect, mayListen) {
+      if (listeners.size >= LISTENER_LIMIT) return undefined
+      let own: Listener
+      const body = new ReadableStream<Uint8Array>(
+        {
+          start(controller) {
+            own = { controller, disconnect, mayListen }
+            listeners.add(own)
+            controller.enqueue(write(present()))
+          },
+          cancel: () => void listeners.delete(own),
+        },
+        { highWaterMark: BACKLOG_LIMIT },
+      )
+      return new Response(body, { headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store' } })
+    },
+  }
+}
 
 /** Adds the routes for status, events, health, metrics and the OpenAPI document. */
 export function statusRoutes(

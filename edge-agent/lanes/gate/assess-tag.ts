@@ -1,7 +1,12 @@
 import type { TagName } from '../../../device-drivers/kit/device.ts'
-import { tagOwnerOf, severityOf, type GatePolicy, type Severity } from '../../../policy/gate-policy.ts'
+import {
+  tagOwnerOf,
+  severityOf,
+  type GatePolicy,
+  type Severity,
+  type ProtectionPolicy,
+} from '../../../policy/store-policy.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
-import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { KnownItem } from '../../items/item-table.ts'
 import { STALE_SECONDS } from '../../items/replica.ts'
 
@@ -43,7 +48,7 @@ export interface TagAssessment {
 }
 
 /** Facts about a leaving tag. */
-export interface LeavingTag {
+interface LeavingTag {
   readonly name: TagName
   readonly item: KnownItem | undefined
   /** Age of the replica, s. */

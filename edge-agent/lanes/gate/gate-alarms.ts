@@ -1,11 +1,48 @@
 import type { DeviceCommand, Signal } from '../../../device-drivers/kit/device.ts'
-import type { GatePolicy } from '../../../policy/gate-policy.ts'
+import type { GatePolicy } from '../../../policy/store-policy.ts'
 import type { Clock } from '../../../policy/platform.ts'
 import type { DeviceJournal, DeviceRecord } from '../../devices/device-journal.ts'
 import type { KnownItem } from '../../items/item-table.ts'
 import { AMBER_SECONDS, GREEN_SECONDS } from '../gate-signals.ts'
 import { explain, type GateReason, type TagAssessment } from './assess-tag.ts'
-import { tagNameOf } from './tags/gate-tag.ts'
+import { tagNameOf } from './tags/deduplicate.ts'
+import type { Replica } from '../../items/replica.ts'
+import type { ScanResult } from '../scan-result.ts'
+
+/** Makes the result that the gate's display shows for an alarm, in the form of a denied request. */
+export function alarmResult(
+  tag: string,
+  { severity, item }: TagAssessment,
+  {
+    offline,
+    eventId,
+    items,
+  }: { offline: boolean; eventId: string | undefined; items: Pick<Replica, 'productOf' | 'pictureOf'> },
+): ScanResult {
+  const name = tagNameOf(tag)
+  const product = 'epc' in name ? items.productOf('epc', name.epc) : items.productOf('tagUid', name.tagUid)
+  const picture = 'epc' in name ? items.pictureOf('epc', name.epc) : items.pictureOf('tagUid', name.tagUid)
+  const isLoud = severity === 'siren'
+  return {
+    kind: 'decision',
+    item: 'epc' in name ? name.epc : name.tagUid,
+    ...(product !== undefined && { product }),
+    ...(picture !== undefined && { picture }),
+    ...(eventId !== undefined && { alarmId: eventId }),
+    answer: {
+      authorized: false,
+      action: 'authorize_exit',
+      expiresAt: null,
+      itemCount: 0,
+      remaining: 0,
+      eventId: null,
+      reason: item?.recalled ? 'recalled' : isLoud ? 'item_not_paid' : 'item_unknown',
+      offline,
+      outcome: null,
+      ...(isLoud && item && { itemStatus: item.status }),
+    },
+  }
+}
 
 /**
  * Groups the alarms of people who leave a gate together. An incident starts with an alarm. The incident ends when each
@@ -127,7 +164,7 @@ export function bulkDetector(policy: () => GatePolicy): BulkDetector {
   }
 }
 
-export interface GateAlarmsParts {
+interface GateAlarmsParts {
   deviceId: string
   clock: Pick<Clock, 'elapsed'>
   /** How long an alarm sounds, s. */

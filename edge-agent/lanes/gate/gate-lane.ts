@@ -1,17 +1,20 @@
 import type { DeviceCommand } from '../../../device-drivers/kit/device.ts'
-import { DEFAULT_GATE_POLICY, type GatePolicy } from '../../../policy/gate-policy.ts'
+import {
+  DEFAULT_GATE_POLICY,
+  type GatePolicy,
+  DEFAULT_POLICY,
+  type ProtectionPolicy,
+} from '../../../policy/store-policy.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
 import { pause, type Cancel, type Platform, type Timers } from '../../../policy/platform.ts'
 import type { ReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
-import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { Replica } from '../../items/replica.ts'
 import type { DeviceJournal } from '../../devices/device-journal.ts'
 import { GateAlarms } from './gate-alarms.ts'
 import { assessTag, mayBeCovered, type TagAssessment } from './assess-tag.ts'
 import type { ReleasedUnits } from './released-units.ts'
 import { receiptPasses, tagsOfReceipt, type ReceiptPasses, type TagEntry } from './receipt-pass.ts'
-import { deduplicator, type Deduplicator, type Zone } from './tags/deduplicate.ts'
-import { itemOf, tagNameOf } from './tags/gate-tag.ts'
+import { deduplicator, type Deduplicator, type Zone, itemOf, tagNameOf } from './tags/deduplicate.ts'
 import { openPresence, type Presence, type StationaryTag } from './tags/presence.ts'
 
 /**

@@ -9,9 +9,8 @@ import type { SendSignal } from '../../devices/devices.ts'
 import type { ItemFile } from '../../items/item-file.ts'
 import type { Replica } from '../../items/replica.ts'
 import type { Log } from '../../log.ts'
-import type { Zone } from './tags/deduplicate.ts'
+import { type Zone, gateTagOf, tagNameOf } from './tags/deduplicate.ts'
 import type { DeviceJournal } from '../../devices/device-journal.ts'
-import { gateTagOf, tagNameOf } from './tags/gate-tag.ts'
 import { openGate, type GateCounts, type GateLane } from './gate-lane.ts'
 import type { TagAssessment } from './assess-tag.ts'
 import type { TagEntry } from './receipt-pass.ts'
@@ -41,7 +40,7 @@ interface ExitClaimsParts {
 }
 
 const RETRY_MS = 15_000
-/** Maximum time between exit and claim, ms. The cloud records older requests but does not grant them (ADR 0009). */
+/** Maximum time between exit and claim, ms. The cloud records older requests but does not grant them (ADR releases). */
 const CLAIM_TIMEOUT_MS = 270_000
 const WAITING_LIMIT = 2_000
 /** Time in which a tag that leaves again causes no second claim, ms. */
@@ -113,7 +112,7 @@ function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts): ExitC
   }
 }
 
-export interface GatesParts extends Pick<HandledAlarmsParts, 'ledger' | 'onHandled'> {
+interface GatesParts extends Pick<HandledAlarmsParts, 'ledger' | 'onHandled'> {
   platform: Platform
   items: Replica
   memory: Pick<ItemFile, 'stationaryTags' | 'saveStationaryTags' | 'releases' | 'saveReleases'>

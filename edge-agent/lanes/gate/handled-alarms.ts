@@ -30,7 +30,7 @@ export function openHandledAlarms(parts: HandledAlarmsParts): HandledAlarms {
  *   gate alarms ─▶ raised ─▶ an operator at the gate's display ─▶ handle ─▶ journal row ─▶ cloud
  *
  * The alarms of this agent's gates since its start, and what operators did about them. An operator may handle only these
- * alarms, and the cloud applies the same rule (cloud/protection/evidence/apply-alarm-handled.ts). A later disposition
+ * alarms, and the cloud applies the same rule (cloud/protection/evidence/apply-delegated.ts). A later disposition
  * replaces an earlier one. An acknowledgement never replaces a disposition. The display does not show dispositions that
  * were made in the cloud; there, the latest one counts.
  */

@@ -1,10 +1,10 @@
 import { parseEpc } from '../../../policy/gs1/epc.ts'
 import { receiptEntry, type ReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
-import { tagNameOf } from './tags/gate-tag.ts'
+import { tagNameOf } from './tags/deduplicate.ts'
 
 /**
  * Receipts that a gate accepted within the last 30 s. Each passing tag takes one unused entry. A tag without an entry
- * makes the gate alarm (ADR 0021).
+ * makes the gate alarm (ADR gates).
  */
 export interface ReceiptPasses {
   /**

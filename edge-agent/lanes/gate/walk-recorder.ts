@@ -1,9 +1,9 @@
 import type { Clock } from '../../../policy/platform.ts'
-import { tagNameOf } from './tags/gate-tag.ts'
+import { tagNameOf } from './tags/deduplicate.ts'
 import type { TagAssessment } from './assess-tag.ts'
 
 /** What a gate observed of one tag during a walk. */
-export interface WalkedTag {
+interface WalkedTag {
   readonly epc?: string
   readonly tagUid?: string
   readonly reads: number

@@ -2,12 +2,16 @@ import type { Database as Connection } from 'better-sqlite3'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
 import type { ItemIdentifierInput } from '../../../policy/item-identifiers.ts'
 import type { Outcome, RightClass } from '../../../policy/vocabulary.ts'
-import type { Metadata } from '../file/metadata.ts'
-import { ClaimLimits } from './claim-limits.ts'
-import type { ClaimResult, ClaimRequest } from './claim-request.ts'
-import { TagRights } from './tag-rights.ts'
-import { openUnresolvedRedemptions, type UnresolvedRedemptions, type Resolver } from './unresolved-redemptions.ts'
-import { RedeemedRights, type ReceiptRight } from './redeemed-rights.ts'
+import type { Metadata } from '../file/watermark.ts'
+import { ClaimLimits, type ClaimResult, type ClaimRequest } from './claim-request.ts'
+import {
+  TagRights,
+  openUnresolvedRedemptions,
+  type UnresolvedRedemptions,
+  type Resolver,
+  RedeemedRights,
+  type ReceiptRight,
+} from './redeemed-rights.ts'
 
 /** Number of failed attempts after which only staff may try again. */
 const ATTEMPTS_LIMIT = 2
@@ -139,14 +143,14 @@ class TokenRights {
  * The counterpart in the cloud is cloud/protection/rights/rights.ts.
  */
 
-export interface UnsettledClaim {
+interface UnsettledClaim {
   redemption_id: string
   nonce: string
   device_id: string
 }
 
 /** Rights of a receipt that the cloud reports. `until`: end of the report, s since 1970. */
-export interface ReportedRights {
+interface ReportedRights {
   readonly cti: string
   readonly rightClass: RightClass
   readonly ordinals: readonly number[]

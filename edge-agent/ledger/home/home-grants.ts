@@ -3,7 +3,7 @@ import type { Evidence } from '../../../policy/journal.ts'
 import { RECEIPT_LIFE } from '../../../policy/receipts/receipt-token.ts'
 import type { DenyReason, RightClass } from '../../../policy/vocabulary.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { UnresolvedRedemptions } from '../claims/unresolved-redemptions.ts'
+import type { UnresolvedRedemptions } from '../claims/redeemed-rights.ts'
 
 /**
  *   request ─▶ granted ── failed ──▶ returned: the right is free again
@@ -25,7 +25,7 @@ export interface HomeGrants {
   prune(before: number): void
 }
 
-export interface GrantRequest {
+interface GrantRequest {
   agentId: string
   redemptionId: string
   cti: string
@@ -44,7 +44,7 @@ export interface GrantAnswer {
   reason?: DenyReason
 }
 
-export interface ReceivedOutcome {
+interface ReceivedOutcome {
   agentId: string
   redemptionId: string
   outcome: 'failed' | 'unknown'
@@ -62,7 +62,7 @@ export interface ReceivedOutcome {
 }
 
 /** The methods of `Claims` that home grants use. */
-export interface GrantClaims {
+interface GrantClaims {
   isFree(
     cti: string,
     rightClass: RightClass,

@@ -41,7 +41,7 @@ export interface StoredHomeRequests {
   prune(before: number): void
 }
 
-export interface RequestedRights {
+interface RequestedRights {
   /** Agent id of the receipt home. */
   home: string
   homeEpoch: number

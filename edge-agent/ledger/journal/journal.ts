@@ -1,6 +1,6 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../../../policy/journal.ts'
-import type { Metadata } from '../file/metadata.ts'
+import type { Metadata } from '../file/watermark.ts'
 import { hash } from 'node:crypto'
 import { ProtectionEvent } from '../../../policy/protection-events.ts'
 

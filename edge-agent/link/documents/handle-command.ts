@@ -10,7 +10,7 @@ import type { Trust } from '../../trust/trust.ts'
  */
 export type CommandResult = 'done' | 'poll'
 
-export interface CommandParts {
+interface CommandParts {
   agentId: string
   trust: Pick<Trust, 'keys'>
   clock: Pick<AgentClock, 'now'>

@@ -5,11 +5,61 @@ import { LedgerFull } from '../../ledger/file/commit.ts'
 import type { Pictures } from '../../items/pictures.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
-import { storeRequiredRelease, clearRequiredRelease } from '../../trust/verify/required-release.ts'
-import type { Acceptance } from '../../trust/verify/open-claims.ts'
+import { storeRequiredRelease, clearRequiredRelease, type Acceptance } from '../../trust/verify/open-claims.ts'
 import type { Trust } from '../../trust/trust.ts'
 import type { CloudAnswer } from '../wire/http-client.ts'
-import type { ReportRefusal } from './refusals.ts'
+import { newId } from '../../../policy/ids.ts'
+
+interface RefusalsParts {
+  platform: Platform
+  ledger: Pick<Ledger, 'record'>
+  storeId: string
+  /** Trusted time, ms. */
+  nowMs(): number
+  log: Log
+}
+
+/** `agent_too_old`: the document needs a later release of the agent. */
+type RefusalReason = 'refused_document' | 'agent_too_old'
+/** Reports that the agent refused a message of the cloud, or that the cloud refused a call. */
+export type ReportRefusal = (what: string, reason?: RefusalReason) => void
+
+const KINDS_LIMIT = 100
+
+/**
+ * Groups refusals that differ only in numbers or key ids, because a forger can vary numbers and key ids without limit.
+ */
+function refusalKind(what: string): string {
+  return what
+    .slice(0, 300)
+    .replace(/ \(.*$/s, '')
+    .replace(/\d+/g, '#')
+}
+
+/** Creates a reporter that reports each kind of refusal once, because the same refusal may occur with each poll. */
+export function refusalReporter({ platform, ledger, storeId, nowMs, log }: RefusalsParts): ReportRefusal {
+  const reported = new Set<string>()
+  return (what, reason = 'refused_document') => {
+    const kind = refusalKind(what)
+    if (reported.has(kind) || reported.size >= KINDS_LIMIT) return
+    reported.add(kind)
+    log.warn(
+      { what: what.slice(0, 300) },
+      'a message from the cloud was refused; further refusals of this kind are not logged',
+    )
+    const event = {
+      type: 'protection.exception.raised' as const,
+      eventId: newId('evt', platform),
+      occurredAt: new Date(nowMs()).toISOString(),
+      storeId,
+      reason,
+      detail: what.slice(0, 300),
+    }
+    ledger
+      .record({ atMs: nowMs(), event })
+      .catch((error: unknown) => log.error({ err: error }, 'a refusal could not be stored in the journal'))
+  }
+}
 
 /**
  * Fetches signed documents from the cloud and passes them to `Trust`. The agent sends the versions that it holds; the
@@ -23,7 +73,7 @@ export interface DeviceReport {
   readonly devices: readonly ReportedDevice[]
 }
 
-export interface DocumentReceiverParts {
+interface DocumentReceiverParts {
   platform: Platform
   trust: Trust
   /** Small pictures of products, which the agent fetches together with the documents. */

@@ -1,18 +1,139 @@
 import type { Signer } from '../../../policy/documents/keys.ts'
-import type { Platform } from '../../../policy/platform.ts'
+import type { Platform, Clock } from '../../../policy/platform.ts'
 import { UNTAG_VERSION } from '../../../policy/version.ts'
 import type { Log } from '../../log.ts'
 import type { Identity } from '../../identity/identity.ts'
 import type { CallLimits, CloudAnswer, HttpClient } from '../wire/http-client.ts'
-import type { HandshakeAnswer } from './ledger-handshake.ts'
-import type { MessageSigner } from './sign-messages.ts'
+import type { MessageSigner, LedgerState } from './sign-messages.ts'
+import type { StoreKeys } from '../../identity/store-keys.ts'
+import type { Trust } from '../../trust/trust.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import {
+  requireDenials,
+  clearRestored,
+  isRestored,
+  storeForked,
+  storeOnlineOnly,
+} from '../../trust/revocation/untrusted-ledger.ts'
+
+/** Answer of the cloud about this ledger, at each login. */
+export interface HandshakeAnswer {
+  generation: number
+  /** Number of the newest deny list entry. The list contains the uses and denials that a restored ledger may lack. */
+  denySeq: number
+  onlineOnlyUntilMs: number | null
+  forked: boolean
+}
+
+/**
+ * The state of the ledger that the agent sends at each login, and the reaction of the agent to the cloud's answer (ADR
+ * 0017).
+ */
+interface LedgerHandshake {
+  readonly state: LedgerState
+  onAnswer(answer: HandshakeAnswer): void
+  /** Stores whether the ledger is forked. Returns true if the state changed. */
+  onForked(isForked: boolean): boolean
+}
+
+/** Opens the handshake for this ledger. */
+export function ledgerHandshake(ledger: Ledger, log: Log): LedgerHandshake {
+  let isAnswered = false
+
+  function onForked(isForked: boolean): boolean {
+    if (!storeForked(ledger, isForked)) return false
+    if (isForked)
+      log.warn(
+        { ledger: ledger.ledgerId },
+        'there are two copies of this ledger: each release needs the cloud until you decide with resolveAgentFork',
+      )
+    else log.info({ ledger: ledger.ledgerId }, 'this ledger is trusted again')
+    return true
+  }
+
+  return {
+    state: {
+      get generation() {
+        return ledger.generation
+      },
+      // Until the cloud has answered once, `head` is the position at the start, because newer rows would hide a
+      // rollback.
+      get head() {
+        return isAnswered ? ledger.journal.head : ledger.openedAt
+      },
+      get restored() {
+        return isRestored(ledger)
+      },
+      get resync() {
+        return ledger.cloudGeneration.resync
+      },
+    },
+    onForked,
+    onAnswer({ generation, denySeq, onlineOnlyUntilMs, forked }) {
+      isAnswered = true
+      const isNew = generation > ledger.generation
+      if (isNew) log.warn({ generation }, 'the ledger was restored: it continues as a new generation')
+      ledger.startGeneration(generation, () => {
+        requireDenials(ledger.metadata, denySeq)
+        clearRestored(ledger.metadata)
+      })
+      if (isNew) ledger.acceptPosition()
+      storeOnlineOnly(ledger, onlineOnlyUntilMs)
+      onForked(forked)
+    },
+  }
+}
+
+/**
+ * Logs in again if the policy names a store key that the agent lacks. The store key changes when an agent is revoked.
+ */
+export interface StoreKeyLogin {
+  /** Time until the next login for the key is due, ms. Undefined if the agent holds the key. */
+  readonly waitMs: number | undefined
+  run(): Promise<void>
+}
+
+interface StoreKeyLoginParts {
+  clock: Pick<Clock, 'elapsed'>
+  trust: Pick<Trust, 'policy'>
+  keys: Pick<StoreKeys, 'find'>
+  login(): Promise<unknown>
+}
+
+/** Delay before the next login, if the last one did not deliver the key, ms. */
+const RETRY_MS = 5_000
+
+/** Creates the check. The first login for a key is due at once. */
+export function storeKeyLogin({ clock, trust, keys, login }: StoreKeyLoginParts): StoreKeyLogin {
+  let requested: { id: string; atMs: number } | undefined
+
+  function missing(): string | undefined {
+    const id = trust.policy?.storeKey
+    return keys.find(id) === undefined ? id : undefined
+  }
+
+  return {
+    get waitMs() {
+      const id = missing()
+      if (id === undefined) return undefined
+      return id === requested?.id ? Math.max(0, requested.atMs + RETRY_MS - clock.elapsed()) : 0
+    },
+    async run() {
+      const id = missing()
+      if (id === undefined) return
+      requested = { id, atMs: clock.elapsed() }
+      // If this login fails, the access token of the last login stays valid.
+      await login()
+    },
+  }
+}
 
 /**
  * The login at the cloud, and whether the cloud is reachable. The agent signs a challenge of the cloud and receives an
  * access token for 15 minutes. The link calls `goOnline` when it has also fetched the documents.
  */
 
-export interface CloudSessionParts {
+interface CloudSessionParts {
   platform: Platform
   identity: Identity
   http: HttpClient

@@ -7,12 +7,12 @@ import { LedgerFailure } from '../../ledger/file/commit.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import type { AgentKey } from '../../identity/agent-key.ts'
-import { messageTimes } from '../../trust/time/message-times.ts'
+import { messageTimes } from '../../trust/time/cloud-contact.ts'
 import type { CloudSession } from './cloud-session.ts'
 
 /** Logs in, and renews the agent's key every 30 days or after `untag edge rotate-key`. */
 
-export interface KeyRenewalParts {
+interface KeyRenewalParts {
   agentId: string
   key: AgentKey
   session: CloudSession

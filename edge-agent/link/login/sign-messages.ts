@@ -8,7 +8,7 @@ import { createSigner, type Signer } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { JournalRow } from '../../../policy/journal.ts'
 import type { Identity } from '../../identity/identity.ts'
-import { messageTimes } from '../../trust/time/message-times.ts'
+import { messageTimes } from '../../trust/time/cloud-contact.ts'
 
 /** Signs the messages of the agent to the cloud. */
 export interface MessageSigner {

@@ -15,7 +15,7 @@ export interface TimeRequests {
   request(): Promise<void>
 }
 
-export interface TimeRequestsParts {
+interface TimeRequestsParts {
   platform: Pick<Platform, 'clock' | 'random'>
   http: Pick<HttpClient, 'get'>
   trust: Pick<Trust, 'acceptTime'>

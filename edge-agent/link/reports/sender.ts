@@ -2,7 +2,7 @@ import { BATCH_LIMIT } from '../../../policy/documents/agent-messages.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 import type { Log } from '../../log.ts'
 import type { CloudAnswer } from '../wire/http-client.ts'
-import { Waiters } from '../wire/waiters.ts'
+import { Waiters } from '../wire/broker-line.ts'
 import type { Outbox } from './outbox.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { Outbox } from './outbox.ts'
  * HTTP.
  */
 
-export interface SenderParts {
+interface SenderParts {
   platform: Platform
   outbox: Outbox
   log: Log

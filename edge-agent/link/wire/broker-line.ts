@@ -1,17 +1,69 @@
 import type { BrokerAccess } from '../../../policy/documents/broker-document.ts'
-import { retryDelays, type Platform } from '../../../policy/platform.ts'
+import { retryDelays, type Platform, type Timers } from '../../../policy/platform.ts'
 import { agentTopic, storeTopic, STORE_TOPICS } from '../../../policy/mqtt-topics.ts'
 import type { Log } from '../../log.ts'
 import type { Identity } from '../../identity/identity.ts'
 import { budget, type Budget } from '../../../policy/budget.ts'
-import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
+
+/** Callers that wait for a condition, each with a time limit. */
+export class Waiters {
+  readonly #timers: Timers
+  readonly #checks = new Set<() => void>()
+
+  constructor(timers: Timers) {
+    this.#timers = timers
+  }
+
+  /** Resolves when `checkAll` finds that `isOver` returns true, or after `limitMs`. Never rejects. */
+  wait(limitMs: number, isOver: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        cancel()
+        this.#checks.delete(check)
+        resolve()
+      }
+      const check = () => void (isOver() && end())
+      const cancel = this.#timers.after(limitMs, end)
+      this.#checks.add(check)
+    })
+  }
+
+  /** Checks every condition again. */
+  checkAll(): void {
+    for (const check of this.#checks) check()
+  }
+}
+
+/** One connection to the broker. If the connection is lost, the agent opens a new connection. */
+export interface MqttLine {
+  /** Publishes a message without confirmation. */
+  publish(topic: string, payload: string, options: { retain: boolean }): void
+  subscribe(topics: readonly string[]): void
+  close(): void
+}
+
+export interface MqttLineOptions {
+  url: string
+  clientId: string
+  username: string
+  password: string
+  /** Certificates of a private CA, PEM. Default: the public CAs of the machine. */
+  ca?: string
+  will: { topic: string; payload: string }
+  onMessage(topic: string, payload: string): void
+  /** Called once, when the line has closed. */
+  onClosed(why: string): void
+}
+
+/** Opens a line, or rejects. The real implementation is in bin/; the simulation has its own. */
+export type OpenMqttLine = (options: MqttLineOptions, timeoutMs: number) => Promise<MqttLine>
 
 /**
  * The line to the broker, which is not trusted. A broker that closes lines, floods them or drops messages must not cut
  * the agent off from the cloud. So the agent closes a line that floods, and waits before it opens the next line.
  */
 
-export interface BrokerLineParts {
+interface BrokerLineParts {
   platform: Platform
   identity: Pick<Identity, 'agentId' | 'storeId'>
   /** Present address and credentials of the broker. */
@@ -28,7 +80,7 @@ export interface BrokerLineParts {
 }
 
 const FIRST_WAIT_MS = 250
-/** Maximum pause between attempts to open the line, ms (ADR 0017). */
+/** Maximum pause between attempts to open the line, ms (ADR agents). */
 const LONGEST_WAIT_MS = 15_000
 /** If a line was open for this time, the next pause is short again, ms. */
 const STABLE_LINE_MS = 60_000

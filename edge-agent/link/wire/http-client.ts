@@ -7,7 +7,7 @@ export type Fetch = (
   init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; redirect: 'error' },
 ) => Promise<FetchAnswer>
 
-export interface FetchAnswer {
+interface FetchAnswer {
   status: number
   /** Reads the body. Calls `onPart` for each part that arrives. */
   text(onPart: () => void): Promise<string>

@@ -4,7 +4,7 @@ import type { Texts } from '../texts/texts.ts'
 import { request } from './platform.ts'
 
 /** Answer of the agent to a request. `error` is in English, for technicians. */
-export type Answer<T> =
+type Answer<T> =
   | { ok: true; body: T }
   | {
       ok: false
@@ -22,9 +22,9 @@ export interface FieldFault {
   message: string
 }
 
-export type Fault = keyof Texts['requestFailed']
+type Fault = keyof Texts['requestFailed']
 
-export interface SignedIn {
+interface SignedIn {
   name: string
   idleSeconds: number
 }

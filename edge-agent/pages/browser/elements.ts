@@ -1,3 +1,18 @@
+import { isLanguage, textsOf } from '../texts/catalogue.ts'
+import type { Texts } from '../texts/texts.ts'
+
+/** Device and language of this page, as the server wrote them. */
+export interface PageContext {
+  deviceId: string
+  texts: Texts
+}
+
+/** Reads the context that the server wrote into the page. */
+export function readPageContext(): PageContext {
+  const { lang } = document.documentElement
+  return { deviceId: document.body.dataset['device'] ?? '', texts: textsOf(isLanguage(lang) ? lang : 'en') }
+}
+
 /** Finds the element with `data-slot=name`. Scripts set only the text of the element, and never markup. */
 export function slot<E extends HTMLElement = HTMLElement>(name: string): E {
   const found = document.querySelector<E>(`[data-slot="${name}"]`)
@@ -35,4 +50,19 @@ export function writeTechnical(place: HTMLElement, text: string): void {
   const code = place.querySelector('code')
   if (code) code.textContent = text
   place.hidden = text === ''
+}
+
+/** Shows the picture of a product, or a placeholder without a picture. Hides both if `name` is empty. */
+export function showPicture(name: string, hash: string): void {
+  const image = slot<HTMLImageElement>('picture-image')
+  slot('picture').hidden = name === ''
+  image.addEventListener('error', () => showPlaceholder(true), { once: true })
+  showPlaceholder(hash === '')
+  if (hash === '') image.removeAttribute('src')
+  else image.src = `/pictures/${hash}.webp`
+}
+
+function showPlaceholder(isShown: boolean): void {
+  slot('picture-image').hidden = isShown
+  slot('picture-none').classList.toggle('gone', !isShown)
 }

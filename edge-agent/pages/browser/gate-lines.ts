@@ -1,4 +1,4 @@
-import { clockTime } from '../model/clock-time.ts'
+import { clockTime } from '../model/status-view.ts'
 import { GATE_LINES, handledText, type GateLine } from '../model/gate-view.ts'
 import type { PageAlarmState } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
@@ -12,7 +12,7 @@ export interface ChosenAlarm {
 }
 
 /** The list of the last decisions at a gate. */
-export interface GateLines {
+interface GateLines {
   add(line: GateLine): void
   setState(alarmId: string, state: PageAlarmState): void
 }

@@ -1,20 +1,69 @@
-import { goodsText, gateLine, gateLost, gateRest, gateView, isWayOut, replaces } from '../model/gate-view.ts'
-import type { GateTone, GateView } from '../model/gate-view.ts'
-import type { LiveEvent, PageStatus } from '../model/wire.ts'
-import { openAlarmDialog } from './alarm-dialog.ts'
-import { keepAwake } from './awake.ts'
-import { openGateLines } from './gate-lines.ts'
+import {
+  goodsText,
+  gateLine,
+  gateLost,
+  gateRest,
+  gateView,
+  isWayOut,
+  replaces,
+  type GateTone,
+  type GateView,
+} from '../model/gate-view.ts'
+import type { LiveEvent, PageStatus, PageAlarmState } from '../model/wire.ts'
+import { keepAwake, openSound, offerFullScreen, fitTexts } from './sound.ts'
+import { openGateLines, type ChosenAlarm } from './gate-lines.ts'
 import { openHeader } from './header.ts'
 import { reloadIfOutdated, listen } from './live.ts'
-import { openOperator } from './operator.ts'
-import { readPageContext } from './page-context.ts'
-import { showPicture } from './picture.ts'
+import { openOperator, type Operator } from './operator.ts'
+import { readPageContext, type PageContext, showPicture, slot, write } from './elements.ts'
 import { after, now } from './platform.ts'
-import { openSignIn } from './sign-in.ts'
-import { openSound } from './sound.ts'
-import { fitTexts } from './fit.ts'
-import { offerFullScreen } from './full-screen.ts'
-import { slot, write } from './elements.ts'
+import { openSignIn, type SignIn } from './sign-in.ts'
+import type { AlarmStep } from '../../../policy/vocabulary.ts'
+import { handleAlarm } from './api.ts'
+
+interface AlarmDialogParts {
+  context: PageContext
+  operator: Operator
+  signIn: SignIn
+  onHandled(alarmId: string, state: PageAlarmState): void
+}
+
+/** Prepares the dialog for alarms. The result opens it for an alarm, after a sign-in if nobody is signed in. */
+function openAlarmDialog({ context, operator, signIn, onHandled }: AlarmDialogParts): (a: ChosenAlarm) => void {
+  const { deviceId, texts } = context
+  const dialog = slot<HTMLDialogElement>('alarm-dialog')
+  let chosen: ChosenAlarm | undefined
+
+  async function send(step: AlarmStep): Promise<void> {
+    const alarm = chosen
+    if (!alarm) return
+    const answer = await handleAlarm(deviceId, alarm.alarmId, step)
+    if (answer.ok) {
+      onHandled(alarm.alarmId, answer.body)
+      return dialog.close()
+    }
+    if (answer.code === 'operator_required') {
+      operator.setName(null)
+      dialog.close()
+      return signIn.open(() => show(alarm))
+    }
+    write('alarm-error', answer.status === 404 ? texts.gate.tooLate : texts.requestFailed[answer.fault].what)
+  }
+
+  function show(alarm: ChosenAlarm): void {
+    chosen = alarm
+    write('alarm-title', texts.gate.handleTitle(alarm.time))
+    write('alarm-item', alarm.item)
+    write('alarm-error', '')
+    dialog.showModal()
+  }
+
+  for (const button of dialog.querySelectorAll<HTMLElement>('[data-step]'))
+    button.addEventListener('click', () => void send(button.dataset['step'] as AlarmStep))
+  slot('alarm-close').addEventListener('click', () => dialog.close())
+
+  return (alarm) => (operator.isSignedIn ? show(alarm) : signIn.open(() => show(alarm)))
+}
 
 /** Script of the display at the gate. Staff handle alarms in the list of the last decisions. */
 const context = readPageContext()

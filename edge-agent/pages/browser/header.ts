@@ -1,11 +1,10 @@
 import { lostView, statusView } from '../model/status-view.ts'
 import type { PageStatus } from '../model/wire.ts'
-import type { PageContext } from './page-context.ts'
+import { type PageContext, newElement, slot } from './elements.ts'
 import { every, now } from './platform.ts'
-import { newElement, slot } from './elements.ts'
 
 /** Updates badges and banners, and the elapsed times in them. */
-export interface Header {
+interface Header {
   setStatus(status: PageStatus): void
   setLost(isLost: boolean): void
 }

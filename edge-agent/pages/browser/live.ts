@@ -5,7 +5,7 @@ import { after, request, every, now } from './platform.ts'
  * Receives the agent's events while the page is open. Opens a new stream if the stream breaks, or if no event arrives
  * and the agent does not answer. Waits 1, 2, 4, 5, 5 … s before each attempt.
  */
-export interface LiveParts {
+interface LiveParts {
   onEvent(event: LiveEvent): void
   onLink(isLost: boolean): void
 }

@@ -1,8 +1,7 @@
 import type { Texts } from '../texts/texts.ts'
 import { signOut, signedInOperator } from './api.ts'
-import type { PageContext } from './page-context.ts'
+import { type PageContext, slot, writeOrHide } from './elements.ts'
 import { after } from './platform.ts'
-import { slot, writeOrHide } from './elements.ts'
 
 /** The operator at this device. The agent stores the session; the page has only the name. */
 export interface Operator {

@@ -1,7 +1,6 @@
 import { call } from './api.ts'
-import { readPageContext } from './page-context.ts'
+import { readPageContext, slot, write } from './elements.ts'
 import { request, every } from './platform.ts'
-import { slot, write } from './elements.ts'
 
 /**
  * Script of the page for unpaired browsers. The script sends the code of a one-time link `/pair#CODE` to the agent,

@@ -1,8 +1,7 @@
 import { listOperators, signIn, type OperatorName } from './api.ts'
 import type { Operator } from './operator.ts'
-import type { PageContext } from './page-context.ts'
+import { type PageContext, newElement, slot, write } from './elements.ts'
 import { after } from './platform.ts'
-import { newElement, slot, write } from './elements.ts'
 
 /** The dialog closes after this time without input, ms. */
 const CLOSE_AFTER_MS = 60_000

@@ -1,20 +1,137 @@
-import { LONGEST_SCAN } from '../model/typed-burst.ts'
+import { LONGEST_SCAN, SILENCE_MS, typedBurst } from '../model/typed-burst.ts'
 import { resultView, type ResultView } from '../model/result-view.ts'
 import type { LiveEvent, PageResult } from '../model/wire.ts'
-import type { Advice } from '../texts/texts.ts'
+import type { Advice, Texts } from '../texts/texts.ts'
 import { sendScan } from './api.ts'
-import { keepAwake } from './awake.ts'
+import { keepAwake, openSound, offerFullScreen, fitTexts } from './sound.ts'
 import { openHeader } from './header.ts'
-import { listenForScans } from './keyboard-scanner.ts'
 import { reloadIfOutdated, listen } from './live.ts'
 import { openOperator } from './operator.ts'
-import { readPageContext } from './page-context.ts'
+import { readPageContext, slot, write, writeOrHide, showPicture } from './elements.ts'
 import { after, now } from './platform.ts'
 import { openSignIn } from './sign-in.ts'
-import { openSound } from './sound.ts'
-import { offerFullScreen } from './full-screen.ts'
-import { slot } from './elements.ts'
-import { openStage } from './stage.ts'
+import { clockTime } from '../model/status-view.ts'
+
+/** The middle of the station page: a prompt or a result. */
+interface Stage {
+  busy(): void
+  /** Shows a result. `again`: action of the button; absent if this page cannot send the scan again. */
+  show(view: ResultView, note: string, again?: () => void): void
+  idle(): void
+  /** What the stage shows instead of the invitation to scan; undefined: the invitation. */
+  rest(view: ResultView | undefined): void
+}
+
+/** Opens the stage of this page. */
+function openStage(texts: Texts): Stage {
+  const stage = slot('stage')
+  const button = slot<HTMLButtonElement>('again')
+  const fit = fitTexts(stage)
+  let press: () => void = () => undefined
+  let wasPressed = false
+  let cancel: () => void = () => undefined
+  let resting: ResultView | undefined
+  let isAtRest = true
+
+  function idle(): void {
+    cancel()
+    isAtRest = true
+    // Drops the scanned text together with its result.
+    press = () => undefined
+    if (resting) return draw(resting, '')
+    stage.dataset['view'] = 'idle'
+    fit()
+  }
+
+  function draw(view: ResultView, note: string, again?: () => void): void {
+    const labels = { next: texts.nextLabel, retry: texts.tryAgain, approve: texts.approve }
+    write('headline', view.headline)
+    writeOrHide('product', view.product)
+    showPicture(view.product, view.picture)
+    writeOrHide('left', view.left)
+    writeOrHide('next', view.next)
+    writeOrHide('message', view.message)
+    writeOrHide('advice', [view.advice, note].filter((part) => part !== '').join(' '))
+    press = again ?? (() => undefined)
+    button.hidden = !view.again || !again
+    button.textContent = view.again ? labels[view.again] : ''
+    stage.dataset['tone'] = view.tone
+    stage.dataset['view'] = 'result'
+    fit()
+    write('aloud', sentences([view.headline, view.product, view.left, view.next, view.message, view.advice, note]))
+  }
+
+  button.addEventListener('click', () => {
+    wasPressed = true
+    press()
+  })
+  slot('done').addEventListener('click', idle)
+  document.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape' && stage.dataset['view'] === 'result' && !document.querySelector('dialog[open]')) idle()
+  })
+
+  return {
+    idle,
+    rest(view) {
+      resting = view
+      if (isAtRest) idle()
+    },
+    busy() {
+      cancel()
+      isAtRest = false
+      // Empties the text, because screen readers do not read the same text twice in a row.
+      write('aloud', '')
+      stage.dataset['view'] = 'busy'
+    },
+    show(view, note, again) {
+      cancel()
+      isAtRest = false
+      draw(view, note, again)
+      // While the button was hidden, it lost the focus. Restores the focus, so that the user can press the button
+      // again.
+      if (wasPressed && !button.hidden) button.focus()
+      wasPressed = false
+      write('last', `${texts.last(clockTime(now(), texts.language))}: ${view.headline}`)
+      cancel = after(view.seconds * 1_000, idle)
+    },
+  }
+}
+
+function sentences(parts: readonly string[]): string {
+  const texts = parts.filter((part) => part !== '')
+  return texts.map((part) => (/[.!?]$/.test(part) ? part : `${part}.`)).join(' ')
+}
+
+/**
+ * Receives the scans of a keyboard-wedge scanner, whichever element has the focus. Hides the key presses of the scanner
+ * from buttons and fields.
+ */
+function listenForScans(onScan: (text: string) => void): void {
+  const burst = typedBurst()
+  let cancelSilence = () => {}
+  document.addEventListener(
+    'keydown',
+    (event) => {
+      // Some layouts type an @ with AltGr. Key presses with other modifier keys are shortcuts of the browser.
+      const isChord = (event.ctrlKey || event.altKey || event.metaKey) && !event.getModifierState('AltGraph')
+      if (isChord || event.isComposing || event.repeat) return
+      const field = event.target instanceof HTMLInputElement ? event.target : undefined
+      cancelSilence()
+      cancelSilence = after(SILENCE_MS, () => {
+        const verdict = burst.onSilence(field !== undefined)
+        if (verdict.do === 'scan') onScan(verdict.text)
+      })
+      const verdict = burst.onKey({ key: event.key, atMs: event.timeStamp, inField: field !== undefined })
+      if (verdict.do === 'pass') return
+      event.preventDefault()
+      event.stopPropagation()
+      if (verdict.do !== 'scan') return
+      if (field) field.value = ''
+      onScan(verdict.text)
+    },
+    { capture: true },
+  )
+}
 
 /**
  * Script of the station page. The script sends scans, typed codes and button presses with POST /v1/scan, and shows the
@@ -119,6 +236,8 @@ const askAgent = listen({
   onEvent,
   onLink(isLost) {
     header.setLost(isLost)
+    // Nothing invites to scan while nothing can answer.
+    stage.rest(isLost ? fault(texts.lost) : undefined)
     if (wasLost && !isLost) void reloadIfOutdated().then(operator.refresh)
     wasLost = isLost
   },

@@ -4,6 +4,34 @@ import { manifestUrl } from '../manifest.ts'
 import { STYLE } from '../style/style.ts'
 import type { Texts } from '../texts/texts.ts'
 
+/** Buttons for the screen itself: sound, if the configuration allows sounds, and full screen. */
+export function ScreenButtons({ texts, hasSounds }: { texts: Texts; hasSounds: boolean }) {
+  return (
+    <div class="screen">
+      {hasSounds ? (
+        <button type="button" data-slot="mute" aria-pressed="false">
+          {texts.soundOn}
+        </button>
+      ) : null}
+      <button type="button" data-slot="full-screen" hidden>
+        {texts.fullScreen}
+      </button>
+    </div>
+  )
+}
+
+/**
+ * A message of a driver, the operating system or the configuration check. The message is in English, for technicians.
+ * `data`: attributes for the page's script.
+ */
+export function Technical({ texts, text, data }: { texts: Texts; text: string; data?: Record<string, string | true> }) {
+  return (
+    <p class="soft" hidden={text === ''} {...data}>
+      {texts.technical}: <code lang="en">{text}</code>
+    </p>
+  )
+}
+
 /** The texts in the chosen language, and a link to the page in the other language. */
 export interface Localization {
   texts: Texts

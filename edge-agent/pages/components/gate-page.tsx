@@ -1,16 +1,41 @@
 import { handledText, type GateLine, type GateView } from '../model/gate-view.ts'
-import { clockTime } from '../model/clock-time.ts'
-import { deviceTitle } from '../model/status-view.ts'
+import { clockTime, deviceTitle } from '../model/status-view.ts'
 import type { PageAlarmState, PageDevice, PageStatus } from '../model/wire.ts'
-import { AlarmDialog } from './alarm.tsx'
-import { Frame, LanguageSwitch, type FrameProps, type Localization } from './frame.tsx'
+import { Frame, LanguageSwitch, type FrameProps, type Localization, ScreenButtons } from './frame.tsx'
 import { Header } from './header.tsx'
-import { Picture } from './picture.tsx'
+import { Picture, OperatorBar, SignIn } from './operator.tsx'
 import { GateIcons } from './icons.tsx'
-import { ScreenButtons } from './screen-buttons.tsx'
-import { OperatorBar, SignIn } from './operator.tsx'
+import { ALARM_DISPOSITIONS } from '../../../policy/vocabulary.ts'
+import type { Texts } from '../texts/texts.ts'
 
-export interface GatePageProps {
+/** Dialog in which an operator says what an alarm was. */
+function AlarmDialog({ texts }: { texts: Texts }) {
+  const { steps } = texts.gate
+  return (
+    <dialog data-slot="alarm-dialog" aria-labelledby="alarm-title">
+      <div class="dialog-head">
+        <h2 id="alarm-title" data-slot="alarm-title" />
+        <button type="button" data-slot="alarm-close">
+          {texts.close}
+        </button>
+      </div>
+      <p class="alarm-item" data-slot="alarm-item" />
+      <p class="alert" role="alert" data-slot="alarm-error" />
+      <div class="steps-of-alarm">
+        <button type="button" class="main" data-step="acknowledged">
+          {steps.acknowledged.long}
+        </button>
+        {ALARM_DISPOSITIONS.map((step) => (
+          <button type="button" data-step={step}>
+            {steps[step].long}
+          </button>
+        ))}
+      </div>
+    </dialog>
+  )
+}
+
+interface GatePageProps {
   localization: Localization
   status: PageStatus
   device: PageDevice

@@ -2,7 +2,7 @@ import { statusView } from '../model/status-view.ts'
 import type { PageStatus } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
 
-export interface HeaderProps {
+interface HeaderProps {
   title: string
   deviceId: string
   status: PageStatus

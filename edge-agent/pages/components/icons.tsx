@@ -23,7 +23,7 @@ const OF_TONE: Record<Tone, Shape> = {
 }
 
 /** One icon. `name`: end of its CSS class. Screen readers skip the icon. */
-export function Icon({ shape, name }: { shape: Shape; name: string }) {
+function Icon({ shape, name }: { shape: Shape; name: string }) {
   return (
     <svg class={`icon icon-${name}`} viewBox="0 0 64 64" aria-hidden="true" focusable="false">
       <path d={PATHS[shape]} />

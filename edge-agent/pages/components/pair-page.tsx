@@ -1,6 +1,6 @@
 import { Frame, type FrameProps, type Localization } from './frame.tsx'
 
-export interface PairPageProps {
+interface PairPageProps {
   localization: Localization
   /** Command that prints a one-time link on the agent's machine. */
   command: string

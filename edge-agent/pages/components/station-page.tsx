@@ -2,13 +2,92 @@ import { deviceTitle } from '../model/status-view.ts'
 import type { PageDevice, PageStatus } from '../model/wire.ts'
 import { LONGEST_SCAN } from '../model/typed-burst.ts'
 import { deviceTypeTexts } from '../texts/catalogue.ts'
-import { Frame, LanguageSwitch, type FrameProps, type Localization } from './frame.tsx'
+import { Frame, LanguageSwitch, type FrameProps, type Localization, ScreenButtons } from './frame.tsx'
 import { Header } from './header.tsx'
-import { ScreenButtons } from './screen-buttons.tsx'
-import { OperatorBar, SignIn } from './operator.tsx'
-import { Stage, type StageView } from './stage.tsx'
+import { OperatorBar, SignIn, Picture } from './operator.tsx'
+import type { ResultView } from '../model/result-view.ts'
+import type { DeviceTypeTexts, Texts } from '../texts/texts.ts'
+import { ReceiptIcon, ToneIcons } from './icons.tsx'
 
-export interface StationPageProps {
+type StageView = { kind: 'idle'; last: string } | { kind: 'busy' } | { kind: 'result'; result: ResultView }
+
+const EMPTY: ResultView = {
+  tone: 'note',
+  headline: '',
+  product: '',
+  picture: '',
+  left: '',
+  next: '',
+  message: '',
+  advice: '',
+  again: null,
+  seconds: 0,
+}
+
+/**
+ * The middle of the station page: a prompt or a result. All slots are always present. The page's script fills the slots
+ * and selects the visible part.
+ */
+function Stage({ view, prompt, texts }: { view: StageView; prompt: DeviceTypeTexts; texts: Texts }) {
+  const result = view.kind === 'result' ? view.result : EMPTY
+  const again = result.again === 'next' ? texts.nextLabel : result.again === 'approve' ? texts.approve : texts.tryAgain
+  return (
+    <section class="stage" data-slot="stage" data-view={view.kind} data-tone={result.tone} aria-labelledby="what">
+      <div class="idle part">
+        <ReceiptIcon />
+        <h2 id="what" data-slot="prompt">
+          {prompt.prompt}
+        </h2>
+        <p class="message" data-slot="hint">
+          {prompt.hint}
+        </p>
+        <p class="last" data-slot="last">
+          {view.kind === 'idle' ? view.last : ''}
+        </p>
+      </div>
+      <div class="busy part">
+        <p class="headline">{texts.busy}</p>
+      </div>
+      <div class="result part">
+        <div class="signs">
+          <ToneIcons />
+          <Picture name={result.product} hash={result.picture} />
+        </div>
+        <div class="words">
+          <p class="headline" data-slot="headline">
+            {result.headline}
+          </p>
+          <p class="product" data-slot="product" hidden={result.product === ''}>
+            {result.product}
+          </p>
+          <p class="left" data-slot="left" hidden={result.left === ''}>
+            {result.left}
+          </p>
+          <p class="message" data-slot="next" hidden={result.next === ''}>
+            {result.next}
+          </p>
+          <p class="message" data-slot="message" hidden={result.message === ''}>
+            {result.message}
+          </p>
+          <p class="advice" data-slot="advice" hidden={result.advice === ''}>
+            {result.advice}
+          </p>
+        </div>
+        <div class="actions">
+          {/* The script shows this button only if the page can send the scan again. */}
+          <button type="button" class="main" data-slot="again" hidden>
+            {again}
+          </button>
+          <button type="button" data-slot="done">
+            {texts.done}
+          </button>
+        </div>
+      </div>
+    </section>
+  )
+}
+
+interface StationPageProps {
   localization: Localization
   status: PageStatus
   device: PageDevice

@@ -1,5 +1,5 @@
 /** Texts for elapsed times. */
-export interface ElapsedTexts {
+interface ElapsedTexts {
   since: string
   underAMinute: string
   minutes: string

@@ -29,7 +29,7 @@ export interface ResultView {
 }
 
 /** `staff`: only staff can resolve the denial. `refused`: the page explains the denial to the customer. */
-export const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff'> = {
+const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff'> = {
   token_invalid: 'refused',
   token_expired: 'refused',
   token_revoked: 'refused',

@@ -2,21 +2,35 @@ import { deviceTypeTexts } from '../texts/catalogue.ts'
 import type { Texts } from '../texts/texts.ts'
 import type { PageDevice, PageRegistrationFault, PageStatus } from './wire.ts'
 
-export type BadgeTone = 'good' | 'warn' | 'bad'
+/** `STORE_TIME_ZONE` of the policy, which browsers cannot load. */
+const TIME_ZONE = 'Europe/Berlin'
+
+/** Formats a time of day with seconds, in the time zone of the store. */
+export function clockTime(atMs: number, language: string): string {
+  return new Intl.DateTimeFormat(language, {
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+    timeZone: TIME_ZONE,
+  }).format(atMs)
+}
+
+type BadgeTone = 'good' | 'warn' | 'bad'
 
 /** Short state of the agent in the header. */
-export interface Badge {
+interface Badge {
   tone: BadgeTone
   text: string
 }
 
 /** Important message under the header. */
-export interface Banner {
+interface Banner {
   tone: 'warn' | 'bad'
   text: string
 }
 
-export interface StatusView {
+interface StatusView {
   badges: Badge[]
   banners: Banner[]
 }

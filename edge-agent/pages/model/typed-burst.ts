@@ -2,7 +2,7 @@
  * A key press. `TypedBurst` distinguishes keyboard-wedge scanners from people by the time between key presses. A
  * scanner types many characters in a few milliseconds, then Enter or Tab.
  */
-export interface TypedKey {
+interface TypedKey {
   /** Value of `KeyboardEvent.key`. */
   key: string
   /** Time of the key press, ms: the browser's time stamp of the event. */
@@ -18,7 +18,7 @@ export type BurstVerdict =
   | { do: 'hold' }
   | { do: 'scan'; text: string }
 
-export interface TypedBurst {
+interface TypedBurst {
   onKey(key: TypedKey): BurstVerdict
   /** Call this function `SILENCE_MS` after the last key. Ends the scan of a scanner that sends no Enter or Tab. */
   onSilence(inField: boolean): BurstVerdict

@@ -1,5 +1,4 @@
-import { pluralOf } from './plural.ts'
-import type { SetupTexts } from './setup-texts.ts'
+import { pluralOf, type SetupTexts } from './texts.ts'
 
 const plural = pluralOf('en')
 

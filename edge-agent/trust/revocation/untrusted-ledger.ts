@@ -5,7 +5,7 @@ import { DENY_SEQ } from './denials.ts'
 
 /**
  * Why this ledger is untrusted: its agent was revoked, or the ledger was forked or restored (`put_back`). Each claim
- * then needs the cloud (ADR 0017). The cloud rejects revoked agents.
+ * then needs the cloud (ADR agents). The cloud rejects revoked agents.
  */
 export type UntrustedReason = 'revoked' | 'forked' | 'put_back'
 

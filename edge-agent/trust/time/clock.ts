@@ -47,7 +47,7 @@ const CLOCK_STATE = 'clock'
 
 const parse = (text: string) => JSON.parse(text) as TrustedClockState
 
-/** Opens the trusted clock (ADR 0015) with its state in this ledger. */
+/** Opens the trusted clock (ADR trusted-time) with its state in this ledger. */
 export function openAgentClock({ metadata, commits }: Pick<Ledger, 'metadata' | 'commits'>, clock: Clock): AgentClock {
   const textAtOpen = metadata.getCached(CLOCK_STATE)
   const stateAtOpen = textAtOpen === undefined ? undefined : resumeAfterBoot(parse(textAtOpen), clock)

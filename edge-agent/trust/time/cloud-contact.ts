@@ -1,5 +1,11 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 
+/** Returns issue time and expiry, s, of a message that the agent signs at `nowMs`. */
+export function messageTimes(nowMs: number, lifeS: number): { iat: number; exp: number } {
+  const iat = Math.max(0, Math.floor(nowMs / 1_000))
+  return { iat, exp: iat + lifeS }
+}
+
 /** Times of the last contact with the cloud, from its freshness documents. The ledger stores these times. */
 export interface CloudContact {
   /** Time of the last freshness that confirmed the current policy, ms; 0: never. */

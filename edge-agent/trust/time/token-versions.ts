@@ -28,7 +28,7 @@ interface IssuedVersion {
   readonly issuedS: number
 }
 
-/** Maximum difference of clocks, s (ADR 0015). */
+/** Maximum difference of clocks, s (ADR trusted-time). */
 const CLOCKS_DIFFER_S = 60
 
 /** Creates an empty list of versions. */

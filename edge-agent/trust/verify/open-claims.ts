@@ -1,9 +1,63 @@
 import { decodeProtectedHeader } from 'jose'
 import type { DocumentKind } from '../../../policy/documents/kinds.ts'
-import type { KeyRing } from '../../../policy/documents/keys.ts'
+import { type KeyRing, keyId, keyRing } from '../../../policy/documents/keys.ts'
 import { openDocument } from '../../../policy/documents/signed-document.ts'
-import { UNTAG_VERSION } from '../../../policy/version.ts'
-import { requiredReleaseOf, type RequiredRelease } from './required-release.ts'
+import { UNTAG_VERSION, isOlderVersion, VersionNumber } from '../../../policy/version.ts'
+import { compareVersions, type DocumentVersion } from '../../../policy/documents/store-documents.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+
+/**
+ * A policy may require a later release of the agent (`minAgent`). An older agent refuses and reports that policy, and
+ * continues with its last policy.
+ */
+interface RequiredRelease extends DocumentVersion {
+  release: string
+}
+
+const REQUIRED_RELEASE = 'needed_release'
+
+type MetadataStore = Pick<Ledger, 'metadata' | 'commits'>
+
+/**
+ * Returns the required release if this agent is too old. Reads only the version claims, because a later release may
+ * change all other claims.
+ */
+function requiredReleaseOf(claims: object): RequiredRelease | undefined {
+  const { minAgent, epoch, ver } = claims as Partial<Record<'minAgent' | 'epoch' | 'ver', unknown>>
+  const required = VersionNumber.safeParse(minAgent)
+  if (!required.success || !isOlderVersion(UNTAG_VERSION, required.data)) return undefined
+  return {
+    release: required.data,
+    epoch: Number.isSafeInteger(epoch) ? (epoch as number) : 0,
+    ver: Number.isSafeInteger(ver) ? (ver as number) : 0,
+  }
+}
+
+/** Stores the required release, if the policy that requires it is newer than the held policy. */
+export function storeRequiredRelease({ metadata, commits }: MetadataStore, needed: RequiredRelease): void {
+  const have = metadata.head('policy')
+  if ((have && compareVersions(needed, have) <= 0) || metadata.getCached(REQUIRED_RELEASE) === needed.release) return
+  commits.now(() => metadata.set(REQUIRED_RELEASE, needed.release))
+}
+
+/** Clears the required release after a policy was accepted. */
+export function clearRequiredRelease({ metadata, commits }: MetadataStore): void {
+  if (metadata.getCached(REQUIRED_RELEASE)) commits.now(() => metadata.set(REQUIRED_RELEASE, ''))
+}
+
+/**
+ * Returns the release that the newest policy requires. Undefined if the running release (`UNTAG_VERSION`) is new
+ * enough.
+ */
+export function requiredRelease({ metadata }: Pick<MetadataStore, 'metadata'>): string | undefined {
+  const release = metadata.getCached(REQUIRED_RELEASE)
+  return release && isOlderVersion(UNTAG_VERSION, release) ? release : undefined
+}
+
+/** Returns a key ring with only the root key, which verifies key sets. */
+export function rootRing({ rootX }: { rootX: string }): KeyRing {
+  return keyRing([{ kid: keyId(rootX), alg: 'EdDSA', x: rootX, use: 'root', iss: 'root', state: 'active' }])
+}
 
 /**
  * Verifies signature, kind, audience, times and claims of documents. The callers then compare the versions.
@@ -19,7 +73,7 @@ export function claimedType(jws: string): string {
   }
 }
 
-export interface Schema<T> {
+interface Schema<T> {
   safeParse(value: unknown): { success: true; data: T } | { success: false }
 }
 
@@ -47,7 +101,7 @@ export function refused(detail: string): Refusal {
   return { taken: false, why: 'refused', detail }
 }
 
-export type OpenedClaims<T> = { ok: true; claims: T } | { ok: false; refusal: Refusal }
+type OpenedClaims<T> = { ok: true; claims: T } | { ok: false; refusal: Refusal }
 
 /**
  * Verifies a document of this kind and returns its claims. `now`: time for the check of the document's times, s. If

@@ -1,6 +1,7 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ROLES } from '../../../cloud/platform/foundation/roles.ts'
+import { ROLES } from '../../../cloud/platform/foundation/caller.ts'
+import { galleryPage } from '../../support/console-gallery/gallery.tsx'
 import { page } from '../../../cloud/console/frame/page.ts'
 import { pages } from '../../../cloud/console/pages/registry.ts'
 import { consoleTexts } from '../../../cloud/console/texts/catalogue.ts'
@@ -37,7 +38,7 @@ describe('the frame of the console', () => {
     const { tenant } = await shop.cloud.db.database.reads.selectFrom('store').select('tenant').executeTakeFirstOrThrow()
     const accountId = tenant.split('.')[0]!
     await insertTestUser(shop, accountId)
-    app = consoleOf(shop, accountId, [...pages, zonePage])
+    app = consoleOf(shop, accountId, [...pages, galleryPage, zonePage])
   })
   afterAll(() => shop?.stop())
 
@@ -66,7 +67,7 @@ describe('the frame of the console', () => {
     expect((await app.request('/console/live')).status).toBe(204)
   })
 
-  it.each(ROLES.flatMap((role) => [...pages, zonePage].map((page) => [role, page.path, page] as const)))(
+  it.each(ROLES.flatMap((role) => [...pages, galleryPage, zonePage].map((page) => [role, page.path, page] as const)))(
     '%s opens %s exactly if the page is for that role',
     async (role, _, page) => {
       const isAllowed = page.roles.includes(role)

@@ -1,6 +1,6 @@
 import type { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { dayOf } from '../../../cloud/shop/analytics/days.ts'
+import { dayOf } from '../../../cloud/shop/analytics/store-days.ts'
 import { formId } from '../../../cloud/console/components/form.tsx'
 import { COUNTED_PAGES } from '../../../cloud/console/components/live.tsx'
 import { pages } from '../../../cloud/console/pages/registry.ts'
@@ -15,6 +15,7 @@ import { newEan, openShop, type Shop } from '../../support/shop.ts'
 describe('pages of the store manager', () => {
   let shop: Shop
   let app: Hono
+  let keys = 0
 
   beforeAll(async () => {
     shop = await openShop('sqlite')
@@ -30,7 +31,7 @@ describe('pages of the store manager', () => {
   }
 
   async function post(path: string, action: string, fields: Record<string, string>, role = 'manager') {
-    const frame = { _csrf: CSRF, _action: action, _mode: 'test', _store: shop.storeId }
+    const frame = { _csrf: CSRF, _action: action, _mode: 'test', _store: shop.storeId, _key: `key_${++keys}` }
     const response = await app.request(path, {
       method: 'POST',
       body: new URLSearchParams({ ...frame, ...fields }),

@@ -1,6 +1,6 @@
 // @module-tag extended
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listen } from '../../../bin/http-server.ts'
+import { listen } from '../../../host/http-server.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../support/cloud.ts'
 import { NO_WHOLE_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { newBrowser } from '../../support/push-service.ts'

@@ -1,8 +1,8 @@
 // @module-tag extended
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listen } from '../../../bin/http-server.ts'
-import { outgoingHttp } from '../../../bin/outgoing-http.ts'
+import { listen } from '../../../host/http-server.ts'
+import { outgoingHttp } from '../../../host/outgoing-http.ts'
 import { violations } from '../../support/axe.ts'
 import { NO_WHOLE_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'

@@ -1,6 +1,6 @@
 // @module-tag extended
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listen } from '../../../bin/http-server.ts'
+import { listen } from '../../../host/http-server.ts'
 import { violations } from '../../support/axe.ts'
 import { ensureBuilt } from '../../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../../support/chromium.ts'

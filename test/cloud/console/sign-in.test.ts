@@ -1,9 +1,13 @@
 import { TOTP } from 'otpauth'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { ensureAccount } from '../../../cloud/sales/registrations/accounts.ts'
+import { ensureAccount } from '../../../cloud/sales/registrations/registrations.ts'
 import { endSession, endSessionsOf } from '../../../cloud/platform/users/sessions.ts'
-import { insertUser, NAMESAKES_LIMIT, updateUserRow } from '../../../cloud/platform/users/user-queries.ts'
-import { hashOfUserToken } from '../../../cloud/platform/users/user-tokens.ts'
+import {
+  insertUser,
+  NAMESAKES_LIMIT,
+  updateUserRow,
+  hashOfUserToken,
+} from '../../../cloud/platform/users/user-queries.ts'
 import { lateBody } from '../../support/form-body.ts'
 import { startTestCloud, type TestCloud } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'

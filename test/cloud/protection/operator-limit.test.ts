@@ -5,7 +5,7 @@ import { movablePlatform } from '../../support/movable-platform.ts'
 import { openShop, type Shop } from '../../support/shop.ts'
 import { enrolTestAgent } from '../../support/test-agent.ts'
 
-/** Overrides are limited per operator and hour, in the transaction that grants (ADR 0009). */
+/** Overrides are limited per operator and hour, in the transaction that grants (ADR releases). */
 inFullSizeOnEveryDatabase('the override limit of an operator', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop

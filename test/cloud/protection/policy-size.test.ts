@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { decodeUnverifiedClaims } from '../../../policy/documents/unverified-claims.ts'
+import { decodeUnverifiedClaims } from '../../../policy/documents/signed-document.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { PolicyClaims } from '../../../policy/documents/store-documents.ts'
 import { DEVICE_TYPES, PROTECTION_ACTIONS, WORKFLOW_TYPES } from '../../../policy/vocabulary.ts'

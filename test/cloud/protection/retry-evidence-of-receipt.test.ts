@@ -3,7 +3,7 @@ import { keysOf, loadKeyFiles } from '../../../cloud/platform/authority/key-file
 import { markRestored } from '../../../cloud/service/mark-restored.ts'
 import type { Evidence } from '../../../policy/journal.ts'
 import { receiptIdentity } from '../../../policy/receipts/receipt-claims.ts'
-import { secretFiles } from '../../../bin/secret-files.ts'
+import { secretFiles } from '../../../host/secret-files.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 import { until } from '../../support/receiver.ts'

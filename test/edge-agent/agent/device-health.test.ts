@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { AgentWatch } from '../../../cloud/protection/agents/watch/watch-agents.ts'
+import { AgentWatch } from '../../../cloud/protection/agents/watch/incidents.ts'
 import { agentTopic } from '../../../policy/mqtt-topics.ts'
 import type { Json } from '../../support/cloud.ts'
 import { cutLine } from '../../support/memory-broker.ts'

@@ -1,7 +1,7 @@
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
-import { secretFiles } from '../../../bin/secret-files.ts'
+import { secretFiles } from '../../../host/secret-files.ts'
 import { openAuthority } from '../../../cloud/platform/authority/authority.ts'
 import { keysOf, loadKeyFiles } from '../../../cloud/platform/authority/key-files.ts'
 import { changeRoot } from '../../../cloud/platform/authority/known-root.ts'

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import { BATCH_LIMIT } from '../../../policy/documents/agent-messages.ts'
-import { decodeUnverifiedClaims } from '../../../policy/documents/unverified-claims.ts'
+import { decodeUnverifiedClaims } from '../../../policy/documents/signed-document.ts'
 import type { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { newId } from '../../../policy/ids.ts'
 import { atLanes } from '../../support/at-lanes.ts'

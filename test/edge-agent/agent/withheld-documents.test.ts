@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { OpenMqttLine } from '../../../edge-agent/link/wire/mqtt-line.ts'
+import type { OpenMqttLine } from '../../../edge-agent/link/wire/broker-line.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
 /**

@@ -151,7 +151,7 @@ function expectEqualOrStricter(what: Json, cloud: Json, agent: Json): 'same' | '
   return 'stricter'
 }
 
-/** Statuses in which the table of ADR 0009 allows the action of each lane. */
+/** Statuses in which the table of ADR releases allows the action of each lane. */
 const ALLOWED_IN: Record<keyof typeof ACTION, readonly ItemStatus[]> = {
   detacher: ['paid', 'picked_up'],
   station: ['paid', 'picked_up'],

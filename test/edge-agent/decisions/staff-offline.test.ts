@@ -5,7 +5,7 @@ import { openStore, type TestStore } from '../../support/store.ts'
 
 const PIN = '471108'
 
-/** An operator who is signed in at an agent releases paid goods offline, as online (ADR 0016). */
+/** An operator who is signed in at an agent releases paid goods offline, as online (ADR trusted-time). */
 describe('an operator at an offline agent', () => {
   let store: TestStore
   let operatorId: string

@@ -4,7 +4,12 @@ import { once } from 'node:events'
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openFeed, type Feed, type FeedEvent } from '../../../edge-agent/feed.ts'
-import { BACKLOG_LIMIT, eventStream, LISTENER_LIMIT, type EventStream } from '../../../edge-agent/http/event-stream.ts'
+import {
+  BACKLOG_LIMIT,
+  eventStream,
+  LISTENER_LIMIT,
+  type EventStream,
+} from '../../../edge-agent/http/routes/status-routes.ts'
 import { letPromisesSettle } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 const always = () => true

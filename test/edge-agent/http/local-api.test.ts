@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listen } from '../../../bin/http-server.ts'
+import { listen } from '../../../host/http-server.ts'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
 import { AGENT_OPERATIONS, type AgentOperation } from '../../../edge-agent/http/operations.ts'
 import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../../policy/vocabulary.ts'

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { technologyOfUid } from '../../../cloud/protection/items/technologies.ts'
+import { technologyOfUid } from '../../../cloud/protection/items/item-queries.ts'
 import type { Json } from '../../support/cloud.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeDevice, type FakeDevice } from '../../support/fake-device.ts'

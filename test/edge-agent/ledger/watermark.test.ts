@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { runtimeFiles } from '../../../bin/runtime-files.ts'
+import { runtimeFiles } from '../../../bin/commands/edge.ts'
 import { openLedger, type Ledger } from '../../../edge-agent/ledger/ledger.ts'
 import { openWatermark, type Position, type SmallFiles } from '../../../edge-agent/ledger/file/watermark.ts'
 import { temporaryFolder } from '../../support/databases.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { realPlatform } from '../../../bin/platform.ts'
+import { realPlatform } from '../../../host/platform.ts'
 import { BrokerAddress } from '../../../edge-agent/link/cloud-connection.ts'
 import { brokerVersion } from '../../../policy/documents/broker-document.ts'
 import { DOCUMENT_KINDS, type DocumentKind } from '../../../policy/documents/kinds.ts'

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { openDocumentReceiver } from '../../../edge-agent/link/documents/receive-documents.ts'
 import type { Trust } from '../../../edge-agent/trust/trust.ts'
 import type { Json } from '../../support/cloud.ts'
-import { realPlatform } from '../../../bin/platform.ts'
+import { realPlatform } from '../../../host/platform.ts'
 import { movablePlatform } from '../../support/movable-platform.ts'
 
 /** Opens a receiver that accepts pages `kind:n` in order, and a simulated cloud with these pages. */

@@ -11,7 +11,7 @@ import { CommandClaims, type AckClaims } from '../../../policy/documents/agent-m
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { keyId, keyRing, newKey, createSigner, type KeyUse } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
-import { realPlatform } from '../../../bin/platform.ts'
+import { realPlatform } from '../../../host/platform.ts'
 
 /**
  * Messages that an attacker may publish on an agent's topics: signed for another agent or ledger, or by another key.

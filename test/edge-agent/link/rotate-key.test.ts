@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { secretFiles } from '../../../bin/secret-files.ts'
+import { secretFiles } from '../../../host/secret-files.ts'
 import { ROTATION_REQUESTED } from '../../../edge-agent/link/login/renew-key.ts'
 import { messageSigner } from '../../../edge-agent/link/login/sign-messages.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../../edge-agent/identity/identity.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { realPlatform } from '../../../bin/platform.ts'
+import { realPlatform } from '../../../host/platform.ts'
 import type { CloudAnswer } from '../../../edge-agent/link/wire/http-client.ts'
 import type { Outbox } from '../../../edge-agent/link/reports/outbox.ts'
 import { sender } from '../../../edge-agent/link/reports/sender.ts'

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readAssets } from '../../../edge-agent/pages/assets.ts'
+import { readAssets } from '../../../edge-agent/pages/pages.tsx'
 import { GatePage } from '../../../edge-agent/pages/components/gate-page.tsx'
 import { StationPage } from '../../../edge-agent/pages/components/station-page.tsx'
 import { gateLost, gateReady, gateView } from '../../../edge-agent/pages/model/gate-view.ts'

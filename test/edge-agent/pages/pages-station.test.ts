@@ -266,7 +266,6 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
 
   it('reloads when the agent has another build', async () => {
     await served.close()
-    await expectText('Beleg scannen')
     await page.locator('.banner').waitFor()
     await page.route('**/assets/**/live.js', (route) => route.fulfill({ status: 404 }), { times: 1 })
     const loaded = page.waitForEvent('load')
@@ -278,12 +277,16 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
   it('shows a lost connection to the agent, and reconnects', async () => {
     const port = Number(new URL(served.url).port)
     await served.close()
-    await page.getByText('Diese Seite versucht weiter, sich zu verbinden').waitFor()
+    await page.locator('.banner').getByText('Diese Seite versucht weiter, sich zu verbinden').waitFor()
+    // Nothing invites to scan while nothing can answer.
+    await expectText('Agent nicht erreichbar')
     await scanner.scan(RECEIPT)
     await expectText('Der Agent antwortet nicht.')
     served = await servePages(bench, port)
     await expect.poll(() => page.locator('.badges').innerText()).toContain('Online')
     expect(await page.locator('.banner').count()).toBe(0)
+    await page.keyboard.press('Escape')
+    await idle()
   })
 
   it('returns to idle after a time or on Escape, and drops the receipt', async () => {

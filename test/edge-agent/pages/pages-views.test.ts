@@ -1,5 +1,11 @@
-import { clockTime } from '../../../edge-agent/pages/model/clock-time.ts'
-import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
+import {
+  clockTime,
+  deviceDetail,
+  deviceState,
+  lostView,
+  statusView,
+} from '../../../edge-agent/pages/model/status-view.ts'
+import { STORE_TIME_ZONE } from '../../../policy/page-language.ts'
 import { describe, expect, it } from 'vitest'
 import {
   gateLine,
@@ -10,7 +16,6 @@ import {
   replaces,
 } from '../../../edge-agent/pages/model/gate-view.ts'
 import { resultView } from '../../../edge-agent/pages/model/result-view.ts'
-import { deviceDetail, deviceState, lostView, statusView } from '../../../edge-agent/pages/model/status-view.ts'
 import type { GateLight, PageAnswer, PageResult } from '../../../edge-agent/pages/model/wire.ts'
 import { textsOf } from '../../../edge-agent/pages/texts/catalogue.ts'
 import {

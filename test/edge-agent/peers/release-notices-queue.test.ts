@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { openReleaseNotices } from '../../../edge-agent/peers/release-notices.ts'
-import { decodeUnverifiedClaims } from '../../../policy/documents/unverified-claims.ts'
+import { decodeUnverifiedClaims } from '../../../policy/documents/signed-document.ts'
 import { newKey, createSigner } from '../../../policy/documents/keys.ts'
-import type { AnnouncedRelease } from '../../../policy/documents/release-notice.ts'
+import type { AnnouncedRelease } from '../../../policy/documents/home-messages.ts'
 import type { PolicyClaims } from '../../../policy/documents/store-documents.ts'
 import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 

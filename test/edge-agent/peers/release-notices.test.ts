@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { localApp } from '../../../edge-agent/http/local-app.ts'
-import { verifyRelease } from '../../../edge-agent/lanes/gate/release-proof.ts'
+import { verifyRelease } from '../../../edge-agent/lanes/gate/released-units.ts'
 import type { Fetch } from '../../../edge-agent/link/wire/http-client.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { newKey, createSigner } from '../../../policy/documents/keys.ts'
@@ -8,7 +8,7 @@ import {
   RELEASE_NOTICE_LIFE,
   type AnnouncedRelease,
   type ReleaseNotice,
-} from '../../../policy/documents/release-notice.ts'
+} from '../../../policy/documents/home-messages.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { parseEpc } from '../../../policy/gs1/epc.ts'
 import { extractReceiptToken } from '../../../policy/receipts/receipt-token.ts'

@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { configFile } from '../../../bin/config-file.ts'
+import { configFile } from '../../../host/config-file.ts'
 import type { DeviceCommand } from '../../../device-drivers/kit/device.ts'
 import { result } from '../../../device-drivers/kit/device.ts'
 import { openSetup, TEST_MS, type SetupParts } from '../../../edge-agent/setup/setup.ts'

@@ -3,7 +3,7 @@ import {
   requiredRelease,
   storeRequiredRelease,
   clearRequiredRelease,
-} from '../../../edge-agent/trust/verify/required-release.ts'
+} from '../../../edge-agent/trust/verify/open-claims.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { UNTAG_VERSION } from '../../../policy/version.ts'

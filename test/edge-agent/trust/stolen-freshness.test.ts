@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { MqttLineOptions } from '../../../edge-agent/link/wire/mqtt-line.ts'
+import type { MqttLineOptions } from '../../../edge-agent/link/wire/broker-line.ts'
 import type { AgentParts } from '../../../edge-agent/runtime.ts'
 import type { AckClaims, CommandClaims } from '../../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'

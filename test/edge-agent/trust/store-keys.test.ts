@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
-import { hashSecret } from '../../../edge-agent/identity/credentials.ts'
+import { hashSecret } from '../../../edge-agent/identity/identity.ts'
 import { openStoreKeys } from '../../../edge-agent/identity/store-keys.ts'
 import { storeKeyId } from '../../../policy/operator-verifiers.ts'
 import type { Json } from '../../support/cloud.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { adoptLedger } from '../../../edge-agent/enrolment/adopt-ledger.ts'
+import { adoptLedger } from '../../../edge-agent/enrolment/enrol.ts'
 import { openTrust } from '../../../edge-agent/trust/trust.ts'
 import type { ItemsClaims } from '../../../policy/documents/item-documents.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'

@@ -3,9 +3,14 @@ import { base32 } from '../../../policy/base32.ts'
 import { DOCUMENT_KINDS, type DocumentKindName } from '../../../policy/documents/kinds.ts'
 import { KEY_USES, publicJwk, signBytes, type Signer } from '../../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../../policy/documents/signed-document.ts'
-import { encodeReceiptClaims, receiptEntry, receiptIdentity } from '../../../policy/receipts/receipt-claims.ts'
+import {
+  encodeReceiptClaims,
+  receiptEntry,
+  receiptIdentity,
+  decodeCbor,
+  encodeCbor,
+} from '../../../policy/receipts/receipt-claims.ts'
 import { parseCose, openReceipt, RECEIPT_LIFE, signReceipt } from '../../../policy/receipts/receipt-token.ts'
-import { decodeCbor, encodeCbor } from '../../../policy/receipts/deterministic-cbor.ts'
 import { Tagged } from 'cborg'
 import { readSources } from '../../house/sources.ts'
 import { ringOf, testKey } from '../../support/keys.ts'
@@ -173,7 +178,7 @@ describe('a receipt', () => {
 })
 
 describe('signatures', () => {
-  const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'bin'])
+  const sources = readSources(['policy', 'device-drivers', 'edge-agent', 'cloud', 'clients', 'host', 'bin'])
   const using = (pattern: RegExp) => sources.filter(({ code }) => pattern.test(code)).map(({ path }) => path)
 
   it('are verified by openDocument and openReceipt only: there is no second parser with other rules', () => {
@@ -204,8 +209,8 @@ describe('signatures', () => {
       'edge-agent/identity/identity.ts: exportJWK importPKCS8',
       'edge-agent/trust/verify/open-claims.ts: decodeProtectedHeader',
       'cloud/platform/authority/key-files.ts: base64url calculateJwkThumbprint exportJWK importJWK',
-      'cloud/shop/push/vapid.ts: SignJWT',
-      'client/verify-token.ts: createRemoteJWKSet customFetch errors jwtVerify type JWTPayload',
+      'cloud/shop/push/sender.ts: SignJWT',
+      'clients/typescript/verify-token.ts: createRemoteJWKSet customFetch errors jwtVerify type JWTPayload',
     ])
   })
 })

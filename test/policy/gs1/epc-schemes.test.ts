@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { GatePolicy, tagOwnerOf } from '../../../policy/gate-policy.ts'
+import { GatePolicy, tagOwnerOf } from '../../../policy/store-policy.ts'
 import { isUnprogrammed, parseEpc } from '../../../policy/gs1/epc.ts'
 import { decodeEpc } from '../../../policy/gs1/epc-schemes.ts'
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { epcUri, parseEpc } from '../../../policy/gs1/epc.ts'
-import { escapeSerial } from '../../../policy/gs1/serial.ts'
-import { encodeSgtin } from '../../../policy/gs1/sgtin.ts'
+import { escapeSerial, encodeSgtin } from '../../../policy/gs1/sgtin.ts'
 import { anySgtin } from './arbitraries.ts'
 import { VECTORS } from './vectors.ts'
 

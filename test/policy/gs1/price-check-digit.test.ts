@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { priceCheckDigit } from '../../../policy/gs1/price-check-digit.ts'
+import { priceCheckDigit } from '../../../policy/gs1/gtin.ts'
 
 // The worked examples of the GS1 General Specifications, §7.9.2–7.9.4.
 it.each([

@@ -1,9 +1,8 @@
 import { createPublicKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { publicJwk, createSigner } from '../../../policy/documents/keys.ts'
-import { decodeReceiptClaims } from '../../../policy/receipts/receipt-claims.ts'
+import { decodeReceiptClaims, decodeCbor, encodeCbor } from '../../../policy/receipts/receipt-claims.ts'
 import { isCoseSignedBy, parseCose, signCose } from '../../../policy/receipts/receipt-token.ts'
-import { decodeCbor, encodeCbor } from '../../../policy/receipts/deterministic-cbor.ts'
 
 /** Published examples for the formats of a receipt: cose-wg/Examples (eddsa-examples), RFC 9052 and RFC 8392. */
 const hex = (text: string) => Uint8Array.from(Buffer.from(text, 'hex'))

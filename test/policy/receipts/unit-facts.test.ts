@@ -13,8 +13,9 @@ import {
   receiptEntry,
   type ReceiptClaims,
   type UnitFacts,
+  decodeCbor,
+  encodeCbor,
 } from '../../../policy/receipts/receipt-claims.ts'
-import { decodeCbor, encodeCbor } from '../../../policy/receipts/deterministic-cbor.ts'
 import {
   openReceipt,
   RECEIPT_QR_CHARACTERS,

@@ -69,13 +69,13 @@ export const RIGHTS_MUTANTS: readonly RightsMutant[] = [
     'begun-factor-survives',
     'The secret of an authenticator app stays valid after another change of credentials.',
     ['two-step'],
-    change('cloud/platform/users/credential-changes.js', '.set(NOTHING_BEGUN)', ".set({ state: 'active' })"),
+    change('cloud/platform/users/session-operations.js', '.set(NOTHING_BEGUN)', ".set({ state: 'active' })"),
   ),
   mutant(
     'begun-factor-of-any-age',
     'The secret of an authenticator app can be confirmed at any time.',
     ['two-step'],
-    change('cloud/platform/users/credential-changes.js', '(expiresMs ?? 0) > call.nowMs', '(expiresMs ?? 0) > 0'),
+    change('cloud/platform/users/session-operations.js', '(expiresMs ?? 0) > call.nowMs', '(expiresMs ?? 0) > 0'),
   ),
   mutant(
     'account-of-provider-not-asked',
@@ -109,7 +109,7 @@ export const RIGHTS_MUTANTS: readonly RightsMutant[] = [
     'guesses-at-once',
     'Guesses that are sent at once are all answered.',
     ['guesses'],
-    change('cloud/platform/users/sign-in-failures.js', 'if (row.count > FAILURE_LIMITS[kind])', 'if (false)'),
+    change('cloud/platform/users/sign-in-operations.js', 'if (row.count > FAILURE_LIMITS[kind])', 'if (false)'),
     change(
       'cloud/platform/users/sign-in-operations.js',
       'address: addressOf(call.caller) };\n        await assertMayTry(call.db, subjects, call.nowMs);\n        const compared',
@@ -126,13 +126,13 @@ export const RIGHTS_MUTANTS: readonly RightsMutant[] = [
     'stream-of-other-mode',
     'A session that may use sandbox data only listens to live changes.',
     ['stream'],
-    change('cloud/console/frame/live.js', "if (mode === 'live' && !session.mayUseLive)", 'if (false)'),
+    change('cloud/console/frame/console.js', "if (mode === 'live' && !session.mayUseLive)", 'if (false)'),
   ),
   mutant(
     'stream-survives-session',
     'A stream of changes goes on after its session has ended.',
     ['stream'],
-    change('cloud/console/frame/live.js', 'if (!(await mayListen().catch(() => false)))', 'if (false)'),
+    change('cloud/console/frame/console.js', 'if (!(await mayListen().catch(() => false)))', 'if (false)'),
   ),
   mutant(
     'notices-survive-session',

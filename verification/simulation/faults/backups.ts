@@ -40,7 +40,7 @@ export interface BackupsParts {
   isClockWrong: boolean
 }
 
-/** Time that a restored cloud waits for its agents, less a reserve for clock differences, ms (ADR 0019). */
+/** Time that a restored cloud waits for its agents, less a reserve for clock differences, ms (ADR restored-cloud). */
 const RESYNC_MS = 10 * 60_000
 
 /** Creates the backups of a run. Calls `parts` only when needed, because some parts are created later. */

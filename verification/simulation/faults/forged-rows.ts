@@ -1,7 +1,6 @@
 import type { Database as Connection } from 'better-sqlite3'
-import type { HomeRequest } from '../../../policy/documents/home-messages.ts'
+import { type HomeRequest, RELEASE_NOTICE_LIFE, type ReleaseNotice } from '../../../policy/documents/home-messages.ts'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
-import { RELEASE_NOTICE_LIFE, type ReleaseNotice } from '../../../policy/documents/release-notice.ts'
 import type { Signer } from '../../../policy/documents/keys.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import type { Evidence, JournalBody } from '../../../policy/journal.ts'

@@ -32,7 +32,7 @@ export const AGENT_MUTANTS: readonly Mutant[] = [
     what: 'An isolated agent does not count the receipts that it honours.',
     changes: [
       change(
-        'edge-agent/ledger/claims/claim-limits.js',
+        'edge-agent/ledger/claims/claim-request.js',
         'if (isolated && this.#add.run(nonce).changes > 0)',
         'if (isolated && this.#add.run(nonce).changes > 1)',
       ),

@@ -5,16 +5,14 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
   {
     name: 'hold-not-noticed',
     what: 'The cloud raises no exception for goods that were released while they were on hold.',
-    changes: [change('cloud/protection/evidence/settle-unit.js', "await raise('released_on_hold');", 'void 0;')],
+    changes: [change('cloud/protection/evidence/apply-outcome.js', "await raise('released_on_hold');", 'void 0;')],
     faults: ['partition'],
     liveness: true,
   },
   {
     name: 'recall-not-noticed',
     what: 'The cloud raises no exception for goods that were released while they were recalled.',
-    changes: [
-      change('cloud/protection/evidence/hold-late-releases.js', '(await wasRecalled(scope, key, atMs))', 'false'),
-    ],
+    changes: [change('cloud/protection/evidence/apply-outcome.js', '(await wasRecalled(scope, key, atMs))', 'false')],
     faults: ['partition'],
     liveness: true,
   },
@@ -108,7 +106,7 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     what: 'A failed release frees a right that another redemption has used.',
     changes: [
       change(
-        'policy/redemption-merge.js',
+        'policy/authorization-state.js',
         'return { effective, failures',
         'return { effective: redemptions.length > notFailed.length ? null : effective, failures',
       ),
@@ -136,15 +134,15 @@ export const CLOUD_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/platform/webhooks/dispatcher.js',
-        'export const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];',
-        'export const SCHEDULE_MS = [0, 0, 0, 0];',
+        'const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];',
+        'const SCHEDULE_MS = [0, 0, 0, 0];',
       ),
     ],
   },
   {
     name: 'webhook-id-per-attempt',
     what: 'Each attempt of a webhook has its own id.',
-    changes: [change('cloud/platform/webhooks/signatures.js', "'webhook-id': id,", "'webhook-id': `${id}-${sentS}`,")],
+    changes: [change('cloud/platform/webhooks/secret.js', "'webhook-id': id,", "'webhook-id': `${id}-${sentS}`,")],
   },
   {
     name: 'verifiers-with-revoked-key',

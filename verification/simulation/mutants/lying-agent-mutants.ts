@@ -36,7 +36,7 @@ export const LYING_AGENT_MUTANTS: readonly Mutant[] = [
     what: 'The cloud accepts `delegation_returned` without the signature of the requesting agent.',
     changes: [
       change(
-        'cloud/protection/evidence/outcome-report.js',
+        'cloud/protection/evidence/apply-delegated.js',
         'opened.ok ? HomeRequest.safeParse(opened.claims).data : undefined',
         'HomeRequest.safeParse(opened.ok ? opened.claims : decodeUnverifiedClaims(report)).data',
       ),
@@ -60,7 +60,7 @@ export const LYING_AGENT_MUTANTS: readonly Mutant[] = [
     what: 'The cloud accepts dispositions of alarms at another agent’s gate.',
     changes: [
       change(
-        'cloud/protection/evidence/apply-alarm-handled.js',
+        'cloud/protection/evidence/apply-delegated.js',
         '!(await facts.isOwn(gate.agent_id, source))',
         'gate.agent_id === null',
       ),
@@ -72,7 +72,7 @@ export const LYING_AGENT_MUTANTS: readonly Mutant[] = [
     what: 'A gate accepts a release notice with a forged receipt and stays silent.',
     changes: [
       change(
-        'edge-agent/lanes/gate/release-proof.js',
+        'edge-agent/lanes/gate/released-units.js',
         'return refuse(`the receipt is ${opened.fault}`)',
         "return { ok: true, proof: { kind: 'receipt', cti: new Uint8Array(16), ordinal, entry: '00000000' } }",
       ),

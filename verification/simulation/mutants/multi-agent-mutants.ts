@@ -79,7 +79,7 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     what: 'Re-enrolment discards the rows that the cloud has not acknowledged.',
     changes: [
       change(
-        'edge-agent/enrolment/adopt-ledger.js',
+        'edge-agent/enrolment/enrol.js',
         'journal.restart(next.generation);',
         "db.exec('DELETE FROM journal');\n            journal.restart(next.generation);",
       ),

@@ -104,7 +104,7 @@ export const PAYMENT_MUTANTS: readonly Mutant[] = [
     name: 'refund-reported-as-double',
     what: 'One release after a refund is reported as two releases.',
     changes: [
-      change('cloud/protection/evidence/settle-unit.js', "raise('released_after_refund')", "raise('double_redeem')"),
+      change('cloud/protection/evidence/apply-outcome.js', "raise('released_after_refund')", "raise('double_redeem')"),
     ],
   },
 ]

@@ -1,4 +1,4 @@
-import { ensureAccount } from '../../../cloud/sales/registrations/accounts.ts'
+import { ensureAccount } from '../../../cloud/sales/registrations/registrations.ts'
 import { createApiKey } from '../../../cloud/platform/accounts/api-keys.ts'
 import { CLOUD_ORIGIN, type CloudNode } from './cloud-node.ts'
 

@@ -12,7 +12,7 @@ export interface Receiver {
   forget(): void
 }
 
-/** Maximum number of attempts, and the times of all attempts after the first attempt, ms (ADR 0031). */
+/** Maximum number of attempts, and the times of all attempts after the first attempt, ms (ADR webhooks). */
 const ATTEMPTS = 4
 const SCHEDULE_MS = [0, 60_000, 300_000, 1_800_000]
 /** Additional attempts for each crash or disk fault, because the sender may not have stored that it sent a webhook. */

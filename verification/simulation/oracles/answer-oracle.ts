@@ -9,7 +9,7 @@ export interface AnswerOracle {
   forget(): void
 }
 
-/** Time in which a repeated request must get the same answer, ms (ADR 0029). */
+/** Time in which a repeated request must get the same answer, ms (ADR requests). */
 const WINDOW_MS = 24 * 3_600_000
 
 /**

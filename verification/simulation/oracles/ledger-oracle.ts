@@ -78,9 +78,9 @@ interface UsedRight {
   operator: boolean
 }
 
-/** Maximum error of a device's clock, ms (ADR 0015). */
+/** Maximum error of a device's clock, ms (ADR trusted-time). */
 const GUARD_MS = 60_000
-/** Time in which a restored ledger needs the cloud, less a reserve for clock differences, ms (ADR 0017). */
+/** Time in which a restored ledger needs the cloud, less a reserve for clock differences, ms (ADR agents). */
 const ONLINE_ONLY_MS = 9 * 60_000
 /** Maximum number of unacknowledged rows. Runs without faults stay far below this number. */
 const JOURNAL_LIMIT = 5_000

@@ -1,11 +1,11 @@
 import type { Database as Connection } from 'better-sqlite3'
-import { worstCaseLoss } from '../../../policy/isolated-agent.ts'
+import { worstCaseLoss } from '../../../policy/decide-units.ts'
 import type { AgentNode } from '../nodes/agent-node.ts'
 import type { Core } from '../virtual/core.ts'
 import type { LedgerOracle, LedgerRow } from './ledger-oracle.ts'
 
 /**
- * Checks the limits of isolated agents (ADR 0016): what they release for receipts without staff, and the cloud has not
+ * Checks the limits of isolated agents (ADR trusted-time): what they release for receipts without staff, and the cloud has not
  * acknowledged, is never worth more than `worstCaseLoss`. The oracle finds these claims in the durable journals. It
  * compares their number of receipts with the counters of the agents and with `hardCount`.
  */

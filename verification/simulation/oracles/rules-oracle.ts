@@ -30,7 +30,7 @@ export interface RulesAtAgent {
   readonly statuses: readonly (readonly (ItemStatus | undefined)[])[]
 }
 
-/** Statuses in which the table of ADR 0009 lets goods of a receipt leave, by right class. Written from the ADR. */
+/** Statuses in which the table of ADR releases lets goods of a receipt leave, by right class. Written from the ADR. */
 const MAY_LEAVE: Record<string, readonly ItemStatus[]> = {
   release: ['sellable', 'paid', 'picked_up'],
   exit: ['sellable', 'paid', 'picked_up', 'transfer_in_transit'],

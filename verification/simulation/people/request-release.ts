@@ -10,7 +10,7 @@ export type RequestRelease = (
   request: AuthorizeRequest,
 ) => Promise<AuthorizeAnswer | undefined>
 
-/** Allowed fields of an answer to a device (ADR 0024). */
+/** Allowed fields of an answer to a device (ADR staff). */
 const ANSWER_FIELDS = new Set([
   'authorized',
   'action',

@@ -1,5 +1,5 @@
 import type { Broker, BrokerHooks, Message } from '../../../cloud/service/messaging/embedded-broker.ts'
-import type { MqttLine, MqttLineOptions } from '../../../edge-agent/link/wire/mqtt-line.ts'
+import type { MqttLine, MqttLineOptions } from '../../../edge-agent/link/wire/broker-line.ts'
 import { mayPublish, maySubscribe, type AgentAddress } from '../../../policy/mqtt-topics.ts'
 import type { Chance } from './chance.ts'
 import type { Process } from './machine.ts'

@@ -15,7 +15,7 @@ export interface Core {
   crashRate: number
 }
 
-/** The invariants; docs/guides/simulation.md explains them. */
+/** The invariants; docs/reference/tests.md explains them. */
 export const INVARIANTS = {
   I1: 'a right is used at most once in its ledger',
   I2: 'nothing is released without a durable redemption, except ways out while an emergency input is active',

@@ -25,7 +25,7 @@ export interface IntegrationPullRow {
   /** Cursor of the next page; null: start with the first page. If `is_done` is 1, all pages are read. */
   next_cursor: string | null
   is_done: number
-  /** JSON: cloud/sales/integrations/pull-state.ts. */
+  /** JSON: cloud/sales/integrations/connection.ts. */
   counts: string
   started_ms: number
   updated_ms: number

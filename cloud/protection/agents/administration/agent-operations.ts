@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isOlderVersion } from '../../../../policy/version.ts'
-import { knownCaller } from '../../../platform/foundation/caller.ts'
+import { knownCaller, rolesFrom } from '../../../platform/foundation/caller.ts'
 import { notFound, precondition } from '../../../platform/foundation/failure.ts'
 import { Id, iso, Limit, definedFields, Success } from '../../../platform/operations/fields.ts'
 import { operation, type Call } from '../../../platform/operations/operation.ts'
@@ -8,8 +8,8 @@ import { cursorField } from '../../../platform/operations/paging.ts'
 import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
 import { policyOf } from '../../store-documents/parsed-policy.ts'
-import { ownStoreOf } from '../../../platform/stores/own-store.ts'
 import {
+  ownStoreOf,
   ALL_STORES,
   ownScopes,
   pageOfScopes,
@@ -19,12 +19,11 @@ import {
   TOTAL_LIMIT,
   type ScopePage,
   type StoreScope,
-} from '../../../platform/stores/store-scope.ts'
-import { stateOf } from '../../agent-identity/reported-state.ts'
+} from '../../../platform/stores/own-store.ts'
+import { stateOf } from '../../agent-identity/agent-queries.ts'
 import { trustLedger } from '../login/ledger-handshake.ts'
 import { acknowledgeFork, endAgent } from '../enrolment/end-agent.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
-import { rolesFrom } from '../../../platform/foundation/roles.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
 
 const AGENT_STATES = ['active', 'forked', 'revoked'] as const

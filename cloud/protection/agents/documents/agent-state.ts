@@ -1,6 +1,6 @@
 import { AgentState, type ReportedDevice } from '../../../../policy/documents/agent-messages.ts'
 import type { AgentAddress } from '../../../../policy/mqtt-topics.ts'
-import { healthOf, parsedState, stateOf, type StoredAgentState } from '../../agent-identity/reported-state.ts'
+import { healthOf, parsedState, stateOf, type StoredAgentState } from '../../agent-identity/agent-queries.ts'
 import { iso, definedFields } from '../../../platform/operations/fields.ts'
 import type { Db } from '../../../platform/persistence/database.ts'
 import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
@@ -54,7 +54,7 @@ export async function markAllOffline(db: Db): Promise<void> {
 }
 
 /** Health of devices as an agent sends it. `observedAt` is a time of the agent's clock. */
-export interface DeviceReport {
+interface DeviceReport {
   readonly observedAt: string
   readonly states: ReportedDevice[]
 }

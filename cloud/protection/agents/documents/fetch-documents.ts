@@ -1,30 +1,73 @@
 import { z } from 'zod'
 import { ReportedDevice, REPORTED_DEVICES_LIMIT } from '../../../../policy/documents/agent-messages.ts'
-import { EARLIER_KEY_SETS_LIMIT } from '../../../../policy/documents/store-documents.ts'
+import { EARLIER_KEY_SETS_LIMIT, KeySetClaims } from '../../../../policy/documents/store-documents.ts'
 import { PictureHash, PICTURES_AT_ONCE } from '../../../../policy/documents/item-documents.ts'
 import { VersionNumber } from '../../../../policy/version.ts'
-import { picturesByHash } from '../../../shop/catalogue/product-pictures.ts'
+import { picturesByHash } from '../../../shop/catalogue/product-operations.ts'
 import { notFound } from '../../../platform/foundation/failure.ts'
 import { Success } from '../../../platform/operations/fields.ts'
 import { operation, type Call, type Services } from '../../../platform/operations/operation.ts'
 import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../../platform/persistence/tables/stores.ts'
 import { prepared } from '../../../platform/persistence/prepared.ts'
-import { repeatRevocations } from './repeat-revocations.ts'
 import { markResynced } from '../../leases/resync.ts'
 import { ownStore } from '../../../platform/stores/own-store.ts'
 import { endWaitForAgent } from '../../receipt-home/home-move.ts'
 import { endMoves } from '../../devices/move-device.ts'
-import { pendingCommands } from './pending-commands.ts'
+import { pendingCommands, denyPage, freshnessDocument } from './freshness-and-denials.ts'
 import { policyOfStore, signPolicy } from '../../store-policy/store-policy.ts'
-import { denyPage, freshnessDocument } from './freshness-and-denials.ts'
 import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
 import { storeFetchReport, type FetchReport } from './agent-state.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
 import { raiseDocumentVersion } from '../../../platform/stores/queries.ts'
 import { brokerVersion, type BrokerAccess, type BrokerClaims } from '../../../../policy/documents/broker-document.ts'
 import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
-import { signDocument } from '../../../../policy/documents/signed-document.ts'
+import { signDocument, openDocument } from '../../../../policy/documents/signed-document.ts'
+import { keyId, keyRing } from '../../../../policy/documents/keys.ts'
+import { resumeTimeEpoch } from '../../../platform/authority/key-counters.ts'
+import { ROTATED_USES } from '../../../platform/authority/rotate-key.ts'
+import type { Tenant } from '../../../platform/foundation/caller.ts'
+
+/**
+ * Repeats key revocations that a restored cloud lost. Otherwise the cloud would sign with keys that agents reject.
+ * Agents send the key sets with these revocations. The root key signed the key sets, so the cloud need not trust an
+ * agent.
+ */
+async function repeatRevocations(
+  call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
+  tenant: Tenant,
+  keySets: readonly string[],
+): Promise<void> {
+  const { authority, agents, log } = call.services
+  const root = keyRing([
+    { kid: keyId(authority.rootX), alg: 'EdDSA', x: authority.rootX, use: 'root', iss: 'root', state: 'active' },
+  ])
+  const claimsList = keySets.flatMap((jws) => {
+    const opened = openDocument<KeySetClaims>(jws, DOCUMENT_KINDS.keys, { keys: root, audience: tenant })
+    const claims = opened.ok ? KeySetClaims.safeParse(opened.claims).data : undefined
+    return claims ?? []
+  })
+  const revoked = claimsList.flatMap(({ keys }) =>
+    keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid),
+  )
+  // If this cloud lacks the revoked key, the time epoch may be the only trace of the revocation.
+  const isResumed = await resumeTimeEpoch(call.db, Math.max(0, ...claimsList.map(({ timeEpoch }) => timeEpoch ?? 0)))
+  if (isResumed) call.afterCommit(() => agents.keysChanged())
+  if (revoked.length === 0) return
+  const forgottenKeys = await call.db
+    .selectFrom('signing_key')
+    .select(['kid', 'iss', 'key_use'])
+    .where('kid', 'in', [...new Set(revoked)])
+    .where('state', '!=', 'revoked')
+    .execute()
+  for (const { kid, iss, key_use } of forgottenKeys) {
+    const use = ROTATED_USES.find((known) => known === key_use)
+    if (!use) continue
+    await authority.rotate(call.db, { iss, use, revoke: kid })
+    call.afterCommit(() => log.warn({ kid, use }, 'repeated a key revocation that the restored cloud had lost'))
+  }
+  if (forgottenKeys.length > 0) call.afterCommit(() => agents.keysChanged())
+}
 
 type Parts = Pick<Services, 'authority' | 'config'>
 

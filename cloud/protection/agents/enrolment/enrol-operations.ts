@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { publicJwk } from '../../../../policy/documents/keys.ts'
-import type { Tenant } from '../../../platform/foundation/caller.ts'
+import { type Tenant, rolesFrom } from '../../../platform/foundation/caller.ts'
 import { notFound } from '../../../platform/foundation/failure.ts'
 import { Id, iso, Success, scanned, text } from '../../../platform/operations/fields.ts'
 import { operation, type Call } from '../../../platform/operations/operation.ts'
@@ -11,7 +11,6 @@ import { policyOfStore, signPolicy } from '../../store-policy/store-policy.ts'
 import { freshnessDocument } from '../documents/freshness-and-denials.ts'
 import { createCode, enrol } from './enrolment.ts'
 import { PREDECESSORS_LIMIT } from '../../../../policy/documents/agent-messages.ts'
-import { rolesFrom } from '../../../platform/foundation/roles.ts'
 
 /**
  *   merchant ─ createEnrolmentCode ─▶ code ─▶ agent ─ enrolEdgeAgent (code, own key, proof) ─▶ agent row, first documents

@@ -1,28 +1,60 @@
 import { sql } from 'kysely'
 import { BrokenInvariant } from '../../../../policy/assert.ts'
-import type { JournalBody } from '../../../../policy/journal.ts'
+import { JournalBody } from '../../../../policy/journal.ts'
 import { Failure } from '../../../platform/foundation/failure.ts'
 import { iso, definedFields } from '../../../platform/operations/fields.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
 import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
-import { applyAlarmHandled } from '../../evidence/apply-alarm-handled.ts'
+import {
+  applyAlarmHandled,
+  applyDelegated,
+  applyDelegationReturned,
+  applyVoid,
+} from '../../evidence/apply-delegated.ts'
 import { applyClaim } from '../../evidence/apply-claim.ts'
 import { applyOutcome } from '../../evidence/apply-outcome.ts'
-import { applyVoid } from '../../evidence/apply-void.ts'
-import { applyDelegated, applyDelegationReturned } from '../../evidence/apply-delegated.ts'
-import { finishEvidence, openEvidence, type EvidenceScope, type EvidenceSource } from '../../evidence/evidence-scope.ts'
+import {
+  finishEvidence,
+  openEvidence,
+  type EvidenceScope,
+  type EvidenceSource,
+  raiseForeignEvidence,
+} from '../../evidence/evidence-scope.ts'
 import { storeEvents, type EventScope } from '../../records/record-event.ts'
 import { raiseException, recordReportedException } from '../../records/exceptions.ts'
 import type { ProtectionEvent } from '../../../../policy/protection-events.ts'
 import type { DeviceType, ItemStatus } from '../../../../policy/vocabulary.ts'
-import { raiseForEvent } from '../../../shop/assistance/raise-for-event.ts'
+import { raiseForEvent } from '../../../shop/assistance/requests.ts'
 import type { ProtectedItemRow } from '../../../platform/persistence/tables/protection.ts'
 import { findAuthorization, unitsOfAuthorization } from '../../leases/authorizations.ts'
 import { deviceWorkflow } from '../../store-documents/device-queries.ts'
-import { raiseForeignEvidence } from '../../evidence/foreign-evidence.ts'
-import { readItem } from '../../items/item-queries.ts'
+import { readItem, itemOfEvent, technologiesOf } from '../../items/item-queries.ts'
 import { itemAsOf } from '../../rights/past-state.ts'
-import { itemOfEvent, technologiesOf } from '../../items/technologies.ts'
+
+/** The readable part of a journal row. */
+interface ReadRow {
+  readonly body: JournalBody
+  /** Why the row is invalid. Such a row stays unapplied, and the cloud retries it after an upgrade. */
+  readonly fault?: string
+}
+
+/**
+ * Parses a row. If the row is invalid but its evidence is valid, returns the evidence, so that the cloud does not lease
+ * used rights again. The event is dropped until the retry, because the cloud must store an event only once. The cloud
+ * may apply the same evidence twice.
+ */
+export function readRow(body: unknown): ReadRow {
+  const whole = JournalBody.safeParse(body)
+  if (whole.success) return { body: body as JournalBody }
+  const [issue] = whole.error.issues
+  const path = [...(issue?.path ?? []), ...(issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 3) : [])].join(
+    '.',
+  )
+  const fault = `${path}: ${issue?.message}`.slice(0, 200).toWellFormed().replaceAll('\0', '')
+  const { atMs, evidence } = body as Record<string, unknown>
+  const core = evidence === undefined ? undefined : JournalBody.safeParse({ atMs, evidence })
+  return { body: core?.success ? core.data : { atMs: 0 }, fault }
+}
 
 /**
  * Types of events about the use of a token. Only the agent that may redeem the token may report these events. The set

@@ -4,21 +4,26 @@ import type { VerificationKey } from '../../../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../../../policy/documents/signed-document.ts'
 import { validationFindings, findingMessage } from '../../../../policy/validation-findings.ts'
 import { rowHash, type UncheckedRow } from '../../../../policy/journal.ts'
-import type { AgentCaller } from '../../../platform/foundation/caller.ts'
+import { type AgentCaller, knownCaller } from '../../../platform/foundation/caller.ts'
 import { Failure, invalid, precondition } from '../../../platform/foundation/failure.ts'
-import type { Call } from '../../../platform/operations/operation.ts'
+import { type Call, operation } from '../../../platform/operations/operation.ts'
 import type { JournalRowRow } from '../../../platform/persistence/tables/protection.ts'
 import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
-import { insertChunks } from '../../../platform/persistence/insert-chunks.ts'
-import { prepared } from '../../../platform/persistence/prepared.ts'
+import { insertChunks, prepared } from '../../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../../platform/persistence/prepared-insert.ts'
-import { raiseException } from '../../records/exceptions.ts'
+import { raiseException, recordReportedException } from '../../records/exceptions.ts'
 import { endMoves } from '../../devices/move-device.ts'
-import { applyRows, raiseUnapplied } from './apply-rows.ts'
+import { applyRows, raiseUnapplied, readRow } from './apply-rows.ts'
 import { agentKeys, promoteNextKey } from '../../agent-identity/agent-keys.ts'
 import { forkKey, markForked } from '../../agent-identity/agent-queries.ts'
-import { readRow } from './read-row.ts'
 import { findAgent } from '../../agent-identity/sessions.ts'
+import { z } from 'zod'
+import { ProtectionEvent } from '../../../../policy/protection-events.ts'
+import { normaliseIdentifiers } from '../../../../policy/item-identifiers.ts'
+import { raiseForEvent } from '../../../shop/assistance/requests.ts'
+import { iso, Success } from '../../../platform/operations/fields.ts'
+import { storeEvent } from '../../records/record-event.ts'
+import { ownStore } from '../../../platform/stores/own-store.ts'
 
 /**
  * Receives a batch of journal rows: verifies signature, ledger and hash chain, applies and stores the new rows, and
@@ -27,7 +32,7 @@ import { findAgent } from '../../agent-identity/sessions.ts'
  * The cloud stores every correctly signed row once. A row that cannot be applied does not block later rows (promise
  * P3).
  */
-export async function ingestBatch(
+async function ingestBatch(
   call: Call,
   caller: AgentCaller,
   batch: string,
@@ -203,4 +208,96 @@ function acknowledge({ services }: Call, agent: AgentRow): string {
     ...(authority.cloudGeneration > 1 && { cloudGeneration: authority.cloudGeneration }),
   }
   return signDocument(DOCUMENT_KINDS.ack, claims, authority.freshnessSigner)
+}
+
+const EVENTS_LIMIT = 500
+const BULK_BODY_LIMIT = 2 * 1024 * 1024
+
+export const reportProtectionEvents = operation({
+  name: 'reportProtectionEvents',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  roles: [],
+  summary: 'Stores protection events of a merchant’s own devices, or a signed batch of an agent’s journal.',
+  description:
+    '`eventId` identifies an event within the account; a repeated event changes nothing. The response to a batch contains a signed `ack` for all rows that are durable.',
+  callers: ['secret', 'agent'],
+  refusals: ['ledger_generation', 'ledger_fork'],
+  changes: true,
+  bodyLimit: BULK_BODY_LIMIT,
+  request: z.strictObject({
+    events: z
+      .array(ProtectionEvent.omit({ processedAt: true }))
+      .max(EVENTS_LIMIT)
+      .optional(),
+    batch: z.string().max(262_144).optional().describe('pevt+jwt'),
+  }),
+  response: z.strictObject({
+    ...Success,
+    accepted: z.int(),
+    duplicates: z.int(),
+    errors: z.array(z.strictObject({ index: z.int(), code: z.string(), message: z.string() })),
+    ack: z.string().optional(),
+  }),
+  example: {
+    events: [
+      {
+        type: 'protection.action.completed',
+        eventId: 'evt-4711',
+        occurredAt: '2026-11-20T09:00:00Z',
+        storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+        protectionAction: 'detach_hard_tag',
+      },
+    ],
+  },
+  emits: ['securityTag.deactivated'],
+  async run(call, { events, batch }) {
+    if ((events === undefined) === (batch === undefined))
+      throw invalid('events', 'send either events[] or a batch', 'missing')
+    if (batch !== undefined) {
+      if (call.caller.kind !== 'agent')
+        throw new Failure('permission-denied', 'batches come from agents only', { reason: 'agents_only' })
+      return { success: true as const, ...(await ingestBatch(call, call.caller, batch)), errors: [] }
+    }
+    // Agents must sign their reports, so they may send only signed batches.
+    if (call.caller.kind === 'agent')
+      throw new Failure('permission-denied', 'agents report in signed batches', { reason: 'batches_only' })
+    return { success: true as const, ...(await reportEvents(call, events ?? [])) }
+  },
+})
+
+type ReportedEvent = Omit<ProtectionEvent, 'processedAt'>
+
+async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
+  const { tenant } = knownCaller(call.caller)
+  const errors: { index: number; code: string; message: string }[] = []
+  let accepted = 0
+  let duplicates = 0
+  for (const [index, event] of events.entries()) {
+    try {
+      await ownStore(call, event.storeId)
+      const normal = normaliseIdentifiers({ epc: event.epc, tagUid: event.tagUid, tagId: event.tagId })
+      if (!normal.ok) throw invalid(normal.field, normal.message)
+      const named = call.db.selectFrom('protection_event').select('store_id').where('event_id', '=', event.eventId)
+      const known = await named.where('tenant', '=', tenant).executeTakeFirst()
+      if (known) {
+        // Rejects the event if another store has used its id. Without this check, the cloud would drop the event as a
+        // repetition, even if the event is an alarm.
+        if (known.store_id !== event.storeId)
+          throw new Failure('already-exists', 'an event of another store has this eventId: use another one')
+        duplicates++
+        continue
+      }
+      const completed = { ...event, ...normal.identifiers, processedAt: iso(call.nowMs) }
+      const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
+      await storeEvent(scope, completed)
+      await recordReportedException(scope, completed)
+      await raiseForEvent(scope, completed, Date.parse(completed.occurredAt))
+      accepted++
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      errors.push({ index, code: error.code, message: error.message })
+    }
+  }
+  return { accepted, duplicates, errors }
 }

@@ -9,10 +9,10 @@ import { operation, type Call } from '../../../platform/operations/operation.ts'
 import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
 import { ensureStoreKey, storeKeyParts } from '../../operators/store-keys.ts'
 import { agentKeys, promoteNextKey } from '../../agent-identity/agent-keys.ts'
-import { signCommand } from '../documents/pending-commands.ts'
+import { signCommand } from '../documents/freshness-and-denials.ts'
 import { ledgerHandshake } from './ledger-handshake.ts'
-import { writeLastSeen } from '../../agent-identity/last-seen.ts'
-import { replacePredecessor } from '../enrolment/succession.ts'
+import { writeLastSeen } from '../../agent-identity/agent-queries.ts'
+import { replacePredecessor } from '../enrolment/enrolment.ts'
 import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } from '../../agent-identity/sessions.ts'
 
 /**

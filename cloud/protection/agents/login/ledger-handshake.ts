@@ -6,7 +6,7 @@ import { Failure } from '../../../platform/foundation/failure.ts'
 import { iso } from '../../../platform/operations/fields.ts'
 import type { Call } from '../../../platform/operations/operation.ts'
 import type { AgentRow } from '../../../platform/persistence/tables/agents.ts'
-import { distrustHome } from '../../devices/adopt-device.ts'
+import { distrustHome } from '../../devices/move-device.ts'
 import { deny } from '../../rights/deny-list.ts'
 import { raiseException } from '../../records/exceptions.ts'
 import { forkKey, markForked } from '../../agent-identity/agent-queries.ts'
@@ -14,7 +14,7 @@ import { knownHash } from '../journal/ingest.ts'
 import { endLogins } from '../../agent-identity/sessions.ts'
 
 /**
- * Compares the head of an agent's ledger at login with the stored rows (ADR 0017).
+ * Compares the head of an agent's ledger at login with the stored rows (ADR agents).
  *
  * A rollback: the agent reports a restored ledger, or the ledger's head has the right hash but is behind the stored
  * head. The cloud starts the next generation, lets the agent claim only online for 11 min, and denies used rights
@@ -23,7 +23,7 @@ import { endLogins } from '../../agent-identity/sessions.ts'
  * A fork: the hash of a stored row is wrong, or the generation is older than the current one. A second rollback within
  * an hour also counts as a fork. For a fork, the cloud raises `agent_fork`.
  */
-export interface LedgerHandshake {
+interface LedgerHandshake {
   generation: number
   /**
    * Newest number of the deny list. The entries up to this number include the rights whose use the ledger may have

@@ -1,9 +1,13 @@
-import type { Db } from '../../../platform/persistence/database.ts'
+import type { Db, Database } from '../../../platform/persistence/database.ts'
 import { prepared } from '../../../platform/persistence/prepared.ts'
-import { stateOf } from '../../agent-identity/reported-state.ts'
+import { stateOf } from '../../agent-identity/agent-queries.ts'
+import { KEY_SET_LIFE } from '../../../platform/authority/key-sets.ts'
+import { tenantOf, type Mode } from '../../../platform/foundation/caller.ts'
+import type { Services } from '../../../platform/operations/operation.ts'
+import { acknowledgeOpenException, countException, WITHDRAWN } from '../../records/exceptions.ts'
 
 /** Kinds of exceptions that the cloud raises about agents, devices, keys and its own disk. */
-export const WATCHED_KINDS = [
+const WATCHED_KINDS = [
   'agent_silent',
   'device_not_ready',
   'policy_not_arrived',
@@ -11,10 +15,10 @@ export const WATCHED_KINDS = [
   'key_set_not_renewed',
   'api_key_ending',
 ] as const
-export type WatchedKind = (typeof WATCHED_KINDS)[number]
+type WatchedKind = (typeof WATCHED_KINDS)[number]
 
 /** An agent as the cloud knows it. Times in ms since 1970. */
-export interface WatchedAgent {
+interface WatchedAgent {
   readonly agent_id: string
   readonly tenant: string
   readonly store_id: string
@@ -26,7 +30,7 @@ export interface WatchedAgent {
 }
 
 /** Something that does not work. If the incident lasts, the cloud raises an exception. */
-export interface Incident {
+interface Incident {
   readonly tenant: string
   readonly storeId: string
   readonly kind: WatchedKind
@@ -61,7 +65,7 @@ const agentsAfter = prepared((db, p: { agentId: string; limit: number }) =>
 )
 
 /** The next agents in the order of their ids. Agents that never logged in, or were revoked, are left out. */
-export function readAgentsAfter(db: Db, agentId: string, limit: number): Promise<WatchedAgent[]> {
+function readAgentsAfter(db: Db, agentId: string, limit: number): Promise<WatchedAgent[]> {
   return agentsAfter(db, { agentId, limit })
 }
 
@@ -69,7 +73,7 @@ export function readAgentsAfter(db: Db, agentId: string, limit: number): Promise
  * Everything about this agent that does not work now. The state of a silent agent is unknown, so its devices and its
  * policy cause no incident of their own.
  */
-export function incidentsOf(agent: WatchedAgent, silentAfterMs: number, nowMs: number): Incident[] {
+function incidentsOf(agent: WatchedAgent, silentAfterMs: number, nowMs: number): Incident[] {
   const about = { tenant: agent.tenant, storeId: agent.store_id }
   const silentMs = nowMs - agent.last_seen_ms
   if (silentMs > silentAfterMs)
@@ -103,4 +107,204 @@ export function incidentsOf(agent: WatchedAgent, silentAfterMs: number, nowMs: n
       sinceMs: undefined,
     })
   return incidents
+}
+
+/** Reads the free space of the disk with the data folder. */
+export interface DiskSpace {
+  freeBytes(): Promise<number>
+  /** The cloud raises an exception if less is free. */
+  readonly minFreeBytes: number
+}
+
+/** Agents warn of their key set at the same time. */
+const KEY_SET_WARNING_S = 30 * 86_400
+/** A key that ends within this time, ms, and is still used, needs attention. */
+const API_KEY_WARNING_MS = 12 * 3_600_000
+const USED_WITHIN_MS = 3_600_000
+/** Accounts and modes whose stores are told about the cloud's own disk. */
+const TENANTS_LIMIT = 1_000
+const KEYS_LIMIT = 1_000
+const SUBJECT = 'cloud'
+const MIB = 1_048_576
+
+/**
+ * Everything about the cloud itself that needs attention. Each account gets the exceptions in its oldest store, because
+ * an exception belongs to a store.
+ */
+async function cloudIncidents(db: Db, nowMs: number, disk: DiskSpace | undefined): Promise<Incident[]> {
+  const stores = await oldestStores(db)
+  const freeBytes = await disk?.freeBytes().catch(() => undefined)
+  const isLow = disk !== undefined && freeBytes !== undefined && freeBytes < disk.minFreeBytes
+  const shown = `${Math.floor((freeBytes ?? 0) / MIB)} MiB are free on the disk of the cloud`
+  const about = (tenant: string) => ({ tenant, storeId: stores.get(tenant) ?? '' })
+  return [
+    ...(isLow ? [...stores.keys()] : []).map((tenant) => ({
+      ...about(tenant),
+      kind: 'disk_low' as const,
+      subject: SUBJECT,
+      detail: shown,
+      sinceMs: undefined,
+    })),
+    ...(await endingKeySets(db, nowMs)).map(({ aud, iat }) => ({
+      ...about(aud),
+      kind: 'key_set_not_renewed' as const,
+      subject: SUBJECT,
+      detail: `the key set of the agents ends at ${new Date((iat + KEY_SET_LIFE) * 1_000).toISOString()}`,
+      sinceMs: (iat + KEY_SET_LIFE - KEY_SET_WARNING_S) * 1_000,
+    })),
+    ...(await endingApiKeys(db, nowMs)).map((key) => ({
+      ...about(tenantOf(key.account_id, key.mode as Mode)),
+      kind: 'api_key_ending' as const,
+      subject: key.key_id,
+      detail: `a program still uses the key ${key.shown} (${key.name}), which ends at ${new Date(key.expires_ms ?? 0).toISOString()}`,
+      sinceMs: (key.expires_ms ?? 0) - API_KEY_WARNING_MS,
+    })),
+  ].filter((incident) => incident.storeId !== '')
+}
+
+async function oldestStores(db: Db): Promise<Map<string, string>> {
+  const rows = await db
+    .selectFrom('store')
+    .select(['tenant', (eb) => eb.fn.min('store_id').as('storeId')])
+    .groupBy('tenant')
+    .limit(TENANTS_LIMIT)
+    .execute()
+  return new Map(rows.map(({ tenant, storeId }) => [tenant, storeId]))
+}
+
+function endingKeySets(db: Db, nowMs: number) {
+  return db
+    .selectFrom('signed_document')
+    .select(['aud', 'iat'])
+    .where('kind', '=', 'keys')
+    .where('iat', '<', Math.floor(nowMs / 1_000) + KEY_SET_WARNING_S - KEY_SET_LIFE)
+    .limit(TENANTS_LIMIT)
+    .execute()
+}
+
+function endingApiKeys(db: Db, nowMs: number) {
+  return db
+    .selectFrom('api_key')
+    .select(['key_id', 'account_id', 'mode', 'shown', 'name', 'expires_ms'])
+    .where('revoked_ms', 'is', null)
+    .where('expires_ms', '>', nowMs)
+    .where('expires_ms', '<', nowMs + API_KEY_WARNING_MS)
+    .where('last_used_ms', '>', nowMs - USED_WITHIN_MS)
+    .limit(KEYS_LIMIT)
+    .execute()
+}
+
+/** Agents that one query reads. */
+const PAGE = 500
+/** Maximum number of agents that one check reads. */
+const AGENTS_LIMIT = 20_000
+/** Maximum number of exceptions that one check raises or withdraws. The next check continues. */
+const CHANGES_LIMIT = 200
+/** Maximum number of incidents whose start times this process stores. */
+const INCIDENTS_LIMIT = 50_000
+
+/** An unacknowledged exception of a watched kind. */
+interface OpenException {
+  readonly store_id: string
+  readonly kind: string
+  readonly subject: string
+}
+
+/**
+ * Raises an exception if an agent is silent, a device of a connected agent is not ready, a policy does not arrive, the
+ * disk is almost full or a key ends, each for longer than `silentAfterMs`. Withdraws the exception when the incident has ended. The exception's event
+ * reaches webhooks and apps like any other event.
+ */
+export class AgentWatch {
+  readonly #database: Database
+  readonly #services: Services
+  readonly #silentAfterMs: number
+  /** Start time of each incident, ms since 1970. If unknown, the time at which this process first saw the incident. */
+  #begun = new Map<string, number>()
+
+  readonly #disk: DiskSpace | undefined
+
+  constructor(database: Database, services: Services, silentAfterMs: number, disk?: DiskSpace) {
+    this.#disk = disk
+    this.#database = database
+    this.#services = services
+    this.#silentAfterMs = silentAfterMs
+  }
+
+  /** Checks all agents, the keys and the disk once. */
+  async check(): Promise<void> {
+    const nowMs = this.#services.platform.clock.wall()
+    const present = await this.#readIncidents(nowMs)
+    const begun = new Map<string, number>()
+    for (const [key, { sinceMs }] of present)
+      if (begun.size < INCIDENTS_LIMIT) begun.set(key, sinceMs ?? this.#begun.get(key) ?? nowMs)
+    this.#begun = begun
+    const open = new Map((await openExceptions(this.#database.reads)).map((row) => [keyOf(row), row]))
+    const due = [...present].filter(
+      ([key]) => !open.has(key) && nowMs - (begun.get(key) ?? nowMs) > this.#silentAfterMs,
+    )
+    const ended = [...open].filter(([key]) => !present.has(key))
+    for (const [key, incident] of due.slice(0, CHANGES_LIMIT)) await this.#raise(incident, begun.get(key) ?? nowMs)
+    for (const [, exception] of ended.slice(0, CHANGES_LIMIT)) await this.#withdraw(exception)
+    if (due.length > 0) this.#services.webhooks.wake()
+  }
+
+  async #readIncidents(nowMs: number): Promise<Map<string, Incident>> {
+    const { lastSeen } = this.#services
+    const incidents = new Map<string, Incident>()
+    for (const incident of await cloudIncidents(this.#database.reads, nowMs, this.#disk))
+      incidents.set(keyOf({ ...incident, store_id: incident.storeId }), incident)
+    let after = ''
+    for (let read = 0; read < AGENTS_LIMIT; read += PAGE) {
+      const agents = await readAgentsAfter(this.#database.reads, after, PAGE)
+      for (const agent of agents) {
+        const lastSeenMs = Math.max(agent.last_seen_ms, lastSeen.lastSeenMs(agent.agent_id) ?? 0)
+        for (const incident of incidentsOf({ ...agent, last_seen_ms: lastSeenMs }, this.#silentAfterMs, nowMs))
+          incidents.set(keyOf({ ...incident, store_id: incident.storeId }), incident)
+      }
+      const last = agents.at(-1)
+      if (!last || agents.length < PAGE) break
+      after = last.agent_id
+    }
+    return incidents
+  }
+
+  /**
+   * Skips an incident if its exception was raised after the start of the incident: staff may have acknowledged that
+   * exception, or another process has just raised it.
+   */
+  #raise(incident: Incident, sinceMs: number): Promise<void> {
+    const { platform } = this.#services
+    return this.#database.write(async (db) => {
+      const nowMs = platform.clock.wall()
+      const known = await db
+        .selectFrom('protection_exception')
+        .select(['raised_ms', 'last_ms'])
+        .where('store_id', '=', incident.storeId)
+        .where('kind', '=', incident.kind)
+        .where('subject', '=', incident.subject)
+        .executeTakeFirst()
+      if (known && (known.last_ms ?? known.raised_ms) >= sinceMs) return
+      await countException({ db, tenant: incident.tenant, platform, nowMs }, incident)
+    })
+  }
+
+  #withdraw({ store_id: storeId, kind, subject }: OpenException): Promise<void> {
+    const atMs = this.#services.platform.clock.wall()
+    return this.#database.write((db) => acknowledgeOpenException(db, { storeId, kind, subject, by: WITHDRAWN, atMs }))
+  }
+}
+
+function openExceptions(db: Db): Promise<OpenException[]> {
+  return db
+    .selectFrom('protection_exception')
+    .select(['store_id', 'kind', 'subject'])
+    .where('acknowledged_ms', 'is', null)
+    .where('kind', 'in', WATCHED_KINDS)
+    .limit(INCIDENTS_LIMIT)
+    .execute()
+}
+
+function keyOf({ store_id, kind, subject }: OpenException): string {
+  return `${store_id} ${kind} ${subject}`
 }

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import type { Push, PushFault } from '../connector.ts'
 import type { TransactionLine } from '../transaction-line.ts'
 import { sendTransactions, type Transaction } from '../transaction.ts'
-import { VendorFault } from '../vendor-fault.ts'
-import { readAnswer } from '../vendor-values.ts'
+import { VendorFault, readAnswer } from '../vendor-client.ts'
 
 /** Requests to one merchant, relative to `/v3/merchants/{id}`. */
 export interface CloverApi {

@@ -1,9 +1,17 @@
 import { z } from 'zod'
 import { eurosOf } from '../../../platform/operations/fields.ts'
 import { connector, type Page } from '../connector.ts'
-import type { VendorClient } from '../vendor-client.ts'
+import {
+  type VendorClient,
+  BaseUrlSetting,
+  fit,
+  readAnswer,
+  readRecord,
+  Secret,
+  urlOf,
+  VatSetting,
+} from '../vendor-client.ts'
 import { cloverSales, type CloverApi } from './clover-sales.ts'
-import { BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting } from '../vendor-values.ts'
 
 /**
  * Clover, REST API v3 (https://docs.clover.com/dev/reference: Inventory, get all items; Orders; API usage and rate

@@ -2,10 +2,9 @@ import { z } from 'zod'
 import { connector, type Page, type PushFault } from '../connector.ts'
 import { mapRecord, mappingOf, unknownTargets } from '../mapping.ts'
 import type { DataType } from '../systems.ts'
-import type { VendorClient } from '../vendor-client.ts'
-import { VendorFault } from '../vendor-fault.ts'
+import { type VendorClient, VendorFault } from '../vendor-client.ts'
 
-/** Connector for a merchant's own system, or for a bridge to a system (ADR 0033, docs/reference/integrations.md). */
+/** Connector for a merchant's own system, or for a bridge to a system (ADR webhooks, docs/reference/integrations.md). */
 
 const GenericCredentials = z
   .strictObject({

@@ -1,12 +1,11 @@
 import { v5 } from 'uuid'
 import { z } from 'zod'
 import type { Push, PushFault } from '../connector.ts'
-import { articlesOf, type BookingArticles } from '../erp-lines.ts'
+import { articlesOf, type BookingArticles } from '../mapping.ts'
 import type { TransactionLine } from '../transaction-line.ts'
 import type { TransactionRefund } from '../transaction-refunds.ts'
 import { sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'
-import { VendorFault } from '../vendor-fault.ts'
-import { readAnswer } from '../vendor-values.ts'
+import { VendorFault, readAnswer } from '../vendor-client.ts'
 
 /** Requests to one shop, relative to `/api`. */
 export interface LightspeedApi {
@@ -17,7 +16,7 @@ export interface LightspeedApi {
 }
 
 /** Settings that writing sales requires, in addition to a token. */
-export interface LightspeedWriting extends BookingArticles {
+interface LightspeedWriting extends BookingArticles {
   readonly registerId?: string | undefined
   readonly userId?: string | undefined
   readonly paymentTypeId?: string | undefined

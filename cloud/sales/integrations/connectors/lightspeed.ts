@@ -1,10 +1,19 @@
 import { z } from 'zod'
 import { connector, type Page } from '../connector.ts'
-import type { VendorClient } from '../vendor-client.ts'
-import { BOOKING_SETTINGS } from '../erp-lines.ts'
-import { VendorFault } from '../vendor-fault.ts'
+import {
+  type VendorClient,
+  VendorFault,
+  amountOf,
+  BaseUrlSetting,
+  fit,
+  readAnswer,
+  readRecord,
+  Secret,
+  urlOf,
+  VatSetting,
+} from '../vendor-client.ts'
+import { BOOKING_SETTINGS } from '../mapping.ts'
 import { lightspeedSales, type FindProduct, type LightspeedApi } from './lightspeed-sales.ts'
-import { amountOf, BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting } from '../vendor-values.ts'
 
 /**
  * Lightspeed Retail X-Series, API 2026-04 (https://x-series-api.lightspeedhq.com: versioning by date, pagination, rate

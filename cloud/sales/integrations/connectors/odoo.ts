@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import { articlesOf, BOOKING_NEEDS, BOOKING_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
+import { articlesOf, BOOKING_NEEDS, BOOKING_SETTINGS, PricesSetting, unitPrice } from '../mapping.ts'
 import { sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'
 import type { TransactionRefund } from '../transaction-refunds.ts'
-import type { VendorClient } from '../vendor-client.ts'
-import { VendorFault } from '../vendor-fault.ts'
-import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
+import { type VendorClient, VendorFault, fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-client.ts'
 
 /**
  * Odoo: the External JSON-2 API of Odoo 19

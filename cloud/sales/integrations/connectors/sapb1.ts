@@ -1,12 +1,19 @@
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import { articlesOf, BOOKING_NEEDS, BOOKING_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
+import { articlesOf, BOOKING_NEEDS, BOOKING_SETTINGS, PricesSetting, unitPrice } from '../mapping.ts'
 import { odataPage, odataRows, quoted } from '../odata.ts'
 import { sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'
 import type { TransactionRefund } from '../transaction-refunds.ts'
-import type { VendorAnswer, VendorClient, VendorRequest } from '../vendor-client.ts'
-import { VendorFault } from '../vendor-fault.ts'
-import { fit, readAnswer, Secret, urlOf } from '../vendor-values.ts'
+import {
+  type VendorAnswer,
+  type VendorClient,
+  type VendorRequest,
+  VendorFault,
+  fit,
+  readAnswer,
+  Secret,
+  urlOf,
+} from '../vendor-client.ts'
 
 /**
  * SAP Business One, Service Layer with OData 4 (`/b1s/v2`; https://help.sap.com/docs/SAP_BUSINESS_ONE, "Working with

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import type { VendorAnswer, VendorClient } from '../vendor-client.ts'
-import { VendorFault } from '../vendor-fault.ts'
 import {
+  type VendorAnswer,
+  type VendorClient,
+  VendorFault,
   amountOf,
   BaseUrlSetting,
   fit,
@@ -12,7 +13,7 @@ import {
   Secret,
   urlOf,
   VatSetting,
-} from '../vendor-values.ts'
+} from '../vendor-client.ts'
 import type { TransactionLine } from '../transaction-line.ts'
 import type { TransactionRefund } from '../transaction-refunds.ts'
 import { decimal, sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'

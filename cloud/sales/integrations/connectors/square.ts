@@ -1,9 +1,18 @@
 import { z } from 'zod'
 import { eurosOf } from '../../../platform/operations/fields.ts'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import type { VendorClient, VendorAnswer } from '../vendor-client.ts'
-import { VendorFault } from '../vendor-fault.ts'
-import { BaseUrlSetting, fit, grossOf, readAnswer, Secret, urlOf, VatSetting } from '../vendor-values.ts'
+import {
+  type VendorClient,
+  type VendorAnswer,
+  VendorFault,
+  BaseUrlSetting,
+  fit,
+  grossOf,
+  readAnswer,
+  Secret,
+  urlOf,
+  VatSetting,
+} from '../vendor-client.ts'
 import { hashOf } from '../../../platform/operations/idempotency.ts'
 import type { TransactionRefund } from '../transaction-refunds.ts'
 import { sendTransactions, type RefundPlace, type Transaction } from '../transaction.ts'

@@ -1,8 +1,17 @@
 import { z } from 'zod'
 import { connector, type Page } from '../connector.ts'
-import type { VendorClient } from '../vendor-client.ts'
-import { VendorFault } from '../vendor-fault.ts'
-import { amountOf, BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting } from '../vendor-values.ts'
+import {
+  type VendorClient,
+  VendorFault,
+  amountOf,
+  BaseUrlSetting,
+  fit,
+  readAnswer,
+  readRecord,
+  Secret,
+  urlOf,
+  VatSetting,
+} from '../vendor-client.ts'
 
 /**
  * SumUp POS, formerly Goodtill (https://support.thegoodtill.com/support/api, https://apidoc.thegoodtill.com). A login

@@ -8,8 +8,7 @@ import {
   type Notice,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl, Credential } from './fields.ts'
-import { isAdyenSigned } from './signed-notifications.ts'
+import { BaseUrl, Credential, isAdyenSigned } from './signed-notifications.ts'
 
 /**
  * Adyen Pay by Link (Checkout API v71): Adyen's page, automatic capture.

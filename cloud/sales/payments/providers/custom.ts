@@ -9,10 +9,9 @@ import {
   type PaymentNotice,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl, Credential, PageUrl } from './fields.ts'
-import { isStandardSigned } from './signed-notifications.ts'
+import { BaseUrl, Credential, PageUrl, isStandardSigned } from './signed-notifications.ts'
 
-/** Any provider that implements our protocol (ADR 0032). `GET /sessions/{id}` is optional. */
+/** Any provider that implements our protocol (ADR sales). `GET /sessions/{id}` is optional. */
 
 const Config = z.strictObject({
   baseUrl: BaseUrl.describe('Base address of `/sessions` and `/refunds`.'),

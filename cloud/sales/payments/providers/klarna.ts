@@ -15,7 +15,7 @@ import {
   type Session,
   type SessionRequest,
 } from '../provider.ts'
-import { BaseUrl, basicOf, Credential, PageUrl } from './fields.ts'
+import { BaseUrl, basicOf, Credential, PageUrl } from './signed-notifications.ts'
 
 /**
  * Klarna Hosted Payment Page (https://docs.klarna.com, Payments v1, HPP v1, Order Management v1) with immediate

@@ -7,7 +7,7 @@ import {
   type PaymentNotice,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl, centOf, decimalOf } from './fields.ts'
+import { BaseUrl, centOf, decimalOf } from './signed-notifications.ts'
 
 /**
  * Mollie Payments (v2). Notifications are not signed and contain only a payment id, so the connector queries the

@@ -14,7 +14,7 @@ import {
   type Session,
   type SessionRequest,
 } from '../provider.ts'
-import { BaseUrl, basicOf, centOf, Credential, Decimal, decimalOf, PageUrl } from './fields.ts'
+import { BaseUrl, basicOf, centOf, Credential, Decimal, decimalOf, PageUrl } from './signed-notifications.ts'
 
 /**
  * PayPal Orders v2 and Payments v2 (https://developer.paypal.com/api/rest). The shopper approves an order. A

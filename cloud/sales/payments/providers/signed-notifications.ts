@@ -1,7 +1,51 @@
 import { createHmac } from 'node:crypto'
-import { secretsEqual } from '../../../../policy/secrets-equal.ts'
+import { secretsEqual } from '../../../../policy/printable.ts'
 import { standardKey } from '../../../platform/webhooks/secret.ts'
 import type { Notification } from '../provider.ts'
+import { z } from 'zod'
+
+/** Fields that several providers share. */
+
+/** Address of the provider's test system or of a simulator. */
+export const BaseUrl = z
+  .string()
+  .max(1_000)
+  .transform((url) => url.replace(/\/+$/, ''))
+
+/** API key or account name. Visible characters only, because the value is sent in headers. */
+export const Credential = z.string().regex(/^[\x21-\x7e]{1,500}$/, 'must be 1 to 500 visible characters')
+
+/** Path segment. */
+export const PathName = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,100}$/, 'must be letters, digits, dots, dashes and underscores')
+
+/** Page to which the shopper is redirected. */
+export const PageUrl = z
+  .string()
+  .max(4_000)
+  .refine(
+    (url) => /^https?:\/\//.test(url) && URL.canParse(url),
+    'must be a web address that starts with https:// or http://',
+  )
+
+/** Amount in the form `49.90`. */
+export const Decimal = z.string().regex(/^\d{1,9}(?:\.\d{1,2})?$/)
+
+/** Formats cents as `49.90`. */
+export function decimalOf(cent: number): string {
+  return (cent / 100).toFixed(2)
+}
+
+/** Converts EUR, as number or text, to whole cents. */
+export function centOf(euros: number | string): number {
+  return Math.round(Number(euros) * 100)
+}
+
+/** HTTP Basic credentials. */
+export function basicOf(name: string, secret: string): string {
+  return `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}`
+}
 
 type SignedNotification = Pick<Notification, 'header' | 'body' | 'nowMs'>
 
@@ -33,7 +77,7 @@ export function isStripeSigned({ header, body, nowMs }: SignedNotification, secr
 }
 
 /** Signed fields of an Adyen notification item. */
-export interface AdyenItem {
+interface AdyenItem {
   readonly pspReference: string
   readonly originalReference?: string | null | undefined
   readonly merchantAccountCode: string

@@ -8,8 +8,7 @@ import {
   type PaymentNotice,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl } from './fields.ts'
-import { isStripeSigned } from './signed-notifications.ts'
+import { BaseUrl, isStripeSigned } from './signed-notifications.ts'
 
 /** Stripe Checkout: Stripe's page with one line for the whole amount. */
 

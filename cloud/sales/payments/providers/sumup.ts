@@ -9,7 +9,7 @@ import {
   type ProviderAnswer,
   type RefundNotice,
 } from '../provider.ts'
-import { BaseUrl, centOf, Credential, PageUrl, PathName } from './fields.ts'
+import { BaseUrl, centOf, Credential, PageUrl, PathName } from './signed-notifications.ts'
 
 /**
  * SumUp Hosted Checkout (https://developer.sumup.com/api, Checkouts v0.1, Transactions v2.1, refunds v1.0).

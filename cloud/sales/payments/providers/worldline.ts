@@ -9,8 +9,7 @@ import {
   type RefundNotice,
   type SendToProvider,
 } from '../provider.ts'
-import { BaseUrl, Credential, PageUrl, PathName } from './fields.ts'
-import { isWorldlineSigned } from './signed-notifications.ts'
+import { BaseUrl, Credential, PageUrl, PathName, isWorldlineSigned } from './signed-notifications.ts'
 
 /**
  * Worldline Direct, Hosted Checkout Page (API v2), with immediate capture. https://docs.direct.worldline-solutions.com

@@ -20,7 +20,6 @@ interface RequestEvent extends Event {
 
 let readAt = new Date()
 let retry: ReturnType<typeof setTimeout> | undefined
-const slow = new Map<XMLHttpRequest, ReturnType<typeof setTimeout>>()
 
 /** Says that nothing is confirmed. `isForm`: a form was sent. */
 function lose(isForm = false): void {
@@ -68,14 +67,9 @@ function listenTo(name: string, handle: (detail: RequestEvent['detail'], event: 
 }
 
 listenTo('htmx:beforeSend', (detail) => {
-  slow.set(
-    detail.xhr,
-    setTimeout(() => lose(isForm(detail)), SLOW_MS),
-  )
-})
-listenTo('htmx:afterRequest', ({ xhr }) => {
-  clearTimeout(slow.get(xhr))
-  slow.delete(xhr)
+  const late = setTimeout(() => lose(isForm(detail)), SLOW_MS)
+  // Not an event of htmx: those of a part that was replaced meanwhile never reach the document.
+  detail.xhr.addEventListener('loadend', () => clearTimeout(late))
 })
 listenTo('htmx:beforeSwap', (detail, event) => {
   if (detail.xhr.getResponseHeader(PAGE_HEADER) !== null) return find()

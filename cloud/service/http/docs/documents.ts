@@ -3,8 +3,7 @@ import { createRequire } from 'node:module'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CloudConfig } from '../../../platform/foundation/config.ts'
-import { guideSections } from '../../description/guide.ts'
-import { llmsFullText, llmsText } from '../../description/llms.ts'
+import { guideSections, llmsFullText, llmsText } from '../../description/guide.ts'
 import { postmanCollection } from '../../description/postman.ts'
 import { describeApi } from '../../description/openapi.ts'
 import type { Operation } from '../../../platform/operations/operation.ts'
@@ -13,7 +12,7 @@ import { DocsPage } from './page.tsx'
 import { STYLE } from './style.ts'
 
 /** Documents about the API by path. */
-export type ApiDocuments = Readonly<Record<string, StaticDocument>>
+type ApiDocuments = Readonly<Record<string, StaticDocument>>
 
 type Config = Pick<CloudConfig, 'baseUrl' | 'rateLimit' | 'publishableRateLimit'>
 
@@ -82,7 +81,7 @@ function hashOf(text: string): string {
  */
 function readScripts(): string[] {
   const here = import.meta.dirname
-  const folder = existsSync(join(here, 'documents.ts')) ? join(here, '../../../dist/cloud/service/http/docs') : here
+  const folder = existsSync(join(here, 'documents.ts')) ? join(here, '../../../../dist/cloud/service/http/docs') : here
   const programs = ['search.js', 'docs.js'].map((name) => join(folder, 'browser', name)).filter(existsSync)
   const library = createRequire(import.meta.url).resolve('minisearch')
   return [

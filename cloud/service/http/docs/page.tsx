@@ -1,14 +1,158 @@
 import { raw } from 'hono/html'
-import { fieldsOf } from '../../description/fields.ts'
+import { fieldsOf, basesOf } from '../../description/fields.ts'
 import type { GuideSection } from '../../description/guide.ts'
-import { API_VERSION, type Description } from '../../description/openapi.ts'
-import { CodeLists } from './code-lists.tsx'
-import { FieldList, schemaId } from './field-list.tsx'
-import { exampleRequests, OperationEntry } from './operation-entry.tsx'
-import { OWN_IDS } from './own-ids.ts'
-import { Prose } from './prose.tsx'
+import { API_VERSION, type Description, type DescribedOperation, callersInWords } from '../../description/openapi.ts'
+import { CodeLists, codeId, FieldList, schemaId, Prose, Code, Inline } from './field-list.tsx'
+import { OWN_IDS, ownIdsIn } from './own-ids.ts'
 import { STYLE } from './style.ts'
-import { TryTemplate } from './try-template.tsx'
+import { codeSamples } from '../../description/code-samples.ts'
+
+/** Statuses that every operation may return. The guide describes these statuses, so entries only name them. */
+const EVERYWHERE: ReadonlySet<number> = new Set([401, 413, 415, 429, 500, 503])
+
+/** Section of one operation. */
+function OperationEntry({ described, description }: { described: DescribedOperation; description: Description }) {
+  const { operation, request, response, errors } = described
+  const { components, baseUrl } = description
+  const { name, summary } = operation
+  const path = new URL(`${baseUrl}/${name}`).pathname
+  const method = operation.getOnly ? 'GET' : 'POST'
+  return (
+    <article
+      id={name}
+      data-path={path}
+      data-method={method}
+      data-try={ownIdsIn(operation)}
+      data-changes={operation.changes ? '' : undefined}
+      data-open={operation.callers.includes('anyone') ? '' : undefined}
+      data-file={operation.multipart?.fileField}
+    >
+      <header>
+        <h3>
+          <a href={`#${name}`}>{name}</a>
+        </h3>
+        <span class="tag">{operation.minimumPackage}</span>
+      </header>
+      <div class="cols">
+        <div class="text">
+          <Prose text={summary} />
+          {operation.description === summary ? null : <Prose text={operation.description} />}
+          <p class="meta">
+            <code>
+              {method} {path}
+            </code>{' '}
+            Called with {callersInWords(operation)}.{operation.changes ? ' Takes an Idempotency-Key.' : ''}
+            {operation.get ? ' GET answers the older listing form.' : ''}
+            {operation.emits.length > 0 ? ` Emits ${operation.emits.join(', ')}.` : ''}
+          </p>
+          <h4>Request</h4>
+          <FieldList
+            fields={fieldsOf(request, components, false)}
+            bases={basesOf(request, components)}
+            mark="required"
+          />
+          <details>
+            <summary>Answer fields</summary>
+            <FieldList
+              fields={fieldsOf(response, components, false)}
+              bases={basesOf(response, components)}
+              mark="optional"
+            />
+          </details>
+          <Errors errors={errors} />
+        </div>
+        <Samples described={described} baseUrl={baseUrl} />
+      </div>
+    </article>
+  )
+}
+
+function Errors({ errors }: Pick<DescribedOperation, 'errors'>) {
+  return (
+    <details>
+      <summary>Errors</summary>
+      <ul class="errors">
+        {errors
+          .filter(({ status }) => !EVERYWHERE.has(status))
+          .toSorted((a, b) => a.status - b.status)
+          .map(({ status, code, example }) => (
+            <li>
+              <b>{status}</b>{' '}
+              <a href={`#${example.reason === undefined ? 'errors' : codeId('reason', example.reason)}`}>
+                <code>{example.reason ?? code}</code>
+              </a>{' '}
+              <Inline text={example.error} />
+            </li>
+          ))}
+        <li>
+          And <a href="#errors">those of every operation</a>:{' '}
+          {[...new Set(errors.map((e) => e.status).filter((status) => EVERYWHERE.has(status)))]
+            .toSorted((a, b) => a - b)
+            .join(', ')}
+          .
+        </li>
+      </ul>
+    </details>
+  )
+}
+
+function Samples({ described, baseUrl }: { described: DescribedOperation; baseUrl: string }) {
+  const { operation, answer } = described
+  const { name } = operation
+  return (
+    <div class="samples">
+      {codeSamples(operation, baseUrl).map(({ language, code }, i) => (
+        <details name={`code-${name}`} open={i === 0}>
+          <summary>{language}</summary>
+          <Code text={code} />
+        </details>
+      ))}
+      <details name={`code-${name}`}>
+        <summary>Example answer</summary>
+        <Code text={JSON.stringify(answer, null, 2)} />
+      </details>
+    </div>
+  )
+}
+
+/** Initial requests of the forms for trying operations. */
+function exampleRequests({ operations }: Description): Record<string, unknown> {
+  return Object.fromEntries(operations.map(({ operation }) => [operation.name, operation.example]))
+}
+
+/** Template of the form for trying an operation. The page's script shows the form. */
+function TryTemplate() {
+  return (
+    <template id="try">
+      <form>
+        <label>
+          Test key <small>kept in this tab only; live keys are refused</small>
+          <input name="key" type="password" autocomplete="off" spellcheck={false} placeholder="untag_test_sk_…" />
+        </label>
+        <label class="once">
+          Idempotency-Key <small>the same key again gets the same answer</small>
+          <input name="once" autocomplete="off" spellcheck={false} />
+        </label>
+        <label>
+          Request
+          <textarea name="request" rows={6} spellcheck={false}></textarea>
+        </label>
+        <label class="file">
+          File
+          <input name="file" type="file" />
+        </label>
+        <p class="refused" role="alert" hidden></p>
+        <div class="row">
+          <button class="send">Send</button>
+          <button type="button" class="close">
+            Close
+          </button>
+        </div>
+        <output aria-live="polite"></output>
+      </form>
+    </template>
+  )
+}
 
 interface Parts {
   description: Description

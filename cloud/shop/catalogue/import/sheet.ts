@@ -1,4 +1,4 @@
-import { invalid, type Failure } from '../../../platform/foundation/failure.ts'
+import { invalid, Failure, type ErrorDetail } from '../../../platform/foundation/failure.ts'
 
 /** Common form of spreadsheets of all file types. */
 
@@ -42,4 +42,105 @@ export function limitedRow(row: number, cells: readonly Cell[]): SheetRow {
 /** The refusal of a file with over `EMPTY_ROWS_LIMIT` empty rows. */
 export function tooManyEmptyRows(): Failure {
   return invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows; delete them and try again`, 'too_many_rows')
+}
+
+/** Columns of a product file, in the order of the template. */
+export const COLUMNS = [
+  'ean',
+  'name',
+  'price',
+  'vat',
+  'category',
+  'unit',
+  'brand',
+  'description',
+  'is_organic',
+  'is_vegan',
+  'deposit',
+  'deposit_vat',
+] as const
+export type Column = (typeof COLUMNS)[number]
+
+const REQUIRED: readonly Column[] = ['ean', 'name', 'price', 'vat']
+/** Other names, in the form of `plainName`. A price without VAT has none: it would be wrong. */
+const OTHER_NAMES: Readonly<Record<Column, readonly string[]>> = {
+  ean: ['barcode', 'gtin', 'eancode', 'eannummer', 'strichcode'],
+  name: ['bezeichnung', 'artikel', 'artikelname', 'artikelbezeichnung', 'produkt', 'produktname', 'produktbezeichnung'],
+  price: ['preis', 'bruttopreis', 'preisbrutto', 'vk', 'vkpreis', 'vkbrutto', 'verkaufspreis', 'ladenpreis'],
+  vat: ['mwst', 'mwstsatz', 'ust', 'ustsatz', 'mehrwertsteuer', 'mehrwertsteuersatz', 'umsatzsteuer', 'steuersatz'],
+  category: ['kategorie', 'warengruppe'],
+  unit: ['einheit'],
+  brand: ['marke', 'hersteller'],
+  description: ['beschreibung'],
+  is_organic: ['bio', 'organic'],
+  is_vegan: ['vegan'],
+  deposit: ['pfand'],
+  deposit_vat: ['pfandmwst'],
+}
+
+/** Index of each column in the rows of a file. */
+export type ColumnPlaces = ReadonlyMap<Column, number>
+
+/**
+ * Reads the header row. Columns may be in any order, and their names in upper or lower case. Throws 400 with up
+ * to 20 unknown, missing and repeated columns.
+ */
+export function readHeader({ row, cells }: SheetRow): ColumnPlaces {
+  const places = new Map<Column, number>()
+  const faults: ErrorDetail[] = []
+  for (const [at, cell] of cells.entries()) {
+    const written = String(cell ?? '').trim()
+    if (written === '') continue
+    const column = columnOf(written)
+    const shown = written.slice(0, 40)
+    if (column === undefined)
+      faults.push({ path: 'file', code: 'unknown_column', message: `unknown column "${shown}"` })
+    else if (places.has(column))
+      faults.push({ path: 'file', code: 'repeated_column', message: `the column "${shown}" occurs twice` })
+    else places.set(column, at)
+  }
+  if (places.size === 0) {
+    const found = faults.slice(0, 5).map((fault) => fault.message.replace('unknown column ', ''))
+    throw invalid(
+      'file',
+      `has no header: row ${row} of the first sheet must name the columns ${COLUMNS.join(', ')}, but contains ` +
+        `${found.join(', ')}`,
+      'no_header',
+    )
+  }
+  for (const column of REQUIRED) {
+    if (!places.has(column))
+      faults.push({ path: 'file', code: 'missing_column', message: `the column "${column}" is missing` })
+  }
+  if (faults.length === 0) return places
+  const message = `${faults
+    .slice(0, 5)
+    .map((fault) => fault.message)
+    .join('; ')}. Columns are ${COLUMNS.join(', ')}`
+  throw new Failure('invalid-argument', `file: ${message}`, { details: faults.slice(0, 20) })
+}
+
+function columnOf(written: string): Column | undefined {
+  const name = plainName(written)
+  return COLUMNS.find((column) => plainName(column) === name || OTHER_NAMES[column].includes(name))
+}
+
+/** The name without case, separators, currency and percent sign. */
+function plainName(written: string): string {
+  return written.toLowerCase().replaceAll(/\b(?:in )?(?:eur|euro)\b|(?:\bin )?[€%]|[\s._()[\]-]/g, '')
+}
+
+/** Name of a cell as spreadsheet programs show it, such as `C7`; undefined if the file does not have the column. */
+export function cellName(places: ColumnPlaces, column: Column, row: number): string | undefined {
+  const at = places.get(column)
+  if (at === undefined) return undefined
+  const letter = (index: number) => String.fromCharCode('A'.charCodeAt(0) + index)
+  return `${at < 26 ? '' : letter(Math.floor(at / 26) - 1)}${letter(at % 26)}${row}`
+}
+
+/** Cell of a column; null if the cell is empty or the file does not have the column. */
+export function cellOf(cells: readonly Cell[], places: ColumnPlaces, column: Column): Cell {
+  const at = places.get(column)
+  const cell = at === undefined ? null : (cells[at] ?? null)
+  return typeof cell === 'string' ? cell.trim() || null : cell
 }

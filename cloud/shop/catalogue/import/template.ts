@@ -1,5 +1,4 @@
-import { COLUMNS } from './columns.ts'
-import type { Cell } from './sheet.ts'
+import { COLUMNS, type Cell } from './sheet.ts'
 import { writeXlsxSheet } from './xlsx-sheet.ts'
 
 /** Example row of the template. */

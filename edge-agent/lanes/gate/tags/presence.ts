@@ -173,7 +173,7 @@ const TRACK_LIMIT = 20_000
 const STATIONARY_LIMIT = 1_000
 const GAP_STEP_MS = 100
 
-export interface PresenceOptions {
+interface PresenceOptions {
   /** Stationary tags that were stored before the restart. */
   stationaryTags: readonly StationaryTag[]
   /** End of the time in which the gate learns the stationary tags around it, ms. */

@@ -6,13 +6,12 @@ import {
   keysOf,
   loadKeyFiles,
 } from '../../../../cloud/platform/authority/key-files.ts'
-import { resealAll } from '../../../../cloud/platform/authority/sealed-columns.ts'
-import { sealer, sealingKeyId } from '../../../../cloud/platform/authority/sealing.ts'
+import { resealAll, sealer, sealingKeyId } from '../../../../cloud/platform/authority/sealing.ts'
 import { createCloud } from '../../../../cloud/cloud.ts'
 import { connectionOf } from '../../../../cloud/sales/payments/connection.ts'
 import { openSecret } from '../../../../cloud/platform/webhooks/secret.ts'
-import { realPlatform } from '../../../../bin/platform.ts'
-import { secretFiles } from '../../../../bin/secret-files.ts'
+import { realPlatform } from '../../../../host/platform.ts'
+import { secretFiles } from '../../../../host/secret-files.ts'
 import { startTestCloud, TEST_CONFIG, type TestCloud } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { liveStores } from '../../../support/live-store.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runKeysRevoke } from '../../../../bin/commands/keys.ts'
-import { secretFiles } from '../../../../bin/secret-files.ts'
+import { secretFiles } from '../../../../host/secret-files.ts'
 import { keysOf, loadKeyFiles } from '../../../../cloud/platform/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../../../cloud/cloud.ts'
 import { claimedKeyId, openDocument, signDocument } from '../../../../policy/documents/signed-document.ts'

@@ -394,7 +394,7 @@ const NO_NAMES: ReadonlySet<string> = new Set([
 /** Fields of single operations that need no request here, each with its reason. */
 const NOT_HERE: Record<string, string> = {
   'fetchPurchaseHistory.ean': 'a filter of purchases that the caller may see',
-  'insertProduct.ean': 'a product belongs to the whole account: a known EAN keeps its productId (ADR 0006)',
+  'insertProduct.ean': 'a product belongs to the whole account: a known EAN keeps its productId (ADR catalogue)',
   'insertProduct.barcode': 'as ean',
   'bulkImportProducts.ean': 'as insertProduct',
   'bulkImportProducts.barcode': 'as insertProduct',

@@ -4,7 +4,7 @@ import { keysOf, loadKeyFiles } from '../../../../cloud/platform/authority/key-f
 import { createCloud, type Cloud } from '../../../../cloud/cloud.ts'
 import type { OutgoingHttp } from '../../../../cloud/platform/outgoing/outgoing-http.ts'
 import type { Database } from '../../../../cloud/platform/persistence/database.ts'
-import { secretFiles } from '../../../../bin/secret-files.ts'
+import { secretFiles } from '../../../../host/secret-files.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { openPaidStore, PRODUCT, type PaidStore } from '../../../support/paid-store.ts'
 import { stopInVirtualTime } from '../../../support/receiver.ts'

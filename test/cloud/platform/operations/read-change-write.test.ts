@@ -6,7 +6,7 @@ import { liveStores } from '../../../support/live-store.ts'
 import { newEan } from '../../../support/shop.ts'
 
 /**
- * A client reads an object, changes one field and sends the whole object back (ADR 0002). Nothing else may change, and
+ * A client reads an object, changes one field and sends the whole object back (ADR requests). Nothing else may change, and
  * no field may be lost.
  */
 interface Pair {

@@ -1,7 +1,7 @@
 // @module-tag extended
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { realPlatform } from '../../../../bin/platform.ts'
+import { realPlatform } from '../../../../host/platform.ts'
 import type { Database, Db } from '../../../../cloud/platform/persistence/database.ts'
 import { openDatabase } from '../../../../cloud/platform/persistence/open-database.ts'
 import type { Json } from '../../../support/cloud.ts'

@@ -1,10 +1,13 @@
 // @module-tag extended
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
-import { realPlatform } from '../../../../bin/platform.ts'
-import { DatabaseUnavailable, type Database } from '../../../../cloud/platform/persistence/database.ts'
+import { realPlatform } from '../../../../host/platform.ts'
+import {
+  DatabaseUnavailable,
+  type Database,
+  type StorageState,
+} from '../../../../cloud/platform/persistence/database.ts'
 import { openPostgres } from '../../../../cloud/platform/persistence/postgres.ts'
-import type { StorageState } from '../../../../cloud/platform/persistence/storage-state.ts'
 import { seededRandom } from '../../../../verification/simulation/virtual/virtual-platform.ts'
 import { badNetwork, type BadNetwork } from '../../../support/bad-network.ts'
 import { asAdmin as onServer, newPostgresDatabase } from '../../../support/databases.ts'

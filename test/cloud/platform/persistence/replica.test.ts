@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { copyDatabase } from '../../../../bin/database-copy/copy.ts'
-import { realPlatform } from '../../../../bin/platform.ts'
+import { copyDatabase } from '../../../../host/database-copy/copy.ts'
+import { realPlatform } from '../../../../host/platform.ts'
 import { OPERATION_TABLE } from '../../../../cloud/service/operation-table.ts'
 import { openDatabase } from '../../../../cloud/platform/persistence/open-database.ts'
 import type { ReplicaState } from '../../../../cloud/platform/persistence/database.ts'

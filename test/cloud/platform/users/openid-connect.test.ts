@@ -1,6 +1,6 @@
 import { TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { outgoingHttp } from '../../../../bin/outgoing-http.ts'
+import { outgoingHttp } from '../../../../host/outgoing-http.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { CLIENT, startIdentityProvider, type TestIdentityProvider } from '../../../support/identity-provider.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { ROLES, type Role } from '../../../../cloud/platform/foundation/roles.ts'
+import { ROLES, type Role } from '../../../../cloud/platform/foundation/caller.ts'
 import { OPERATION_TABLE } from '../../../../cloud/service/operation-table.ts'
 import { startTestCloud, type TestCloud } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'

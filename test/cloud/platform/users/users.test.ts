@@ -1,7 +1,7 @@
 import { TOTP } from 'otpauth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { invite } from '../../../../cloud/platform/users/invitations.ts'
-import { FAILURE_LIMITS, FAILURE_PERIOD_MS } from '../../../../cloud/platform/users/sign-in-failures.ts'
+import { FAILURE_LIMITS, FAILURE_PERIOD_MS } from '../../../../cloud/platform/users/sign-in-operations.ts'
 import { SESSIONS_LIMIT, IDLE_MS, SESSION_MS } from '../../../../cloud/platform/users/sessions.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'

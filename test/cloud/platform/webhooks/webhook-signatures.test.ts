@@ -1,11 +1,15 @@
 import { Webhook } from 'standardwebhooks'
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { EVENT_TYPES } from '../../../../cloud/platform/webhooks/event-types.ts'
-import { describeEvents } from '../../../../cloud/platform/webhooks/describe-events.ts'
-import { verifyWebhook } from '../../../../client/webhook.ts'
-import { isSecret, isStrongSecret, newSecret, secretWarnings } from '../../../../cloud/platform/webhooks/secret.ts'
-import { signatureHeaders } from '../../../../cloud/platform/webhooks/signatures.ts'
+import { EVENT_TYPES, describeEvents } from '../../../../cloud/platform/webhooks/event-types.ts'
+import { verifyWebhook } from '../../../../clients/typescript/webhook.ts'
+import {
+  isSecret,
+  isStrongSecret,
+  newSecret,
+  secretWarnings,
+  signatureHeaders,
+} from '../../../../cloud/platform/webhooks/secret.ts'
 import { seededRandom } from '../../../../verification/simulation/virtual/virtual-platform.ts'
 
 describe('signatures', () => {

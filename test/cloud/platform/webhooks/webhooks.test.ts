@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { outgoingHttp } from '../../../../bin/outgoing-http.ts'
+import { outgoingHttp } from '../../../../host/outgoing-http.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../../support/cloud.ts'

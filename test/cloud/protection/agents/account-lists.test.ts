@@ -6,7 +6,7 @@ import { listAgents } from '../../../../cloud/protection/agents/administration/a
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
 import type { Schema } from '../../../../cloud/platform/persistence/schema.ts'
 import { listExceptions, type ExceptionFilter } from '../../../../cloud/protection/records/exception-operations.ts'
-import type { StoreScope } from '../../../../cloud/platform/stores/store-scope.ts'
+import type { StoreScope } from '../../../../cloud/platform/stores/own-store.ts'
 import { firstIdAt } from '../../../../policy/ids.ts'
 import { agentTopic } from '../../../../policy/mqtt-topics.ts'
 import type { Json } from '../../../support/cloud.ts'

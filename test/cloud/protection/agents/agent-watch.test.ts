@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { AgentWatch } from '../../../../cloud/protection/agents/watch/watch-agents.ts'
+import { AgentWatch } from '../../../../cloud/protection/agents/watch/incidents.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'

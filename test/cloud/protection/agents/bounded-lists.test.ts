@@ -5,7 +5,7 @@ import {
   BATCHES_OF_ALL,
   waitingBatches,
 } from '../../../../cloud/service/messaging/agent-messages.ts'
-import { lruCache } from '../../../../cloud/platform/foundation/lru-cache.ts'
+import { lruCache } from '../../../../cloud/platform/foundation/shared-slots.ts'
 
 /** docs/reference/limits.md lists all lists and tables of the cloud that callers fill. */
 describe('lists of the cloud', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { BrokerClaims, brokerVersion } from '../../../../policy/documents/broker-document.ts'
-import { decodeUnverifiedClaims } from '../../../../policy/documents/unverified-claims.ts'
+import { decodeUnverifiedClaims } from '../../../../policy/documents/signed-document.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'

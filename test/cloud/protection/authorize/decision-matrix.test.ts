@@ -125,11 +125,11 @@ function expected({ action, status, deviceType, workflow, policy, operator }: Ce
   }
   if (!can[action]) return 'device_not_capable'
   if (status === 'unregistered') return 'item_unknown'
-  // ADR 0009, table of actions: "any; it uses no right and creates no token".
+  // ADR releases, table of actions: "any; it uses no right and creates no token".
   if (action === 'verify_item_status') return 'granted'
   if (!MAY[action].includes(status)) return 'item_not_paid'
   const isForSale = status === 'sellable' || status === 'reserved_bopis'
-  // ADR 0009: "At a `self_service` fixture shoppers pay first; unpaid goods are `item_not_paid` there."
+  // ADR releases: "At a `self_service` fixture shoppers pay first; unpaid goods are `item_not_paid` there."
   if (action === 'unlock_fixture' && isForSale && !operator && workflow === 'self_service') return 'item_not_paid'
   const workflows = workflowsOf(action, policy)
   // errors.md: "The policy forbids this action, also for staff."
@@ -137,7 +137,7 @@ function expected({ action, status, deviceType, workflow, policy, operator }: Ce
   // lanes.md, "Cabinets": "either a signed-in operator or a policy that allows self service".
   const isOpenedByStaff = action === 'unlock_fixture' && operator
   if (!workflows.includes(workflow) && !isOpenedByStaff) return 'workflow_not_allowed'
-  // ADR 0009: "Staff are required for […] fixtures without `self_service`."
+  // ADR releases: "Staff are required for […] fixtures without `self_service`."
   if (action === 'unlock_fixture' && workflow !== 'self_service' && !operator) return 'manual_assistance_required'
   // Spec, "Policy rule": "Deny with reason `manual_assistance_required` when the item price is at or above the store's
   // override threshold or the brand requires staff." errors.md: "Sign in an operator".
@@ -155,7 +155,7 @@ function workflowsOf(action: Action, { allowedActionsByCategory: entries }: Poli
   // "The entry of a category replaces "*". Case, Unicode form and the width of blanks do not matter."
   const own = Object.keys(entries).find((name) => name.trim().toLowerCase() === ITEM.category.toLowerCase())
   const entry = entries[own ?? '*']
-  // ADR 0009: "Without any entry, all workflows except `self_service` are allowed."
+  // ADR releases: "Without any entry, all workflows except `self_service` are allowed."
   return entry ? (entry[action] ?? []) : WORKFLOWS.filter((workflow) => workflow !== 'self_service')
 }
 

@@ -4,7 +4,7 @@ import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
 import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
-/** A repeated request of the same device gets the same token only while the decision still holds (ADR 0029). */
+/** A repeated request of the same device gets the same token only while the decision still holds (ADR requests). */
 inFullSizeOnEveryDatabase('the stored decision of a repeated request', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop

@@ -4,7 +4,7 @@ import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'
 
-/** Only an unreachable agent leads to `authorization_outstanding`, and staff may override (ADR 0011). */
+/** Only an unreachable agent leads to `authorization_outstanding`, and staff may override (ADR leases). */
 inFullSizeOnEveryDatabase('goods that are leased to an offline agent', (kind) => {
   let shop: Shop
   let agent: TestAgent

@@ -6,7 +6,7 @@ import { newEpc, openShop, type Shop } from '../../../support/shop.ts'
 
 const HOUR_MS = 3_600_000
 
-/** If `occurredAt` is over five minutes ago, the cloud decides by the state of that time (ADR 0009). */
+/** If `occurredAt` is over five minutes ago, the cloud decides by the state of that time (ADR releases). */
 onEveryDatabase('a request about a past use', (kind) => {
   const { platform, forward } = movablePlatform()
   let shop: Shop

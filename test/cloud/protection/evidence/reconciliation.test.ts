@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { retryUnapplied } from '../../../../cloud/protection/agents/journal/retry-unapplied.ts'
 import { applyClaim } from '../../../../cloud/protection/evidence/apply-claim.ts'
 import { applyOutcome } from '../../../../cloud/protection/evidence/apply-outcome.ts'
-import { applyVoid } from '../../../../cloud/protection/evidence/apply-void.ts'
+import { applyVoid } from '../../../../cloud/protection/evidence/apply-delegated.ts'
 import {
   finishEvidence,
   openEvidence,

@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { CLICK_AND_COLLECT_EVENTS } from '../../../../cloud/sales/click-and-collect/events.ts'
 import { cancelOverdueOrders } from '../../../../cloud/sales/click-and-collect/cancel-overdue-orders.ts'
-import { checkDigit } from '../../../../policy/gs1/gtin.ts'
-import { priceCheckDigit } from '../../../../policy/gs1/price-check-digit.ts'
+import { checkDigit, priceCheckDigit } from '../../../../policy/gs1/gtin.ts'
 import { enrolTestAgent } from '../../../support/test-agent.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
@@ -13,7 +12,7 @@ import { openShop, type Shop } from '../../../support/shop.ts'
 
 const DAY = 86_400_000
 const WORDS = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
-/** The state table of ADR 0007, written independently of the code. */
+/** The state table of ADR sales, written independently of the code. */
 const NEXT: Record<string, string[]> = {
   pending: ['confirmed', 'cancelled'],
   confirmed: ['preparing', 'ready', 'cancelled'],

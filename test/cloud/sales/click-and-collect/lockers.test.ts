@@ -3,7 +3,7 @@ import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 
-/** A pick-up code opens only the locker of its order (ADR 0007). */
+/** A pick-up code opens only the locker of its order (ADR sales). */
 onEveryDatabase('lockers of click and collect', (kind) => {
   let shop: Shop
   let numbers = 0
@@ -63,6 +63,30 @@ onEveryDatabase('lockers of click and collect', (kind) => {
     const next = await inLocker(locker)
     expect(await unlock(locker, order.pickupCode)).toMatchObject(denied('already_redeemed'))
     expect(await unlock(locker, next.pickupCode)).toMatchObject({ authorized: true })
+  })
+
+  it('stays shut for the token of an order that left it or was recalled, also when the next order waits there', async () => {
+    const redeem = (deviceId: string, authorizationToken: string) =>
+      shop.call('redeemProtectionAuthorization', {
+        authorizationToken,
+        deviceId,
+        redemptionId: `old-${kind}-${deviceId}`,
+      })
+    for (const status of ['cancelled', 'picked_up']) {
+      const locker = await newLocker()
+      const { orderId, pickupCode } = await inLocker(locker)
+      const { authorizationToken } = await unlock(locker, pickupCode)
+      expect((await move(orderId, { status })).status).toBe(200)
+      const next = await inLocker(locker)
+      expect((await redeem(locker, authorizationToken)).body).toMatchObject({ reason: 'token_revoked' })
+      expect(await unlock(locker, next.pickupCode)).toMatchObject({ authorized: true })
+    }
+    const locker = await newLocker()
+    const { pickupCode } = await inLocker(locker)
+    const { authorizationToken } = await unlock(locker, pickupCode)
+    const { recallId } = await shop.ok('recallProducts', { ean: shop.products[0].ean, reason: 'Glassplitter' })
+    expect((await redeem(locker, authorizationToken)).body).toMatchObject({ reason: 'token_revoked' })
+    await shop.ok('endRecall', { recallId })
   })
 
   it('stays shut for an order that is not paid, without a locker or cancelled', async () => {

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { collectErasures, readErasures, writeErasures } from '../../../../bin/backup/erasures.ts'
+import { collectErasures, readErasures, writeErasures } from '../../../../host/backup/erasures.ts'
 import { addErasures, completeErasures, listErasures } from '../../../../cloud/sales/customers/erasures.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
 import { onEveryDatabase, temporaryFolder } from '../../../support/databases.ts'

@@ -9,8 +9,7 @@ import { lightspeedSystem } from '../../../../simulators/services/pos-lightspeed
 import { shopifySystem } from '../../../../simulators/services/pos-shopify.ts'
 import { squareSystem } from '../../../../simulators/services/pos-square.ts'
 import { sumupSystem } from '../../../../simulators/services/pos-sumup.ts'
-import { vendorGoods } from '../../../../simulators/services/vendor-goods.ts'
-import type { SimulatedVendor, VendorOptions } from '../../../../simulators/services/vendor-server.ts'
+import { vendorGoods, type SimulatedVendor, type VendorOptions } from '../../../../simulators/services/vendor-server.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { openConnectedStore, type ConnectedStore } from '../../../support/connected-store.ts'
 

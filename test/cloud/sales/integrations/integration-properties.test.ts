@@ -5,8 +5,11 @@ import { findConnector } from '../../../../cloud/sales/integrations/connectors.t
 import { mapRecord, mappingOf } from '../../../../cloud/sales/integrations/mapping.ts'
 import { DATA_TYPES, ERP_SYSTEMS, POS_SYSTEMS, type Side } from '../../../../cloud/sales/integrations/systems.ts'
 import { readTransaction } from '../../../../cloud/sales/integrations/transaction.ts'
-import type { VendorAnswer, VendorClient } from '../../../../cloud/sales/integrations/vendor-client.ts'
-import { VendorFault } from '../../../../cloud/sales/integrations/vendor-fault.ts'
+import {
+  type VendorAnswer,
+  type VendorClient,
+  VendorFault,
+} from '../../../../cloud/sales/integrations/vendor-client.ts'
 
 const GUID = '3f2504e0-4f89-11d3-9a0c-0305e82c3301'
 const BASE = 'https://system.example'

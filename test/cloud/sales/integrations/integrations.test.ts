@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { genericSystem } from '../../../../simulators/services/generic-system.ts'
 import { shopifySystem } from '../../../../simulators/services/pos-shopify.ts'
-import { vendorGoods } from '../../../../simulators/services/vendor-goods.ts'
-import type { SimulatedVendor } from '../../../../simulators/services/vendor-server.ts'
+import { vendorGoods, type SimulatedVendor } from '../../../../simulators/services/vendor-server.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { openConnectedStore, type ConnectedStore } from '../../../support/connected-store.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
@@ -197,22 +196,18 @@ onEveryDatabase('integrations', (kind) => {
     await serve({ goods: vendorGoods(1_203), pageSize: 1_203 })
     const storeId = await store.newStore()
     const call = { storeId, system: 'generic', credentials: system.credentials }
-    const answers = await Promise.all([
-      store.call('syncPOS', call),
-      store.call('syncPOS', call),
-      store.call('syncERP', call),
-    ])
-    expect(
-      answers
-        .slice(0, 2)
-        .map(({ status }) => status)
-        .sort(),
-    ).toEqual([200, 409])
-    expect(answers.find(({ status }) => status === 409)?.body).toMatchObject({
-      code: 'already-exists',
-      reason: 'sync_in_progress',
+    // The system answers the first call only after the second one was refused.
+    let release: () => void = () => undefined
+    const refused = new Promise<undefined>((resolve) => (release = () => resolve(undefined)))
+    system.gate = () => refused
+    const others = [store.call('syncPOS', call), store.call('syncERP', call)]
+    await untilRequests(2)
+    expect(await store.call('syncPOS', call)).toMatchObject({
+      status: 409,
+      body: { code: 'already-exists', reason: 'sync_in_progress' },
     })
-    expect(answers[2]?.status).toBe(200)
+    release()
+    expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200])
     expect((await store.ok('fetchProducts', { storeId, limit: 1 })).total).toBe(1_203)
     const { synced, errors, errorCount } = await store.ok('syncERP', call)
     expect([synced.stock, errors, errorCount]).toEqual([1_203, [], 0])

@@ -4,7 +4,7 @@ import { businessCentralSystem } from '../../../../simulators/services/erp-busin
 import { erpnextSystem } from '../../../../simulators/services/erp-erpnext.ts'
 import { odooSystem } from '../../../../simulators/services/erp-odoo.ts'
 import { sapB1System } from '../../../../simulators/services/erp-sapb1.ts'
-import { vendorGoods } from '../../../../simulators/services/vendor-goods.ts'
+import { vendorGoods } from '../../../../simulators/services/vendor-server.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { openConnectedStore, type ConnectedStore } from '../../../support/connected-store.ts'
 import { openPrimeShop, type PrimeShop } from '../../../support/prime-shop.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { refundedByLine } from '../../../../cloud/shop/analytics/export-operations.ts'
-import { shareRefund, sharesLeft, sharesOf, type TaxShare } from '../../../../cloud/shop/analytics/refund-shares.ts'
+import { shareRefund, sharesLeft, sharesOf, type TaxShare } from '../../../../cloud/shop/analytics/count-purchases.ts'
 import type { RefundRow } from '../../../../cloud/platform/persistence/tables/payments.ts'
 
 const lines = fc.array(fc.record({ cent: fc.integer({ min: 0, max: 5_000 }), rate: fc.constantFrom(7, 19) }), {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { keysOf, loadKeyFiles } from '../../../../cloud/platform/authority/key-files.ts'
 import { markRestored } from '../../../../cloud/service/mark-restored.ts'
-import { secretFiles } from '../../../../bin/secret-files.ts'
+import { secretFiles } from '../../../../host/secret-files.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { openPaidStore, type PaidStore } from '../../../support/paid-store.ts'
 

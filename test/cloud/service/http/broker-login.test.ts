@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { BrokerClaims } from '../../../../policy/documents/broker-document.ts'
-import { decodeUnverifiedClaims } from '../../../../policy/documents/unverified-claims.ts'
+import { decodeUnverifiedClaims } from '../../../../policy/documents/signed-document.ts'
 import {
   AGENT_TOPICS,
   agentTopic,

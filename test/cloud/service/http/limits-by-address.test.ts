@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { realPlatform } from '../../../../bin/platform.ts'
-import { networkOf } from '../../../../cloud/platform/foundation/client-network.ts'
+import { realPlatform } from '../../../../host/platform.ts'
+import { networkOf } from '../../../../cloud/platform/foundation/waiting-connections.ts'
 import { startTestCloud, type TestCloud } from '../../../support/cloud.ts'
 
 describe('the network that counts as one caller', () => {

@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../../../cloud/platform/foundation/failure.ts'
 import { readMultipart } from '../../../../cloud/service/http/multipart.ts'
-import { UploadedFile } from '../../../../cloud/platform/operations/uploaded-file.ts'
+import { UploadedFile } from '../../../../cloud/platform/operations/validation.ts'
 
 const app = new Hono()
 app.post('/', async (c) => {

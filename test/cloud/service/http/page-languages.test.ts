@@ -4,7 +4,7 @@ import { ERROR_STATUS, Failure, type ErrorCode } from '../../../../cloud/platfor
 import { PaymentPage } from '../../../../cloud/service/http/checkout.tsx'
 import type { PageContext } from '../../../../cloud/service/http/page.tsx'
 import { pageRenderer } from '../../../../cloud/service/http/page-renderer.tsx'
-import { ReceiptPage } from '../../../../cloud/service/http/receipt-page.tsx'
+import { ReceiptPage } from '../../../../cloud/service/http/receipts.tsx'
 import type { TransactionData } from '../../../../cloud/shop/purchases/schema.ts'
 import { formatsOf, textsOf } from '../../../../cloud/platform/texts/catalogue.ts'
 import { LANGUAGES, otherLanguage, type Language } from '../../../../policy/page-language.ts'

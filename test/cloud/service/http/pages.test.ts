@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { qrPng } from '../../../../cloud/platform/foundation/qr-code.ts'
 import { OPERATION_TABLE } from '../../../../cloud/service/operation-table.ts'
-import { refundSummaryOf } from '../../../../cloud/shop/receipts/refund-summary.ts'
+import { refundSummaryOf } from '../../../../cloud/shop/receipts/operations.ts'
 import type { TransactionData } from '../../../../cloud/shop/purchases/schema.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { endlessBody, endlessRequest } from '../../../support/endless-body.ts'

@@ -2,9 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { z } from 'zod'
 import { OPERATION_TABLE } from '../../../../cloud/service/operation-table.ts'
-import { parseJsonBody } from '../../../../cloud/platform/operations/json-body.ts'
+import { parseJsonBody, validate } from '../../../../cloud/platform/operations/validation.ts'
 import { RawJson, rawList, serializeResponse } from '../../../../cloud/platform/operations/raw-json.ts'
-import { validate } from '../../../../cloud/platform/operations/validation.ts'
 
 describe('a serialized response', () => {
   it('is the same whether its parts are values or JSON text', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { SiblingMessage, Siblings } from '../../../../cloud/platform/foundation/siblings.ts'
+import type { SiblingMessage, Siblings } from '../../../../cloud/platform/foundation/ports.ts'
 import { sharedRateLimiter } from '../../../../cloud/service/http/rate-limit.ts'
 import type { Services } from '../../../../cloud/platform/operations/operation.ts'
 

@@ -2,8 +2,12 @@ import { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import { generate } from 'mqtt-packet'
 import { expect, it } from 'vitest'
-import { loginBudget, PACKET_LIMITS, PacketBudgets } from '../../../../cloud/service/messaging/packet-budget.ts'
-import { packetGuard } from '../../../../cloud/service/messaging/packet-guard.ts'
+import {
+  loginBudget,
+  PACKET_LIMITS,
+  PacketBudgets,
+  packetGuard,
+} from '../../../../cloud/service/messaging/packet-guard.ts'
 import { virtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
 import { untilInProcess } from '../../../support/receiver.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addDays, dayOf, periodOf, startOfDay } from '../../../../cloud/shop/analytics/days.ts'
+import { addDays, dayOf, periodOf, startOfDay } from '../../../../cloud/shop/analytics/store-days.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { liveStores } from '../../../support/live-store.ts'

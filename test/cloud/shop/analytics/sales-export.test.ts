@@ -1,6 +1,6 @@
 import { newId } from '../../../../policy/ids.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addDays } from '../../../../cloud/shop/analytics/days.ts'
+import { addDays } from '../../../../cloud/shop/analytics/store-days.ts'
 import { csvCell } from '../../../../cloud/shop/analytics/export-operations.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
@@ -201,7 +201,7 @@ inFullSizeOnEveryDatabase('exportSalesData', (kind) => {
 
   it('reads pages only as fast as the client consumes them, and gives each account a share of the streams', async () => {
     const { reads } = shop.cloud.db.database
-    const { performStream } = await import('../../../../cloud/platform/operations/perform-stream.ts')
+    const { performStream } = await import('../../../../cloud/platform/operations/perform.ts')
     const { OPERATION_TABLE } = await import('../../../../cloud/service/operation-table.ts')
     const operation = OPERATION_TABLE.get('exportSalesData')
     const store = await reads

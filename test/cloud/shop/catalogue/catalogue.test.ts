@@ -312,8 +312,8 @@ onEveryDatabase('the catalogue', (kind) => {
   it('stored documents equal newly rendered ones', async () => {
     const { reads } = shop.cloud.db.database
     const { toProduct, pricedAt } = await import('../../../../cloud/shop/catalogue/render.ts')
-    const { listingsIn } = await import('../../../../cloud/shop/catalogue/search-blocks.ts')
-    const { searchTermsOf } = await import('../../../../cloud/shop/catalogue/search-terms.ts')
+    const { listingsIn } = await import('../../../../cloud/shop/catalogue/search-queries.ts')
+    const { searchTermsOf } = await import('../../../../cloud/shop/catalogue/search-queries.ts')
     const products = new Map(
       (await reads.selectFrom('product').selectAll().execute()).map((row) => [row.product_id, row]),
     )
@@ -361,7 +361,7 @@ onEveryDatabase('the catalogue', (kind) => {
   it('rebuilds all documents that an older version wrote', async () => {
     const { database } = shop.cloud.db
     const { refreshDocuments } = await import('../../../../cloud/shop/catalogue/refresh-documents.ts')
-    const { listingsIn } = await import('../../../../cloud/shop/catalogue/search-blocks.ts')
+    const { listingsIn } = await import('../../../../cloud/shop/catalogue/search-queries.ts')
     const dump = async () => ({
       documents: await database.reads
         .selectFrom('store_product')
@@ -457,7 +457,7 @@ onEveryDatabase('the catalogue', (kind) => {
     })
 
     it('returns the same as a scan of all products', async () => {
-      const { queryTermsOf, searchTermsOf } = await import('../../../../cloud/shop/catalogue/search-terms.ts')
+      const { queryTermsOf, searchTermsOf } = await import('../../../../cloud/shop/catalogue/search-queries.ts')
       const { products } = await shop.ok('fetchProducts', { storeId: here, limit: 500 })
       const words = products.flatMap((p: Json) => p.nameLower.split(' ')) as string[]
       const prefix = fc

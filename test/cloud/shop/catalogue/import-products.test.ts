@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { writeXlsxSheet } from '../../../../cloud/shop/catalogue/import/xlsx-sheet.ts'
-import { COLUMNS } from '../../../../cloud/shop/catalogue/import/columns.ts'
+import { COLUMNS } from '../../../../cloud/shop/catalogue/import/sheet.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { newEan, openShop, type Shop } from '../../../support/shop.ts'

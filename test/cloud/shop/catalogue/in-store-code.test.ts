@@ -6,8 +6,7 @@ import {
   labelCent,
   readLabel,
 } from '../../../../cloud/platform/stores/in-store-code.ts'
-import { checkDigit, hasValidCheckDigit } from '../../../../policy/gs1/gtin.ts'
-import { priceCheckDigit } from '../../../../policy/gs1/price-check-digit.ts'
+import { checkDigit, hasValidCheckDigit, priceCheckDigit } from '../../../../policy/gs1/gtin.ts'
 
 /** A layout, and a label that was printed with it. */
 const printed = fc

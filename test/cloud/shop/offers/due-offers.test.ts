@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { secretFiles } from '../../../../bin/secret-files.ts'
+import { secretFiles } from '../../../../host/secret-files.ts'
 import { keysOf, loadKeyFiles } from '../../../../cloud/platform/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../../../cloud/cloud.ts'
 import type { Database } from '../../../../cloud/platform/persistence/database.ts'

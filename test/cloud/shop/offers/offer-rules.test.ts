@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { describeOffer } from '../../../../cloud/shop/offers/description.ts'
-import { OFFER_SCOPES, scopeOf } from '../../../../cloud/shop/offers/offer-scope.ts'
+import { OFFER_SCOPES, scopeOf } from '../../../../cloud/shop/offers/offer-of-caller.ts'
 import {
   ARCHIVE_AFTER_MS,
   dueAfter,
@@ -11,7 +11,7 @@ import {
   statusFrom,
 } from '../../../../cloud/shop/offers/offer-status.ts'
 import { adjustPrice, discountedPrice, discountPercentOf } from '../../../../cloud/shop/offers/price-rules.ts'
-import { branchId, groupIdOf, readSandboxId } from '../../../../cloud/shop/offers/sandbox-id.ts'
+import { branchId, groupIdOf, readSandboxId } from '../../../../cloud/shop/offers/sandbox-offers.ts'
 
 /** a / b rounded half up, for integers of any size. */
 const halfUp = (a: bigint, b: bigint) => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { outgoingHttp } from '../../../../bin/outgoing-http.ts'
+import { outgoingHttp } from '../../../../host/outgoing-http.ts'
 import type { Platform } from '../../../../policy/platform.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'

@@ -1,7 +1,7 @@
 import { createECDH } from 'node:crypto'
 import { expect, it } from 'vitest'
 import webPush from 'web-push'
-import { CONTENT_ENCODING, keysOf, vapidHeader } from '../../../../cloud/shop/push/vapid.ts'
+import { CONTENT_ENCODING, keysOf, vapidHeader } from '../../../../cloud/shop/push/sender.ts'
 import { newBrowser, verifyVapid } from '../../../support/push-service.ts'
 
 const ENDPOINT = 'https://push.example/w/1'

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { outgoingHttp } from '../../../../bin/outgoing-http.ts'
+import { outgoingHttp } from '../../../../host/outgoing-http.ts'
 import { IDLE_MS } from '../../../../cloud/platform/users/sessions.ts'
 import { startPushSender } from '../../../../cloud/shop/push/sender.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../../support/cloud.ts'

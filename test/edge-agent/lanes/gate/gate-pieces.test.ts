@@ -5,7 +5,7 @@ import { bulkDetector } from '../../../../edge-agent/lanes/gate/gate-alarms.ts'
 import { deduplicator, type Zone } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
 import { openPresence } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
 import { wiringOf } from '../../../../edge-agent/devices/wiring.ts'
-import { DEFAULT_GATE_POLICY, GatePolicy, tagOwnerOf, severityOf } from '../../../../policy/gate-policy.ts'
+import { DEFAULT_GATE_POLICY, GatePolicy, tagOwnerOf, severityOf } from '../../../../policy/store-policy.ts'
 
 describe('the parts of a gate', () => {
   const zone = fc.constantFrom<Zone>('inside', 'outside', 'none')

@@ -5,9 +5,8 @@ import type { DeviceRecord } from '../../../../edge-agent/devices/device-journal
 import { openGate, type GateLane, type GateParts } from '../../../../edge-agent/lanes/gate/gate-lane.ts'
 import type { TagAssessment } from '../../../../edge-agent/lanes/gate/assess-tag.ts'
 import type { StationaryTag } from '../../../../edge-agent/lanes/gate/tags/presence.ts'
-import { GatePolicy } from '../../../../policy/gate-policy.ts'
+import { GatePolicy, DEFAULT_POLICY, type ProtectionPolicy } from '../../../../policy/store-policy.ts'
 import { randomFraction } from '../../../../policy/platform.ts'
-import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../../policy/store-policy.ts'
 import type { ItemStatus } from '../../../../policy/vocabulary.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
 

@@ -3,7 +3,7 @@ import type { DeviceStatus } from '../../../../device-drivers/device-connection.
 import { DeviceEntry } from '../../../../device-drivers/registry.ts'
 import { supervise } from '../../../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../../../device-drivers/transports/memory.ts'
-import { gateTagOf } from '../../../../edge-agent/lanes/gate/tags/gate-tag.ts'
+import { gateTagOf } from '../../../../edge-agent/lanes/gate/tags/deduplicate.ts'
 import type { Platform } from '../../../../policy/platform.ts'
 import { pushingReader, USUAL_TTL_MS } from '../../../../simulators/devices/http-ingest.ts'
 import { impinjReader, STOCK_PRESET } from '../../../../simulators/devices/impinj-iot.ts'

@@ -35,7 +35,7 @@ export const STORES: readonly string[] = [
   `CREATE TABLE product_word (
     store_id text NOT NULL, word text COLLATE "C" NOT NULL, block bigint NOT NULL, products text NOT NULL,
     PRIMARY KEY (store_id, word, block)) /* clustered */`,
-  // These tables stay empty. PostgreSQL transactions lock them (ADR 0049).
+  // These tables stay empty. PostgreSQL transactions lock them (ADR database).
   `CREATE TABLE gate_catalogue (unused bigint)`,
   `CREATE TABLE gate_sales (unused bigint)`,
   // The category '' stands for all categories. A count is the sum over all slots. Each connection to PostgreSQL adds to

@@ -1,0 +1,91 @@
+import { probeReader } from '../device-drivers/llrp/probe-reader.ts'
+import type { ListedReader } from '../device-drivers/pcsc/list-readers.ts'
+import { probeBoard } from '../device-drivers/modbus/probe-board.ts'
+import { openTcp } from '../device-drivers/transports/socket-link.ts'
+import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
+import type { AttachedDevice, DeviceDiscovery } from '../edge-agent/setup/device-discovery.ts'
+import type { Platform } from '../policy/platform.ts'
+import { listNfcReaders } from './pcsc-process.ts'
+import { boardEntry, findSerialPorts, type FoundSerial } from './serial-ports.ts'
+
+const LLRP_PORT = 5_084
+const MODBUS_PORT = 502
+
+/** Name of a port: vendor and product, or the USB id, or the path. */
+export const titleOf = ({ path, vendor, product, usbId }: FoundSerial): string =>
+  [vendor, product].filter(Boolean).join(' ') || usbId || path
+
+/** Draft configuration entry for an NFC reader. */
+export function readerEntry({ stableName }: ListedReader): Record<string, unknown> {
+  return { deviceId: UNNAMED_DEVICE, driver: 'pcsc', link: { pcsc: stableName } }
+}
+
+/** Finds attached serial ports and NFC readers, and readers and boards in the network by their address. */
+export function deviceDiscovery(pcscdSocket: string, platform: Platform): DeviceDiscovery {
+  return {
+    async findAttached() {
+      const attached = findSerialPorts().map((port): AttachedDevice => ({
+        kind: 'serial',
+        name: titleOf(port),
+        at: port.path,
+        ...(port.fix && { fix: port.fix }),
+        entry: port.suggestion,
+      }))
+      const notes: string[] = []
+      try {
+        for (const reader of await listNfcReaders(pcscdSocket, platform))
+          attached.push({
+            kind: 'nfc',
+            name: reader.name,
+            at: process.platform === 'linux' ? pcscdSocket : 'PC/SC',
+            entry: readerEntry(reader),
+          })
+      } catch (error) {
+        notes.push((error as Error).message)
+      }
+      return { attached, notes }
+    },
+    findAtAddress: (address) => findAtAddress(address, platform),
+  }
+}
+
+/** Searches at a given port for a reader, then for a board; without a port, for both at their usual ports at once. */
+async function findAtAddress(
+  address: string,
+  platform: Platform,
+): Promise<{ found: AttachedDevice } | { fault: string }> {
+  const [host = '', port] = address.split(':')
+  const searches = [
+    (number = LLRP_PORT) => findReader(host, number, platform),
+    (number = MODBUS_PORT) => findBoard(host, number, platform),
+  ]
+  const atOnce = port === undefined ? searches.map((search) => search()) : []
+  const faults: string[] = []
+  for (const [i, search] of searches.entries()) {
+    try {
+      return { found: await (atOnce[i] ?? search(Number(port))) }
+    } catch (error) {
+      faults.push((error as Error).message)
+    }
+  }
+  return { fault: [...new Set(faults)].join('; ') }
+}
+
+async function findReader(host: string, port: number, platform: Platform): Promise<AttachedDevice> {
+  const refusal = await probeReader((signal) => openTcp(host, port, signal), platform)
+  const at = `${host}:${port}`
+  const entry = {
+    deviceId: UNNAMED_DEVICE,
+    driver: 'llrp',
+    link: { tcp: at },
+    antennas: { inside: [1], outside: [2] },
+    siren: { gpo: 1, seconds: 5 },
+  }
+  return { kind: 'llrp', name: 'LLRP', at, ...(refusal !== null && { fix: refusal }), entry }
+}
+
+async function findBoard(host: string, port: number, platform: Platform): Promise<AttachedDevice> {
+  const todo = await probeBoard((signal) => openTcp(host, port, signal), platform)
+  const at = `${host}:${port}`
+  return { kind: 'board', name: 'Modbus TCP', at, ...(todo !== null && { fix: todo }), entry: boardEntry({ tcp: at }) }
+}

@@ -1,0 +1,47 @@
+import { configSchema } from '../../edge-agent/config.ts'
+import type { ContractDocument } from './breaking-changes.ts'
+import { configurationPage } from './configuration-page.ts'
+import { agentContractDocument, contractDocument, contractPage, errorCodesPage } from './contract-page.ts'
+import { licencesPage, lockedPackages } from './licences-page.ts'
+import { pythonOperations, type ApiDocument } from './python-operations.ts'
+
+/** Reads a file of the project, by its path. Returns an empty text if the file is missing. */
+type ReadFile = (file: string) => string
+
+/** A file in git that is written from the code, as a whole or in parts. */
+interface GeneratedFile {
+  file: string
+  /** Makes the text that the file must have. Throws if an API changed and CHANGELOG.md does not declare it. */
+  text(read: ReadFile): string
+}
+
+/** Makes the text of a file from its present text. */
+const fromPresent = (file: string, textOf: (present: string) => string): GeneratedFile => ({
+  file,
+  text: (read) => textOf(read(file)),
+})
+const contract = (file: string, document: () => ContractDocument): GeneratedFile => ({
+  file,
+  text: (read) => contractPage(document(), { file, committed: read(file), changelog: read('CHANGELOG.md') }),
+})
+
+/** All generated files. `npm run generate` writes them, and test/docs/generated.test.ts compares them. */
+export const GENERATED_FILES: readonly GeneratedFile[] = [
+  contract('docs/reference/openapi.json', contractDocument),
+  contract('docs/reference/agent-openapi.json', agentContractDocument),
+  fromPresent('docs/reference/configuration.md', configurationPage),
+  fromPresent('docs/reference/errors.md', errorCodesPage),
+  { file: 'docs/reference/edge-config.schema.json', text: () => `${JSON.stringify(configSchema(), null, 2)}\n` },
+  { file: 'docs/reference/licences.md', text: (read) => licencesPage(lockedPackages(read)) },
+  {
+    file: 'clients/python/untag_client/operations.py',
+    text: () => pythonOperations(contractDocument() as unknown as ApiDocument),
+  },
+]
+
+/** The files that differ from the code, with the text that each must have. Throws if one of the texts cannot be made. */
+export function outdatedFiles(read: ReadFile): { file: string; text: string }[] {
+  return GENERATED_FILES.map(({ file, text }) => ({ file, text: text(read) })).filter(
+    ({ file, text }) => read(file) !== text,
+  )
+}
