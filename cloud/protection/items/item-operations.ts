@@ -211,7 +211,8 @@ export const fetchProtectedItem = operation({
     ...Success,
     moves: z.array(Move).describe(`Newest ${MOVES_LIMIT} status changes in this store, newest first.`),
   }),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B' },
+  // The tag of a sandbox, so that the form of the reference finds it.
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', tagId: 'HT-2-001-1' },
   async run(call, { storeId, ...names }) {
     const store = await ownStore(call, storeId)
     const item = await namedItem(call, store, names)

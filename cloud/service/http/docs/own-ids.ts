@@ -4,14 +4,14 @@ import type { Operation } from '../../../platform/operations/operation.ts'
 interface Source {
   /** A reading operation that lists objects. */
   operation: string
-  /** True if the operation requires a store. The page passes the caller's first store. */
+  /** True if the operation takes a store. The page passes the store that it found. */
   ofStore?: true
   /** Field of the answer with the list. */
   list: string
   /** Field of an object with its id. */
   id: string
-  /** The first object with this `status` is taken before others. */
-  status?: string
+  /** Field and value. The first object with this value is taken before others. */
+  prefer?: readonly [string, string]
 }
 
 /**
@@ -19,12 +19,12 @@ interface Source {
  * that the first attempt finds its objects.
  */
 export const OWN_IDS: Readonly<Record<string, Source>> = {
-  st: { operation: 'fetchStores', list: 'stores', id: 'storeId' },
+  st: { operation: 'fetchStores', list: 'stores', id: 'storeId', prefer: ['package', 'PRIME'] },
   prd: { operation: 'fetchProducts', ofStore: true, list: 'products', id: 'productId' },
   off: { operation: 'getManagerOffers', list: 'offers', id: 'id' },
   loy: { operation: 'getLoyaltyPrograms', list: 'programs', id: 'programId' },
   ord: { operation: 'fetchClickCollectOrders', ofStore: true, list: 'orders', id: 'orderId' },
-  pur: { operation: 'fetchPurchaseHistory', list: 'purchases', id: 'transactionId', status: 'SUCCESS' },
+  pur: { operation: 'fetchPurchaseHistory', list: 'purchases', id: 'transactionId', prefer: ['status', 'SUCCESS'] },
   dev: { operation: 'fetchDevices', ofStore: true, list: 'devices', id: 'deviceId' },
   agt: { operation: 'fetchAgents', ofStore: true, list: 'agents', id: 'agentId' },
   op: { operation: 'fetchOperators', ofStore: true, list: 'operators', id: 'operatorId' },

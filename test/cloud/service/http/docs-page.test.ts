@@ -265,7 +265,8 @@ suiteWith(NO_CHROMIUM, 'the reference page in Chromium', () => {
       await page.click('#fetchStore button.try')
       await page.click('#fetchStore .send')
       await page.waitForSelector('#fetchStore output .good')
-      expect(JSON.parse(await page.inputValue('#fetchStore textarea'))).toMatchObject({ storeId: stores[0].storeId })
+      const { storeId } = JSON.parse(await page.inputValue('#fetchStore textarea'))
+      expect(stores.map((store: { storeId: string }) => store.storeId)).toContain(storeId)
       await page.fill('#fetchStore textarea', '{"storeId":"st_x"}')
       await page.click('#fetchStore .send')
       await page.waitForSelector('#fetchStore output .bad')
@@ -281,7 +282,7 @@ suiteWith(NO_CHROMIUM, 'the reference page in Chromium', () => {
   it('gets an answer at the first attempt of each reading operation, with a key of a sandbox in use', async () => {
     const merchant = await cloud.key('secret', 'test', { account: 'in-use', package: 'PRIME' })
     const { stores } = await cloud.ok(merchant, 'fetchStores')
-    const { storeId } = stores[0]
+    const { storeId } = stores.find((store: { package: string }) => store.package === 'PRIME')
     const { products } = await cloud.ok(merchant, 'fetchProducts', { storeId, limit: 1 })
     const buy = async () => {
       const { sessionId } = await cloud.ok(merchant, 'checkIn', { storeId })
@@ -300,7 +301,7 @@ suiteWith(NO_CHROMIUM, 'the reference page in Chromium', () => {
       await page.locator(`#${name} output :is(.good, .bad)`).waitFor()
       if ((await page.locator(`#${name} output .good`).count()) === 0) refused.push(name)
     }
-    expect(refused).toEqual(NOT_FILLED.toSorted((a, b) => refused.indexOf(a) - refused.indexOf(b)))
+    expect(refused.toSorted()).toEqual(NOT_FILLED)
     expect(reading.length).toBeGreaterThan(45)
     expect(await page.locator('#fetchProfile button.try').count()).toBe(0)
     await page.context().close()

@@ -165,7 +165,7 @@ interface Source {
   ofStore?: true
   list: string
   id: string
-  status?: string
+  prefer?: readonly [string, string]
 }
 
 const EXAMPLE_ID = /\b([a-z]+)_01KAN[0-9A-Z]+/g
@@ -205,7 +205,8 @@ async function findOwnId(key: string, kind: string, storeId?: string): Promise<s
     })
     const answer = (await response.json()) as Record<string, Record<string, string>[] | undefined>
     const list = answer[source.list] ?? []
-    const id = (list.find(({ status }) => status === source.status) ?? list[0])?.[source.id]
+    const [field = '', value] = source.prefer ?? []
+    const id = (list.find((object) => object[field] === value) ?? list[0])?.[source.id]
     if (id !== undefined) ownIds.set(`${key} ${kind}`, id)
     return id
   } catch {
