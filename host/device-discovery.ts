@@ -58,17 +58,16 @@ async function findAtAddress(
   const searches = [
     (number = LLRP_PORT) => findReader(host, number, platform),
     (number = MODBUS_PORT) => findBoard(host, number, platform),
-  ]
-  const atOnce = port === undefined ? searches.map((search) => search()) : []
+  ] as const
   const faults: string[] = []
-  for (const [i, search] of searches.entries()) {
-    try {
-      return { found: await (atOnce[i] ?? search(Number(port))) }
-    } catch (error) {
-      faults.push((error as Error).message)
-    }
-  }
-  return { fault: [...new Set(faults)].join('; ') }
+  const settled = (search: Promise<AttachedDevice>) =>
+    search.catch((error: unknown) => void faults.push((error as Error).message))
+  // Both searches end before the answer: an unhandled rejection would end the agent.
+  const found =
+    port === undefined
+      ? (await Promise.all(searches.map((search) => settled(search())))).find((each) => each !== undefined)
+      : ((await settled(searches[0](Number(port)))) ?? (await settled(searches[1](Number(port)))))
+  return found ? { found } : { fault: [...new Set(faults)].join('; ') }
 }
 
 async function findReader(host: string, port: number, platform: Platform): Promise<AttachedDevice> {

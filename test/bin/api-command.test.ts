@@ -226,7 +226,7 @@ describe('untag api', () => {
     })
     expect(await api('fetchStores', '--radius', '0')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('  radius: '),
+      stderr: expect.stringContaining('radius: '),
     })
     expect(await api('fetchStoer')).toMatchObject({
       code: 2,

@@ -60,7 +60,7 @@ suiteWith(isMissing ? 'install python3-httpx' : undefined, 'the Python client', 
     const sentS = Math.floor(Date.now() / 1_000)
     const headers = signatureHeaders({ id: 'whe_1', sentS, body }, { current: secret })
     const answers = await python(
-      `${receiver.replace('HTTPServer((', 'server = HTTPServer((').replace('4242', '0').replace('.serve_forever()', '')}
+      `${receiver.replace('HTTPServer((', 'server = HTTPServer((').replace('.serve_forever()', '')}
 import contextlib, json, sys, threading, urllib.error, urllib.request
 threading.Thread(target=server.serve_forever, daemon=True).start()
 def post(body):
@@ -72,7 +72,7 @@ def post(body):
 with contextlib.redirect_stdout(sys.stderr):
     answers = [post(${JSON.stringify(body)}), post("{}")]
 print(json.dumps(answers))`,
-      { WEBHOOK_SECRET: secret, HEADERS: JSON.stringify(headers) },
+      { WEBHOOK_SECRET: secret, RECEIVER_PORT: '0', HEADERS: JSON.stringify(headers) },
     )
     expect(answers).toEqual([200, 400])
   })

@@ -296,6 +296,22 @@ describe('a relay board at an address', () => {
 })
 
 describe('a UHF reader at an address', () => {
+  // Only Linux has every address of 127.0.0.0/8.
+  it.runIf(process.platform === 'linux')(
+    'is found without a port, although nothing listens at the port of a board',
+    async () => {
+      const platform = realPlatform()
+      const reader = llrpReader({ platform })
+      const service = await serveTcp({ host: '127.84.1.1', port: 5_084, serve: (link) => reader.serve(link) })
+      const { findAtAddress } = deviceDiscovery('/nonexistent/pcscd.comm', platform)
+      expect(await findAtAddress('127.84.1.1')).toMatchObject({ found: { kind: 'llrp', at: '127.84.1.1:5084' } })
+      await service.close()
+      expect(await findAtAddress('127.84.1.1')).toEqual({
+        fault: expect.stringMatching(/5084: nothing listens.*502: nothing/),
+      })
+    },
+  )
+
   it('is found by its LLRP greeting, also while another program uses it, and its suggested entry is valid', async () => {
     const platform = realPlatform()
     const reader = llrpReader({ platform })
