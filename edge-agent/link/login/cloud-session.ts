@@ -173,6 +173,8 @@ export class CloudSession {
   #loginDueAtMs = 0
   #wasRefused = false
   #offlineSinceMs: number | null
+  /** The last logged cause of a failed login. The log gets each cause once, not at each attempt. */
+  #loggedCause: string | undefined
 
   constructor(parts: CloudSessionParts) {
     this.#parts = parts
@@ -200,6 +202,7 @@ export class CloudSession {
   goOnline(): void {
     if (this.isOnline) return
     this.#offlineSinceMs = null
+    this.#loggedCause = undefined
     const { log, identity, onChange } = this.#parts
     log.info({ cloud: identity.cloud }, 'the cloud is online')
     onChange()
@@ -249,8 +252,16 @@ export class CloudSession {
   async #challenge(): Promise<string | undefined> {
     const { http, identity } = this.#parts
     const answer = await http.post('agentLogin', { agentId: identity.agentId }, { timeoutMs: CALL_MS })
+    if (answer.kind === 'unreachable') this.#logCause(answer.why)
     const challenge = answer.kind === 'answered' ? answer.body['challenge'] : undefined
     return typeof challenge === 'string' ? challenge : undefined
+  }
+
+  #logCause(why = 'the answer is not one of the cloud'): void {
+    const { log, identity } = this.#parts
+    if (why === this.#loggedCause) return
+    this.#loggedCause = why
+    log.warn({ why, cloud: identity.cloud }, 'the cloud cannot be reached')
   }
 
   async #answer(challenge: string, by: Signer | undefined): Promise<Record<string, unknown> | undefined> {

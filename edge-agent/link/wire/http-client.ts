@@ -17,8 +17,8 @@ export type CloudAnswer =
   | { kind: 'answered'; body: Record<string, unknown> }
   /** The server rejected the call with an error code. */
   | { kind: 'refused'; status: number; code: string; message: string }
-  /** No valid answer in time. */
-  | { kind: 'unreachable' }
+  /** No valid answer in time. `why`: the error of the connection, such as a certificate that is not trusted. */
+  | { kind: 'unreachable'; why?: string }
 
 export interface CallLimits {
   /** The server counts as offline if nothing arrives for this time, ms. */
@@ -59,8 +59,8 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
         code: typeof reason === 'string' ? reason : code,
         message: String(error),
       }
-    } catch {
-      return { kind: 'unreachable' }
+    } catch (error) {
+      return { kind: 'unreachable', why: causeOf(error) }
     } finally {
       limit.done()
     }
@@ -82,6 +82,12 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
       ),
     get: (path, timeoutMs) => call(`${baseUrl}/${path}`, { method: 'GET', headers: {} }, { timeoutMs }),
   }
+}
+
+/** Text of an error. `fetch` only says that it failed, and its cause says why. */
+function causeOf(error: unknown): string {
+  const cause = error instanceof TypeError && error.cause !== undefined ? error.cause : error
+  return cause instanceof Error ? cause.message || cause.name : String(cause)
 }
 
 /** Aborts if nothing arrives for `timeoutMs`, or if the whole call takes longer than `totalMs`. */
