@@ -1,3 +1,4 @@
+import { sessionTokenOf } from './authentication.ts'
 import { Hono, type Context } from 'hono'
 import { routePath } from 'hono/route'
 import { PROGRAM_HEADER, programHeader } from '../../../policy/version.ts'
@@ -171,7 +172,8 @@ export function createApp(
   operationRoutes(app, base, operations, apiHandler(operations, database, services, readers, limits))
   for (const [path, document] of Object.entries(apiDocuments(operations, config)))
     app.get(path, (c) => document.answer(c))
-  app.get('/', (c) => c.redirect('/docs'))
+  // Staff who are signed in may type only the host, and want the console.
+  app.get('/', (c) => c.redirect(sessionTokenOf(c, config) === undefined ? '/docs' : '/console'))
   app.get('/docs/', (c) => c.redirect('/docs', 308))
   iconRoutes(app)
   healthRoutes(app, services)

@@ -21,6 +21,13 @@ describe('pages of the cloud', () => {
     },
   )
 
+  it('lead from the bare host to the reference, and staff who are signed in to the console', async () => {
+    const target = async (headers: Record<string, string>) =>
+      (await cloud.cloud.app.request('/', { headers })).headers.get('location')
+    expect(await target({})).toBe('/docs')
+    expect(await target({ cookie: '__Host-untag_session=untag_us_x' })).toBe('/console')
+  })
+
   it('have a /favicon.ico, and the same addresses with a slash at the end', async () => {
     expect((await get('/favicon.ico')).status).toBe(200)
     for (const path of ['/docs', '/console']) {
