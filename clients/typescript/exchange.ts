@@ -105,9 +105,8 @@ export async function exchange(
   try {
     const response = await platform.fetch(url, { ...init, signal: ending.signal, redirect: 'error' })
     const announced = Number(response.headers.get('content-length') ?? 0)
-    if (announced > ANSWER_LIMIT)
-      throw new UntagError('the answer is too large', { status: response.status, code: 'bad-answer' })
-    return { response, text: await response.text() }
+    if (announced > ANSWER_LIMIT) throw tooLarge(response)
+    return { response, text: await textOf(response) }
   } catch (error) {
     if (error instanceof UntagError) throw error
     if (signal?.aborted === true) throw signal.reason
@@ -118,6 +117,28 @@ export async function exchange(
     cancel()
     signal?.removeEventListener('abort', stop)
   }
+}
+
+/** Reads a body without an announced size, too, only up to the limit. */
+async function textOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader()
+  if (!reader) return ''
+  const decoder = new TextDecoder()
+  let text = ''
+  let size = 0
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    size += part.value.length
+    if (size > ANSWER_LIMIT) {
+      await reader.cancel()
+      throw tooLarge(response)
+    }
+    text += decoder.decode(part.value, { stream: true })
+  }
+  return text + decoder.decode()
+}
+
+function tooLarge({ status }: Response): UntagError {
+  return new UntagError('the answer is too large', { status, code: 'bad-answer' })
 }
 
 /** Error of a connection that failed or broke. */

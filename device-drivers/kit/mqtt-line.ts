@@ -25,6 +25,8 @@ export class MqttLine implements ProtocolClient {
   readonly #codec = mqttCodec()
   readonly #listeners = new Map<string, Set<(topic: string, payload: Uint8Array) => void>>()
   readonly #pendingSubscriptions = new Map<number, { done: () => void; fail: (why: Error) => void }>()
+  /** Acknowledgements of the messages of one chunk, which one write sends. */
+  #acknowledgements: Uint8Array[] = []
   #lastReceivedAt: number
   #id = 0
   #pings = 0
@@ -117,10 +119,14 @@ export class MqttLine implements ProtocolClient {
     this.#resolveEnded(reason)
   }
 
-  async #send(packet: MqttPacket): Promise<boolean> {
+  #send(packet: MqttPacket): Promise<boolean> {
+    return this.#write(this.#codec.encode(packet))
+  }
+
+  async #write(bytes: Uint8Array): Promise<boolean> {
     if (this.#endReason !== null) return false
     try {
-      await this.#link.write(this.#codec.encode(packet), NEVER_ABORTED)
+      await this.#link.write(bytes, NEVER_ABORTED)
       return true
     } catch (error) {
       this.end(error instanceof Error ? error.message : String(error))
@@ -156,7 +162,8 @@ export class MqttLine implements ProtocolClient {
       else open?.done()
     } else if (packet.cmd === 'pingresp') this.#pongs++
     else if (packet.cmd === 'publish') {
-      if (packet.messageId !== undefined) void this.#send({ cmd: 'puback', messageId: packet.messageId })
+      if (packet.messageId !== undefined)
+        this.#acknowledgements.push(this.#codec.encode({ cmd: 'puback', messageId: packet.messageId }))
       // Ignores retained messages, because their age is unknown.
       if (!packet.retain)
         for (const listener of this.#listeners.get(packet.topic) ?? []) listener(packet.topic, packet.payload)
@@ -168,6 +175,8 @@ export class MqttLine implements ProtocolClient {
       for await (const chunk of this.#link.bytes) {
         this.#lastReceivedAt = this.#platform.clock.elapsed()
         for (const packet of this.#codec.push(chunk)) if (this.#endReason === null) this.#onPacket(packet)
+        const acknowledgements = this.#acknowledgements.splice(0)
+        if (acknowledgements.length > 0) void this.#write(Buffer.concat(acknowledgements))
         if (this.#codec.fault !== null) this.end(`the peer is no MQTT broker (${this.#codec.fault})`)
         if (this.#endReason !== null) return
       }

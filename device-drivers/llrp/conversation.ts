@@ -211,19 +211,25 @@ export class LlrpConversation implements ProtocolClient {
   #onFrames(frames: readonly LlrpFrame[]): void {
     // Readers send one message for each tag. The listener receives all tags of a chunk together.
     let seen: TagSighting[] = []
+    // One answer for all keepalives of a chunk: a reader sends one at a time.
+    let keepalive: LlrpFrame | undefined
     const flush = () => {
       if (seen.length > 0) this.#listener.onTags(seen)
       seen = []
     }
     for (const frame of frames) {
       if (frame.type === REPORT) this.#onReport(frame, seen)
-      else if (frame.type === KEEPALIVE) this.send(() => message('KEEPALIVE_ACK', frame.id, {}))
+      else if (frame.type === KEEPALIVE) keepalive = frame
       else {
         flush()
         this.#onFrame(frame)
       }
     }
     flush()
+    if (keepalive) {
+      const { id } = keepalive
+      this.send(() => message('KEEPALIVE_ACK', id, {}))
+    }
     if (frames.length > 0) {
       this.#lastReceivedAt = this.#platform.clock.elapsed()
       this.#noiseInARow = 0

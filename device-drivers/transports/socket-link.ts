@@ -3,6 +3,8 @@ import { LinkFault, type ByteLink, type LinkFaultCode } from './byte-link.ts'
 
 /** Maximum unsent bytes. If more bytes wait, the link assumes that the device no longer reads. */
 const MAX_UNSENT_BYTES = 65_536
+/** Maximum unfinished writes. Each listens to its signal, so that very many would take quadratic time. */
+const MAX_UNSENT_WRITES = 1_024
 
 /** A TCP socket of Node, with Node's internal flag that makes `destroy` send a reset. */
 type TcpSocket = Socket & { resetAndClosing?: boolean }
@@ -78,7 +80,7 @@ export function socketLink(socket: Socket, { address, tcp, explain }: SocketLink
         if (signal.aborted) return reject(signal.reason as Error)
         if (socket.destroyed || !socket.writable)
           return reject(new LinkFault('lost', `${address}: the connection is closed`))
-        if (socket.writableLength > MAX_UNSENT_BYTES)
+        if (socket.writableLength > MAX_UNSENT_BYTES || unwritten >= MAX_UNSENT_WRITES)
           return reject(new LinkFault('lost', `${address}: the device reads nothing`))
         const onAbort = () => reject(signal.reason as Error)
         signal.addEventListener('abort', onAbort, { once: true })

@@ -129,6 +129,15 @@ describe('TCP link', () => {
     await link.close()
   })
 
+  test('refuses more unfinished writes than a device needs, whatever their size', async () => {
+    const link = await openTcp('127.0.0.1', await listen(() => {}), forEver())
+    const writes = Array.from({ length: 1_500 }, () => link.write(Uint8Array.of(1), forEver()))
+    const results = await Promise.allSettled(writes)
+    expect(results.filter(({ status }) => status === 'fulfilled').length).toBe(1_024)
+    expect(results.at(-1)).toMatchObject({ reason: { code: 'lost' } })
+    await link.close()
+  })
+
   test('ends a write by its signal if the peer reads nothing', async () => {
     const port = await listen((socket) => socket.pause())
     const link = await openTcp('127.0.0.1', port, forEver())

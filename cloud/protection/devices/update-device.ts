@@ -8,7 +8,7 @@ import { operation } from '../../platform/operations/operation.ts'
 import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import { orderInLocker } from '../../shop/pickup-orders/queries.ts'
 import { moveToAgent } from './move-device.ts'
-import { deviceFacts } from '../store-documents/device-queries.ts'
+import { deviceFacts, deviceWorkflow } from '../store-documents/device-queries.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import { assertAgentOf, Device, optionalCapabilities, ownDevice, toDevice } from './device-operations.ts'
 import { storeDocumentChanged } from '../store-documents/parsed-policy.ts'
@@ -97,10 +97,12 @@ export const updateDevice = operation({
     if (row.revoked_ms !== null)
       throw precondition('device_revoked', 'the device is out of service: register a new one')
     const facts = deviceFacts(row, store)
-    // A cabinet of this workflow opens for any paid receipt.
+    // A cabinet of this workflow opens for any paid receipt. Without a workflow of its own, the store's applies.
+    const nextWorkflow = deviceWorkflow({ ...row, workflow_type: workflowType ?? null }, store)
     if (
-      workflowType === 'self_service' &&
-      facts.workflowType !== workflowType &&
+      workflowType !== undefined &&
+      nextWorkflow === 'self_service' &&
+      facts.workflowType !== nextWorkflow &&
       (await orderInLocker(call.db, deviceId))
     )
       throw precondition('locker_in_use', 'an order waits in this locker: hand it over first')

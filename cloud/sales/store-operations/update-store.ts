@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { Id, Success } from '../../platform/operations/fields.ts'
-import { invalid } from '../../platform/foundation/failure.ts'
+import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import { operation } from '../../platform/operations/operation.ts'
 import { isAtLeast, type Package, rolesFrom } from '../../platform/foundation/caller.ts'
 import { packageMissing } from '../../platform/operations/perform.ts'
 import type { Db } from '../../platform/persistence/database.ts'
+import type { DeviceRow } from '../../platform/persistence/tables/agents.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { deviceWorkflow } from '../../protection/store-documents/device-queries.ts'
 import { storeDocumentChanged } from '../../protection/store-documents/parsed-policy.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
 import { countReceipts, updateStoreRow } from '../../platform/stores/queries.ts'
@@ -42,6 +44,7 @@ export const updateStore = operation({
     'Accepts the fields of both forms, as fetchStore returns them. Omitted fields keep their values; `null` ' +
     'clears optional fields. Fields that the system sets are ignored if unchanged, else rejected. Agents ' +
     'receive a new policy if names or tag settings change.',
+  refusals: ['locker_in_use'],
   changes: true,
   request: z.strictObject({ storeId: Id, ...STORE_INPUT_SHAPE, ...SYSTEM_SET_SHAPE }).transform((input, faults) => ({
     storeId: input.storeId,
@@ -59,12 +62,30 @@ export const updateStore = operation({
     await assertUnchanged(call.db, store, systemSet)
     assertPackageHas(store, fields)
     const next = { ...store, ...fields }
+    await assertNoOpenLocker(call.db, store, next)
     if (Object.keys(fields).length > 0) await updateStoreRow(call.db, storeId, fields)
     if (PUBLISHED_TO_AGENTS.some((column) => next[column] !== store[column])) await storeDocumentChanged(call, storeId)
     call.changed(storeId)
     return { success: true as const, ...toStore(next) }
   },
 })
+
+/** Throws 409 if lockers in which orders wait would open for any paid receipt, because the store's workflow is theirs. */
+async function assertNoOpenLocker(db: Db, store: StoreRow, next: StoreRow): Promise<void> {
+  if (next.workflow_type === store.workflow_type) return
+  const devices = await db
+    .selectFrom('device')
+    .innerJoin('pickup_order', 'pickup_order.locker_device_id', 'device.device_id')
+    .selectAll('device')
+    .where('device.store_id', '=', store.store_id)
+    .where('device.workflow_type', 'is', null)
+    .where('pickup_order.status', '=', 'ready')
+    .execute()
+  const opens = (device: DeviceRow) =>
+    deviceWorkflow(device, next) === 'self_service' && deviceWorkflow(device, store) !== 'self_service'
+  if (devices.some(opens))
+    throw precondition('locker_in_use', 'an order waits in a locker that follows the store: hand it over first')
+}
 
 async function assertUnchanged(db: Db, store: StoreRow, sent: SystemSet): Promise<void> {
   const receipts = await countReceipts(db, [store.store_id])

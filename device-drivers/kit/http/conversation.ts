@@ -27,6 +27,8 @@ export type HttpAnswer =
 
 const MAX_WAITING = 32
 const MAX_BODY_BYTES = 1_048_576
+/** Maximum parts of a body. Each takes memory of its own, however small it is. */
+const MAX_BODY_PARTS = 16_384
 
 interface Job {
   readonly request: HttpRequest
@@ -101,6 +103,7 @@ export class HttpConversation implements ProtocolClient {
       if (this.#open.isStream) return this.#open.request.onData?.(piece.bytes)
       this.#open.size += piece.bytes.length
       if (this.#open.size > MAX_BODY_BYTES) return this.end(`an answer over ${MAX_BODY_BYTES} bytes`)
+      if (this.#open.body.length >= MAX_BODY_PARTS) return this.end(`an answer in over ${MAX_BODY_PARTS} parts`)
       this.#open.body.push(piece.bytes)
     } else if (this.#open.isStream) this.end('the device ended the stream')
     else {

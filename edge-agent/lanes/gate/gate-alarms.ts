@@ -115,12 +115,15 @@ function incidents(): Incidents {
 }
 
 /**
- * Counts the distinct unpaid items that left within the time windows of the policy. If many items leave, they are
- * probably stolen. If very many items leave, staff are probably moving goods.
+ * Counts the distinct unpaid tags that left within the time windows of the policy. If many leave, they are probably
+ * stolen. If very many sellable items leave, staff are probably moving goods.
  */
 interface BulkDetector {
-  /** Counts a leaving tag. `count`: items that left within the time for bulk alarms. */
-  add(tag: string, atMs: number): { isBulk: boolean; count: number; isReplenishment: boolean }
+  /**
+   * Counts a leaving tag. `isMovable`: goods that staff may be moving. `count`: tags that left within the time for bulk
+   * alarms.
+   */
+  add(tag: string, atMs: number, isMovable: boolean): { isBulk: boolean; count: number; isReplenishment: boolean }
   /** Time until which the siren stays silent because staff move goods, ms; 0 at first. */
   readonly mutedUntilMs: number
 }
@@ -130,33 +133,34 @@ const LIMIT = 10_000
 
 /** Makes the detector of one gate. The detector reads `policy` again for each item. */
 export function bulkDetector(policy: () => GatePolicy): BulkDetector {
-  /** Tag → time at which it left, ms; oldest first. */
-  const departures = new Map<string, number>()
+  /** Leaving tags; oldest first. */
+  const departures = new Map<string, { atMs: number; isMovable: boolean }>()
   let mutedUntilMs = 0
 
-  function within(seconds: number, atMs: number): number {
+  function within(seconds: number, atMs: number, isMovable = false): number {
     let count = 0
-    for (const at of departures.values()) if (atMs - at <= seconds * 1_000) count++
+    for (const left of departures.values())
+      if (atMs - left.atMs <= seconds * 1_000 && (left.isMovable || !isMovable)) count++
     return count
   }
 
   function dropOld(atMs: number, seconds: number): void {
-    for (const [tag, at] of departures) {
-      if (atMs - at <= seconds * 1_000 && departures.size <= LIMIT) return
+    for (const [tag, left] of departures) {
+      if (atMs - left.atMs <= seconds * 1_000 && departures.size <= LIMIT) return
       departures.delete(tag)
     }
   }
 
   return {
-    add(tag, atMs) {
+    add(tag, atMs, isMovable) {
       const { bulk, replenishment } = policy()
       departures.delete(tag)
-      departures.set(tag, atMs)
+      departures.set(tag, { atMs, isMovable })
       dropOld(atMs, Math.max(bulk.seconds, replenishment.seconds))
       const count = within(bulk.seconds, atMs)
-      const moved = replenishment.tags > 0 && within(replenishment.seconds, atMs) >= replenishment.tags
+      const moved = replenishment.tags > 0 && within(replenishment.seconds, atMs, true) >= replenishment.tags
       if (moved) mutedUntilMs = atMs + replenishment.muteSeconds * 1_000
-      return { isBulk: count >= bulk.tags, count, isReplenishment: moved || atMs < mutedUntilMs }
+      return { isBulk: count >= bulk.tags, count, isReplenishment: isMovable && (moved || atMs < mutedUntilMs) }
     },
     get mutedUntilMs() {
       return mutedUntilMs
@@ -182,11 +186,11 @@ interface GateAlarmsParts {
   onAlarm(tag: string, assessment: TagAssessment, eventId: string | undefined): void
 }
 
-/** Reasons that a newer status of the item does not change. Only these alarms may be bulk, or goods that staff move. */
+/** Reasons that a newer status of the item does not change. Only these alarms may be bulk. */
 const SURE_REASONS: ReadonlySet<GateReason> = new Set(['recalled', 'not_paid', 'alarm_mask'])
 
 /**
- *   unpaid tag leaves ─┬─ staff move goods ─▶ one amber light and one event for all
+ *   unpaid tag leaves ─┬─ staff move goods, and it is sellable ─▶ one amber light and one event for all
  *                      └─ else ─▶ siren or amber, event ─▶ incident ─┬─ all its tags are resolved ─▶ siren off, green
  *                                                                    └─ 10 s without an alarm ─▶ incident ends
  *
@@ -199,6 +203,8 @@ export class GateAlarms {
   readonly #secondsOf: Readonly<Record<Signal, number>>
   readonly #litUntil: Record<Signal, number> = { siren: 0, amber: 0, green: 0 }
   #mutedReportedUntilMs = 0
+  /** Until this time the siren sounds for a tag that staff do not move, ms: moved goods do not end it. */
+  #firmUntilMs = 0
   #isWatching = false
 
   constructor(parts: GateAlarmsParts) {
@@ -210,10 +216,15 @@ export class GateAlarms {
   raise(tag: string, first: TagAssessment): void {
     const atMs = this.#parts.clock.elapsed()
     const isSure = SURE_REASONS.has(first.reason)
-    const { isBulk, isReplenishment } = isSure ? this.#bulk.add(tag, atMs) : { isBulk: false, isReplenishment: false }
+    // Tags without an item cost nothing, and staff move no recalled or held goods: they silence no gate, and always alarm.
+    const isMovable = first.reason === 'not_paid' && first.item?.status === 'sellable'
+    const { isBulk, isReplenishment } = isSure
+      ? this.#bulk.add(tag, atMs, isMovable)
+      : { isBulk: false, isReplenishment: false }
     if (isReplenishment) return this.#reportReplenishment(atMs)
     const assessment: TagAssessment = isBulk ? { ...first, reason: 'bulk', severity: 'siren' } : first
     if (assessment.severity === 'siren') this.#light('siren', atMs)
+    if (assessment.severity === 'siren' && !isMovable) this.#firmUntilMs = this.#litUntil.siren
     if (assessment.severity === 'notify') this.#light('amber', atMs)
     this.#incidents.raise(tag, isBulk, atMs)
     this.#watchIncident()
@@ -271,8 +282,10 @@ export class GateAlarms {
   #reportReplenishment(atMs: number): void {
     if (atMs < this.#mutedReportedUntilMs) return
     this.#mutedReportedUntilMs = this.#bulk.mutedUntilMs
-    this.#parts.signal({ kind: 'signal', signal: 'siren', seconds: 0 })
-    this.#litUntil.siren = 0
+    if (this.#firmUntilMs <= atMs) {
+      this.#parts.signal({ kind: 'signal', signal: 'siren', seconds: 0 })
+      this.#litUntil.siren = 0
+    }
     this.#light('amber', atMs)
     const { replenishment } = this.#parts.gatePolicy()
     this.record('gate_replenishment', {

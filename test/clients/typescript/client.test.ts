@@ -217,6 +217,24 @@ describe('the client', () => {
     ).rejects.toMatchObject({ code: 'bad-answer' })
   })
 
+  it('reads an endless answer only up to its limit', async () => {
+    let parts = 0
+    const endless = () => {
+      const body = new ReadableStream<Uint8Array>({
+        pull(to) {
+          parts++
+          to.enqueue(new Uint8Array(1_048_576).fill(0x20))
+        },
+      })
+      return new Response(body)
+    }
+    await expect(world([endless()]).client().fetchStores()).rejects.toMatchObject({
+      code: 'bad-answer',
+      message: 'the answer is too large',
+    })
+    expect(parts).toBeLessThan(80)
+  })
+
   it('ends a call at its signal or its timeout', async () => {
     const reason = new Error('enough')
     const calling = new AbortController()

@@ -241,7 +241,27 @@ describe('a cabinet', () => {
         await store.drive(shop.ok('updateClickCollectStatus', { orderId: order.orderId, ...move }))
       return order
     }
+    // The token of an order that is cancelled does not open the locker for the next order's goods.
+    const cancelled = await inLocker({ paid: true })
+    const { authorizationToken } = await store.drive(
+      shop.ok('verifyProtectedItem', {
+        deviceId: cabinet(),
+        protectionAction: 'unlock_fixture',
+        pickupCode: cancelled.pickupCode,
+      }),
+    )
+    await store.drive(shop.ok('updateClickCollectStatus', { orderId: cancelled.orderId, status: 'cancelled' }))
+    await store.drive(store.agent.link.poll())
     const unpaid = await inLocker({})
+    const byToken = { deviceId: cabinet(), protectionAction: 'unlock_fixture', token: authorizationToken }
+    for (const hasNetwork of [true, false]) {
+      store.network(hasNetwork)
+      await store.until('the network', () => store.agent.link.isOnline === hasNetwork)
+      expect(await store.authorize(byToken)).toMatchObject({ authorized: false, reason: 'token_revoked' })
+    }
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    expect(board.coils[0]).toBe(false)
     const decided = (fields: Json) => ({ kind: 'decision', answer: { action: 'unlock_fixture', ...fields } })
     expect(await scan(cabinet(), unpaid.pickupCode)).toMatchObject(
       decided({ authorized: false, reason: 'item_not_paid' }),

@@ -89,6 +89,27 @@ onEveryDatabase('lockers of click and collect', (kind) => {
     await shop.ok('endRecall', { recallId })
   })
 
+  it('keeps its workflow while an order waits, whether the device or its store would change it', async () => {
+    const { storeId } = shop
+    const locker = await newLocker()
+    const { orderId } = await inLocker(locker)
+    const refused = { status: 409, body: { reason: 'locker_in_use' } }
+    const toSelfService = { storeId, workflowType: 'self_service' }
+    expect(await shop.call('updateDevice', { deviceId: locker, workflowType: 'self_service' })).toMatchObject(refused)
+    expect(await shop.call('updateStore', toSelfService)).toMatchObject(refused)
+    const { orders } = await shop.ok('fetchClickCollectOrders', { storeId, status: 'ready' })
+    for (const each of orders) await move(each.orderId, { status: 'cancelled' })
+    expect(orders.map((each: Json) => each.orderId)).toContain(orderId)
+    const { workflowType = null } = await shop.ok('fetchStore', { storeId })
+    expect((await shop.call('updateStore', toSelfService)).status).toBe(200)
+    // A device with a workflow of its own may not go back to that of the store meanwhile.
+    const own = await newLocker({ workflowType: 'staff_assisted' })
+    const waiting = await inLocker(own)
+    expect(await shop.call('updateDevice', { deviceId: own, workflowType: null })).toMatchObject(refused)
+    await move(waiting.orderId, { status: 'cancelled' })
+    await shop.ok('updateStore', { storeId, workflowType })
+  })
+
   it('stays shut for an order that is not paid, without a locker or cancelled', async () => {
     const locker = await newLocker()
     const unpaid = await inLocker(locker, {})

@@ -60,7 +60,7 @@ describe('the parts of a gate', () => {
       around.see(`t${n}`, 'inside', n / 100)
       seen.isNew(`t${n}`, 'inside', n / 100)
     }
-    for (let n = 0; n < 2_000; n++) many.add(`t${n}`, n)
+    for (let n = 0; n < 2_000; n++) many.add(`t${n}`, n, true)
     expect(around.size).toBeLessThanOrEqual(20_000)
     expect(seen.size).toBeLessThanOrEqual(40_001)
     around.tidy(100_000)

@@ -249,6 +249,29 @@ describe('the exit gate', () => {
     expect(gate.sirens()).toBe(before + 1)
   })
 
+  it('is not silenced by tags without goods, and never silent for recalled, held or masked ones', async () => {
+    const blank = (n: number) => `FADE${n.toString(16).padStart(20, '0')}`.toUpperCase()
+    const silenced = gateWorld({ gate: { alarmMasks: ['FADE'] } })
+    await silenced.walk(goesOut(...Array.from({ length: 120 }, (_, n) => blank(n))))
+    await silenced.walk(nobody(20_000))
+    expect(at(silenced, 'gate_replenishment')).toEqual([])
+    const before = silenced.sirens()
+    await silenced.walk(goesOut(silenced.item('sellable')))
+    expect(silenced.sirens()).toBe(before + 1)
+
+    const moving = gateWorld({
+      gate: { alarmMasks: ['FADE'], replenishment: { tags: 60, seconds: 10, muteSeconds: 300 } },
+    })
+    for (let n = 0; n < 5; n++) await moving.walk(goesOut(...Array.from({ length: 20 }, () => moving.item('sellable'))))
+    expect(at(moving, 'gate_replenishment')).toHaveLength(1)
+    for (const epc of [moving.item('exception_hold'), moving.item('exception_hold', { recalled: true }), blank(999)]) {
+      await moving.walk(nobody(20_000))
+      const [sirens, alarms] = [moving.sirens(), at(moving, 'gate_alarm').length]
+      await moving.walk(goesOut(epc))
+      expect([moving.sirens() - sirens, at(moving, 'gate_alarm').length - alarms]).toEqual([1, 1])
+    }
+  })
+
   it('never alarms for buffered reads, and reports them in one line', async () => {
     const gate = gateWorld()
     const epcs = Array.from({ length: 50 }, () => gate.item('sellable'))
