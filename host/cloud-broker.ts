@@ -1,6 +1,7 @@
 import type { Cloud } from '../cloud/cloud.ts'
 import { markAllOffline } from '../cloud/protection/agents/documents/agent-state.ts'
-import type { CloudConfig, ServerCertificate, Log } from '../cloud/platform/foundation/config.ts'
+import type { Log } from '../cloud/platform/foundation/log.ts'
+import type { CloudConfig, ServerCertificate } from '../cloud/platform/foundation/config.ts'
 import type { Siblings } from '../cloud/platform/foundation/ports.ts'
 import { ElectedBroker } from '../cloud/service/messaging/elected-broker.ts'
 import { startBroker, type AgentBroker, type Broker } from '../cloud/service/messaging/embedded-broker.ts'

@@ -1,5 +1,5 @@
 import pino from 'pino'
-import type { Log } from '../cloud/platform/foundation/config.ts'
+import type { Log } from '../cloud/platform/foundation/log.ts'
 import type { LogLevel } from './settings.ts'
 
 /** Destination of the log: standard error, or a stream of a test. */

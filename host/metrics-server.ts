@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
-import type { Log } from '../cloud/platform/foundation/config.ts'
+import type { Log } from '../cloud/platform/foundation/log.ts'
 import type { MetricsOfProcess } from '../cloud/service/monitoring/metrics.ts'
 import { shownHost } from './cloud-broker.ts'
 import { listen } from './http-server.ts'

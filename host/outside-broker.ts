@@ -1,6 +1,7 @@
 import type { AgentBroker, BrokerHooks } from '../cloud/service/messaging/embedded-broker.ts'
 import { OutsideBroker, type OutsideBrokerOptions } from '../cloud/service/messaging/outside-broker.ts'
-import type { BrokerLogins, Log } from '../cloud/platform/foundation/config.ts'
+import type { Log } from '../cloud/platform/foundation/log.ts'
+import type { BrokerLogins } from '../cloud/platform/foundation/config.ts'
 import type { Platform } from '../policy/platform.ts'
 import { openBrokerConnection } from './mqtt-line.ts'
 import { WrongUsage, type Values } from './options.ts'

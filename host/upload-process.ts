@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { Failure, invalid, type ErrorCode, type FailureExtras } from '../cloud/platform/foundation/failure.ts'
-import type { Log } from '../cloud/platform/foundation/config.ts'
+import type { Log } from '../cloud/platform/foundation/log.ts'
 import type { UploadReader } from '../cloud/platform/foundation/ports.ts'
 import type { Cancel, Platform } from '../policy/platform.ts'
 

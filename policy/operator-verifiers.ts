@@ -1,7 +1,7 @@
 import { createHmac, hash, scryptSync } from 'node:crypto'
 import type { Verifier } from './documents/store-documents.ts'
 import type { Randomness } from './platform.ts'
-import { secretsEqual } from './printable.ts'
+import { secretsEqual } from './secrets-equal.ts'
 
 /** PINs have few possible values, so the derivation from a PIN is slow. Badges contain 128 random bits. */
 const PIN_COST = { n: 16_384, r: 8, p: 1 }

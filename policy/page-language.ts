@@ -1,6 +1,3 @@
-/** Time zone of all stores: pages, receipts and analytics show and count their days in it. */
-export const STORE_TIME_ZONE = 'Europe/Berlin'
-
 /** One range of an `Accept` or `Accept-Language` header. */
 interface AcceptRange {
   /** In lower case, without parameters: `text/html`, `de-at`, `*`. */

@@ -1,11 +1,11 @@
-import type { Log } from '../../cloud/platform/foundation/config.ts'
+import type { Log } from '../../cloud/platform/foundation/log.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { shopper, type BasketLine, type Shopper } from '../../simulators/services/shopper.ts'
 import { startCloud, type CloudSettings, type RunningCloud } from './cloud.ts'
 import { WrongUsage } from '../../host/options.ts'
 import { demoKey, type DemoFile } from './demo-secrets.ts'
 import { rfidStore, type DemoStore } from './demo-store.ts'
-import { STORE_TIME_ZONE } from '../../policy/page-language.ts'
+import { STORE_TIME_ZONE } from '../../policy/store-time-zone.ts'
 import type { AlarmDisposition } from '../../policy/vocabulary.ts'
 
 const MINUTE_MS = 60_000

@@ -160,7 +160,7 @@ function checkOwn(folder: string): void {
   const isOpen = process.getuid !== undefined && (stat.mode & WRITABLE_BY_OTHERS) !== 0
   if (!stat.isDirectory() || !isOwn || isOpen)
     throw new Error(
-      `${folder} must be a folder of this user that nobody else may write to: choose another with --runtime-dir`,
+      `${folder} must be a folder of this user to which no other user may write: choose another with --runtime-dir`,
     )
 }
 

@@ -1,4 +1,4 @@
-import type { Cancel, Platform } from '../../policy/platform.ts'
+import { pause, type Cancel, type Platform } from '../../policy/platform.ts'
 import { CONNECT_REFUSALS, mqttCodec } from './protocol/mqtt-packet.ts'
 import type { MqttPacket } from './protocol/mqtt-packet.ts'
 import type { ByteLink } from '../transports/byte-link.ts'
@@ -16,6 +16,8 @@ const KEEPALIVE_SECONDS = 10
 /** The connection ends after this many keepalive intervals without a packet. */
 const MISSED = 2
 const MAX_LISTENERS = 1_024
+/** Packets at once, and a second: some readers send one for each tag. The line reads no further meanwhile. */
+const PACKETS = { most: 10_000, perSecond: 5_000 }
 const NEVER_ABORTED = new AbortController().signal
 
 /** An MQTT 3.1.1 client with QoS 0 and 1. All devices of a broker share this connection. */
@@ -171,14 +173,21 @@ export class MqttLine implements ProtocolClient {
   }
 
   async #listen(): Promise<void> {
+    const { clock, timers } = this.#platform
+    let left = PACKETS.most
+    let atMs = clock.elapsed()
     try {
       for await (const chunk of this.#link.bytes) {
         this.#lastReceivedAt = this.#platform.clock.elapsed()
-        for (const packet of this.#codec.push(chunk)) if (this.#endReason === null) this.#onPacket(packet)
+        const packets = this.#codec.push(chunk)
+        for (const packet of packets) if (this.#endReason === null) this.#onPacket(packet)
         const acknowledgements = this.#acknowledgements.splice(0)
         if (acknowledgements.length > 0) void this.#write(Buffer.concat(acknowledgements))
         if (this.#codec.fault !== null) this.end(`the peer is no MQTT broker (${this.#codec.fault})`)
         if (this.#endReason !== null) return
+        left = Math.min(PACKETS.most, left + ((clock.elapsed() - atMs) / 1_000) * PACKETS.perSecond) - packets.length
+        atMs = clock.elapsed()
+        if (left < 0) await pause(timers, (-left / PACKETS.perSecond) * 1_000)
       }
       this.end('the broker closed the connection')
     } catch (error) {

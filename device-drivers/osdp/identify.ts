@@ -27,7 +27,7 @@ import {
 } from './protocol/secure-channel.ts'
 import type { Dialogue, OsdpAnswer } from './dialogue.ts'
 import type { OsdpSettings } from './settings.ts'
-import { secretsEqual } from '../../policy/printable.ts'
+import { secretsEqual } from '../../policy/secrets-equal.ts'
 import type { Signal } from '../kit/device.ts'
 import type { SwitchAnswer } from '../kit/release.ts'
 

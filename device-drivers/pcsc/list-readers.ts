@@ -5,7 +5,7 @@ import type { ReaderState } from './protocol/reader-states.ts'
 import { PCSCD } from '../transports/link-settings.ts'
 
 /**
- * Finds the reader with the given name, or the only reader whose name contains the given name. If there is no such
+ * Finds the reader with this name, or the only reader whose name contains this name. If there is no such
  * reader, returns the reason. pcscd's names end with the numbers of the reader and of the slot (`… 00 00`). The
  * reader's number depends on the order in which readers were plugged in, so omit this number in the settings.
  */

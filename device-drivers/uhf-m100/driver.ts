@@ -271,7 +271,7 @@ class M100Reader implements LinkDeviceOptions<Line> {
     const { deactivate } = this.#settings
     if (!deactivate || !this.#request || !this.#polling)
       return failed('this reader only reads; add "deactivate" to its settings')
-    if (!tag || !('epc' in tag)) return failed('a tag is deactivated by its EPC, and none was given')
+    if (!tag || !('epc' in tag)) return failed('a tag is deactivated by its EPC, and the request has none')
     const epc = tag.epc.toUpperCase()
     if (epc.length > LONGEST_EPC_DIGITS) return failed('an EPC this long cannot be selected')
     const onFault = (detail: string) => this.queue.put({ type: 'fault', detail })

@@ -2,7 +2,7 @@ import { result, type DeviceCommand, type DeviceEvent } from '../../device-drive
 import type { DeviceEntry } from '../../device-drivers/registry.ts'
 import { type DeviceStatus, isConnected } from '../../device-drivers/device-connection.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../../device-drivers/supervisor.ts'
-import { rateLimitedLog, type RateLimitedLog } from '../../policy/budget.ts'
+import { rateLimitedLog, type RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { Platform, Clock } from '../../policy/platform.ts'
 import type { DeviceType } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { getCookie, setCookie } from 'hono/cookie'
-import { secretsEqual } from '../../policy/printable.ts'
+import { secretsEqual } from '../../policy/secrets-equal.ts'
 import type { Caller } from '../lanes/lane-states.ts'
 import { BROWSER_LIFE_MS, type Pairing } from '../ledger/pairings.ts'
 import type { Log } from '../log.ts'

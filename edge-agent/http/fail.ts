@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import { AGENT_ERRORS, type AgentErrorCode, type StatusOf } from './error-codes.ts'
 import { AGENT_OPERATIONS, type AgentAnswer, type AgentOperationName } from './operations.ts'
-import type { RateLimitedLog } from '../../policy/budget.ts'
+import type { RateLimitedLog } from '../../policy/rate-limited-log.ts'
 import type { Clock } from '../../policy/platform.ts'
 import { peerRateLimit } from '../peers/store-agents.ts'
 

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { PushPort } from '../../device-drivers/transports/memory.ts'
-import { rateLimitedLog } from '../../policy/budget.ts'
+import { rateLimitedLog } from '../../policy/rate-limited-log.ts'
 import { LedgerFailure, LedgerFull } from '../ledger/file/commit.ts'
 import type { Log } from '../log.ts'
 import { pageRoutes } from '../pages/pages.tsx'

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import type { Log } from '../../cloud/platform/foundation/config.ts'
+import type { Log } from '../../cloud/platform/foundation/log.ts'
 import type { Platform } from '../../policy/platform.ts'
 
 /** Maximum run time of `systemd-notify`, ms. It waits until systemd has read the message. */

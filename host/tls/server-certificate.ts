@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls'
 import type { CertificateStatus, ServerCertificate } from '../../cloud/platform/foundation/config.ts'
-import type { WriteLogLine } from '../../policy/budget.ts'
+import type { WriteLogLine } from '../../policy/rate-limited-log.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import { WrongUsage } from '../options.ts'
 

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import { loadKeyFiles } from '../../cloud/platform/authority/key-files.ts'
-import type { Log } from '../../cloud/platform/foundation/config.ts'
+import type { Log } from '../../cloud/platform/foundation/log.ts'
 import type { MetricsOfProcess } from '../../cloud/service/monitoring/metrics.ts'
 import { assert } from '../../policy/assert.ts'
 import { pause, type Platform } from '../../policy/platform.ts'

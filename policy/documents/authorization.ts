@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { comparableIdentifier, type IdentifierKind } from '../item-identifiers.ts'
-import { secretsEqual } from '../printable.ts'
+import { secretsEqual } from '../secrets-equal.ts'
 import { PROTECTION_ACTIONS, type DenyReason } from '../vocabulary.ts'
 import { DOCUMENT_KINDS } from './kinds.ts'
 import {

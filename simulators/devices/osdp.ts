@@ -4,7 +4,7 @@ import { OSDP_COMMAND, OSDP_NAK, OSDP_REPLY } from '../../device-drivers/osdp/pr
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { answerWithFaults, echoingLink, faultSwitches } from './faults.ts'
 import type { LockModel } from './modbus.ts'
-import { secretsEqual } from '../../policy/printable.ts'
+import { secretsEqual } from '../../policy/secrets-equal.ts'
 import {
   DEFAULT_KEY,
   deviceCryptogram,

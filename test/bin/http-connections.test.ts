@@ -4,7 +4,7 @@ import { Hono } from 'hono'
 import { afterEach, expect, it } from 'vitest'
 import { connectionLimits, type HttpLimits } from '../../host/http-server.ts'
 import { limitConnections, listen, type HttpServer } from '../../host/http-server.ts'
-import { LINES_PER_MINUTE } from '../../policy/budget.ts'
+import { LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { waitFor } from '../support/wait-for.ts'
 

@@ -48,6 +48,26 @@ test('a flood of MQTT messages with QoS 1 is acknowledged in one write, each mes
   expect(acknowledged.map((packet) => packet.cmd === 'puback' && packet.messageId)).toEqual(flood.map((_, n) => n + 1))
 })
 
+test('an MQTT line reads only as many packets a second as readers send', async () => {
+  const world = virtualPlatform()
+  const { near, far } = memoryPair()
+  MQTT_LINE.start(near, { mqtt: '10.0.0.9' }, world)
+  await world.advance(1)
+  let sent = 0
+  const pongs = concat(Array.from({ length: 10_000 }, () => mqttCodec().encode({ cmd: 'pingresp' })))
+  const flood = async () => {
+    for (;;) {
+      await far.write(pongs, forEver())
+      sent += 10_000
+    }
+  }
+  void flood().catch(() => undefined)
+  await world.advance(10_000)
+  // The link itself holds 65,536 bytes.
+  expect(sent).toBeGreaterThan(50_000)
+  expect(sent).toBeLessThan(10_000 + 10 * 5_000 + 2 * 32_768 + 10_000)
+})
+
 test('a flood of LLRP keepalives is answered once', async () => {
   const world = virtualPlatform()
   const { near, far } = memoryPair()

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { rateLimitedLog, LINES_PER_MINUTE } from '../../policy/budget.ts'
+import { rateLimitedLog, LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 function open() {

@@ -2,7 +2,7 @@ import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
-import { secretsEqual } from '../../policy/printable.ts'
+import { secretsEqual } from '../../policy/secrets-equal.ts'
 
 it('secretsEqual is true only for equal secrets of any length', () => {
   fc.assert(

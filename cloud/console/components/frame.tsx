@@ -1,4 +1,5 @@
-import { STORE_TIME_ZONE, otherLanguage } from '../../../policy/page-language.ts'
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
+import { otherLanguage } from '../../../policy/page-language.ts'
 import type { Child } from 'hono/jsx'
 import { URGENT_TASKS } from '../../sales/store-operations/open-tasks.ts'
 import type { ConsoleAssets } from '../frame/assets.ts'

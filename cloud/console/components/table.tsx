@@ -46,7 +46,7 @@ interface TimelineEntry {
   readonly tone?: Tone
 }
 
-/** Events in the given order, with their times. */
+/** Events with their times, in the order of the list. */
 export function Timeline({ entries, formats }: { entries: readonly TimelineEntry[]; formats: Formats }) {
   return (
     <ol class="timeline">

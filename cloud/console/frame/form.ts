@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import type { Language } from '../../../policy/page-language.ts'
-import { secretsEqual } from '../../../policy/printable.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { Failure } from '../../platform/foundation/failure.ts'
 import type { ConsoleTexts } from '../texts/catalogue.ts'
 

@@ -94,7 +94,7 @@ const optionsOf = (config: Pick<CloudConfig, 'baseUrl'>) => ({
   secure: isSecure(config),
 })
 
-/** Keeps a sign-in in this browser, so that nobody can finish it in another one. */
+/** Keeps a sign-in in this browser, so that it cannot be finished in another one. */
 function setFlowCookie(c: Context, config: Pick<CloudConfig, 'baseUrl'>, pending: PendingSignIn): void {
   const value = Buffer.from(JSON.stringify(pending)).toString('base64url')
   setCookie(c, nameOf(config), value, { ...optionsOf(config), maxAge: FLOW_MS / 1_000 })

@@ -1,4 +1,4 @@
-import { STORE_TIME_ZONE } from '../../../policy/page-language.ts'
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

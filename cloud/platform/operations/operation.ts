@@ -1,7 +1,8 @@
 import type { z } from 'zod'
 import type { Platform } from '../../../policy/platform.ts'
 import type { Authority } from '../authority/authority.ts'
-import type { CloudConfig, Log } from '../foundation/config.ts'
+import type { Log } from '../foundation/log.ts'
+import type { CloudConfig } from '../foundation/config.ts'
 import type {
   ImageStore,
   AgentChannel,

@@ -1,4 +1,4 @@
-import { logJobFailure } from '../foundation/config.ts'
+import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
 
 /** Lets pending events run. Long computations call it, so that other requests do not wait for them. */

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { pause, type Cancel } from '../../../policy/platform.ts'
-import { logJobFailure } from '../foundation/config.ts'
+import { logJobFailure } from '../foundation/log.ts'
 import type { Services } from './operation.ts'
 import type { Notifier } from './notifier.ts'
 

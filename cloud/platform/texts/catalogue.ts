@@ -1,4 +1,5 @@
-import { STORE_TIME_ZONE, type Language } from '../../../policy/page-language.ts'
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
+import type { Language } from '../../../policy/page-language.ts'
 import { de } from './de.ts'
 import { en } from './en.ts'
 import type { Texts } from './texts.ts'

@@ -21,13 +21,13 @@ import { findUsersToSignIn, NAMESAKES_LIMIT, type AccountUser } from './user-que
 
 type IdentityKey = Pick<Identity, 'issuer' | 'subject'>
 
-/** A user as whom a person at the OpenID Connect provider may sign in. */
+/** A user that a person at the OpenID Connect provider may become by signing in. */
 interface SignInOption extends AccountUser {
   /** True if the person has signed in as this user before. */
   readonly isLinked: boolean
 }
 
-/** The users whom earlier sign-ins linked to this identity. */
+/** The users that earlier sign-ins linked to this identity. */
 function findUsersOfIdentity(db: Db, { issuer, subject }: IdentityKey): Promise<AccountUser[]> {
   return db
     .selectFrom('user_identity')
@@ -62,7 +62,7 @@ async function findOpenInvitations(db: Db, email: string, nowMs: number): Promis
   return open
 }
 
-/** Those of these users whom the provider has signed in as another subject. */
+/** Those of these users that the provider has signed in as another subject. */
 async function usersOfOthers(db: Db, { issuer, subject }: IdentityKey, users: AccountUser[]): Promise<Set<string>> {
   if (users.length === 0) return new Set()
   const rows = await db
@@ -80,8 +80,8 @@ async function usersOfOthers(db: Db, { issuer, subject }: IdentityKey, users: Ac
 }
 
 /**
- * The users as whom the person may sign in: first those of earlier sign-ins, then the users and open invitations with the
- * address, if the provider verified it. A user whom another subject of the provider has used stays out: the address may
+ * The users among which the person may choose: first those of earlier sign-ins, then the users and open invitations with the
+ * address, if the provider verified it. A user that another subject of the provider has used stays out: the address may
  * belong to a new person now.
  */
 async function findSignInOptions(

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { newId } from '../../../policy/ids.ts'
-import { secretsEqual } from '../../../policy/printable.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { userCaller, ROLES } from '../foundation/caller.ts'
 import { notFound, precondition } from '../foundation/failure.ts'
 import { Id, Success } from '../operations/fields.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { secretsEqual } from '../../../policy/printable.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { userCaller, ROLES } from '../foundation/caller.ts'
 import { Failure, invalid, notFound } from '../foundation/failure.ts'
 import { holderOf } from '../foundation/shared-slots.ts'

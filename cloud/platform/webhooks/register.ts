@@ -1,5 +1,5 @@
 import { newId } from '../../../policy/ids.ts'
-import { secretsEqual } from '../../../policy/printable.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { checkTarget, type TargetRules } from '../outgoing/address-guard.ts'
 import type { CloudConfig } from '../foundation/config.ts'
 import { knownCaller, maySee, type KnownCaller, isAtLeast, type Package } from '../foundation/caller.ts'

@@ -172,7 +172,7 @@ export const claimRegistration = operation({
     if (row.status === 'rejected')
       throw precondition(
         'registration_rejected',
-        `the registration was rejected: ${row.reason ?? 'no reason was given'}`,
+        `the registration was rejected: ${row.reason ?? 'the reviewer gave no reason'}`,
       )
     if (row.status === 'pending' || row.account_id === null)
       throw precondition('registration_pending', 'the registration still waits for review')

@@ -25,7 +25,7 @@ import { clientAddress } from './client-address.ts'
 import { sharedRateLimiter, type Allowance, type RateLimiter } from './rate-limit.ts'
 import { ownScript, packageFile, staticDocument } from './static-document.ts'
 import { LIVE_PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
-import { STORE_TIME_ZONE } from '../../../policy/page-language.ts'
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import type { Child } from 'hono/jsx'
 import type { Texts } from '../../platform/texts/texts.ts'
 

@@ -4,7 +4,7 @@ import type { Operation, Services } from '../../platform/operations/operation.ts
 import type { Database } from '../../platform/persistence/database.ts'
 import { readPublicReceipt, refundSummaryOf } from '../../shop/receipts/operations.ts'
 import { receiptText } from '../../shop/receipts/receipt-text.ts'
-import { corsHeaders } from './client-address.ts'
+import { corsHeaders } from './cors.ts'
 import { tooManyRequests, type PublicAccess } from './public-access.ts'
 import { PAGE_HEADERS, type PageRenderer } from './page-renderer.tsx'
 import type { TransactionData } from '../../shop/purchases/schema.ts'

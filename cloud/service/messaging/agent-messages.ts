@@ -12,7 +12,7 @@ import { StoreAnnouncements, type AnnouncementScope } from './store-announcement
 import { BackgroundTasks } from './broker-connection.ts'
 import { pause } from '../../../policy/platform.ts'
 import { newId } from '../../../policy/ids.ts'
-import { rateLimitedLog, type RateLimitedLog } from '../../../policy/budget.ts'
+import { rateLimitedLog, type RateLimitedLog } from '../../../policy/rate-limited-log.ts'
 import { agentCaller, findAgent } from '../../protection/agent-identity/sessions.ts'
 import { storeState } from '../../protection/agents/documents/agent-state.ts'
 import { reportProtectionEvents } from '../../protection/agents/journal/ingest.ts'

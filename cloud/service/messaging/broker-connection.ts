@@ -1,4 +1,4 @@
-import { logJobFailure, type Log } from '../../platform/foundation/config.ts'
+import { logJobFailure, type Log } from '../../platform/foundation/log.ts'
 
 /** Tasks that no caller waits for. Failures are logged. */
 export class BackgroundTasks {

@@ -1,5 +1,5 @@
 import type { Cancel, Platform } from '../../../policy/platform.ts'
-import { logJobFailure, type Log } from '../../platform/foundation/config.ts'
+import { logJobFailure, type Log } from '../../platform/foundation/log.ts'
 import type { Broker } from './embedded-broker.ts'
 import type { Database } from '../../platform/persistence/database.ts'
 import type { ProcessLeaseRow } from '../../platform/persistence/tables/accounts.ts'

@@ -1,10 +1,11 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { Aedes, type AuthenticateError, type Client } from 'aedes'
-import { rateLimitedLog, type RateLimitedLog } from '../../../policy/budget.ts'
+import { rateLimitedLog, type RateLimitedLog } from '../../../policy/rate-limited-log.ts'
 import type { Platform, Clock } from '../../../policy/platform.ts'
 import { mayPublish, maySubscribe, type AgentAddress } from '../../../policy/mqtt-topics.ts'
-import type { ServerCertificate, Log } from '../../platform/foundation/config.ts'
+import type { Log } from '../../platform/foundation/log.ts'
+import type { ServerCertificate } from '../../platform/foundation/config.ts'
 import {
   watchHandshakes,
   BACKLOG,

@@ -1,6 +1,6 @@
 import { agentTopic, cloudTopic, parseCloudTopic, parseTopic, type AgentAddress } from '../../../policy/mqtt-topics.ts'
 import { pause, retryDelays, type Cancel, type Platform, type Clock } from '../../../policy/platform.ts'
-import type { Log } from '../../platform/foundation/config.ts'
+import type { Log } from '../../platform/foundation/log.ts'
 import type { BrokerConnection, OpenBrokerConnection } from './broker-connection.ts'
 import type { AgentBroker, BrokerHooks, Message } from './embedded-broker.ts'
 import { BrokerProbe, LOSS_TEXTS } from './probe-broker.ts'

@@ -2,7 +2,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { StoreDayRow, StoreDayVatRow } from '../../platform/persistence/tables/analytics.ts'
 import { assert } from '../../../policy/assert.ts'
-import { STORE_TIME_ZONE } from '../../../policy/page-language.ts'
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

@@ -21,7 +21,7 @@ import {
 import { findEarned, findMember, recordCheckIn } from './queries.ts'
 import { Amount, CardCode, EARNING_SOURCES, UserId } from './schema.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
-import { secretsEqual } from '../../../policy/printable.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { distanceKm, type Position } from '../../platform/stores/find-stores.ts'
 

@@ -1,4 +1,4 @@
-import { STORE_TIME_ZONE } from '../../../policy/page-language.ts'
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import type { Validity } from './offer-status.ts'
 import { discountOf, type OfferProduct } from './offer-products.ts'
 

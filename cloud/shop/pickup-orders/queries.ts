@@ -9,7 +9,7 @@ import type { ProtectedItemRow } from '../../platform/persistence/tables/protect
 import { hash } from 'node:crypto'
 import { crockford } from '../../../policy/base32.ts'
 import type { Randomness } from '../../../policy/platform.ts'
-import { secretsEqual } from '../../../policy/printable.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 
 /** 40 random bits: 8 characters in Crockford's Base32, short enough to read aloud. */
 const BYTES = 5

@@ -1,4 +1,4 @@
-import { STORE_TIME_ZONE } from '../../../policy/page-language.ts'
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import type { TransactionData } from '../purchases/schema.ts'
 import { formatsOf } from '../../platform/texts/catalogue.ts'
 import { refundSummaryOf } from './operations.ts'

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import { secretsEqual } from '../../../policy/printable.ts'
+import { secretsEqual } from '../../../policy/secrets-equal.ts'
 import { FIRST_WITH_MAC, osdpBody } from './frame.ts'
 import type { OsdpFrame } from './frame.ts'
 

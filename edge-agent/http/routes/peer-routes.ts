@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono'
-import type { RateLimitedLog } from '../../../policy/budget.ts'
+import type { RateLimitedLog } from '../../../policy/rate-limited-log.ts'
 import type { HomeReply } from '../../peers/home-responder.ts'
 import type { Agent } from '../../runtime.ts'
 import { addressOf } from '../access.ts'

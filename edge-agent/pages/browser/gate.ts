@@ -10,7 +10,8 @@ import {
   type GateView,
 } from '../model/gate-view.ts'
 import type { LiveEvent, PageStatus, PageAlarmState } from '../model/wire.ts'
-import { keepAwake, openSound, offerFullScreen, fitTexts } from './sound.ts'
+import { fitTexts, keepAwake, offerFullScreen } from './screen.ts'
+import { openSound } from './sound.ts'
 import { openGateLines, type ChosenAlarm } from './gate-lines.ts'
 import { openHeader } from './header.ts'
 import { reloadIfOutdated, listen } from './live.ts'
@@ -28,7 +29,7 @@ interface AlarmDialogParts {
   onHandled(alarmId: string, state: PageAlarmState): void
 }
 
-/** Prepares the dialog for alarms. The result opens it for an alarm, after a sign-in if nobody is signed in. */
+/** Prepares the dialog for alarms. The result opens it for an alarm, after a sign-in if no operator is signed in. */
 function openAlarmDialog({ context, operator, signIn, onHandled }: AlarmDialogParts): (a: ChosenAlarm) => void {
   const { deviceId, texts } = context
   const dialog = slot<HTMLDialogElement>('alarm-dialog')

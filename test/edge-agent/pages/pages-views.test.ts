@@ -5,7 +5,7 @@ import {
   lostView,
   statusView,
 } from '../../../edge-agent/pages/model/status-view.ts'
-import { STORE_TIME_ZONE } from '../../../policy/page-language.ts'
+import { STORE_TIME_ZONE } from '../../../policy/store-time-zone.ts'
 import { describe, expect, it } from 'vitest'
 import {
   gateLine,

@@ -1,6 +1,7 @@
 import { createCloud, type Cloud } from '../../../cloud/cloud.ts'
 import type { KeyFiles } from '../../../cloud/platform/authority/key-files.ts'
-import type { CloudConfig, Log } from '../../../cloud/platform/foundation/config.ts'
+import type { Log } from '../../../cloud/platform/foundation/log.ts'
+import type { CloudConfig } from '../../../cloud/platform/foundation/config.ts'
 import type { OutgoingAnswer, OutgoingRequest } from '../../../cloud/platform/outgoing/outgoing-http.ts'
 import type { Database } from '../../../cloud/platform/persistence/database.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../simulation/virtual/virtual-platform.ts'

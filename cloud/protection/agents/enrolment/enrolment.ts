@@ -5,7 +5,7 @@ import { keyId, keyRing, publicKeyWeakness } from '../../../../policy/documents/
 import { openDocument } from '../../../../policy/documents/signed-document.ts'
 import { newId } from '../../../../policy/ids.ts'
 import { genesisHash } from '../../../../policy/journal.ts'
-import { secretsEqual } from '../../../../policy/printable.ts'
+import { secretsEqual } from '../../../../policy/secrets-equal.ts'
 import { raiseDocumentVersion, findStore } from '../../../platform/stores/queries.ts'
 import { isKeyTaken, agentKeys } from '../../agent-identity/agent-keys.ts'
 import { invalid, notFound, precondition } from '../../../platform/foundation/failure.ts'

@@ -121,7 +121,7 @@ const KEY_SET_WARNING_S = 30 * 86_400
 /** A key that ends within this time, ms, and is still used, needs attention. */
 const API_KEY_WARNING_MS = 12 * 3_600_000
 const USED_WITHIN_MS = 3_600_000
-/** Accounts and modes whose stores are told about the cloud's own disk. */
+/** Accounts and modes whose stores get exceptions about the cloud's own disk. */
 const TENANTS_LIMIT = 1_000
 const KEYS_LIMIT = 1_000
 const SUBJECT = 'cloud'

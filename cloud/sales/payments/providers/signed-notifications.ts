@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { secretsEqual } from '../../../../policy/printable.ts'
+import { secretsEqual } from '../../../../policy/secrets-equal.ts'
 import { standardKey } from '../../../platform/webhooks/secret.ts'
 import type { Notification } from '../provider.ts'
 import { z } from 'zod'

@@ -31,7 +31,7 @@ inFullSizeOnEveryDatabase('a receipt older than 24 hours', (kind) => {
     }
   })
 
-  it('is given to agents of the purchase’s store only', async () => {
+  it('goes to agents of the purchase’s store only', async () => {
     const statuses: number[] = []
     for (const storeId of [shop.storeId, shop.otherStoreId]) {
       const agent = await enrolTestAgent(shop, storeId)
