@@ -78,7 +78,12 @@ import { fetchProtectionEvents } from '../protection/records/event-operations.ts
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/items/item-operations.ts'
 import { endRecall, fetchRecalls, recallProducts } from '../protection/recalls/recall-operations.ts'
 import { reuseTags } from '../protection/items/register-item.ts'
-import { fetchOperators, registerOperator, removeOperator } from '../protection/operators/operator-operations.ts'
+import {
+  fetchOperators,
+  registerOperator,
+  removeOperator,
+  updateOperator,
+} from '../protection/operators/operator-operations.ts'
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/store-policy/policy-operations.ts'
 import { resolveRedemption } from '../protection/redeem/resolve-redemption.ts'
 import { simulateProtectionPolicy } from '../protection/store-policy/simulate-policy.ts'
@@ -266,6 +271,7 @@ export const OPERATIONS = {
   moveReceiptHome,
   simulateProtectionPolicy,
   registerOperator,
+  updateOperator,
   fetchOperators,
   removeOperator,
   reportProtectionEvents,

@@ -6817,6 +6817,29 @@ UpdateOfferResponse = TypedDict(
     },
 )
 
+UpdateOperatorRequest = TypedDict(
+    "UpdateOperatorRequest",
+    {
+        "operatorId": str,
+        "pin": NotRequired[str],
+        "newBadge": NotRequired[bool],
+    },
+)
+
+UpdateOperatorResponse = TypedDict(
+    "UpdateOperatorResponse",
+    {
+        "operatorId": str,
+        "storeId": str,
+        "name": str,
+        "hasPin": bool,
+        "hasCard": bool,
+        "createdAt": str,
+        "success": Literal[True],
+        "badge": NotRequired[str],
+    },
+)
+
 UpdateProductRequestNutrition = TypedDict(
     "UpdateProductRequestNutrition",
     {
@@ -7701,6 +7724,7 @@ CHANGING = frozenset((
     "updateItemStatus",
     "updateLoyaltyProgram",
     "updateOffer",
+    "updateOperator",
     "updateProduct",
     "updateProfile",
     "updateProtectionPolicy",
@@ -9152,6 +9176,15 @@ class SyncOperations:
         return cast(
             "UpdateOfferResponse",
             self.call("updateOffer", request, idempotency_key=idempotency_key),
+        )
+
+    def updateOperator(
+        self, request: "UpdateOperatorRequest", *, idempotency_key: Optional[str] = None
+    ) -> "UpdateOperatorResponse":
+        "Replaces the PIN or the badge of an operator. The replaced one stops working."
+        return cast(
+            "UpdateOperatorResponse",
+            self.call("updateOperator", request, idempotency_key=idempotency_key),
         )
 
     def updateProduct(
@@ -10680,6 +10713,15 @@ class AsyncOperations:
         return cast(
             "UpdateOfferResponse",
             await self.call("updateOffer", request, idempotency_key=idempotency_key),
+        )
+
+    async def updateOperator(
+        self, request: "UpdateOperatorRequest", *, idempotency_key: Optional[str] = None
+    ) -> "UpdateOperatorResponse":
+        "Replaces the PIN or the badge of an operator. The replaced one stops working."
+        return cast(
+            "UpdateOperatorResponse",
+            await self.call("updateOperator", request, idempotency_key=idempotency_key),
         )
 
     async def updateProduct(

@@ -1,18 +1,24 @@
 import type { Child } from 'hono/jsx'
 import type { z } from 'zod'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
-import { fetchOperators, registerOperator, removeOperator } from '../../protection/operators/operator-operations.ts'
+import {
+  fetchOperators,
+  registerOperator,
+  removeOperator,
+  updateOperator,
+} from '../../protection/operators/operator-operations.ts'
 import { Badge, Card, EmptyState, PrintButton } from '../components/card.tsx'
-import { Confirm, ActionForm, Submit } from '../components/form.tsx'
+import { Confirm, ActionForm, formId, Submit } from '../components/form.tsx'
 import { TextField } from '../components/fields.tsx'
 import { Notice } from '../components/notice.tsx'
 import { List } from '../components/table.tsx'
-import { NO_FORM } from '../frame/form.ts'
+import { NO_FORM, type FormState } from '../frame/form.ts'
 import { QrCode } from '../components/passkey.tsx'
 import { page, type ViewContext } from '../frame/page.ts'
 
 type Operators = z.output<typeof fetchOperators.response>['operators']
 type Registered = z.output<typeof registerOperator.response>
+type Updated = z.output<typeof updateOperator.response>
 
 /** Staff who may approve at the stations, their badges, and the set-up code of a device. */
 export const operatorsPage = page<Operators>({
@@ -29,6 +35,17 @@ export const operatorsPage = page<Operators>({
       done: (texts) => texts.operators.registered,
       show: (result, at) => <OperatorBadge at={at} operator={result as Registered} />,
     },
+    newBadge: {
+      operation: updateOperator,
+      input: (form) => ({ operatorId: form.text('operatorId'), newBadge: true }),
+      done: (texts) => texts.operators.badgeReplaced,
+      show: (result, at) => <OperatorBadge at={at} operator={result as Updated} />,
+    },
+    newPin: {
+      operation: updateOperator,
+      input: (form) => ({ operatorId: form.text('operatorId'), pin: form.text('pin') ?? null }),
+      done: (texts) => texts.operators.pinReplaced,
+    },
     remove: {
       operation: removeOperator,
       input: (form) => ({ operatorId: form.text('operatorId') }),
@@ -38,8 +55,7 @@ export const operatorsPage = page<Operators>({
   load: async (at) => (await at.runIfAllowed(fetchOperators, { storeId: at.store?.storeId ?? '' }))?.operators ?? [],
   view(at) {
     const t = at.texts.operators
-    const own = at.form.id === 'register' ? at.form : NO_FORM
-    const form = own.errors['pin'] === undefined ? own : { ...own, errors: { ...own.errors, pin: t.pinRule } }
+    const form = formOf(at, 'register')
     return (
       <div class="stack wide">
         <Card title={t.list} flush>
@@ -59,15 +75,37 @@ export const operatorsPage = page<Operators>({
                       {hasCard ? <Badge>{t.card}</Badge> : null}
                     </span>
                   </div>
-                  <Confirm
-                    at={at}
-                    action="remove"
-                    about={{ operatorId }}
-                    label={t.remove}
-                    question={t.removeQuestion(name)}
-                    explanation={t.removeText}
-                    confirm={t.remove}
-                  />
+                  <span class="row">
+                    <Confirm
+                      at={at}
+                      action="newBadge"
+                      about={{ operatorId }}
+                      label={t.newBadge}
+                      question={t.newBadgeQuestion(name)}
+                      explanation={t.newBadgeText}
+                      confirm={t.newBadge}
+                    />
+                    <Confirm
+                      at={at}
+                      action="newPin"
+                      about={{ operatorId }}
+                      label={t.changePin}
+                      question={t.changePinQuestion(name)}
+                      explanation={t.changePinText}
+                      confirm={t.savePin}
+                    >
+                      <PinField form={formOf(at, formId('newPin', { operatorId }))} id={`pin-${operatorId}`} at={at} />
+                    </Confirm>
+                    <Confirm
+                      at={at}
+                      action="remove"
+                      about={{ operatorId }}
+                      label={t.remove}
+                      question={t.removeQuestion(name)}
+                      explanation={t.removeText}
+                      confirm={t.remove}
+                    />
+                  </span>
                 </li>
               ))}
             </List>
@@ -76,16 +114,7 @@ export const operatorsPage = page<Operators>({
         <Card title={t.add}>
           <ActionForm at={at} action="register">
             <TextField form={form} name="name" label={t.name} hint={t.nameHint} maxlength={80} required />
-            <TextField
-              form={form}
-              name="pin"
-              type="password"
-              inputmode="numeric"
-              autocomplete="new-password"
-              label={t.newPin}
-              hint={t.pinHint}
-              maxlength={12}
-            />
+            <PinField form={form} at={at} />
             <p class="small soft">{t.addHint}</p>
             <div>
               <Submit>{t.register}</Submit>
@@ -97,14 +126,38 @@ export const operatorsPage = page<Operators>({
   },
 })
 
+/** What one of the page's forms held and which errors it has. */
+function formOf(at: ViewContext, id: string): FormState {
+  if (at.form.id !== id) return NO_FORM
+  const { errors } = at.form
+  return errors['pin'] === undefined ? at.form : { ...at.form, errors: { ...errors, pin: at.texts.operators.pinRule } }
+}
+
+function PinField({ at, form, id }: { at: ViewContext; form: FormState; id?: string }) {
+  const t = at.texts.operators
+  return (
+    <TextField
+      form={form}
+      name="pin"
+      {...(id !== undefined && { id })}
+      type="password"
+      inputmode="numeric"
+      autocomplete="new-password"
+      label={t.newPin}
+      hint={t.pinHint}
+      maxlength={12}
+    />
+  )
+}
+
 /** The badge to print. Its secret is in no other page. */
-function OperatorBadge({ at, operator }: { at: ViewContext; operator: Registered }) {
+function OperatorBadge({ at, operator }: { at: ViewContext; operator: Registered | Updated }) {
   const t = at.texts.operators
   return (
     <div class="stack wide">
       <Notice title={t.once}>{t.onceText}</Notice>
       <section class="card print-badge">
-        <QrCode text={operator.badge} label={t.qrOf(operator.name)} />
+        <QrCode text={operator.badge ?? ''} label={t.qrOf(operator.name)} />
         <div>
           <h2>{operator.name}</h2>
           <p>{at.store?.tradingName}</p>

@@ -20,7 +20,15 @@ import type { Db } from '../../platform/persistence/database.ts'
 import { ownStore, ownStoreOf } from '../../platform/stores/own-store.ts'
 import { storeDocumentChanged } from '../store-documents/parsed-policy.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
-import { ensureStoreKey, findStoreKey, storeKeyParts, verifierColumns, type Verifiers } from './store-keys.ts'
+import {
+  ensureStoreKey,
+  findStoreKey,
+  openVerifiers,
+  storeKeyParts,
+  verifierColumns,
+  type Verifiers,
+} from './store-keys.ts'
+import type { OperatorRow } from '../../platform/persistence/tables/agents.ts'
 import { holderOf, sharedSlots } from '../../platform/foundation/shared-slots.ts'
 import { scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -50,6 +58,9 @@ async function deriveVerifier(secret: string, how: KeyDerivation): Promise<Verif
 /** Maximum number of operators per store, because the signed policy contains their verifiers. */
 const OPERATORS_LIMIT = 500
 
+const Pin = z.string().regex(/^\d{6,12}$/, 'must be 6 to 12 digits')
+const Badge = z.string().describe('Text for a QR code or Code 128.')
+
 const Operator = z.strictObject({
   operatorId: z.string(),
   storeId: z.string(),
@@ -74,17 +85,14 @@ export const registerOperator = operation({
   request: z.strictObject({
     storeId: Id,
     name: text(80).refine((name) => foldText(name) !== '', 'must not be blank'),
-    pin: z
-      .string()
-      .regex(/^\d{6,12}$/, 'must be 6 to 12 digits')
-      .optional(),
+    pin: Pin.optional(),
     card: z
       .string()
       .max(64)
       .optional()
       .describe('Number of a staff card as the reader reports it: 4 to 16 bytes in hex.'),
   }),
-  response: Operator.extend({ ...Success, badge: z.string().describe('Text for a QR code or Code 128.') }),
+  response: Operator.extend({ ...Success, badge: Badge }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '471108' },
   // Derivation is slow, so it runs after the checks and before the transaction.
   async prepare(call, { storeId, pin, card: cardText }) {
@@ -139,6 +147,71 @@ export const registerOperator = operation({
     }
   },
 })
+
+export const updateOperator = operation({
+  name: 'updateOperator',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  roles: rolesFrom('manager'),
+  summary: 'Replaces the PIN or the badge of an operator. The replaced one stops working.',
+  description:
+    'Only this response contains the new badge. Agents accept the replaced PIN or badge until they receive the next policy, within seconds while they are connected.',
+  changes: true,
+  secretResponse: true,
+  request: z.strictObject({
+    operatorId: Id,
+    pin: Pin.nullable().optional().describe('The new PIN; null removes it.'),
+    newBadge: z.boolean().optional().describe('True makes a new badge.'),
+  }),
+  response: Operator.extend({ ...Success, badge: Badge.optional() }),
+  example: { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B', newBadge: true },
+  async prepare(call, { operatorId, pin, newBadge = false }) {
+    await ownOperator(call, operatorId)
+    if (pin === undefined && !newBadge) throw invalid('newBadge', 'must be true, or send the new pin')
+    const { random } = call.services.platform
+    const slow =
+      typeof pin === 'string'
+        ? { pin: await withDerivationSlot(holderOf(call.caller), () => deriveVerifier(pin, pinDerivation(random))) }
+        : {}
+    const secret = base32.encode(random.bytes(16))
+    return newBadge
+      ? { badge: badgeCode(operatorId, secret), base: { ...slow, badge: newBadgeVerifier(secret, random) } }
+      : { base: slow }
+  },
+  async run(call, { operatorId, pin }, { badge, base }) {
+    const row = await ownOperator(call, operatorId)
+    const parts = storeKeyParts(call.services)
+    const before = openVerifiers(row, parts.sealer)
+    const verifiers = { ...before, ...base, ...(pin === null && { pin: undefined }) }
+    const storeKey = await ensureStoreKey(call.db, row.store_id, parts)
+    const columns = verifierColumns(operatorId, verifiers, storeKey, parts.sealer)
+    await call.db.updateTable('operator').set(columns).where('operator_id', '=', operatorId).execute()
+    await assertPolicyFits(call, row.store_id)
+    await storeDocumentChanged(call, row.store_id)
+    call.changed(operatorId)
+    return { success: true as const, ...toOperator({ ...row, ...columns }), ...(badge !== undefined && { badge }) }
+  },
+})
+
+/** An operator that is not removed, of a store that the caller may see. Throws 404. */
+async function ownOperator(call: Call, operatorId: string): Promise<OperatorRow> {
+  const row = await call.db.selectFrom('operator').selectAll().where('operator_id', '=', operatorId).executeTakeFirst()
+  if (!row || row.tenant !== knownCaller(call.caller).tenant || row.removed_ms !== null) throw notFound('operator')
+  await ownStoreOf(call, row.store_id, 'operator')
+  return row
+}
+
+function toOperator(row: OperatorRow): z.output<typeof Operator> {
+  const verifiers = JSON.parse(row.verifiers) as Partial<Verifiers>
+  return {
+    operatorId: row.operator_id,
+    storeId: row.store_id,
+    name: row.name,
+    hasPin: verifiers.pin !== undefined,
+    hasCard: verifiers.card !== undefined,
+    createdAt: iso(row.created_ms),
+  }
+}
 
 async function slowVerifiers(
   { db, services }: Call,
@@ -216,15 +289,7 @@ export const fetchOperators = operation({
       .where('removed_ms', 'is', null)
       .orderBy('operator_id')
       .execute()
-    const operators = rows.map((row) => ({
-      operatorId: row.operator_id,
-      storeId,
-      name: row.name,
-      hasPin: 'pin' in (JSON.parse(row.verifiers) as object),
-      hasCard: 'card' in (JSON.parse(row.verifiers) as object),
-      createdAt: iso(row.created_ms),
-    }))
-    return { success: true as const, operators }
+    return { success: true as const, operators: rows.map(toOperator) }
   },
 })
 
@@ -239,13 +304,7 @@ export const removeOperator = operation({
   response: z.strictObject(Success),
   example: { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { operatorId }) {
-    const row = await call.db
-      .selectFrom('operator')
-      .selectAll()
-      .where('operator_id', '=', operatorId)
-      .executeTakeFirst()
-    if (!row || row.tenant !== knownCaller(call.caller).tenant || row.removed_ms !== null) throw notFound('operator')
-    await ownStoreOf(call, row.store_id, 'operator')
+    const row = await ownOperator(call, operatorId)
     await call.db
       .updateTable('operator')
       .set({ removed_ms: call.nowMs, verifiers: '{}', sealed: null })

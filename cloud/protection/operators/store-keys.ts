@@ -127,7 +127,8 @@ export async function replaceStoreKey(db: Db, storeId: string, parts: StoreKeyPa
       .execute()
 }
 
-function openVerifiers({ operator_id: operatorId, sealed }: OperatorRow, sealer: Sealer): Verifiers {
+/** The base verifiers of an operator that is not removed. */
+export function openVerifiers({ operator_id: operatorId, sealed }: OperatorRow, sealer: Sealer): Verifiers {
   assert(sealed !== null, `operator ${operatorId} has no sealed verifiers`)
   return JSON.parse(sealer.open(sealed, operatorContext(operatorId)).toString('utf8')) as Verifiers
 }

@@ -26,6 +26,34 @@ inFullSizeOnEveryDatabase('operators', (kind) => {
     expect((await shop.call('removeOperator', { operatorId: 'op_nobody' })).status).toBe(404)
   })
 
+  it('get a new PIN or badge, and the replaced one is in no later policy', async () => {
+    const { storeId } = shop
+    const { operatorId, badge } = await shop.ok('registerOperator', { storeId, name: 'Frau Tietgen', pin: '471108' })
+    const verifiersNow = async () => {
+      const row = shop.cloud.db.database.reads
+        .selectFrom('operator')
+        .select('verifiers')
+        .where('operator_id', '=', operatorId)
+      return JSON.parse((await row.executeTakeFirstOrThrow()).verifiers) as Json
+    }
+    const first = await verifiersNow()
+    const renewed = await shop.ok('updateOperator', { operatorId, newBadge: true })
+    expect(renewed).toMatchObject({ operatorId, name: 'Frau Tietgen', hasPin: true })
+    expect(renewed.badge).not.toBe(badge)
+    const second = await verifiersNow()
+    expect([second.pin, second.badge.key === first.badge.key]).toEqual([first.pin, false])
+    const { badge: none } = await shop.ok('updateOperator', { operatorId, pin: '908172' })
+    expect(none).toBeUndefined()
+    const third = await verifiersNow()
+    expect([third.badge, third.pin.key === first.pin.key]).toEqual([second.badge, false])
+    expect(await shop.ok('updateOperator', { operatorId, pin: null })).toMatchObject({ hasPin: false })
+    expect((await verifiersNow()).pin).toBeUndefined()
+    const nothing = await shop.call('updateOperator', { operatorId })
+    expect([nothing.status, nothing.body.details[0].path]).toEqual([400, 'newBadge'])
+    await shop.ok('removeOperator', { operatorId })
+    expect((await shop.call('updateOperator', { operatorId, newBadge: true })).status).toBe(404)
+  })
+
   it('approve nothing after their removal or in another store, also if an agent has not heard of it', async () => {
     const { storeId, otherStoreId } = shop
     const [product] = shop.products

@@ -7,7 +7,14 @@ import { API, type Json, type HttpRequest } from '../scene/served-cloud.ts'
 const BOUNDARY = 'untag-fuzz-boundary'
 const JSON_TYPE = 'application/json'
 /** Operations that wait for a thread, because they hash a PIN or a password, or read an image. */
-const SLOW = new Set(['registerOperator', 'uploadImageToProduct', 'signIn', 'acceptInvitation', 'changePassword'])
+const SLOW = new Set([
+  'registerOperator',
+  'updateOperator',
+  'uploadImageToProduct',
+  'signIn',
+  'acceptInvitation',
+  'changePassword',
+])
 
 /** The HTTP request that the documentation of the operation describes. */
 export function envelope(

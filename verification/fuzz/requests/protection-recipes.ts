@@ -96,6 +96,7 @@ export const PROTECTION_RECIPES: Readonly<Record<string, Recipe>> = {
     // Only some operators get a PIN, because its hash takes 50 ms.
     ...(scene.chance.happens(0.1) && { pin: `4711${scene.chance.between(1_000, 9_999)}` }),
   }),
+  updateOperator: async (scene) => ({ operatorId: await MAKERS['op']?.(scene), newBadge: true }),
   removeOperator: async (scene) => ({ operatorId: await MAKERS['op']?.(scene) }),
   reportProtectionEvents: (scene) => ({ events: [alarm(scene)] }),
   fetchProtectionEvents: (scene) => ({ storeId: storeOf(scene) }),

@@ -363,6 +363,7 @@ const REQUESTS: readonly Row[] = [
   ['deleteOffer', (of) => ({ id: of.offerId })],
   ['revokeProtectionAuthorization', (of) => ({ replayProtectedNonce: of.nonce })],
   ['decommissionDevice', (of) => ({ deviceId: of.deviceId })],
+  ['updateOperator', (of) => ({ operatorId: of.operatorId, newBadge: true })],
   ['removeOperator', (of) => ({ operatorId: of.operatorId })],
   ['resolveAgentFork', (of) => ({ agentId: of.agentId, decision: 'revoke' })],
   ['revokeAgent', (of) => ({ agentId: of.agentId })],

@@ -177,6 +177,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   simulateProtectionPolicy: ({ storeId }) => ({ storeId, policy: {} }),
   registerOperator: ({ storeId }) => ({ storeId, name: 'Frau Petersen' }),
   fetchOperators: ({ storeId }) => ({ storeId }),
+  updateOperator: () => ({ operatorId: 'op_x', newBadge: true }),
   removeOperator: () => ({ operatorId: 'op_x' }),
   reportProtectionEvents: () => ({ events: [] }),
   fetchExceptions: ({ storeId }) => ({ storeId }),

@@ -170,6 +170,7 @@ const COMMANDS: Record<string, string> = {
   updateClickCollectStatus: 'moves an order',
   setStorePackage: 'sets one field of a store, for administrators',
   configurePSP: 'credentials are never returned',
+  updateOperator: 'PINs and badges are never returned',
 }
 const OF_USERS = new Set(['updateUser', 'updateProfile'])
 
