@@ -10,7 +10,7 @@ function isBusy(part: Element): boolean {
   return part.querySelector(':popover-open, :is(input, textarea, select):focus') !== null
 }
 
-/** True if nobody sees the part. A part with alarms refreshes nevertheless, because a new alarm sounds. */
+/** True if the page is hidden. A part with alarms refreshes nevertheless, because a new alarm sounds. */
 function isUnseen(part: Element): boolean {
   return document.hidden && part.querySelector('[data-alarms]') === null
 }
@@ -118,6 +118,24 @@ document.addEventListener('keydown', (event) => {
   if (isInside && document.activeElement !== end && !(event.shiftKey && isOnTitle)) return
   event.preventDefault()
   ;(event.shiftKey ? last : first)?.focus()
+})
+
+// A swap keeps the focus on the same button or link, if the new part still has it. htmx does so only for ids.
+const CONTROLS = 'a[href], button, summary'
+const FEATURES = ['popovertarget', 'href', 'name', 'value', 'aria-label']
+const likenessOf = (control: Element) => {
+  const form = control.closest('form')
+  return [control.tagName, form ? nameOf(form) : '', ...FEATURES.map((name) => control.getAttribute(name))].join('\n')
+}
+let focused: string | undefined
+document.addEventListener('htmx:beforeSwap', () => {
+  const control = document.activeElement
+  focused = control?.matches(CONTROLS) ? likenessOf(control) : undefined
+})
+document.addEventListener('htmx:afterSettle', () => {
+  if (focused === undefined || document.activeElement !== document.body) return
+  const same = [...document.querySelectorAll<HTMLElement>(CONTROLS)].find((each) => likenessOf(each) === focused)
+  same?.focus({ preventScroll: true })
 })
 
 // After a rejected form, the cursor is in the first wrong field.

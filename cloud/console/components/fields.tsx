@@ -7,6 +7,8 @@ interface FieldProps {
   form: FormState
   name: string
   label: string
+  /** True if only screen readers need the label, for instance in a table. */
+  isLabelSpoken?: boolean
   hint?: string
   /** Value before the user changed it. */
   value?: string | undefined
@@ -16,7 +18,7 @@ interface FieldProps {
 
 /** Label, hint and error of a field. */
 function Labelled({
-  field: { form, name, label, hint, id = name },
+  field: { form, name, label, isLabelSpoken = false, hint, id = name },
   children,
 }: {
   field: FieldProps
@@ -25,7 +27,9 @@ function Labelled({
   const error = form.errors[name]
   return (
     <div class="field">
-      <label for={id}>{label}</label>
+      <label for={id} class={isLabelSpoken ? 'spoken' : undefined}>
+        {label}
+      </label>
       {hint === undefined ? null : (
         <span class="hint" id={`${id}-hint`}>
           {hint}
@@ -153,12 +157,12 @@ export function Choices({ choices, ...field }: FieldProps & { choices: readonly 
 }
 
 /** Yes or no. */
-export function Checkbox({ form, name, label, hint, value, id = name }: FieldProps) {
+export function Checkbox({ form, name, label, hint, value, required = false, id = name }: FieldProps) {
   const isChecked = form.id === undefined ? value !== undefined : form.values[name] !== undefined
   return (
     <div class="field">
       <label class="choice">
-        <input id={id} type="checkbox" name={name} value="yes" checked={isChecked} />
+        <input id={id} type="checkbox" name={name} value="yes" checked={isChecked} required={required} />
         <span>
           {label}
           {hint === undefined ? null : <small>{hint}</small>}

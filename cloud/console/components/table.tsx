@@ -39,7 +39,7 @@ export function Results({ children }: { children?: Child }) {
 }
 
 /** An event of a timeline. */
-interface TimelineEntry {
+export interface TimelineEntry {
   readonly atMs: number
   readonly title: Child
   readonly text?: Child

@@ -325,17 +325,17 @@ class Console {
     if (!action) throw new Failure('not-found', 'no such action')
     if (!isOwnForm(c, form, session.csrfToken)) throw new Failure('unauthenticated', 'the form is not of this session')
     if (!at.has(action.roles ?? page.roles)) throw new Failure('permission-denied', 'the role may not use this action')
-    const { status, body } = await this.#parts.access.performAs(session, {
-      operation: action.operation,
-      mode: at.mode,
-      input: action.input(form, at),
-      idempotencyKey: action.operation.changes ? form.text(FRAME_FIELDS.key) : undefined,
-      requestId,
-    })
-    // A refusal by the state is stored for the form's key, and answered like a result.
-    if (status >= 400) throw failureOfBody(JSON.parse(body) as ErrorBody)
-    const result = JSON.parse(body) as Record<string, unknown>
-    const { show } = action
+    const { operation, show } = action
+    const formKey = operation.changes ? form.text(FRAME_FIELDS.key) : undefined
+    let result: Record<string, unknown> = {}
+    for (const [index, input] of [action.input(form, at)].flat().entries()) {
+      const idempotencyKey = formKey && (index === 0 ? formKey : `${formKey}-${index}`)
+      const call = { operation, mode: at.mode, input, idempotencyKey, requestId }
+      const { status, body } = await this.#parts.access.performAs(session, call)
+      // A refusal by the state is stored for the form's key, and answered like a result.
+      if (status >= 400) throw failureOfBody(JSON.parse(body) as ErrorBody)
+      result = JSON.parse(body) as Record<string, unknown>
+    }
     if (show) {
       // The action may have added the second factor.
       const { mayUseLive } = (await this.#parts.access.sessionOf(c)) ?? session

@@ -43,6 +43,11 @@ export class FormFields {
     return this.#fields.has(name)
   }
 
+  /** Names of the fields, each once. */
+  names(): string[] {
+    return [...new Set(this.#fields.keys())]
+  }
+
   /** All values of a field. */
   all(name: string): string[] {
     return this.#fields.getAll(name)

@@ -144,13 +144,18 @@ export interface ViewContext<D = unknown> extends PageContext {
   newKey(): string
 }
 
+type ActionInput = Record<string, unknown>
+
 /** A button or form of a page. It calls one operation. */
 export interface PageAction {
   readonly operation: Operation
   /** Roles that may use it. Default: all roles of the page. */
   readonly roles?: readonly Role[]
-  /** Request of the operation. The operation validates it, so values may be missing or wrong. */
-  input(form: FormFields, at: PageContext): Record<string, unknown>
+  /**
+   * Request of the operation. The operation validates it, so values may be missing or wrong. A list is one call each, in
+   * its order; the first refusal ends it.
+   */
+  input(form: FormFields, at: PageContext): ActionInput | readonly ActionInput[]
   /** The message after success. Empty: none, because the answer says it. */
   done(texts: ConsoleTexts): string
   /** What the form says if nothing has the id or code that was entered. Default: the entry no longer exists. */

@@ -8,6 +8,8 @@ import { TextArea } from '../components/fields.tsx'
 import { Live } from '../components/live.tsx'
 import { List, Moment } from '../components/table.tsx'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
+import { LANGUAGES } from '../../../policy/page-language.ts'
+import { consoleTexts } from '../texts/catalogue.ts'
 
 type Request = z.output<typeof fetchAssistanceRequests.response>['requests'][number]
 
@@ -197,11 +199,16 @@ function Answer({ at, requestId }: { at: ViewContext; requestId: string }) {
     <>
       <p class="small soft">{t.quickHint}</p>
       <div class="row">
-        {[t.quick.coming, t.quick.moment].map((message) => (
-          <ActionButton at={at} action="answer" about={{ requestId, message }}>
-            {message}
-          </ActionButton>
-        ))}
+        {[at.language, ...LANGUAGES.filter((other) => other !== at.language)].flatMap((language) => {
+          const { coming, moment } = consoleTexts(language).help.quick
+          return [coming, moment].map((message) => (
+            <span lang={language}>
+              <ActionButton at={at} action="answer" about={{ requestId, message }}>
+                {message}
+              </ActionButton>
+            </span>
+          ))
+        })}
       </div>
       <ActionForm at={at} action="answer" about={{ requestId }}>
         <TextArea form={at.form} name="message" label={t.answer} maxlength={MESSAGE_LENGTH} rows={2} required />

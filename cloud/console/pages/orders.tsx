@@ -69,7 +69,11 @@ export const ordersPage = page<OrdersView>({
     handOver: {
       operation: updateClickCollectStatus,
       roles: rolesFrom('associate'),
-      input: (form) => ({ orderId: form.text('orderId'), status: NEXT.ready }),
+      input: (form) => ({
+        orderId: form.text('orderId'),
+        status: NEXT.ready,
+        paid: form.isSet('paid') || undefined,
+      }),
       done: (texts) => texts.orders.handedOver,
       next: (_, at) => at.path,
     },
@@ -156,9 +160,10 @@ function PickUp({ at, found }: { at: ViewContext<OrdersView>; found: Order | und
           <Facts at={at} order={found} />
           <div class="row">
             {isReady ? (
-              <ActionButton at={at} action="handOver" about={{ orderId: found.orderId }} main>
-                {t.moves.ready}
-              </ActionButton>
+              <ActionForm at={at} action="handOver" about={{ orderId: found.orderId }}>
+                <PaidFirst at={at} order={found} id="found" />
+                <Submit>{t.moves.ready}</Submit>
+              </ActionForm>
             ) : null}
             <a class="button" href="/console/orders">
               {t.otherCode}
@@ -195,6 +200,14 @@ function Facts({ at, order }: { at: ViewContext<OrdersView>; order: Order }) {
       {lockerDeviceId === undefined ? null : <span>{t.inLocker(locker?.name ?? lockerDeviceId)}</span>}
     </>
   )
+}
+
+/** An order that is not paid is handed over only after staff confirmed the payment. */
+function PaidFirst({ at, order: { paid, total }, id }: { at: ViewContext; order: Order; id: string }) {
+  const t = at.texts.orders
+  if (paid) return null
+  const label = t.paidAtCounter(at.formats.money(total))
+  return <Checkbox form={at.form} name="paid" id={`handed-${id}`} label={label} required />
 }
 
 /** Packed goods go to the counter or into a locker. */
@@ -265,7 +278,9 @@ function OrderCard({ at, order, column }: { at: ViewContext<OrdersView>; order: 
               question={t.withoutCode(orderId.slice(-6))}
               explanation={t.withoutCodeText}
               confirm={t.moves.ready}
-            />
+            >
+              <PaidFirst at={at} order={order} id={orderId} />
+            </Confirm>
           ) : null}
           <Confirm
             at={at}

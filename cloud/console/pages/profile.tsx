@@ -12,7 +12,7 @@ import {
   fetchSessions,
   updateProfile,
 } from '../../platform/users/session-operations.ts'
-import { Badge, Card } from '../components/card.tsx'
+import { Badge, Card, PrintButton } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
 import { ActionButton, ActionForm, Submit, Confirm } from '../components/form.tsx'
 import { QrCode, CredentialField, credentialOf, PasskeyPart } from '../components/passkey.tsx'
@@ -234,12 +234,12 @@ function PasswordCard({ at }: { at: View }) {
 
 function SecondFactor({ at }: { at: View }) {
   const t = at.texts.account
-  // The secret is not shown again after a wrong code: the app already has it.
-  if (at.form.id === 'confirm')
+  const { uri, secret } = at.form.values
+  if (uri !== undefined && secret !== undefined)
     return (
       <>
         <p>{t.factorAgain}</p>
-        <CodeForm at={at} action="confirm" label={t.factorConfirm} />
+        <AppKey at={at} made={{ uri, secret }} />
         <div class="row">
           <ActionButton at={at} action="begin">
             {t.factorRestart}
@@ -274,20 +274,32 @@ function FactorState({ at }: { at: View }) {
   return <Badge tone={isOn ? 'ok' : 'warn'}>{isOn ? at.texts.frame.on : at.texts.frame.off}</Badge>
 }
 
-function AppSetUp({ at, made: { uri, secret } }: { at: ViewContext; made: Begun }) {
+type AppSecret = Pick<Begun, 'uri' | 'secret'>
+
+function AppSetUp({ at, made }: { at: ViewContext; made: AppSecret }) {
   const t = at.texts.account
   return (
     <Card title={t.factorBegin}>
       <p>{t.factorScan}</p>
-      <QrCode text={uri} label={t.factorScan} />
-      <p>
-        {t.key}: <code>{secret}</code>
-      </p>
-      <CodeForm at={at} action="confirm" label={t.factorConfirm} />
+      <AppKey at={at} made={made} />
       <a class="button quiet" href={at.path}>
         {t.stop}
       </a>
     </Card>
+  )
+}
+
+/** The key to scan or type, and the form for the first code. The form returns the key, so a wrong code does not hide it. */
+function AppKey({ at, made: { uri, secret } }: { at: ViewContext; made: AppSecret }) {
+  const t = at.texts.account
+  return (
+    <>
+      <QrCode text={uri} label={t.factorScan} />
+      <p>
+        {t.key}: <code>{secret}</code>
+      </p>
+      <CodeForm at={at} action="confirm" label={t.factorConfirm} kept={{ uri, secret }} />
+    </>
   )
 }
 
@@ -296,19 +308,32 @@ function RecoveryCodes({ at, codes }: { at: ViewContext; codes: readonly string[
   return (
     <Card title={t.factorDone}>
       <p>{t.recovery}</p>
-      <p>
-        <code>{codes.join(' ')}</code>
-      </p>
-      <a class="button" href={at.path}>
-        {t.profile}
-      </a>
+      <ul class="codes">
+        {codes.map((code) => (
+          <li>
+            <code>{code}</code>
+          </li>
+        ))}
+      </ul>
+      <div class="row no-print">
+        <PrintButton label={t.print} />
+        <button type="button" class="button needs-script" data-copy={codes.join('\n')} data-done={t.copied}>
+          {t.copy}
+        </button>
+        <a class="button" href={at.path}>
+          {t.profile}
+        </a>
+      </div>
     </Card>
   )
 }
 
-function CodeForm({ at, action, label }: { at: ViewContext; action: string; label: string }) {
+function CodeForm({ at, action, label, kept = {} }: { at: ViewContext; action: string; label: string; kept?: object }) {
   return (
     <ActionForm at={at} action={action}>
+      {Object.entries(kept).map(([name, value]) => (
+        <input type="hidden" name={name} value={String(value)} />
+      ))}
       <TextField form={at.form} name="code" autocomplete="one-time-code" label={at.texts.account.code} required />
       <Submit>{label}</Submit>
     </ActionForm>

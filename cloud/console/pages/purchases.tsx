@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { toGtin14 } from '../../../policy/gs1/gtin.ts'
 import { readProductCode } from '../../../policy/gs1/product-code.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
@@ -11,20 +10,17 @@ import { fetchPurchaseHistory } from '../../sales/checkout/history-operations.ts
 import { fetchPurchase } from '../../sales/checkout/operations.ts'
 import { Badge, Card, EmptyState } from '../components/card.tsx'
 import { Select, TextField } from '../components/fields.tsx'
-import { FilterBar, Results, Pagination, List } from '../components/table.tsx'
+import { FilterBar, Results, Pagination, List, Timeline, type TimelineEntry } from '../components/table.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { Notice } from '../components/notice.tsx'
 import { NO_FORM, type FormFields } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
+import { historyOf, isEffective, REFUNDABLE, type Purchase } from './purchase-history.ts'
 import { tagOf } from './tags.tsx'
-
-type Purchase = z.output<typeof fetchPurchaseHistory.response>['purchases'][number]
 
 const PAGE = 20
 /** Products whose purchases a search by name finds. */
 const NAMED_LIMIT = 5
-/** Statuses in which money may be returned. */
-const REFUNDABLE: ReadonlySet<Purchase['status']> = new Set(['SUCCESS', 'UNLOADED', 'CANCELLED'])
 
 /** Kinds of refunds that may name no goods. */
 const GOODS_UNKNOWN: ReadonlySet<string> = new Set(['part'])
@@ -35,6 +31,8 @@ interface RefundsView {
   readonly total: number | undefined
   readonly nextCursor: string | undefined
   readonly purchase: Purchase | undefined
+  /** What happened to the purchase, the oldest first. */
+  readonly history: readonly TimelineEntry[]
   readonly isSearch: boolean
 }
 
@@ -65,8 +63,8 @@ export const purchasesPage = page<RefundsView>({
     const storeId = at.store?.storeId ?? ''
     const text = at.query.get('purchase')?.trim() ?? ''
     const purchase = await purchaseNamed(at, text)
-    const nothing = { recent: [], total: undefined, nextCursor: undefined }
-    if (purchase) return { ...nothing, purchase, isSearch: true }
+    const nothing = { recent: [], history: [], total: undefined, nextCursor: undefined }
+    if (purchase) return { ...nothing, purchase, history: await historyOf(at, purchase), isSearch: true }
     const day = at.query.get('day') ?? ''
     const amount = centsIn(at.query.get('amount') ?? '')
     const isSearch = text !== '' || day !== '' || amount !== undefined
@@ -91,6 +89,7 @@ export const purchasesPage = page<RefundsView>({
       total: only?.total,
       nextCursor: only?.nextCursor,
       purchase: undefined,
+      history: [],
       isSearch,
     }
   },
@@ -129,7 +128,16 @@ export const purchasesPage = page<RefundsView>({
               {t.notFoundText}
             </Notice>
           ) : null}
-          {purchase ? <Lines at={at} purchase={purchase} /> : <Recent at={at} purchases={recent} isSearch={isSearch} />}
+          {purchase ? (
+            <>
+              <Lines at={at} purchase={purchase} />
+              <Card title={t.history}>
+                <Timeline entries={at.data.history} formats={at.formats} />
+              </Card>
+            </>
+          ) : (
+            <Recent at={at} purchases={recent} isSearch={isSearch} />
+          )}
           <Pagination at={at} shown={recent.length} total={total} nextCursor={nextCursor} />
         </Results>
       </>
@@ -320,11 +328,6 @@ function returnedPieces({ refunds }: Purchase): ReadonlyMap<string, number> {
   for (const { itemLineId, quantity } of refunds.filter(isEffective).flatMap(({ lines }) => lines ?? []))
     counts.set(itemLineId, quantity + (counts.get(itemLineId) ?? 0))
   return counts
-}
-
-/** True if the refund is paid or may be paid. */
-function isEffective({ status, inDoubt }: Purchase['refunds'][number]): boolean {
-  return status !== 'failed' || inDoubt === true
 }
 
 interface ChosenLine {

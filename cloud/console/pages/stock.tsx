@@ -4,9 +4,9 @@ import { rolesFrom } from '../../platform/foundation/caller.ts'
 import { fetchStock, setStock } from '../../shop/stock/operations.ts'
 import { Card, EmptyState } from '../components/card.tsx'
 import { TextField } from '../components/fields.tsx'
-import { FilterBar, Results, Pagination, List } from '../components/table.tsx'
-import { ActionForm, formId } from '../components/form.tsx'
-import { NO_FORM } from '../frame/form.ts'
+import { FilterBar, Results, Pagination, Table } from '../components/table.tsx'
+import { ActionForm, Submit } from '../components/form.tsx'
+import { NO_FORM, type FormFields } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 
 type Level = z.output<typeof fetchStock.response>['stock'][number]
@@ -25,6 +25,9 @@ interface StockView {
   readonly nextCursor: string | undefined
 }
 
+/** Fields of a product: the typed number, and the one that the page showed. The product id follows. */
+const COUNTED = 'counted-'
+const BEFORE = 'before-'
 /** Products on a page. The page reads the stock of each. */
 const PAGE = 20
 
@@ -40,11 +43,7 @@ export const stockPage = page<StockView>({
     set: {
       operation: setStock,
       roles: rolesFrom('associate'),
-      input: (form, at) => ({
-        storeId: at.store?.storeId,
-        productId: form.text('productId'),
-        quantity: form.number('quantity'),
-      }),
+      input: (form, at) => countedIn(form).map((counted) => ({ storeId: at.store?.storeId, ...counted })),
       done: (texts) => texts.stock.saved,
     },
   },
@@ -83,11 +82,7 @@ export const stockPage = page<StockView>({
                 {isSearch ? t.nothingFoundText : t.nothingText}
               </EmptyState>
             ) : (
-              <List>
-                {rows.map((row) => (
-                  <StockRow at={at} row={row} />
-                ))}
-              </List>
+              <Levels at={at} rows={rows} />
             )}
           </Card>
           <Pagination at={at} shown={rows.length} total={total} nextCursor={nextCursor} />
@@ -96,6 +91,16 @@ export const stockPage = page<StockView>({
     )
   },
 })
+
+/** The products whose number was changed. An emptied field stays a text, which the operation rejects. */
+function countedIn(form: FormFields): { productId: string; quantity: number | string }[] {
+  return form.names().flatMap((name) => {
+    if (!name.startsWith(COUNTED)) return []
+    const productId = name.slice(COUNTED.length)
+    if (form.text(name) === form.text(`${BEFORE}${productId}`)) return []
+    return [{ productId, quantity: form.number(name) ?? '' }]
+  })
+}
 
 async function productsOf(at: PageContext, storeId: string) {
   const q = at.query.get('q')?.trim() ?? ''
@@ -108,42 +113,70 @@ async function productsOf(at: PageContext, storeId: string) {
   return { products: found.products, total: found.total, nextCursor: found.nextCursor }
 }
 
-function StockRow({ at, row: { product, level } }: { at: ViewContext; row: Row }) {
+/** One table with a field for each product, and one button for all of them. */
+function Levels({ at, rows }: { at: ViewContext; rows: readonly Row[] }) {
   const t = at.texts.stock
-  const about = { productId: product.productId }
-  const own = at.form.id === formId('set', about) ? at.form : NO_FORM
-  const form = own.errors['quantity'] === undefined ? own : { ...own, errors: { quantity: t.piecesRule } }
-  const { number } = at.formats
+  const mayCount = at.has(rolesFrom('associate'))
+  const pieces = (count: number | null | undefined) => (typeof count === 'number' ? at.formats.number(count) : '–')
+  const table = (
+    <Table
+      caption={t.title}
+      rows={rows}
+      columns={[
+        {
+          label: t.product,
+          kind: 'head',
+          cell: ({ product: { name, ean } }) => (
+            <>
+              {name}
+              <span class="sub">{ean}</span>
+            </>
+          ),
+        },
+        {
+          label: t.inStore,
+          kind: 'number',
+          cell: ({ level }) => (isCounted(level) ? pieces(level?.quantity) : t.notCounted),
+        },
+        { label: t.reserved, kind: 'number', cell: ({ level }) => pieces(level?.reserved) },
+        { label: t.available, kind: 'number', cell: ({ level }) => pieces(level?.available) },
+        ...(mayCount ? [{ label: t.pieces, cell: (row: Row) => <Count at={at} row={row} /> }] : []),
+      ]}
+    />
+  )
+  if (!mayCount) return table
   return (
-    <li>
-      <div>
-        <strong>{product.name}</strong>
-        <span class="sub">{product.ean}</span>
-        <span class="sub">
-          {level?.quantity === undefined || level.quantity === null
-            ? t.notCounted
-            : t.levels(number(level.quantity), number(level.reserved), number(level.available ?? 0))}
-        </span>
+    <ActionForm at={at} action="set">
+      {table}
+      <div class="form-foot padded">
+        <Submit>{t.save}</Submit>
       </div>
-      {at.has(rolesFrom('associate')) ? (
-        <ActionForm at={at} action="set" about={about}>
-          <div class="row bottom-aligned count">
-            <TextField
-              form={form}
-              name="quantity"
-              id={`quantity-${product.productId}`}
-              label={t.pieces}
-              value={level?.quantity?.toString()}
-              inputmode="numeric"
-              maxlength={10}
-              required
-            />
-            <button type="submit" class="button" aria-label={`${t.save}: ${product.name}`}>
-              {t.save}
-            </button>
-          </div>
-        </ActionForm>
-      ) : null}
-    </li>
+    </ActionForm>
+  )
+}
+
+const isCounted = (level: Level | undefined) => typeof level?.quantity === 'number'
+
+/** The counted pieces of a product, with the number that the page showed before. */
+function Count({ at, row: { product, level } }: { at: ViewContext; row: Row }) {
+  const t = at.texts.stock
+  const { productId, name } = product
+  const field = `${COUNTED}${productId}`
+  const before = level?.quantity?.toString() ?? ''
+  const typed = at.form.values[field] ?? before
+  const isWrong = at.form.id !== undefined && typed !== before && !/^\d{1,9}$/.test(typed)
+  return (
+    <div class="count">
+      <input type="hidden" name={`${BEFORE}${productId}`} value={before} />
+      <TextField
+        form={{ ...NO_FORM, values: at.form.values, errors: isWrong ? { [field]: t.piecesRule } : {} }}
+        name={field}
+        label={`${t.pieces}: ${name}`}
+        isLabelSpoken
+        value={before}
+        inputmode="numeric"
+        maxlength={10}
+      />
+    </div>
   )
 }

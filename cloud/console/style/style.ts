@@ -146,14 +146,16 @@ tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) 
 .receipt-fit { display: flex; gap: var(--gap-2); align-items: center; padding: var(--gap-2) var(--gap-3); border-radius: var(--radius-small); background: var(--raised); font-weight: 600 } .receipt-fit.ok { background: var(--ok-soft); color: var(--ok) } .receipt-fit.warn { background: var(--warn-soft); color: var(--warn) }
 .card > :is(p, .notice) + :is(form, div) { margin-top: var(--gap-3) }
 #page > .card + .card { margin-top: var(--gap-4) } td .popover { text-align: left } td .button, td time { white-space: nowrap }
-@media (min-width: 60rem) { .card > form.stack > .button:not(.wide) { justify-self: start } }
+.button, .badge, .tab, th, td, h1, h2, h3, label { overflow-wrap: break-word; hyphens: auto } @media (min-width: 48rem) { th, td { min-width: 6rem } }
+@media (min-width: 48rem) { .card form.stack > .button:not(.wide), .card > .stack > form.stack > .button:not(.wide) { justify-self: start } } .board form.stack > .button, .board article > .button { width: 100%; justify-self: stretch }
 .alarm-settings { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: var(--gap-3); max-width: 44rem } .alarm-setting:not([hidden]) { display: grid; gap: var(--gap-1, .3rem); align-content: start; justify-items: start }
 .alarm-theft { display: grid; gap: var(--gap-2); padding: var(--gap-3); border: 1px solid var(--line); border-radius: var(--radius) }
 .alarm-actions { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: var(--gap-2); align-items: start; max-width: 32rem } .alarm-actions > .button, .alarm-actions form .button { width: 100% } .alarm-actions > form:has(> .main) { grid-column: 1 / -1 } .alarm-causes { display: grid; gap: var(--gap-2) } .compared summary { min-height: var(--touch); display: flex; align-items: center; cursor: pointer }
 .pairs { display: grid; grid-template-columns: minmax(7rem, max-content) minmax(0, 1fr); gap: .35rem var(--gap-4) } .pairs dt { color: var(--ink-soft) }
 
 .chat { display: grid; gap: var(--gap-3) } .chat > li { max-width: min(34rem, 88%); padding: var(--gap-2) var(--gap-3); border-radius: var(--radius); background: var(--raised) } .chat > li.staff { justify-self: end; background: var(--accent-soft) } .chat p { white-space: pre-wrap } .chat-card { margin-bottom: var(--gap-5) }
-.row.bottom-aligned { align-items: end } .count .field { width: 9rem }
+.row.bottom-aligned { align-items: end } .count .field { width: 7rem } .padded { padding: 0 var(--gap-4) var(--gap-4) }
+.codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: var(--gap-2); margin-block: var(--gap-3); font-size: var(--large) }
 .board { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 14rem), 1fr)); gap: var(--gap-4); align-items: start }
 .button.needs-script { display: none } @media (scripting: enabled) { .button.needs-script { display: inline-flex } }
 .print-badge { display: flex; flex-wrap: wrap; gap: var(--gap-4); align-items: center; width: 100%; max-width: 30rem } .print-badge > div { flex: 1 1 12rem; min-width: 0 } .qr { width: 11rem; height: 11rem } .big-code { font: 650 1.75rem/1.3 var(--mono); margin-bottom: var(--gap-3) }

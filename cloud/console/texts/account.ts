@@ -76,13 +76,15 @@ export const accountTexts = bilingual({
     key: 'Key',
     code: 'Six digits of the app',
     stop: 'Stop',
-    factorAgain: 'If the app has the key, enter its next code. Otherwise start again: that makes a new key.',
+    factorAgain:
+      'The code did not fit. Enter the next code of the app. If the app does not have this key yet, scan it first.',
     factorRestart: 'Start again',
     factorConfirm: 'Confirm',
     factorDone: 'The authenticator app is set up',
     recovery:
       'Write down these recovery codes and keep them apart from your phone. Each works once. They are not shown again.',
     factorRemove: 'Remove the app',
+    print: 'Print',
     removed: 'Removed',
     sessions: 'Where you are signed in',
     onlyHere: 'You are signed in nowhere else.',
@@ -112,7 +114,7 @@ export const accountTexts = bilingual({
     sandboxOnly: 'test data only',
     link: (date: string) =>
       `Pass this link on, for example by e-mail. It works once, until ${date}, and is not shown again. Who signs in with your organization’s account needs no link.`,
-    copy: 'Copy the link',
+    copy: 'Copy',
     copied: 'Copied',
     newLink: 'New link',
     changeRole: 'Change the role',
@@ -145,13 +147,14 @@ export const accountTexts = bilingual({
     code: 'Sechs Ziffern der App',
     stop: 'Abbrechen',
     factorAgain:
-      'Hat die App den Schlüssel, geben Sie ihren nächsten Code ein. Sonst beginnen Sie von vorn, mit einem neuen Schlüssel.',
+      'Der Code passt nicht. Geben Sie den nächsten Code der App ein. Hat die App diesen Schlüssel noch nicht, scannen Sie ihn zuerst.',
     factorRestart: 'Von vorn beginnen',
     factorConfirm: 'Bestätigen',
     factorDone: 'Die Authenticator-App ist eingerichtet',
     recovery:
       'Schreiben Sie diese Wiederherstellungscodes auf und bewahren Sie sie getrennt vom Handy auf. Jeder gilt einmal. Sie werden nicht noch einmal gezeigt.',
     factorRemove: 'App entfernen',
+    print: 'Drucken',
     removed: 'Entfernt',
     sessions: 'Wo Sie angemeldet sind',
     onlyHere: 'Sie sind sonst nirgends angemeldet.',
@@ -181,7 +184,7 @@ export const accountTexts = bilingual({
     sandboxOnly: 'nur Testdaten',
     link: (date: string) =>
       `Geben Sie diesen Link weiter, zum Beispiel per E-Mail. Er gilt einmal, bis ${date}, und wird nicht noch einmal gezeigt. Wer sich mit dem Konto Ihrer Organisation anmeldet, braucht keinen Link.`,
-    copy: 'Link kopieren',
+    copy: 'Kopieren',
     copied: 'Kopiert',
     newLink: 'Neuer Link',
     changeRole: 'Rolle ändern',

@@ -56,7 +56,7 @@ export const alarmsTexts = bilingual({
     newest: 'Back to the latest',
     recordAll: (count: string) => `Record one cause for all ${count}`,
     recordAllText: (count: string) =>
-      `For the ${count} open alarms of this list that were raised before you opened it.`,
+      `For the ${count} open alarms of this list that were raised before you opened it. You can correct each of them below afterwards.`,
     savedAll: 'The cause is recorded for these alarms.',
     shownOf: (shown: string, total: string) => `${shown} of ${total} open alarms`,
     sound: 'Sound',
@@ -141,7 +141,7 @@ export const alarmsTexts = bilingual({
     newest: 'Zurück zu den neuesten',
     recordAll: (count: string) => `Eine Ursache für alle ${count} festhalten`,
     recordAllText: (count: string) =>
-      `Für die ${count} offenen Alarme dieser Liste, die vor dem Öffnen der Seite entstanden sind.`,
+      `Für die ${count} offenen Alarme dieser Liste, die vor dem Öffnen der Seite entstanden sind. Jeden davon können Sie danach unten berichtigen.`,
     savedAll: 'Die Ursache ist für diese Alarme festgehalten.',
     shownOf: (shown: string, total: string) => `${shown} von ${total} offenen Alarmen`,
     sound: 'Ton',

@@ -299,12 +299,24 @@ describe('pages of the store manager', () => {
     const { productId, name, ean } = products[6]
     const path = `/console/stock?q=${ean}`
     expect(await get(path)).toContain(name)
-    expect((await post(path, 'set', { productId, quantity: '17' }, 'associate')).status).toBe(303)
-    expect((await shop.ok('fetchStock', { storeId, productId })).stock).toMatchObject([{ quantity: 17 }])
-    expect(await get(path)).toContain('17 in the store, 0 reserved, 17 available')
-    expect((await post(path, 'set', { productId })).status).toBe(400)
-    const rejected = await post(path, 'set', { productId, quantity: 'viele', _form: `set ${productId}` })
-    expect([rejected.status, rejected.text.includes('value="viele"')]).toEqual([400, true])
+    const [other] = products
+    const counted = (id: string) => `counted-${id}`
+    const both = { [counted(productId)]: '17', [counted(other.productId)]: '4' }
+    expect((await post('/console/stock', 'set', both, 'associate')).status).toBe(303)
+    const levelOf = async (id: string) => (await shop.ok('fetchStock', { storeId, productId: id })).stock
+    expect(await levelOf(productId)).toMatchObject([{ quantity: 17 }])
+    expect(await levelOf(other.productId)).toMatchObject([{ quantity: 4 }])
+    expect(await get(path)).toContain(`name="before-${productId}" value="17"`)
+    // A number that did not change is not sent: the goods may have been sold since the page was drawn.
+    await shop.ok('setStock', { storeId, productId, quantity: 16 })
+    await post(path, 'set', { [counted(productId)]: '17', [`before-${productId}`]: '17' })
+    expect(await levelOf(productId)).toMatchObject([{ quantity: 16 }])
+    for (const typed of ['viele', '']) {
+      const about = { [counted(productId)]: typed, [`before-${productId}`]: '16', _form: 'set' }
+      const rejected = await post(path, 'set', about)
+      expect([rejected.status, rejected.text.includes('Enter all pieces')], typed).toEqual([400, true])
+    }
+    await shop.ok('setStock', { storeId, productId: other.productId, quantity: null })
   })
 
   it('refunds: finds a purchase, asks, refunds one line and then the rest', async () => {
@@ -321,7 +333,9 @@ describe('pages of the store manager', () => {
     expect(question).toContain(`Refund €${first.price} now`)
     expect(await post(path, 'refund', { purchaseId, lines })).toMatchObject({ status: 303, location: path })
     expect((await shop.ok('fetchPurchase', { purchaseId })).refunded).toBe(first.price)
-    expect(await get(path)).toContain('refunded already')
+    const refunded = await get(path)
+    expect(refunded).toContain('refunded already')
+    expect(refunded).toMatch(/What happened.*Paid.*Refunded/s)
     expect((await post(path, 'refund', { purchaseId, lines })).status).toBe(409)
     expect(await get(`${path}&confirm=lines`)).toContain('Choose at least one line')
     expect(await get(path)).toContain('Partly refunded')

@@ -68,7 +68,11 @@ onEveryDatabase('the sign-in pages', (kind) => {
     const begun = await act('begin', {})
     const secret = /<code>([A-Z2-7]{32})<\/code>/.exec(begun)?.[1] ?? ''
     const code = (step = 0) => new TOTP({ secret }).generate({ timestamp: cloud.platform.clock.wall() + step * 30_000 })
-    expect(await act('confirm', { code: code() })).toMatch(/<code>(?:[A-Z0-9]{12} ?){10}<\/code>/)
+    // A wrong code does not hide the key.
+    const shown = { uri: field(begun, 'uri').replaceAll('&amp;', '&'), secret }
+    const mistyped = await act('confirm', { _key: 'wrong-key', code: '000000', ...shown })
+    expect([mistyped.includes('class="qr"'), mistyped.includes(secret)]).toEqual([true, true])
+    expect(await act('confirm', { code: code() })).toMatch(/(?:<li><code>[A-Z0-9]{12}<\/code><\/li>){10}/)
 
     const first = await send('/console/sign-in', {
       email: 'app@shop.example',

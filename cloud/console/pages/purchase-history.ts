@@ -1,0 +1,68 @@
+import type { z } from 'zod'
+import type { ProtectionEventType } from '../../../policy/protection-events.ts'
+import { fetchDevices } from '../../protection/devices/device-operations.ts'
+import { fetchOperators } from '../../protection/operators/operator-operations.ts'
+import { fetchProtectionEvents } from '../../protection/records/event-operations.ts'
+import type { fetchPurchaseHistory } from '../../sales/checkout/history-operations.ts'
+import type { Tone } from '../components/card.tsx'
+import type { TimelineEntry } from '../components/table.tsx'
+import type { PageContext } from '../frame/page.ts'
+
+/** A purchase as the API lists it. */
+export type Purchase = z.output<typeof fetchPurchaseHistory.response>['purchases'][number]
+
+/** Statuses in which money may be returned. */
+export const REFUNDABLE: ReadonlySet<Purchase['status']> = new Set(['SUCCESS', 'UNLOADED', 'CANCELLED'])
+
+/** True if the refund is paid or may be paid. */
+export function isEffective({ status, inDoubt }: Purchase['refunds'][number]): boolean {
+  return status !== 'failed' || inDoubt === true
+}
+
+/** Events of a purchase that the page lists, and devices whose names it shows. */
+const EVENTS_LIMIT = 200
+const DEVICES_LIMIT = 500
+
+type Titles = PageContext['texts']['purchases']['events']
+
+/** Events that people at the desk understand. Requests and grants only precede them. */
+const EVENTS: Readonly<Partial<Record<ProtectionEventType, { title: keyof Titles; tone: Tone }>>> = {
+  'protection.action.completed': { title: 'released', tone: 'ok' },
+  'protection.action.failed': { title: 'failed', tone: 'warn' },
+  'protection.authorization.denied': { title: 'denied', tone: 'warn' },
+  'protection.exception.raised': { title: 'raised', tone: 'warn' },
+}
+
+/** Payment, releases and refunds of a purchase, with device and operator, in the order of their times. */
+export async function historyOf(at: PageContext, purchase: Purchase): Promise<TimelineEntry[]> {
+  const t = at.texts.purchases
+  const { storeId, transactionId: purchaseId } = purchase
+  const found = await at.runIfAllowed(fetchProtectionEvents, { storeId, purchaseId, limit: EVENTS_LIMIT })
+  const names = await namesIn(at, storeId)
+  const lines = new Map(purchase.items.map(({ itemLineId, name }) => [itemLineId, name]))
+  const events = (found?.events ?? []).flatMap((event): TimelineEntry[] => {
+    const kind = EVENTS[event.type]
+    if (!kind) return []
+    const { itemLineId = '', deviceId = '', operatorId = '', offline = false } = event
+    const about = [lines.get(itemLineId), names.get(deviceId), names.get(operatorId), offline ? t.offline : undefined]
+    const text = about.filter((part) => part !== undefined).join(' · ')
+    return [{ atMs: Date.parse(event.occurredAt), title: t.events[kind.title], text, tone: kind.tone }]
+  })
+  const refunds = purchase.refunds.filter(isEffective).map(({ amount, completedAt, createdAt }) => ({
+    atMs: Date.parse(completedAt ?? createdAt),
+    title: t.events.refunded,
+    text: at.formats.money(amount),
+  }))
+  const title = REFUNDABLE.has(purchase.status) ? t.events.paid : t.events.started
+  return [{ atMs: Date.parse(purchase.timestamp), title }, ...events, ...refunds].toSorted((a, b) => a.atMs - b.atMs)
+}
+
+/** Names of the store's devices and operators, by id. */
+async function namesIn(at: PageContext, storeId: string): Promise<ReadonlyMap<string, string>> {
+  const devices = (await at.runIfAllowed(fetchDevices, { storeId, limit: DEVICES_LIMIT }))?.devices ?? []
+  const operators = (await at.runIfAllowed(fetchOperators, { storeId }))?.operators ?? []
+  return new Map([
+    ...devices.map(({ deviceId, name = deviceId }) => [deviceId, name] as const),
+    ...operators.map(({ operatorId, name }) => [operatorId, name] as const),
+  ])
+}
