@@ -101,8 +101,13 @@ async function markRefundsUncertain(db: Db): Promise<void> {
   await db.updateTable('refund').set({ in_doubt: 1 }).where('state', 'in', ['held', 'due']).execute()
 }
 
-/** Deletes challenges and codes, which may have been used since the backup. */
+/**
+ * Ends sessions, and deletes invitations, challenges and codes: they may have been ended or used since the backup. A
+ * user without an invitation gets a new link.
+ */
 async function discardLogins(db: Db): Promise<void> {
+  await db.deleteFrom('user_session').execute()
+  await db.updateTable('console_user').set({ invitation_hash: null, invitation_expires_ms: null }).execute()
   await db.deleteFrom('agent_session').execute()
   await db.deleteFrom('agent_challenge').execute()
   await db.deleteFrom('enrolment_code').where('agent_id', 'is', null).execute()

@@ -10,6 +10,9 @@ import type { CloneOffer } from './schema.ts'
 /** Highest price that the API accepts, cents. */
 const HIGHEST_CENT = 100_000_000
 
+/** Own prices that the clones of an offer may have: price adjustments × products. Each writes rows in one transaction. */
+const OWN_PRICES_LIMIT = 20_000
+
 /** Creates an offer with the content of another offer. Stores with a price adjustment get their own prices. */
 export async function cloneOffer(
   call: Call,
@@ -47,6 +50,13 @@ function pricesByStore(
     const key = adjustment ? `${adjustment.type} ${adjustment.value}` : ''
     byAdjustment.set(key, [...(byAdjustment.get(key) ?? []), storeId])
   }
+  const ownPrices = byAdjustment.size * products.length
+  if (ownPrices > OWN_PRICES_LIMIT)
+    throw invalid(
+      'priceAdjustments',
+      `makes ${byAdjustment.size} price lists of ${products.length} products, and an offer has at most ${OWN_PRICES_LIMIT} own prices: use fewer different adjustments, or fewer stores in one call`,
+      'too_many_prices',
+    )
   return [...byAdjustment.values()].map((storeIds) => {
     const [first = ''] = storeIds
     const adjustment = priceAdjustments[first]

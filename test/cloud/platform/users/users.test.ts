@@ -3,6 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { invite } from '../../../../cloud/platform/users/invitations.ts'
 import { FAILURE_LIMITS, FAILURE_PERIOD_MS } from '../../../../cloud/platform/users/sign-in-operations.ts'
 import { SESSIONS_LIMIT, IDLE_MS, SESSION_MS } from '../../../../cloud/platform/users/sessions.ts'
+import { keysOf, loadKeyFiles } from '../../../../cloud/platform/authority/key-files.ts'
+import { markRestored } from '../../../../cloud/service/mark-restored.ts'
+import { secretFiles } from '../../../../host/secret-files.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { movablePlatform } from '../../../support/movable-platform.ts'
@@ -58,6 +61,17 @@ inFullSizeOnEveryDatabase('users', (kind) => {
       'signIn',
     ])
     expect(log.entries[0].actor).toMatch(/^usr_/)
+  })
+
+  it('sign in again after a restore, and open invitations need a new link', async () => {
+    const { url } = await cloud.ok(owner, 'inviteUser', { email: 'restored@shop.example', role: 'admin' })
+    const { body } = await accept(url)
+    const open = await cloud.ok(owner, 'inviteUser', { email: 'open@shop.example', role: 'admin' })
+    const files = await loadKeyFiles(keysOf(cloud.keyFolder), secretFiles, cloud.platform.random)
+    await cloud.db.database.write((db) => markRestored(db, files, cloud.platform))
+    expect((await cloud.call(body.sessionToken, 'fetchProfile')).status).toBe(401)
+    expect(await accept(open.url)).toMatchObject({ status: 404 })
+    owner = await cloud.user('owner')
   })
 
   it('confirm a sign-in with a code of an app, each code once, or with a recovery code', async () => {

@@ -388,6 +388,17 @@ onEveryDatabase('offers', (kind) => {
     expect((await call('cloneOffer', { offerId: made.offerId, targetStoreIds: stores })).status).toBe(404)
   })
 
+  it('cloneOffer makes at most 20,000 own prices', async () => {
+    const products = Array.from({ length: 500 }, (_, i) => ({ name: `p${i}`, price: 1 }))
+    const { offerId } = await ok('createOffer', good({ storeIds: [stores[0]], products }))
+    const targetStoreIds = await liveStores(cloud, key, { count: 41 })
+    const adjusting = (count: number) =>
+      Object.fromEntries(targetStoreIds.map((id, i) => [id, { type: 'percentage', value: (i % count) + 1 }]))
+    const clone = (count: number) => ({ offerId, targetStoreIds, priceAdjustments: adjusting(count) })
+    expect(await errorOf('cloneOffer', clone(41))).toEqual([400, 'priceAdjustments'])
+    expect((await ok('cloneOffer', clone(2))).storeCount).toBe(41)
+  })
+
   it('cloneOffer copies to other stores at adjusted prices', async () => {
     const made = await ok(
       'createOffer',
