@@ -117,7 +117,8 @@ async function productsOf(at: PageContext, storeId: string) {
 function Levels({ at, rows }: { at: ViewContext; rows: readonly Row[] }) {
   const t = at.texts.stock
   const mayCount = at.has(rolesFrom('associate'))
-  const pieces = (count: number | null | undefined) => (typeof count === 'number' ? at.formats.number(count) : '–')
+  const pieces = (count: number | null | undefined) =>
+    typeof count === 'number' ? at.formats.number(count) : undefined
   const table = (
     <Table
       caption={t.title}
@@ -148,7 +149,7 @@ function Levels({ at, rows }: { at: ViewContext; rows: readonly Row[] }) {
   return (
     <ActionForm at={at} action="set">
       {table}
-      <div class="form-foot padded">
+      <div class="form-foot kept-in-view">
         <Submit>{t.save}</Submit>
       </div>
     </ActionForm>

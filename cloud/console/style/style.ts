@@ -154,7 +154,7 @@ tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) 
 .pairs { display: grid; grid-template-columns: minmax(7rem, max-content) minmax(0, 1fr); gap: .35rem var(--gap-4) } .pairs dt { color: var(--ink-soft) }
 
 .chat { display: grid; gap: var(--gap-3) } .chat > li { max-width: min(34rem, 88%); padding: var(--gap-2) var(--gap-3); border-radius: var(--radius); background: var(--raised) } .chat > li.staff { justify-self: end; background: var(--accent-soft) } .chat p { white-space: pre-wrap } .chat-card { margin-bottom: var(--gap-5) }
-.row.bottom-aligned { align-items: end } .count .field { width: 7rem } .padded { padding: 0 var(--gap-4) var(--gap-4) }
+.row.bottom-aligned { align-items: end } .count .field { width: 7rem } .kept-in-view { position: sticky; bottom: 0; padding: var(--gap-3) var(--gap-4); border-top: 1px solid var(--line); background: var(--surface) } .card:has(.kept-in-view) { overflow: clip } @media (max-width: 59.99rem) { .kept-in-view { bottom: calc(3.75rem + env(safe-area-inset-bottom)) } }
 .codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: var(--gap-2); margin-block: var(--gap-3); font-size: var(--large) }
 .board { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 14rem), 1fr)); gap: var(--gap-4); align-items: start }
 .button.needs-script { display: none } @media (scripting: enabled) { .button.needs-script { display: inline-flex } }
