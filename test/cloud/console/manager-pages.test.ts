@@ -45,7 +45,7 @@ describe('pages of the store manager', () => {
     expect(text).toMatch(/Alarms in 24 hours<\/span><span class="value">\d/)
     const { stores } = await shop.ok('fetchStores')
     const { package: level } = stores.find((store: { storeId: string }) => store.storeId === shop.storeId)
-    expect(/Sales today<\/span><span class="value">€[\d,.]+<\/span>/.test(text)).toBe(level === 'PRIME')
+    expect(/Sales today, less refunds<\/span><span class="value">€[\d,.]+<\/span>/.test(text)).toBe(level === 'PRIME')
   })
 
   it('today: names the other stores in which something waits', async () => {
