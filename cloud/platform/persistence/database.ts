@@ -1,4 +1,4 @@
-import type { Compilable, CompiledQuery, Kysely } from 'kysely'
+import type { Compilable, CompiledQuery, Kysely, QueryResult } from 'kysely'
 import type { Schema } from './schema.ts'
 
 /** Groups rows by a name, each group in the order of the rows. Node.js 20 has no `Map.groupBy`. */
@@ -114,9 +114,15 @@ export async function changedRows(db: Db, write: Compilable): Promise<number> {
   return Number(numAffectedRows ?? 0n)
 }
 
-/** True if `changedRows` runs this query. */
-export function isCounted(query: CompiledQuery): boolean {
-  return COUNTED.has(query)
+/** Answer to a write without result. It says nothing about success: the next statement or the commit throws. */
+export const NO_ROWS: QueryResult<never> = { rows: [] }
+
+/** True if a transaction does not wait for the answer to this query. `changedRows` and `returning` have results. */
+export function isWriteWithoutResult(compiled: CompiledQuery): boolean {
+  const { query } = compiled
+  if (query.kind !== 'InsertQueryNode' && query.kind !== 'UpdateQueryNode' && query.kind !== 'DeleteQueryNode')
+    return false
+  return query.returning === undefined && !COUNTED.has(compiled)
 }
 
 /** An I/O error left the content of the disk unknown. This process must stop answering. */

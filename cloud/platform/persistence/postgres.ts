@@ -14,12 +14,13 @@ import {
   DatabaseUnavailable,
   EXCLUSIVE_JOBS,
   GATES,
+  isWriteWithoutResult,
+  NO_ROWS,
   type Database,
   type Db,
   type Replica,
   type WriteScope,
   DatabaseBusy,
-  isCounted,
   type Pooling,
   stateReporter,
   type OnStorageState,
@@ -103,8 +104,6 @@ function collectTables(node: unknown, into: Set<string>): void {
 
 /** Maximum number of statements on the wire in one transaction. The next statement waits for the oldest. */
 const SENT_LIMIT = 500
-
-const NO_ROWS: QueryResult<never> = { rows: [] }
 
 /** How a transaction runs. */
 interface TransactionSettings {
@@ -223,13 +222,6 @@ class Transaction implements DatabaseConnection {
 function withUnknownOutcome(error: unknown): unknown {
   if (!(error instanceof DatabaseUnavailable) || error.isOutcomeUnknown) return error
   return new DatabaseUnavailable(true, { cause: error.cause })
-}
-
-function isWriteWithoutResult(compiled: CompiledQuery): boolean {
-  const { query } = compiled
-  if (query.kind !== 'InsertQueryNode' && query.kind !== 'UpdateQueryNode' && query.kind !== 'DeleteQueryNode')
-    return false
-  return query.returning === undefined && !isCounted(compiled)
 }
 
 /**

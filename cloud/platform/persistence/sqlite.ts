@@ -15,6 +15,8 @@ import {
   type Database,
   type Db,
   type StorageFailure,
+  isWriteWithoutResult,
+  NO_ROWS,
   reportDiskState,
   stateReporter,
   type OnStorageState,
@@ -58,7 +60,7 @@ export async function openSqlite(
   const migrating = kyselyOn(writing)
   const migrated = await bringUpToDate(migrating, 'sqlite', migrations, () => migrateSqlite(migrating))
   const reading = open(file, { readonly: true })
-  const tx = kyselyOn(writing)
+  const { tx, runWhole } = transactionsOn(writing)
   const transactions = numberTransactions(writing)
   const note = stateReporter(onState)
   const groups = groupCommit(writing, onFailure, { onBegin: transactions.begin, clock })
@@ -79,7 +81,7 @@ export async function openSqlite(
   const write: Database['write'] = (work, { holder } = {}) =>
     reportDiskState(
       note,
-      groups.run(() => inStep(() => work(tx)), holder),
+      groups.run(() => runWhole(() => inStep(() => work(tx))), holder),
     )
   await write(() => Promise.resolve())
   return {
@@ -148,6 +150,43 @@ const ENGINE: Engine = {
 
 /** Kysely over one connection, with cached statements. The caller manages transactions. */
 function kyselyOn(db: Connection): Db {
+  const execute = statementsOf(db)
+  return kyselyOver(ENGINE, connectionOf(db, execute))
+}
+
+/**
+ * Kysely for the transactions of a connection. As on PostgreSQL, a write without result answers before its error is
+ * known, and after an error the transaction accepts no statement. So code that catches the error of such a write, or
+ * reads its count, fails on both databases.
+ */
+function transactionsOn(db: Connection): { tx: Db; runWhole: <T>(work: () => Promise<T>) => Promise<T> } {
+  const execute = statementsOf(db)
+  let failure: { readonly error: unknown } | undefined
+  const connection = connectionOf(db, (query) => {
+    if (failure) throw failure.error
+    const hasResult = !isWriteWithoutResult(query)
+    try {
+      const result = execute(query)
+      return hasResult ? result : NO_ROWS
+    } catch (error) {
+      failure = { error }
+      if (hasResult) throw error
+      return NO_ROWS
+    }
+  })
+  const runWhole = async <T>(work: () => Promise<T>): Promise<T> => {
+    failure = undefined
+    const made = await work()
+    if (failure) throw (failure as { readonly error: unknown }).error
+    return made
+  }
+  return { tx: kyselyOver(ENGINE, connection), runWhole }
+}
+
+type Execute = (query: CompiledQuery) => QueryResult<unknown>
+
+/** Runs queries, whose statements it keeps. */
+function statementsOf(db: Connection): Execute {
   const known = new Map<string, Runner>()
   const prepare = (text: string) => {
     const runner = known.get(text)
@@ -157,10 +196,14 @@ function kyselyOn(db: Connection): Db {
     known.set(text, made)
     return made
   }
-  const connection: DatabaseConnection = {
-    executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+  return ({ sql, parameters }) => prepare(sql)(parameters)
+}
+
+function connectionOf(db: Connection, execute: Execute): DatabaseConnection {
+  return {
+    executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
       try {
-        return Promise.resolve(prepare(sql)(parameters) as QueryResult<R>)
+        return Promise.resolve(execute(query) as QueryResult<R>)
       } catch (error) {
         return Promise.reject(error as Error)
       }
@@ -169,7 +212,6 @@ function kyselyOn(db: Connection): Db {
       for (const row of db.prepare(sql).iterate(...parameters)) yield { rows: [row as R] }
     },
   }
-  return kyselyOver(ENGINE, connection)
 }
 
 /**

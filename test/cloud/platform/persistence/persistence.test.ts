@@ -1,8 +1,8 @@
 import Sqlite from 'better-sqlite3'
 import fc from 'fast-check'
-import { sql } from 'kysely'
+import { sql, type InsertResult } from 'kysely'
 import { expect, it, describe } from 'vitest'
-import type { Db } from '../../../../cloud/platform/persistence/database.ts'
+import { changedRows, type Db } from '../../../../cloud/platform/persistence/database.ts'
 import { fairTurns } from '../../../../cloud/platform/persistence/direct-executor.ts'
 import { groupCommit } from '../../../../cloud/platform/persistence/group-commit.ts'
 import { ensureAccount } from '../../../../cloud/sales/registrations/registrations.ts'
@@ -28,6 +28,25 @@ onEveryDatabase('a database', (kind) => {
     expect(results.filter((r) => r.status === 'rejected')).toHaveLength(17)
     const names = await db.database.reads.selectFrom('installation').select('name').execute()
     expect(names).toHaveLength(33)
+    await db.database.close()
+    await db.remove()
+  })
+
+  it('answers a write without result before its error is known, and stores nothing after it', async () => {
+    const db = await newDatabase(kind)
+    const again = (tx: Db) => tx.insertInto('installation').values(row('twice', 'x'))
+    await db.database.write((tx) => again(tx).execute())
+    let [isAnswered, isRead] = [false, false]
+    const work = db.database.write(async (tx) => {
+      const [{ numInsertedOrUpdatedRows }] = (await again(tx).execute()) as [InsertResult]
+      isAnswered = !numInsertedOrUpdatedRows
+      await tx.selectFrom('installation').select('name').execute()
+      isRead = true
+    })
+    await expect(work).rejects.toThrow(/unique/i)
+    expect([isAnswered, isRead]).toEqual([true, false])
+    await expect(db.database.write((tx) => again(tx).execute())).rejects.toThrow(/unique/i)
+    expect(await db.database.write((tx) => changedRows(tx, tx.deleteFrom('installation')))).toBeGreaterThan(0)
     await db.database.close()
     await db.remove()
   })
