@@ -8,6 +8,7 @@ import {
   type QueryCompiler,
   type QueryResult,
 } from 'kysely'
+import type { Clock } from '../../../policy/platform.ts'
 import { type Db, DatabaseBusy } from './database.ts'
 import type { Schema } from './schema.ts'
 
@@ -76,24 +77,46 @@ export function fairSlots(size: number): <T>(holder: string, task: () => Promise
   }
 }
 
+/** Maximum number of free turns after a task. */
+const FREE_TURNS_LIMIT = 200
+
 /**
- * Starts one task in each turn of the event loop, for tasks that block the process while they run. Holders that wait
- * take turns, and other events run in between.
+ * Calls `then` after as many free turns of the event loop as a task has blocked it for ms. In one turn Node.js accepts
+ * one connection: with one turn between long tasks, new connections of all clients would wait for those of the busiest.
  */
-export function fairTurns(): <T>(holder: string, task: () => Promise<T>) => Promise<T> {
+export function afterFreeTurns(blockedMs: number, then: () => void): void {
+  let left = Math.min(FREE_TURNS_LIMIT, Math.floor(blockedMs))
+  const turn = () => {
+    if (left-- > 0) setImmediate(turn)
+    else then()
+  }
+  turn()
+}
+
+/**
+ * Starts one task in a turn of the event loop, for tasks that block the process while they run. Holders that wait take
+ * turns, and other events run in between.
+ */
+export function fairTurns(clock: Pick<Clock, 'elapsed'>): <T>(holder: string, task: () => Promise<T>) => Promise<T> {
   const waiting = new FairQueue<() => void>()
   let isTaken = false
-  function next(): void {
+  const next = () => {
     const start = waiting.take()
-    if (start) setImmediate(next)
-    else isTaken = false
-    start?.()
+    isTaken = start !== undefined
+    if (!start) return
+    beginTurn()
+    start()
+  }
+  /** The task runs until the next turn of the event loop begins. */
+  const beginTurn = () => {
+    const startMs = clock.elapsed()
+    setImmediate(() => afterFreeTurns(clock.elapsed() - startMs, next))
   }
   return async (holder, task) => {
     if (isTaken) await new Promise<void>((resolve) => waiting.add(holder, resolve))
     else {
       isTaken = true
-      setImmediate(next)
+      beginTurn()
     }
     return task()
   }

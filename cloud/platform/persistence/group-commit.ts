@@ -1,7 +1,7 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { Clock } from '../../../policy/platform.ts'
 import { StorageFailure } from './database.ts'
-import { FairQueue } from './direct-executor.ts'
+import { afterFreeTurns, FairQueue } from './direct-executor.ts'
 
 /** Maximum number of transactions in one commit. The maximum limits how long the first of these transactions waits. */
 const GROUP_LIMIT = 64
@@ -37,18 +37,15 @@ interface GroupCommit {
 export function groupCommit(
   db: Connection,
   onFailure: (failure: StorageFailure) => void,
-  { onBegin = () => undefined, clock = STANDING_CLOCK }: GroupOptions = {},
+  { onBegin = () => undefined, clock }: GroupOptions,
 ): GroupCommit {
   return new Writer(db, onFailure, onBegin, clock)
 }
 
 interface GroupOptions {
   readonly onBegin?: () => void
-  /** Without it, only the number of transactions limits a group. */
-  readonly clock?: Pick<Clock, 'elapsed'> | undefined
+  readonly clock: Pick<Clock, 'elapsed'>
 }
-
-const STANDING_CLOCK = { elapsed: () => 0 }
 
 function statementsOf(db: Connection) {
   return {
@@ -101,6 +98,7 @@ class Writer implements GroupCommit {
       while (this.#queue.size > 0) {
         // Transactions of requests that arrive together share a commit.
         await new Promise<void>((resolve) => setImmediate(resolve))
+        const startMs = this.#clock.elapsed()
         try {
           await this.#runGroup()
         } catch (error) {
@@ -108,6 +106,8 @@ class Writer implements GroupCommit {
           this.#noteFailure(error)
           this.#queue.take()?.reject(this.#failure ?? error)
         }
+        if (this.#queue.size > 0)
+          await new Promise<void>((resolve) => afterFreeTurns(this.#clock.elapsed() - startMs, resolve))
       }
     } finally {
       this.#running = undefined

@@ -14,6 +14,9 @@ import { newDatabase, onEveryDatabase } from '../../../support/databases.ts'
 const positionOf = async (tx: Db): Promise<number> =>
   Number((await tx.selectNoFrom(commitPosition(tx).as('n')).executeTakeFirstOrThrow()).n)
 
+/** A clock without which no task counts as long. */
+const STANDING = { clock: { elapsed: () => 0 } }
+
 onEveryDatabase('a database', (kind) => {
   const row = (name: string, value: string) => ({ name, value })
 
@@ -258,7 +261,7 @@ describe('SQLite', () => {
         }
       },
     })
-    const groups = groupCommit(spied, () => undefined)
+    const groups = groupCommit(spied, () => undefined, STANDING)
     const insert = prepare('INSERT INTO t VALUES (?)')
     await Promise.all(Array.from({ length: 100 }, (_, n) => groups.run(async () => void insert.run(n))))
     expect(commits).toBe(2)
@@ -288,7 +291,7 @@ describe('SQLite', () => {
 
   it('takes requests between two commits', async () => {
     const db = new Sqlite(':memory:')
-    const groups = groupCommit(db, () => undefined)
+    const groups = groupCommit(db, () => undefined, STANDING)
     let arrived = 0
     setImmediate(() => setImmediate(() => arrived++))
     let seen = -1
@@ -300,7 +303,7 @@ describe('SQLite', () => {
   })
 
   it('lets one read block the process at a time, and accounts take turns', async () => {
-    const inTurn = fairTurns()
+    const inTurn = fairTurns(STANDING.clock)
     const ran: string[] = []
     const read = (name: string, holder: string) => inTurn(holder, async () => void ran.push(name))
     const turn = () => new Promise<void>((resolve) => setImmediate(() => resolve(void ran.push('other events'))))
@@ -314,9 +317,40 @@ describe('SQLite', () => {
     expect(ran.at(-1)).toBe('later')
   })
 
+  it('leaves a turn of the event loop for each ms of a long task, in which new connections are accepted', async () => {
+    let nowMs = 0
+    const clock = { elapsed: () => nowMs }
+    const turnsBetween = async (start: (work: () => Promise<void>) => Promise<unknown>, costMs: number) => {
+      let turns = 0
+      const seen: number[] = []
+      let isOver = false
+      const count = () => void (turns++, isOver || setImmediate(count))
+      setImmediate(count)
+      const task = async () => {
+        seen.push(turns)
+        nowMs += costMs
+      }
+      await Promise.all([start(task), start(task)])
+      isOver = true
+      return (seen[1] ?? 0) - (seen[0] ?? 0)
+    }
+    const inTurn = fairTurns(clock)
+    const db = new Sqlite(':memory:')
+    const groups = groupCommit(db, () => undefined, { clock })
+    for (const start of [
+      (work: () => Promise<void>) => inTurn('a', work),
+      (work: () => Promise<void>) => groups.run(work),
+    ]) {
+      expect(await turnsBetween(start, 100)).toBeGreaterThanOrEqual(100)
+      expect(await turnsBetween(start, 5_000)).toBeLessThan(210)
+      expect(await turnsBetween(start, 0)).toBeLessThan(3)
+    }
+    db.close()
+  })
+
   it('refuses further transactions of an account that has 4,000 waiting, not those of others', async () => {
     const db = new Sqlite(':memory:')
-    const groups = groupCommit(db, () => undefined)
+    const groups = groupCommit(db, () => undefined, STANDING)
     const waiting = Array.from({ length: 4_000 }, () => groups.run(() => Promise.resolve(), 'a'))
     await expect(groups.run(() => Promise.resolve(), 'a')).rejects.toThrow('too many requests wait for the database')
     await groups.run(() => Promise.resolve(), 'b')
@@ -332,7 +366,7 @@ describe('SQLite', () => {
     db.exec('CREATE TABLE t (n INTEGER)')
     const insert = db.prepare('INSERT INTO t VALUES (?)')
     let failed = 0
-    const groups = groupCommit(db, () => void failed++)
+    const groups = groupCommit(db, () => void failed++, STANDING)
     const results = await Promise.allSettled(
       [1, 2, 3].map((n) =>
         groups.run(async () => {
@@ -356,7 +390,7 @@ describe('SQLite', () => {
         const db = new Sqlite(':memory:')
         db.exec('CREATE TABLE t (n INTEGER)')
         const insert = db.prepare('INSERT INTO t VALUES (?)')
-        const groups = groupCommit(db, () => undefined)
+        const groups = groupCommit(db, () => undefined, STANDING)
         await Promise.allSettled(
           successes.map((succeeds, n) =>
             groups.run(async () => {
