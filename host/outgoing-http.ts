@@ -16,6 +16,7 @@ import {
   type OutgoingHttp,
   type OutgoingRequest,
 } from '../cloud/platform/outgoing/outgoing-http.ts'
+import { GrowingBytes } from '../policy/growing-bytes.ts'
 
 /** Resolves all addresses of a name. */
 export type ResolveName = (
@@ -134,18 +135,20 @@ function checkConnected(address: string, rules: TargetRules): OutgoingFault | un
   return refused && new OutgoingFault('address_refused', refused.refusal)
 }
 
+/** Maximum number of chunks of an answer. Each costs a turn of its own, however small it is. */
+const CHUNKS_LIMIT = 65_536
+
 function readUpTo(
   response: IncomingMessage,
   limit: number,
   finish: (read: { body: Uint8Array; isCut: boolean }) => void,
 ): void {
-  const chunks: Buffer[] = []
-  let size = 0
-  const end = (isCut: boolean) => finish({ body: Buffer.concat(chunks).subarray(0, limit), isCut })
+  const bytes = new GrowingBytes()
+  let chunks = 0
+  const end = (isCut: boolean) => finish({ body: bytes.whole().subarray(0, limit), isCut })
   response.on('data', (chunk: Buffer) => {
-    chunks.push(chunk)
-    size += chunk.length
-    if (size > limit) end(true)
+    bytes.append(chunk)
+    if (bytes.size > limit || ++chunks > CHUNKS_LIMIT) end(true)
   })
   response.on('end', () => end(false))
   response.on('error', () => end(true))

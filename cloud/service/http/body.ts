@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import { Failure } from '../../platform/foundation/failure.ts'
 import { parseJsonBody } from '../../platform/operations/validation.ts'
+import { GrowingBytes } from '../../../policy/growing-bytes.ts'
 
 /** Reads a JSON object of at most `limit` bytes. Throws 400, 413 or 415. */
 export async function readJsonBody(c: Context, limit: number): Promise<Record<string, unknown>> {
@@ -25,22 +26,23 @@ export async function readBytes(c: Context, limit: number): Promise<Uint8Array> 
   }
 }
 
+/** Larger bodies are collected chunk by chunk, so that tiny chunks cost no memory. */
+const WHOLE_LIMIT = 65_536
+
 async function collect(c: Context, limit: number): Promise<Uint8Array> {
   const announced = c.req.header('content-length')
   if (announced !== undefined) {
     if (Number(announced) > limit) throw tooLarge(limit)
-    return new Uint8Array(await c.req.arrayBuffer())
+    if (Number(announced) <= WHOLE_LIMIT) return new Uint8Array(await c.req.arrayBuffer())
   }
   const body = c.req.raw.body
   if (!body) return new Uint8Array()
-  const chunks: Uint8Array[] = []
-  let size = 0
+  const bytes = new GrowingBytes()
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.length
-    if (size > limit) throw tooLarge(limit)
-    chunks.push(chunk)
+    bytes.append(chunk)
+    if (bytes.size > limit) throw tooLarge(limit)
   }
-  return Buffer.concat(chunks)
+  return bytes.whole()
 }
 
 const strictly = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })

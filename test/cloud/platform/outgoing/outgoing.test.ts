@@ -195,6 +195,20 @@ describe('requests over real sockets', () => {
     expect(sent).toBeLessThan(20_000_000)
   })
 
+  it('end an answer of many tiny chunks, and keep the bytes of one with fewer', async () => {
+    const chunks = (count: number) => {
+      receiver.answer = (response) => {
+        response.on('error', () => undefined)
+        response.socket?.write(
+          `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(count)}0\r\n\r\n`,
+        )
+      }
+      return send(receiver.url, { answerLimit: 1_000_000 })
+    }
+    expect(await chunks(50_000)).toMatchObject({ isCut: false, body: { length: 50_000 } })
+    expect(await chunks(100_000)).toMatchObject({ isCut: true, body: { length: 65_537 } })
+  })
+
   it('report the kind of fault', async () => {
     const nobody = await startReceiver()
     await nobody.close()
