@@ -10,6 +10,7 @@ import { type WriteLogLine, rateLimitedLog, type RateLimitedLog } from '../polic
 import type { Platform, Cancel } from '../policy/platform.ts'
 import { realPlatform } from './platform.ts'
 import { jsx } from 'hono/jsx'
+import { guardRequests, isRefused } from './request-guard.ts'
 import { BROKER_LIMITS, type BrokerLimits } from '../cloud/service/messaging/packet-guard.ts'
 import { existsSync, readFileSync } from 'node:fs'
 
@@ -98,6 +99,7 @@ export function limitConnections(
     socket.destroy()
   }
 
+  guardRequests(server, hasTls, cut)
   const leave = (socket: Socket) => leaving.get(socket)?.()
   function wait(socket: Socket): void {
     leave(socket)
@@ -119,7 +121,6 @@ export function limitConnections(
     ? watchHandshakes(server, (socket) => waiting.add(socket.remoteAddress ?? '', () => cut(socket, tooMany)))
     : () => undefined
   server.on(hasTls ? 'secureConnection' : 'connection', (socket: Socket) => {
-    // A `data` listener would slow down every request, because Node.js would copy each received buffer for it.
     const cancel = platform.timers.after(FIRST_REQUEST_MS, () => cut(socket, 'no request came'))
     silent.set(socket, cancel)
     socket.once('close', () => {
@@ -202,7 +203,8 @@ export async function listen(options: ListenOptions): Promise<HttpServer> {
       },
     )
   const server = createAdaptorServer({
-    fetch: (request: Request, env: object) => (app ? app.fetch(request, env) : starting()),
+    fetch: (request: Request, env: { readonly incoming: object }) =>
+      app && !isRefused(env.incoming) ? app.fetch(request, env) : starting(),
     ...(certificate
       ? {
           createServer: createTlsServer,

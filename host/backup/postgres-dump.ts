@@ -46,11 +46,17 @@ async function runTool(
   if (code !== 0) throw new Error(`${tool} failed: ${stderr.trim()}`)
 }
 
+/** The URL without secrets. PostgreSQL's programs read the password from the environment, and no other secret. */
 function withoutPassword(url: string): { plain: string; password: string | undefined } {
   const plain = new URL(url)
-  const password = plain.password === '' ? undefined : decodeURIComponent(plain.password)
+  if (plain.searchParams.has('sslpassword'))
+    throw new Error(
+      'the URL of the database has the parameter sslpassword, which every user of this machine could read meanwhile: use a key file without a passphrase that only this user can read',
+    )
+  const password = plain.searchParams.get('password') ?? decodeURIComponent(plain.password)
   plain.password = ''
-  return { plain: plain.href, password }
+  plain.searchParams.delete('password')
+  return { plain: plain.href, password: password === '' ? undefined : password }
 }
 
 /** Counts the other connections to the database, and lists its tables. */

@@ -3,6 +3,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net'
 import { Hono } from 'hono'
 import { afterEach, expect, it } from 'vitest'
 import { connectionLimits, type HttpLimits } from '../../host/http-server.ts'
+import { guardRequests } from '../../host/request-guard.ts'
 import { limitConnections, listen, type HttpServer } from '../../host/http-server.ts'
 import { LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
@@ -29,6 +30,8 @@ async function open(limits: HttpLimits) {
   let working = 0
   app.onError((_error, c) => c.text('broken off', 400))
   app.get('/', (c) => c.text('here'))
+  let requests = 0
+  app.all('/count', async (c) => c.text(`${++requests} ${(await c.req.text()).length}`))
   app.post('/', async (c) => c.text(`${(await c.req.text()).length}`))
   app.get('/large', (c) => c.body(LARGE))
   app.get('/slow', async (c) => {
@@ -39,7 +42,7 @@ async function open(limits: HttpLimits) {
   const warn = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`)
   server = await listen({ host: '127.0.0.1', port: 0, flag: 'port', limits, platform: world, warn })
   server.serve(app)
-  return { url: `http://127.0.0.1:${server.port}`, answer, working: () => working }
+  return { url: `http://127.0.0.1:${server.port}`, answer, working: () => working, requests: () => requests }
 }
 
 /** Opens connections from 20 addresses that send `text` and wait. */
@@ -87,6 +90,61 @@ it.each([
   expect(await (await fetch(url, { method: 'POST', body: 'body' })).text()).toBe('4')
   answer()
   expect(await (await slow).text()).toBe('slow')
+})
+
+const HOSTILE = [
+  ['sends its next request before the answer', 'GET /count HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000)],
+  [
+    'sends its next request before the answer, with a body',
+    `POST /count HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody`.repeat(700),
+  ],
+  [
+    'sends tiny chunks',
+    `POST /count HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(5_000)}0\r\n\r\n`,
+  ],
+]
+it.each(HOSTILE)('cuts a client that %s, before the app sees more than one request', async (_name, text) => {
+  const { url, requests } = await open({ most: 200, waiting: 100 })
+  const hostile = await opened(20, text)
+  await waitFor(() => expect(hostile.cut()).toBe(20))
+  expect(requests()).toBeLessThanOrEqual(20)
+  expect(await (await fetch(url)).text()).toBe('here')
+  expect(lines[0]).toMatch(/a request came before the answer|the chunks of a body were too small/)
+})
+
+it.each(HOSTILE)('parses nothing more of a client that %s', async (_name, text) => {
+  let [requests, cuts] = [0, 0]
+  const own = createServer((request, response) => {
+    requests++
+    request.resume().on('error', () => undefined)
+    setImmediate(() => response.end('here'))
+  })
+  guardRequests(own, false, (socket) => {
+    cuts++
+    socket.destroy()
+  })
+  await new Promise<void>((resolve) => own.listen(0, '127.0.0.1', resolve))
+  const { port } = own.address() as AddressInfo
+  const socket = connect({ port, host: '127.0.0.1' }).on('error', () => undefined)
+  await new Promise((resolve) => socket.once('close', resolve).once('connect', () => socket.resume().write(text)))
+  // A slice has at most 170 requests.
+  expect([requests <= 170, cuts]).toEqual([true, 1])
+  expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe('here')
+  await new Promise((resolve) => own.close(resolve))
+})
+
+it('accepts request after request of a connection, and bodies of usual chunks', async () => {
+  await open({ most: 200, waiting: 100 })
+  const socket = connect({ port: server.port, host: '127.0.0.1' })
+  sockets.push(socket)
+  let read = ''
+  socket.setEncoding('utf8').on('data', (text: string) => void (read += text))
+  const line = `${'x'.repeat(79)}\n`
+  for (let n = 1; n <= 20; n++) {
+    const chunks = `50\r\n${line}\r\n`.repeat(2_000)
+    socket.write(`POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`)
+    await waitFor(() => expect(read.split('160000').length).toBe(n + 1))
+  }
 })
 
 it('cuts a connection without a request after 15 s, but not one with a running request', async () => {

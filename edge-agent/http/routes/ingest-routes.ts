@@ -7,6 +7,7 @@ import type { PushPort } from '../../../device-drivers/transports/memory.ts'
 import type { RateLimitedLog } from '../../../policy/rate-limited-log.ts'
 import { deadline, type Platform } from '../../../policy/platform.ts'
 import { secretsEqual } from '../../../policy/secrets-equal.ts'
+import { GrowingBytes } from '../../../policy/growing-bytes.ts'
 import { addressOf } from '../access.ts'
 import { fail, refuseAddress, refuseHost, REFUSED } from '../fail.ts'
 import { peerRateLimit } from '../../peers/store-agents.ts'
@@ -59,14 +60,12 @@ async function readBody(c: Context): Promise<{ body: Buffer; isWhole: boolean }>
   const stream = c.req.raw.body
   const announced = Number(c.req.header('content-length') ?? 0)
   if (announced > MAX_PUSHED_BYTES) return { body: Buffer.from(`a body of ${announced} bytes`), isWhole: false }
-  const parts: Uint8Array[] = []
-  let size = 0
+  const bytes = new GrowingBytes()
   for await (const part of (stream ?? []) as unknown as AsyncIterable<Uint8Array>) {
-    size += part.length
-    parts.push(part)
-    if (size > MAX_PUSHED_BYTES) return { body: Buffer.concat(parts).subarray(0, 1_024), isWhole: false }
+    bytes.append(part)
+    if (bytes.size > MAX_PUSHED_BYTES) return { body: Buffer.from(bytes.whole().subarray(0, 1_024)), isWhole: false }
   }
-  return { body: Buffer.concat(parts), isWhole: true }
+  return { body: Buffer.from(bytes.whole()), isWhole: true }
 }
 
 /**
