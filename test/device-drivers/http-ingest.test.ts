@@ -446,7 +446,7 @@ describe('http-ingest', () => {
       expect((await stranger()).status).toBe(401)
       await b.world.advance(10_000)
     }
-    expect(b.state()).not.toBe('ready')
+    expect(b.supervisor.status('gate')?.detail).toMatch(/^nothing was pushed for 30 s/)
     await stranger()
     await b.world.advance(20_000)
     expect(b.state()).not.toBe('ready')
