@@ -49,7 +49,7 @@ export function runServiceRemove(name: ServiceName, { out, json }: Values<typeof
       flushFolder(dirname(file))
     } catch (error) {
       if (!isDenied(error)) throw accessError(file, error)
-      throw new Error(`${file} cannot be deleted (permission denied): run this command as root`)
+      throw new Error(`${file} cannot be deleted (permission denied): run this command as root`, { cause: error })
     }
   }
   if (json) process.stdout.write(`${JSON.stringify({ removed })}\n`)
@@ -84,6 +84,7 @@ function writeAll(out: string, files: readonly ServiceFile[]): void {
       if (!isDenied(error)) throw accessError(file, error)
       throw new Error(
         `${file} cannot be written (permission denied): run this command as root, or choose a folder with --out`,
+        { cause: error },
       )
     }
   }

@@ -96,7 +96,7 @@ function builtFolder(): string {
  * the cloud.
  */
 interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
-  setup: Pick<Setup, 'fileName' | 'mayTest'>
+  setup: Pick<Setup, 'fileName' | 'testable'>
   gates: { alarms: Pick<HandledAlarms, 'stateOf'> }
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
@@ -285,7 +285,7 @@ class Pages {
         localization={localization}
         devices={devices}
         configFile={setup.fileName}
-        mayTest={(deviceId) => setup.mayTest(deviceId)}
+        testable={(deviceId) => setup.testable(deviceId)}
         addedId={c.req.query('added')}
         attached={attached}
         warning={warning}

@@ -38,7 +38,10 @@ inFullSizeOnEveryDatabase('operators', (kind) => {
       const { epc } = await shop.newItem(product)
       await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
       const { authorizationToken } = await shop.ok('verifyProtectedItem', {
-        ...{ deviceId, protectionAction: 'detach_hard_tag', epc, operatorId },
+        deviceId,
+        protectionAction: 'detach_hard_tag',
+        epc,
+        operatorId,
       })
       return { epc, authorizationToken }
     }
