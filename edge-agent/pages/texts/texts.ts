@@ -233,6 +233,8 @@ export interface Texts {
     lostHint: string
     lastDecisions: string
     noDecisions: string
+    /** Where the list begins, and where older alarms are. */
+    listSince(start: string): string
     handle: string
     handleTitle(time: string): string
     /** `long`: the button. `short`: in the list of the last decisions. */
