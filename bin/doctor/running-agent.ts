@@ -146,7 +146,11 @@ function connectionFindings({ online, offlineSince, broker, queueDepth, clock, n
         ]
       : []),
     queueDepth > QUEUE_LIMIT
-      ? fault('queue', 'queue_grows', `${waiting} wait to be sent to the cloud: check the connection and the free space of both`)
+      ? fault(
+          'queue',
+          'queue_grows',
+          `${waiting} wait to be sent to the cloud: check the connection and the free space of both`,
+        )
       : { what: 'queue', state: 'ok', detail: `${waiting} waiting to be sent to the cloud` },
     ...(clock === 'none'
       ? [fault('trusted time', 'clock_untrusted', 'the agent does not know the time: connect it, or set its clock')]

@@ -18,7 +18,14 @@ export function clockTime(atMs: number, language: string): string {
 
 /** Formats a day with its time, in the time zone of the store. */
 export function dayTime(atMs: number, language: string): string {
-  return new Intl.DateTimeFormat(language, { dateStyle: 'short', timeStyle: 'short', timeZone: TIME_ZONE }).format(atMs)
+  return new Intl.DateTimeFormat(language, {
+    day: 'numeric',
+    month: 'long',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZone: TIME_ZONE,
+  }).format(atMs)
 }
 
 type BadgeTone = 'good' | 'warn' | 'bad'
