@@ -47,21 +47,41 @@ export function agentFetch(ca: string | undefined): Fetch {
 function boundedBy(send: SendRequest): Fetch {
   return async (url, init) => {
     const { status, body } = await send(url, init)
-    return { status, text: (onPart) => textOf(body, onPart) }
+    return { status, text: (onPart) => textOf(body, onPart, init.signal) }
   }
 }
 
-async function textOf(body: ReadableStream<Uint8Array> | null, onPart: () => void): Promise<string> {
+/**
+ * Reads a body to its end, to the limit of its size, or until the signal. The body listens to the signal itself, because
+ * Node.js may forget the signal of a request whose answer has begun.
+ */
+async function textOf(
+  body: ReadableStream<Uint8Array> | null,
+  onPart: () => void,
+  signal: AbortSignal,
+): Promise<string> {
+  const reader = body?.getReader()
+  const stop = () => void reader?.cancel().catch(() => undefined)
+  signal.addEventListener('abort', stop, { once: true })
   const parts: Uint8Array[] = []
   let size = 0
-  // An exception in the loop closes the connection.
-  for await (const part of body ?? []) {
-    onPart()
-    size += part.length
-    if (size > ANSWER_LIMIT) throw new Error(`the answer has over ${ANSWER_LIMIT} bytes`)
-    parts.push(part)
+  try {
+    for (;;) {
+      signal.throwIfAborted()
+      const part = (await reader?.read())?.value
+      if (part === undefined) break
+      onPart()
+      size += part.length
+      if (size > ANSWER_LIMIT) throw new Error(`the answer has over ${ANSWER_LIMIT} bytes`)
+      parts.push(part)
+    }
+    signal.throwIfAborted()
+    return Buffer.concat(parts).toString('utf8')
+  } finally {
+    signal.removeEventListener('abort', stop)
+    // Closes the connection if the body has not ended.
+    stop()
   }
-  return Buffer.concat(parts).toString('utf8')
 }
 
 /** Calls operations of the API for a command. */

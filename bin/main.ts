@@ -41,8 +41,15 @@ function noteUntestedNode(): void {
   printNote(`untag was not tested with Node.js ${node}: if something fails, use ${tested}`)
 }
 
+/** `help cloud` means `cloud --help`. */
+function withoutHelpWord(args: readonly string[]): readonly string[] {
+  const isOfCommand = args[0] === 'help' && args.slice(1).some((arg) => !arg.startsWith('-'))
+  return isOfCommand ? [...args.slice(1), '--help'] : args
+}
+
 /** Runs a command line. Returns the exit code: 0 done, 1 failed, 2 wrong usage; undefined while a server runs. */
-export async function main(args: readonly string[]): Promise<number | undefined> {
+export async function main(line: readonly string[]): Promise<number | undefined> {
+  const args = withoutHelpWord(line)
   chooseOutput(args, process.env)
   if (args.length === 0 || isHelp(args[0] ?? '') || args[0] === 'help') {
     showHelp(help(), COMMANDS)
@@ -81,7 +88,7 @@ export async function main(args: readonly string[]): Promise<number | undefined>
 
 /** Handles a command line without a known command. Prints help or the fault, and returns the exit code. */
 function showUnknown(args: readonly string[]): number {
-  const [first = '', second = ''] = args.filter((word) => word !== '--json')
+  const [first = '', second = '', third = ''] = args.filter((word) => word !== '--json')
   const group = commandsOf(first)
   const isGroup = group.length > 0
   if (isGroup && args.some(isHelp)) {
@@ -90,7 +97,14 @@ function showUnknown(args: readonly string[]): number {
   }
   if (isGroup && (second === '' || second.startsWith('-')))
     printFailure(new WrongUsage([`untag ${first} needs a second word`]), `\n${helpOf(first)}`)
-  else if (isGroup)
+  else if (group.some(({ words }) => words[1] === second)) {
+    const words = group.flatMap((each) => (each.words[1] === second ? (each.words[2] ?? []) : []))
+    const unknown = third === '' || third.startsWith('-') ? '' : `, not "${third}"`
+    printFailure(
+      new WrongUsage([`untag ${first} ${second} needs one of these words: ${words.join(', ')}${unknown}`]),
+      `untag ${first} --help lists the commands that begin with ${first}.\n`,
+    )
+  } else if (isGroup)
     printFailure(
       new WrongUsage([`there is no command "${first} ${second}"${suggestionIn(first, second)}`]),
       `untag ${first} --help lists the commands that begin with ${first}.\n`,

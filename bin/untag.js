@@ -22,8 +22,22 @@ if (fileLimit < FILES_NEEDED) {
 }
 const built = new URL('../dist/bin/main.js', import.meta.url)
 if (!existsSync(built)) {
-  process.stderr.write('untag is not built yet: run "npm start", or "npm ci" and "npm run build"\n')
-  process.exit(1)
+  const [first = ''] = process.argv.slice(2)
+  if (first !== 'help' && !process.argv.some((arg) => arg === '--help' || arg === '-h')) {
+    process.stderr.write('untag is not built yet: run "npm start", or "npm ci" and "npm run build"\n')
+    process.exit(1)
+  }
+  process.stdout.write(`untag decides, at the shop door and at the till, whether a security tag may come off.
+
+This checkout is not built yet, and its commands and options are listed after the build:
+
+  npm start                      Build everything, and run cloud, agent and simulated devices with sandbox data (untag start)
+  npm start -- --port 8081       The same, with the API on another port. Further ports: --mqtt-port, --edge-port
+  npm ci && npm run build        Build only. Then node bin/untag.js --help lists all commands
+
+docs/guides/quick-start.md begins with npm start.
+`)
+  process.exit(0)
 }
 // New files contain keys, PIN verifiers and tokens, so only their owner may read them.
 process.umask(0o077)

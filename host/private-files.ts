@@ -22,8 +22,13 @@ export function pathExists(path: string): boolean {
 export function accessError(path: string, error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === undefined || ABSENT.has(code)) return error
-  const why = DENIED.has(code) ? 'permission denied: run untag as the owner, or change the owner to this user' : code
+  const why = isDenied(error) ? 'permission denied: run untag as the owner, or change the owner to this user' : code
   return new Error(`${path} cannot be read or written (${why})`, { cause: error })
+}
+
+/** True if this user has no right to the file. */
+export function isDenied(error: unknown): boolean {
+  return DENIED.has((error as NodeJS.ErrnoException).code ?? '')
 }
 
 const OTHERS = 0o007

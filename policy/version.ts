@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Header of `/healthz` by which `untag doctor` recognises untag's own programs: `cloud; mqtt=1883` or `agent`. */
+/** Header of `/healthz` by which `untag doctor` recognises untag's own programs: `cloud; mqtt=1883` or `agent; id=agt_…`. */
 export const PROGRAM_HEADER = 'x-untag'
 
 /** An untag program that answers at a port. */
@@ -8,18 +8,26 @@ export interface RunningProgram {
   program: 'cloud' | 'agent'
   /** Port of the cloud's broker. */
   mqttPort?: number
+  /** Id of the agent. */
+  agentId?: string
 }
 
 /** Formats the header. */
-export function programHeader({ program, mqttPort }: RunningProgram): string {
+export function programHeader({ program, mqttPort, agentId }: RunningProgram): string {
+  if (agentId !== undefined) return `${program}; id=${agentId}`
   return mqttPort === undefined ? program : `${program}; mqtt=${mqttPort}`
 }
 
 /** Parses the header. Undefined if the header is missing or another program sent it. */
 export function readProgramHeader(value: string | null): RunningProgram | undefined {
-  const [, program, mqttPort] = /^(cloud|agent)(?:; mqtt=(\d{1,5}))?$/.exec(value ?? '') ?? []
+  const [, program, mqttPort, agentId] =
+    /^(cloud|agent)(?:; mqtt=(\d{1,5})|; id=([\w-]{1,64}))?$/.exec(value ?? '') ?? []
   if (program !== 'cloud' && program !== 'agent') return undefined
-  return { program, ...(mqttPort !== undefined && { mqttPort: Number(mqttPort) }) }
+  return {
+    program,
+    ...(mqttPort !== undefined && { mqttPort: Number(mqttPort) }),
+    ...(agentId !== undefined && { agentId }),
+  }
 }
 
 /** Release of untag, the same for cloud and agents (package.json). */

@@ -45,11 +45,7 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
       request as never,
       idempotencyKey === undefined ? {} : { idempotencyKey },
     )
-    process.stdout.write(
-      typeof answer === 'string'
-        ? answer
-        : `${JSON.stringify(answer, null, 2).split('\n').map(printable).join('\n')}\n`,
-    )
+    process.stdout.write(answerText(answer, process.stdout.isTTY))
     return 0
   } catch (error) {
     if (!(error instanceof UntagError)) throw error
@@ -59,6 +55,19 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
       process.stderr.write('Set UNTAG_KEY to your API key, or use --key KEY.\n')
     return 1
   }
+}
+
+/**
+ * What `untag api` prints of an answer. A text, such as CSV, stays as it is for programs; in a terminal its characters
+ * cannot move the cursor, and its last line ends.
+ */
+export function answerText(answer: unknown, isTerminal: boolean): string {
+  if (typeof answer === 'string' && !isTerminal) return answer
+  const lines =
+    typeof answer === 'string'
+      ? answer.replace(/\r?\n$/, '').split(/\r?\n/)
+      : JSON.stringify(answer, null, 2).split('\n')
+  return `${lines.map((line) => line.split('\t').map(printable).join('\t')).join('\n')}\n`
 }
 
 /** The error with the reason and remedy of a failed connection. Other errors stay as they are. */

@@ -1,7 +1,8 @@
 import { EVENT_TYPES } from '../../cloud/platform/webhooks/event-types.ts'
-import { OPERATION_TABLE } from '../../cloud/service/operation-table.ts'
+import { fieldsOf } from '../../cloud/service/description/fields.ts'
 import { listOptions, WrongUsage, type Options, type Values } from '../../host/options.ts'
-import type { COMPLETION_OPTIONS } from '../../host/settings.ts'
+import { API_OPTIONS, type COMPLETION_OPTIONS } from '../../host/settings.ts'
+import { readOperations } from '../api/described-operations.ts'
 
 /** Shells for which `untag completion` writes a script. */
 export const SHELLS = ['bash', 'zsh'] as const
@@ -22,8 +23,8 @@ export async function runCompletion(
 }
 
 /**
- * The words and options that may follow each beginning of a command, with the operations of `api` and the events of
- * `trigger`. The key is the beginning, such as `keys create`; the empty key is the beginning of each command line.
+ * The words and options that may follow each beginning of a command, with the operations of `api`, their fields, and the
+ * events of `trigger`. The key is the beginning, such as `keys create`; the empty key is the beginning of each command line.
  */
 function followers(commands: Completed): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>([['', new Set(['help', 'version', '--help', '--version'])]])
@@ -36,7 +37,13 @@ function followers(commands: Completed): Map<string, Set<string>> {
   }
   for (const shell of SHELLS) add('completion', shell)
   for (const event of EVENT_TYPES.keys()) add('trigger', event)
-  for (const operation of OPERATION_TABLE.keys()) add('api', operation)
+  const { operations, components } = readOperations()
+  for (const [operation, { request }] of operations) {
+    add('api', operation)
+    const fields = fieldsOf(request, components, true).map(({ name }) => name.replaceAll('[]', '.0'))
+    for (const field of ['json', 'help', ...listOptions(API_OPTIONS).map(({ flag }) => flag), ...fields])
+      add(`api ${operation}`, `--${field}`)
+  }
   return found
 }
 

@@ -11,7 +11,7 @@ import { checkAgent } from '../doctor/agent.ts'
 import { certificateEnd, checkCloud } from '../doctor/cloud.ts'
 import { fault, findingLines, type Finding } from '../doctor/finding.ts'
 import { checkBackups, checkFolder } from '../doctor/machine.ts'
-import { deviceFindings, emergencyFinding } from '../doctor/running-agent.ts'
+import { deviceFindings, emergencyFinding, ITEMS } from '../doctor/running-agent.ts'
 import { counted, printResult } from '../../host/output.ts'
 import { findSerialPorts, type FoundSerial } from '../../host/serial-ports.ts'
 import { installedSqlite, mayAbort } from '../../host/native-sqlite.ts'
@@ -78,10 +78,13 @@ const AgentReadiness = z.object({ emergency: z.boolean(), devices: Readiness.sha
 /** What an agent on this port reports about its emergency inputs and devices. Undefined if no agent responds. */
 export async function agentReadiness(
   port: number = DEFAULT_PORTS.agent,
-): Promise<z.infer<typeof AgentReadiness> | undefined> {
-  if ((await programAt(port))?.program !== 'agent') return undefined
+): Promise<(z.infer<typeof AgentReadiness> & Pick<RunningProgram, 'agentId'>) | undefined> {
+  const running = await programAt(port)
+  if (running?.program !== 'agent') return undefined
+  const { agentId } = running
   try {
-    return AgentReadiness.parse(await (await answerOf(port, '/readyz')).json())
+    const readiness = AgentReadiness.parse(await (await answerOf(port, '/readyz')).json())
+    return { ...readiness, ...(agentId !== undefined && { agentId }) }
   } catch {
     return undefined
   }
@@ -219,17 +222,19 @@ export async function checkStore(settings: Settings, parts: DoctorParts): Promis
         certificateEnd: (url) => parts.certificateEnd(url, ca ?? identity.ca),
       })
     : []
+  const agent = identity
+    ? await checkAgent({ data, identity, config: config?.config, ...parts, send: parts.sendToAgent })
+    : agentOnDefaultPort(await agentReadiness(), data)
   return [
     ...(await checkFolder(data, { minFreeMb, freeBytes: free })),
     await checkIdentity(data),
-    ...(await checkItems(data)),
+    // A running agent knows its items better than their file, which it writes later.
+    ...(agent.some(({ what }) => what === ITEMS) ? [] : await checkItems(data)),
     ...cloud,
     ...(cloud.some(({ what }) => what === 'clock') ? [] : [checkYear(nowMs())]),
     ...(config?.findings ?? []),
     ...(config?.config ? checkDevices(config.config, data) : []),
-    ...(identity
-      ? await checkAgent({ data, identity, config: config?.config, ...parts, send: parts.sendToAgent })
-      : agentOnDefaultPort(await agentReadiness())),
+    ...agent,
     ...(backups === undefined ? [] : [checkBackups(backups, nowMs())]),
   ]
 }
@@ -320,13 +325,20 @@ async function checkIdentity(data: string): Promise<Finding> {
 /** Checks the items of an enrolled agent: without them, gates alarm for paid goods, too. */
 async function checkItems(data: string): Promise<Finding[]> {
   if (!existsSync(join(data, 'agent.json'))) return []
-  const what = 'items of the store'
+  const what = ITEMS
   // Not at the top: the doctor must also run where better-sqlite3 does not load.
   const { inspectItemFile } = await import('../../edge-agent/items/item-file.ts')
   const found = inspectItemFile(join(data, 'items.db'))
   const until = 'until the agent has reached the cloud, gates alarm for paid goods, too'
-  if (found === 'complete') return [{ what, state: 'ok', detail: 'the copy was complete' }]
-  if (found === 'never') return [{ what, state: 'note', detail: `there is no complete copy yet: ${until}` }]
+  if ('isComplete' in found) {
+    if (found.isComplete) return [{ what, state: 'ok', detail: 'the copy was complete' }]
+    const { restoredMs } = found
+    const why =
+      restoredMs === undefined
+        ? 'there is no complete copy yet'
+        : `the cloud was restored at ${new Date(restoredMs).toISOString()}, so the agent fetches them again`
+    return [{ what, state: 'note', detail: `${why}: ${until}` }]
+  }
   const detail = `items.db is damaged (${found.damage}): restart the agent, which fetches the items again; ${until}`
   return [{ what, state: 'wrong', detail }]
 }
@@ -375,9 +387,14 @@ function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
 }
 
 /** Emergency and devices of an agent whose data folder is unknown. */
-function agentOnDefaultPort(agent: Awaited<ReturnType<typeof agentReadiness>>): Finding[] {
+function agentOnDefaultPort(agent: Awaited<ReturnType<typeof agentReadiness>>, data: string): Finding[] {
   if (!agent) return []
-  return [...agent.devices.flatMap(deviceFindings), ...(agent.emergency ? [emergencyFinding()] : [])]
+  const detail = `the agent${agent.agentId === undefined ? '' : ` ${agent.agentId}`} on port ${DEFAULT_PORTS.agent} has another folder than ${data}: its devices follow. Name its folder with --data for all checks`
+  return [
+    { what: 'agent', state: 'note', detail },
+    ...agent.devices.flatMap(deviceFindings),
+    ...(agent.emergency ? [emergencyFinding()] : []),
+  ]
 }
 
 /** Reads the configuration file. */

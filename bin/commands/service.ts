@@ -4,7 +4,7 @@ import { keyFilesIn, loadKeyFiles } from '../../cloud/platform/authority/key-fil
 import { flushFolder, replaceFile } from '../../host/replace-file.ts'
 import type { Values } from '../../host/options.ts'
 import { printNote } from '../../host/output.ts'
-import { accessError } from '../../host/private-files.ts'
+import { accessError, isDenied } from '../../host/private-files.ts'
 import { realPlatform } from '../../host/platform.ts'
 import { secretFiles } from '../../host/secret-files.ts'
 import {
@@ -48,7 +48,8 @@ export function runServiceRemove(name: ServiceName, { out, json }: Values<typeof
       rmSync(file)
       flushFolder(dirname(file))
     } catch (error) {
-      throw accessError(file, error)
+      if (!isDenied(error)) throw accessError(file, error)
+      throw new Error(`${file} cannot be deleted (permission denied): run this command as root`, { cause: error })
     }
   }
   if (json) process.stdout.write(`${JSON.stringify({ removed })}\n`)
@@ -80,7 +81,11 @@ function writeAll(out: string, files: readonly ServiceFile[]): void {
       mkdirSync(dirname(file), { recursive: true, mode: 0o755 })
       replaceFile(file, text, 0o644)
     } catch (error) {
-      throw accessError(file, error)
+      if (!isDenied(error)) throw accessError(file, error)
+      throw new Error(
+        `${file} cannot be written (permission denied): run this command as root, or choose a folder with --out`,
+        { cause: error },
+      )
     }
   }
 }
@@ -100,9 +105,12 @@ function report(
         ...written.map((file) => `wrote ${file}`),
         ...keys.map((folder) => `keys are in ${folder}: back up this folder apart from the data`),
         ...next.map((step) => `then run ${step}`),
+        ...(name === 'edge' ? ['CLOUD and CODE: the page Devices of the console makes the code'] : []),
+        `settings: one variable a line in /etc/untag/${name}.env (docs/guides/services.md); log: journalctl -u untag-${name}`,
         '',
       ].join('\n'),
     )
+  if (!existsSync('/run/systemd/system')) printNote('systemd does not run on this machine, and the unit needs it')
   const { node, program } = placesOf('')
   for (const path of [node, program].filter((each) => HIDDEN.test(each)))
     printNote(`The service cannot read ${path}: install untag and Node.js below /opt or /usr`)

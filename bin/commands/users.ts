@@ -23,7 +23,9 @@ function accountOf({ account }: { account: string | undefined }): string {
 
 function emailOf({ email }: { email: string | undefined }): string {
   const parsed = Email.safeParse(email)
-  if (!parsed.success) throw new WrongUsage(['--email ADDRESS is needed: the e-mail address of the person'])
+  if (email === undefined) throw new WrongUsage(['--email ADDRESS is needed: the e-mail address of the person'])
+  if (!parsed.success)
+    throw new WrongUsage([`--email: "${email}" is not an e-mail address: write one such as name@shop.example`])
   return parsed.data
 }
 

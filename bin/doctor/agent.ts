@@ -7,7 +7,7 @@ import { pause, type Platform } from '../../policy/platform.ts'
 import { readCredential } from '../../host/credential-file.ts'
 import type { SendRequest } from '../../host/tls/private-ca.ts'
 import { fault, type Finding } from './finding.ts'
-import { askAgent, deviceFindings } from './running-agent.ts'
+import { askAgent, deviceFindings, otherAgentAt } from './running-agent.ts'
 import type { DeviceEntry } from '../../device-drivers/registry.ts'
 import type { DeviceState } from '../../device-drivers/device-connection.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
@@ -76,7 +76,10 @@ export async function checkAgent(check: AgentCheck): Promise<Finding[]> {
   const known = await storedUrl(data)
   if (typeof known === 'object') return [known]
   const url = known ?? 'http://127.0.0.1:8090'
-  const ask = () => askAgent({ url, agentId: identity.agentId, credential: credentialOf(data), data, send })
+  const { agentId } = identity
+  const other = await otherAgentAt({ url, agentId, send })
+  if (other !== undefined) return [await hiddenByOther(other, { url, agentId, data })]
+  const ask = () => askAgent({ url, agentId, credential: credentialOf(data), data, send })
   const answer = await ask()
   if (answer) return answer
   const lock = await takeLock(data)
@@ -102,6 +105,23 @@ export async function checkAgent(check: AgentCheck): Promise<Finding[]> {
   } finally {
     lock?.release()
   }
+}
+
+/** Another agent answers at the address of this one. This agent may run without its port, or not at all. */
+async function hiddenByOther(
+  other: string,
+  { url, agentId, data }: { url: string; agentId: string; data: string },
+): Promise<Finding> {
+  const lock = await takeLock(data)
+  if (typeof lock === 'object') lock.release()
+  const there = `the agent ${other} answers at ${url}, not ${agentId} of ${data}`
+  return lock === 'taken'
+    ? fault('agent', 'agent_silent', `${there}, which runs without an address: give it another --port, and restart it`)
+    : fault(
+        'agent',
+        'agent_not_running',
+        `${there}: choose the folder of ${other} with --data, or start ${agentId} with untag edge --data ${data} and another --port`,
+      )
 }
 
 function notRunning(url: string | undefined, data: string): Finding {

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { AgentStatus } from '../../edge-agent/http/response-schemas.ts'
 import { REGISTRATION_FAULTS } from '../../edge-agent/health/registration.ts'
+import { STALE_SECONDS } from '../../edge-agent/items/replica.ts'
 import { counted } from '../../host/output.ts'
 import type { SendRequest } from '../../host/tls/private-ca.ts'
+import { PROGRAM_HEADER, readProgramHeader } from '../../policy/version.ts'
 import { fault, type Cause, type Finding } from './finding.ts'
 
 const ANSWER_WITHIN_MS = 3_000
@@ -33,6 +35,25 @@ const Status = z.object({
   ),
 })
 type Status = z.infer<typeof Status>
+
+/**
+ * Id of an agent that answers at this address and is not this one. Undefined if nothing or another program answers, or an
+ * agent that does not name its id. Sends no credential, because any program may use the address.
+ */
+export async function otherAgentAt({
+  url,
+  agentId,
+  send,
+}: Pick<AgentQuestion, 'url' | 'agentId' | 'send'>): Promise<string | undefined> {
+  try {
+    const answer = await send(`${url}/healthz`, { redirect: 'manual', signal: AbortSignal.timeout(ANSWER_WITHIN_MS) })
+    await answer.body?.cancel()
+    const found = readProgramHeader(answer.headers.get(PROGRAM_HEADER))?.agentId
+    return found === agentId ? undefined : found
+  } catch {
+    return undefined
+  }
+}
 
 /** Asks the running agent for its faults. Undefined if nothing answers at this address. */
 export async function askAgent({
@@ -84,6 +105,7 @@ function statusFindings(status: Status, url: string): Finding[] {
     ...connectionFindings(status),
     ...ledgerFindings(status),
     ...policyFindings(status),
+    itemsFinding(status),
     ...(status.emergency === null ? [] : [emergencyFinding()]),
     ...status.devices.flatMap(deviceFindings),
   ]
@@ -124,8 +146,12 @@ function connectionFindings({ online, offlineSince, broker, queueDepth, clock, n
         ]
       : []),
     queueDepth > QUEUE_LIMIT
-      ? fault('queue', 'queue_grows', `${waiting} wait for the cloud: check the connection and the free space of both`)
-      : { what: 'queue', state: 'ok', detail: `${waiting} waiting for the cloud` },
+      ? fault(
+          'queue',
+          'queue_grows',
+          `${waiting} wait to be sent to the cloud: check the connection and the free space of both`,
+        )
+      : { what: 'queue', state: 'ok', detail: `${waiting} waiting to be sent to the cloud` },
     ...(clock === 'none'
       ? [fault('trusted time', 'clock_untrusted', 'the agent does not know the time: connect it, or set its clock')]
       : []),
@@ -155,6 +181,26 @@ function policyFindings({ policyVersion, stage, neededRelease }: Status): Findin
   if (stage !== 'fresh')
     return [fault('policy', 'policy_stale', `version ${policyVersion} is old (${stage}): connect the agent`)]
   return [{ what: 'policy', state: 'ok', detail: `version ${policyVersion}` }]
+}
+
+/** Title of the findings about the agent's copy of the store's items. */
+export const ITEMS = 'items of the store'
+
+function itemsFinding({ items: { known, ageSeconds }, online }: Status): Finding {
+  const tags = counted(known, 'tag')
+  if (ageSeconds === null)
+    return {
+      what: ITEMS,
+      state: 'note',
+      detail: `${online ? `the agent is fetching them, ${tags} so far` : 'there is no complete copy yet, and the agent is offline'}: until the copy is complete, gates alarm for paid goods, too`,
+    }
+  if (ageSeconds <= STALE_SECONDS) return { what: ITEMS, state: 'ok', detail: `${tags}, complete ${ageSeconds} s ago` }
+  const minutes = Math.round(ageSeconds / 60)
+  return {
+    what: ITEMS,
+    state: 'note',
+    detail: `${tags}, complete ${counted(minutes, 'minute')} ago: gates do not know what was paid since then`,
+  }
 }
 
 export function emergencyFinding(): Finding {

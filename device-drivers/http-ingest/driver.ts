@@ -110,6 +110,12 @@ function httpIngestCapabilities(settings: HttpIngestSettings): Capabilities {
 /** Maximum size of a body that the agent's endpoint accepts, bytes. */
 export const MAX_PUSHED_BYTES = 524_288
 
+/**
+ * What the endpoint passes to the driver in place of a body with a wrong secret. It appears in the state of the device,
+ * and is no sign of life: any machine of the network can cause it.
+ */
+export const WRONG_SECRET = Buffer.from('a request with a wrong secret\n')
+
 const CHECK_EVERY_MS = 1_000
 const NO_READS = 'a body without tag reads where "mapping" expects them; set "mapping" to the format of the reader'
 
@@ -229,7 +235,7 @@ class IngestReader implements ProtectionDevice {
     const lines = jsonLines(MAX_PUSHED_BYTES + 1)
     try {
       for await (const chunk of link.bytes) {
-        this.#lastReceivedAt = this.#platform.clock.elapsed()
+        if (!WRONG_SECRET.equals(chunk)) this.#lastReceivedAt = this.#platform.clock.elapsed()
         for (const item of lines.push(chunk)) this.#emit(item)
         this.#noise.add(lines.takeNoise())
       }

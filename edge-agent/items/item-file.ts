@@ -142,17 +142,26 @@ export function openItemFile(file: string, onFault: (error: unknown, isDamaged: 
 }
 
 /**
- * Looks into the file of a replica without changing it. `never`: the replica was never complete, so gates alarm for
- * paid goods until the agent has reached the cloud.
+ * Looks into the file of a replica without changing it. An incomplete replica was never complete, or the agent has begun
+ * to fetch it again after a restore of the cloud at `restoredMs`. Gates then alarm for paid goods until the agent has
+ * reached the cloud.
  */
-export function inspectItemFile(file: string): 'complete' | 'never' | { damage: string } {
-  if (!existsSync(file)) return 'never'
+export function inspectItemFile(
+  file: string,
+): { isComplete: true } | { isComplete: false; restoredMs?: number } | { damage: string } {
+  if (!existsSync(file)) return { isComplete: false }
   try {
     const db = new Sqlite(file, { readonly: true, timeout: 2_000 })
     try {
       assertWhole(db)
-      const confirmed = db.prepare('SELECT confirmed_ms FROM progress').pluck().get()
-      return typeof confirmed === 'number' && confirmed > 0 ? 'complete' : 'never'
+      const found = db.prepare('SELECT confirmed_ms AS confirmedMs, epoch FROM progress').get()
+      const { confirmedMs, epoch } = (found ?? { confirmedMs: 0, epoch: 0 }) as Pick<
+        ItemProgress,
+        'confirmedMs' | 'epoch'
+      >
+      if (confirmedMs > 0) return { isComplete: true }
+      // A restored cloud counts on from the time of its restore (cloud/service/mark-restored.ts).
+      return { isComplete: false, ...(epoch > 0 && { restoredMs: epoch }) }
     } finally {
       db.close()
     }

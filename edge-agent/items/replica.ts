@@ -74,9 +74,13 @@ class ItemWriter {
     this.#flushLater()
   }
 
-  /** Call it after `confirmedMs` has changed. Writes the progress with the next rows, or within a minute. */
-  noteConfirmed(): void {
+  /**
+   * Call it after `confirmedMs` has changed. Writes the progress with the next rows, or within a minute; at once if the
+   * replica was never complete before.
+   */
+  noteConfirmed(isFirst: boolean): void {
     this.#isProgressDirty = true
+    if (isFirst) return this.#flushLater()
     this.#confirmedTimer ??= this.#parts.timers.after(CONFIRMED_MS, () => {
       this.#confirmedTimer = undefined
       if (this.#isProgressDirty) this.#flushLater()
@@ -298,7 +302,7 @@ export class Replica {
     if (head.epoch === epoch && this.#isBelow(head.floor)) this.#restartFrom(head.floor)
     if (this.#restartFloor !== undefined || head.epoch !== epoch || head.ver !== ver || atMs <= confirmedMs) return
     this.#at = { ...this.#at, confirmedMs: atMs }
-    this.#writer.noteConfirmed()
+    this.#writer.noteConfirmed(confirmedMs === 0)
   }
 
   /** [epoch, number] for `fetchSignedDocuments`; number 0 requests all items. */

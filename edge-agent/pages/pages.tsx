@@ -96,7 +96,7 @@ function builtFolder(): string {
  * the cloud.
  */
 interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'deviceDiscovery'> {
-  setup: Pick<Setup, 'fileName' | 'mayTest'>
+  setup: Pick<Setup, 'fileName' | 'testable'>
   gates: { alarms: Pick<HandledAlarms, 'stateOf'> }
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
@@ -170,6 +170,8 @@ class Pages {
   readonly #agent: PagesAgent
   readonly #access: PageAccess
   readonly #dataDir: string
+  /** Wall clock at the start of the agent. */
+  readonly #startedMs: number
   readonly #assets = readAssets()
   readonly #recent: ReturnType<typeof recentResults>
   readonly #renderer: ReturnType<typeof pageRenderer>
@@ -178,6 +180,7 @@ class Pages {
     this.#agent = agent
     this.#access = access
     this.#dataDir = dataDir
+    this.#startedMs = agent.platform.clock.wall()
     this.#recent = recentResults({
       feed: agent.feed,
       isOurs: (id) => agent.config.devices.some(({ deviceId }) => deviceId === id),
@@ -264,6 +267,7 @@ class Pages {
         hasSounds={this.#agent.config.sounds}
         view={gateRest(rest.status, device.deviceId, texts)}
         lines={lines}
+        startedMs={this.#startedMs}
         stateOf={(alarmId) => this.#agent.gates.alarms.stateOf(alarmId)}
       />
     )
@@ -285,7 +289,7 @@ class Pages {
         localization={localization}
         devices={devices}
         configFile={setup.fileName}
-        mayTest={(deviceId) => setup.mayTest(deviceId)}
+        testable={(deviceId) => setup.testable(deviceId)}
         addedId={c.req.query('added')}
         attached={attached}
         warning={warning}

@@ -19,8 +19,11 @@ export interface SettingField {
   readonly max: number | undefined
   /** Value that the driver uses if the setting is missing. */
   readonly preset: string | number | boolean | undefined
-  /** `always`: every entry needs it. `variant`: one of several forms needs it, such as an address or a serial port. */
-  readonly needed: 'always' | 'variant' | 'no'
+  /**
+   * `always`: every entry needs it. `variant`: one of several forms needs it, such as an address or a serial port.
+   * `shown`: no entry needs it, but the form shows it first.
+   */
+  readonly needed: 'always' | 'variant' | 'shown' | 'no'
 }
 
 interface Schema {
@@ -40,6 +43,9 @@ interface Schema {
 const ELSEWHERE: ReadonlySet<string> = new Set(['deviceId', 'driver'])
 
 type Needed = SettingField['needed']
+
+/** Settings of fire alarms, which the form always shows first: whether they are needed depends on the other devices. */
+const ALWAYS_SHOWN = /^(?:emergency\.|opensInEmergency$)/
 
 function fieldsOf(schema: Schema, path: string, needed: Needed): SettingField[] {
   const forms = schema.anyOf ?? schema.oneOf
@@ -75,7 +81,7 @@ function fieldOf(schema: Schema, path: string, needed: Needed): SettingField {
     min: minimum,
     max: maximum,
     preset: presetOf(schema),
-    needed,
+    needed: needed === 'no' && ALWAYS_SHOWN.test(path) ? 'shown' : needed,
   }
 }
 

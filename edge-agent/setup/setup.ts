@@ -1,4 +1,5 @@
-import type { CommandResult, DeviceCommand } from '../../device-drivers/kit/device.ts'
+import { result, type CommandResult, type DeviceCommand } from '../../device-drivers/kit/device.ts'
+import { capabilitiesOf, type DeviceEntry } from '../../device-drivers/registry.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import { newId } from '../../policy/ids.ts'
 import { deadline, type Platform, pause } from '../../policy/platform.ts'
@@ -34,6 +35,19 @@ async function checkDevice(
 /** Outputs that a technician can test. `release`: the lock, detacher or deactivator. */
 export const TESTED_OUTPUTS = ['green', 'amber', 'siren', 'release'] as const
 type TestedOutput = (typeof TESTED_OUTPUTS)[number]
+
+/** Outputs of this entry that work without a tag. Lamps have a setting of their own in each driver. */
+function outputsOf(entry: DeviceEntry): TestedOutput[] {
+  const { releases, siren } = capabilitiesOf(entry)
+  const settings: Readonly<Record<string, unknown>> = { ...entry }
+  const has: Readonly<Record<TestedOutput, boolean>> = {
+    green: settings['green'] !== undefined,
+    amber: settings['amber'] !== undefined,
+    siren: siren !== undefined,
+    release: releases === 'output',
+  }
+  return TESTED_OUTPUTS.filter((output) => has[output])
+}
 
 /** Time after the registration of a device in which its outputs can be tested, ms. */
 export const TEST_MS = 15 * 60_000
@@ -168,8 +182,13 @@ export class Setup {
     return { ok: true, file: configFile.name, deviceId, isInUse }
   }
 
-  /** True while the outputs of this device can be tested. */
-  mayTest(deviceId: string): boolean {
+  /** The outputs of this device that can be tested now. */
+  testable(deviceId: string): TestedOutput[] {
+    const entry = this.#parts.devices.entries.find((each) => each.deviceId === deviceId)
+    return entry && this.#mayTest(deviceId) ? outputsOf(entry) : []
+  }
+
+  #mayTest(deviceId: string): boolean {
     return this.#parts.platform.clock.elapsed() < (this.#testableUntil.get(deviceId) ?? 0)
   }
 
@@ -179,17 +198,19 @@ export class Setup {
    */
   async test(deviceId: string, output: TestedOutput): Promise<{ ok: true; result: CommandResult } | SetupFault> {
     const { platform, devices } = this.#parts
-    if (!this.mayTest(deviceId))
+    if (!this.#mayTest(deviceId))
       return fault(
         'test_not_allowed',
         'the outputs of a device can be tested only in the 15 minutes after its registration with a set-up code',
       )
+    // A test of an output that the device lacks moves nothing, so staff get no exception about it.
+    if (!this.testable(deviceId).includes(output))
+      return { ok: true, result: result('failed', false, 'not_supported', `this device has no output ${output}`) }
     if (output === 'release') await this.#record(deviceId)
     const command: DeviceCommand =
       output === 'release' ? { kind: 'release' } : { kind: 'signal', signal: output, seconds: SIGNAL_SECONDS }
     const limit = deadline(platform.timers, TEST_LIMIT_MS)
-    const result = await devices.execute(deviceId, command, limit.signal).finally(limit.done)
-    return { ok: true, result }
+    return { ok: true, result: await devices.execute(deviceId, command, limit.signal).finally(limit.done) }
   }
 
   async #register(registration: Registration): Promise<{ ok: true; deviceId: string } | SetupFault> {

@@ -29,7 +29,19 @@ export function serviceFiles(name: ServiceName, places: UnitPlaces): readonly Se
 
 /** The shell commands that start a service after its files are written. */
 export function nextSteps(name: ServiceName): readonly string[] {
-  return ['systemd-sysusers', 'systemctl daemon-reload', `systemctl enable --now untag-${name}`]
+  const data = '/var/lib/untag-edge'
+  return [
+    'systemd-sysusers',
+    // The unit does not start before the agent is enrolled.
+    ...(name === 'edge'
+      ? [
+          `install -d -o untag-edge -g untag-edge -m 700 ${data}`,
+          `runuser -u untag-edge -- untag edge enrol --data ${data} --cloud https://CLOUD/api/v1 --code CODE`,
+        ]
+      : []),
+    'systemctl daemon-reload',
+    `systemctl enable --now untag-${name}`,
+  ]
 }
 
 function userOf(name: ServiceName): string {

@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { boundedFetch } from '../../bin/api-client.ts'
 import { httpClient } from '../../edge-agent/link/wire/http-client.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
@@ -24,6 +27,14 @@ function endless(response: ServerResponse, part: Buffer): void {
   more()
 }
 
+/** A server that sends a byte at a time, and never ends. */
+function trickle(response: ServerResponse): void {
+  ended = once(response, 'close')
+  response.write(' ')
+  trickled = () => void response.write(' ')
+}
+let trickled = () => undefined as void
+
 const PACKED = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '))
 
 beforeAll(async () => {
@@ -32,6 +43,7 @@ beforeAll(async () => {
     if (request.url === '/good') return void response.end('{"success":true}')
     if (request.url === '/packed') return void response.writeHead(200, { 'content-encoding': 'gzip' }).end(PACKED)
     response.writeHead(200, { 'content-type': 'application/json' })
+    if (request.url === '/trickling') return void trickle(response)
     endless(response, Buffer.alloc(64 * 1024, ' '))
   })
   server.listen(0, '127.0.0.1')
@@ -65,4 +77,20 @@ it('stops unpacking a compressed response at the limit', async () => {
     redirect: 'error',
   })
   await expect(text(() => undefined)).rejects.toThrow('over 4194304 bytes')
+})
+
+it('ends a response that never ends at the time limit, also if Node.js has forgotten the signal of its request', async () => {
+  const platform = virtualPlatform()
+  const answer = httpClient(url, boundedFetch, platform).post('trickling', {}, { timeoutMs: 1_000 })
+  await vi.waitUntil(() => ended)
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  for (let i = 0; i < 20; i++) {
+    trickled()
+    collect()
+    await setImmediate()
+  }
+  await platform.advance(1_000)
+  expect(await answer).toEqual({ kind: 'unreachable', why: 'no answer within 1000 ms' })
+  await ended
 })

@@ -1,11 +1,15 @@
 import { spawnSync } from 'node:child_process'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { ensureBuilt } from '../support/built.ts'
 import { runCommand } from '../support/commands.ts'
+import { runProcess } from '../support/processes.ts'
 
 describe('untag completion', () => {
   let script = ''
+  // The build describes the operations.
   beforeAll(async () => {
-    const { code, stdout } = await runCommand(['completion', 'bash'])
+    await ensureBuilt()
+    const { code, stdout } = await runProcess(['completion', 'bash'])
     expect(code).toBe(0)
     script = stdout
   })
@@ -28,6 +32,10 @@ describe('untag completion', () => {
     ['untag edge en', ['enrol']],
     ['untag trigger checkout.', ['checkout.completed']],
     ['untag api checkI', ['checkIn']],
+    ['untag api insertProduct --na', ['--name']],
+    ['untag api insertProduct --name Ring --ea', ['--ean']],
+    ['untag api startCheckout --items.0.q', ['--items.0.quantity']],
+    ['untag api checkIn --k', ['--key']],
     ['untag completion ', ['--help', '--json', 'bash', 'zsh']],
     ['untag backup --data /tm', []],
     ['untag nonsense ', []],
@@ -36,7 +44,7 @@ describe('untag completion', () => {
   })
 
   it('writes the script of zsh with the completion of bash', async () => {
-    const { stdout } = await runCommand(['completion', 'zsh'])
+    const { stdout } = await runProcess(['completion', 'zsh'])
     expect(stdout).toContain('bashcompinit')
     expect(await runCommand(['completion', 'fish'])).toMatchObject({
       code: 2,

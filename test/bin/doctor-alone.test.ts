@@ -65,6 +65,26 @@ it('connects to the devices itself while no agent runs, and says that none runs'
   ])
 })
 
+it('sends its credential to no other agent, names that agent, and leaves its devices alone', async () => {
+  const asked: string[] = []
+  const answerAs = (agentId: string): AgentCheck => ({
+    ...stopped(),
+    send: async (url, init) => {
+      asked.push(
+        `${new URL(String(url)).pathname}${new Headers(init?.headers).has('authorization') ? ' with credential' : ''}`,
+      )
+      return new Response('{}', { status: 401, headers: { 'x-untag': `agent; id=${agentId}` } })
+    },
+  })
+  const detail = expect.stringMatching(/^the agent agt_2 answers at http:\S+, not agt_1 of .*--data/)
+  expect(await checkAgent(answerAs('agt_2'))).toEqual([
+    { what: 'agent', state: 'wrong', cause: 'agent_not_running', detail },
+  ])
+  expect(asked.splice(0)).toEqual(['/healthz'])
+  expect(await checkAgent(answerAs('agt_1'))).toMatchObject([{ cause: 'credential_refused' }])
+  expect(asked).toEqual(['/healthz', '/v1/status with credential'])
+})
+
 const answering = (dateMs: number, nowMs: number, endMs?: number) =>
   checkCloud({
     cloud: 'https://cloud.example/api/v1',

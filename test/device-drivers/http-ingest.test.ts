@@ -438,6 +438,23 @@ describe('http-ingest', () => {
     expect((await b.post('[]')).status).toBe(503)
   })
 
+  test('does not count a request with a wrong secret as a sign of life, nor end a silence with it', async () => {
+    const b = bench({ silentAfterSeconds: 30 })
+    await b.ready()
+    const stranger = () => b.post('{"reads":[]}', { authorization: `Bearer ${SECRET}x` })
+    for (let second = 0; second < 30; second += 10) {
+      expect((await stranger()).status).toBe(401)
+      await b.world.advance(10_000)
+    }
+    expect(b.supervisor.status('gate')?.detail).toMatch(/^nothing was pushed for 30 s/)
+    await stranger()
+    await b.world.advance(20_000)
+    expect(b.state()).not.toBe('ready')
+    await b.post('{"reads":[]}')
+    await b.world.advance(20_000)
+    expect(b.state()).toBe('ready')
+  })
+
   test('refuses an address that guesses secrets, and no other address', async () => {
     const b = bench()
     await b.ready()

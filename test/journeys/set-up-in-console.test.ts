@@ -80,11 +80,20 @@ describe.skipIf(NO_CHROMIUM)(`the set-up of a device (${NO_CHROMIUM ?? 'in Chrom
       const field = (path: string) => form.locator(`[data-path="${path}"] :is(input, select)`)
       await field('output').fill(lang === 'en' ? '1' : '2')
       await field('confirmInput').fill('')
+      // A setting that other devices make necessary is in sight before it is missed.
+      await field('opensInEmergency').waitFor({ state: 'visible' })
       await form.locator('button[type=submit]').click()
       // The gate of the demonstration has a fire panel, so each lock must say what it does in a fire.
-      await form.locator('[data-path=opensInEmergency] .field-fault').waitFor()
+      const missing = await form.locator('[data-path=opensInEmergency] .field-fault').innerText()
+      expect(missing).toMatch(lang === 'en' ? /^give true/ : /^Bitte dieses Feld ausfüllen\.$/)
       await isClean(technician, `setup-fault-${lang}`)
       await field('opensInEmergency').selectOption('false')
+      await form.locator('[data-code]').fill('AAAA-AAAA-AAAA')
+      await form.locator('button[type=submit]').click()
+      const wrong = await form.locator('[data-code-field] .field-fault').innerText()
+      expect(wrong).toMatch(lang === 'en' ? /^This code is wrong/ : /^Dieser Code ist falsch/)
+      expect(await form.locator('[data-code]').getAttribute('aria-invalid')).toBe('true')
+      await form.locator('[data-code]').fill(code)
       await form.locator('button[type=submit]').click()
       await technician
         .locator('[data-added][data-tone=good]')
@@ -95,6 +104,7 @@ describe.skipIf(NO_CHROMIUM)(`the set-up of a device (${NO_CHROMIUM ?? 'in Chrom
         .locator('[data-tests]')
         .filter({ has: technician.locator('[data-test=release]') })
         .last()
+      expect(await tests.locator('[data-test]').count()).toBe(1)
       await tests.locator('[data-test=release]').click()
       await expect.poll(() => board.log.filter(({ on }) => on).map(({ coil }) => coil)).toContain(lang === 'en' ? 1 : 2)
 

@@ -8821,7 +8821,7 @@ class SyncOperations:
     def removeOperator(
         self, request: "RemoveOperatorRequest", *, idempotency_key: Optional[str] = None
     ) -> "RemoveOperatorResponse":
-        "Removes an operator, who can no longer approve."
+        "Removes an operator, who can no longer approve, and revokes the unused authorizations that they approved."
         return cast(
             "RemoveOperatorResponse",
             self.call("removeOperator", request, idempotency_key=idempotency_key),
@@ -10358,7 +10358,7 @@ class AsyncOperations:
     async def removeOperator(
         self, request: "RemoveOperatorRequest", *, idempotency_key: Optional[str] = None
     ) -> "RemoveOperatorResponse":
-        "Removes an operator, who can no longer approve."
+        "Removes an operator, who can no longer approve, and revokes the unused authorizations that they approved."
         return cast(
             "RemoveOperatorResponse",
             await self.call("removeOperator", request, idempotency_key=idempotency_key),

@@ -62,9 +62,15 @@ export class Failure extends Error {
   }
 }
 
-/** 404. Unknown entities and entities of other accounts get the same text. */
-export function notFound(what: string): Failure {
-  return new Failure('not-found', `no such ${what}`)
+/**
+ * 404. Unknown entities and entities of other accounts get the same text. `field`: the field that names the entity, if it
+ * is not the only one of the request, with the remedy.
+ */
+export function notFound(what: string, field?: { path: string; fix: string }): Failure {
+  if (!field) return new Failure('not-found', `no such ${what}`)
+  const { path, fix } = field
+  const message = `no such ${what}: ${fix}`
+  return new Failure('not-found', `${path}: ${message}`, { details: [{ path, code: 'not_found', message }] })
 }
 
 /** 400 about one field. */

@@ -131,7 +131,13 @@ async function namedItem(
   const item = namesTag
     ? await findItem(call.db, store.tenant, normal.identifiers)
     : await itemOfLine(call.db, store.store_id, itemLineId ?? '')
-  if (item?.store_id !== store.store_id) throw notFound('item')
+  if (item?.store_id !== store.store_id) {
+    const path = Object.keys(normal.identifiers)[0] ?? 'itemLineId'
+    const fix = namesTag
+      ? 'check the identifier, or register the item with registerProtectedItems'
+      : 'no item is bound to this line: name the item by epc, tagUid or tagId'
+    throw notFound('item', { path, fix })
+  }
   if (itemLineId !== undefined && item.line_id !== itemLineId)
     throw invalid('itemLineId', 'names another item than the other identifier')
   return item

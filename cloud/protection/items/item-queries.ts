@@ -51,6 +51,9 @@ export async function productsIn(
   return new Map((await productsById(db, productIds, { storeId })).map((product) => [product.product_id, product]))
 }
 
+/** Fault of a tag that no item of the store has. */
+export const ITEM_UNKNOWN = 'is not registered in this store: check the tag, or register it with registerProtectedItems'
+
 /** Lists of tags in a request: a line of a basket, an order, a refund. */
 export interface TagLists {
   epcs?: readonly string[] | undefined

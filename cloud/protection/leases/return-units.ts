@@ -64,6 +64,12 @@ export async function revokeTokensOfLocker(call: Call, deviceId: string, reason:
   await revokeUnused(call, ofLocker, reason)
 }
 
+/** Revokes the unused tokens that this operator approved in the store. */
+export async function revokeTokensOfOperator(call: Call, storeId: string, operatorId: string): Promise<void> {
+  const approved = (tokens: Tokens) => tokens.where('store_id', '=', storeId).where('operator_id', '=', operatorId)
+  await revokeUnused(call, approved, 'its operator was removed')
+}
+
 const liveTokens = (call: Call) =>
   call.db
     .selectFrom('protection_authorization')

@@ -18,6 +18,7 @@ import { Id, iso, Success, text } from '../../platform/operations/fields.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { ownStore, ownStoreOf } from '../../platform/stores/own-store.ts'
+import { revokeTokensOfOperator } from '../leases/return-units.ts'
 import { storeDocumentChanged } from '../store-documents/parsed-policy.ts'
 import { assertPolicyFits } from '../store-policy/policy-operations.ts'
 import {
@@ -298,7 +299,7 @@ export const removeOperator = operation({
   area: 'protection',
   minimumPackage: 'DISCOVER',
   roles: rolesFrom('manager'),
-  summary: 'Removes an operator, who can no longer approve.',
+  summary: 'Removes an operator, who can no longer approve, and revokes the unused authorizations that they approved.',
   changes: true,
   request: z.strictObject({ operatorId: Id }),
   response: z.strictObject(Success),
@@ -310,6 +311,7 @@ export const removeOperator = operation({
       .set({ removed_ms: call.nowMs, verifiers: '{}', sealed: null })
       .where('operator_id', '=', operatorId)
       .execute()
+    await revokeTokensOfOperator(call, row.store_id, operatorId)
     await storeDocumentChanged(call, row.store_id)
     call.changed(operatorId)
     return { success: true as const }

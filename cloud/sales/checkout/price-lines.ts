@@ -17,7 +17,7 @@ import type { Db } from '../../platform/persistence/database.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { isRecalled, recallsByProduct } from '../../protection/items/recalls.ts'
-import { itemsWith } from '../../protection/items/item-queries.ts'
+import { ITEM_UNKNOWN, itemsWith } from '../../protection/items/item-queries.ts'
 import { depositOf, type Deposit } from '../../shop/purchases/line-value.ts'
 import { isTest } from '../../shop/purchases/present.ts'
 import type { CheckoutLine, PriceOrigin, PriceReason } from '../../shop/purchases/schema.ts'
@@ -224,7 +224,7 @@ function namedItems(
     if (named.has(key)) throw invalid(where, `is named twice, also in ${named.get(key)}`, 'repeated')
     named.set(key, where)
     const item = known.item(normal.identifiers)
-    if (item?.store_id !== store.store_id) throw invalid(where, 'is not registered in this store', 'item_unknown')
+    if (item?.store_id !== store.store_id) throw invalid(where, ITEM_UNKNOWN, 'item_unknown')
     // A line may name one item by several identifiers. These identifiers stand for one unit.
     const earlier = named.get(item.item_id)
     if (earlier !== undefined && !items.has(item.item_id))

@@ -3,7 +3,7 @@ import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../../platform/persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
-import { findItem, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
+import { findItem, ITEM_UNKNOWN, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
 import { storeMoves } from '../../protection/items/item-moves.ts'
 import { isRecalled, recallsOf, storesOfRecall } from '../../protection/items/recalls.ts'
 import { renumberItems, notifyGates } from '../../protection/items/item-sequence.ts'
@@ -104,7 +104,7 @@ async function namedItems({ db, nowMs }: Call, order: PickupOrderRow, picked: Ta
   const items = new Map<string, { path: string; item: ProtectedItemRow }>()
   for (const { path, identifiers } of tagsIn(picked, '')) {
     const item = await findItem(db, order.tenant, identifiers)
-    if (item?.store_id !== order.store_id) throw invalid(path, 'is not registered in this store', 'item_unknown')
+    if (item?.store_id !== order.store_id) throw invalid(path, ITEM_UNKNOWN, 'item_unknown')
     const isFree = item.item_status === 'sellable' || (item.item_status === 'reserved_bopis' && mine.has(item.item_id))
     if (!isFree) throw precondition('item_not_sellable', `${path}: the item is ${item.item_status}`)
     // What was reserved in time is handed over.

@@ -17,7 +17,7 @@ import { countsAgainstTotal, DOUBT, isPending, unrefundedCent } from '../../shop
 import { makeRoom } from './make-room.ts'
 import { invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
 import type { UnitRightRow } from '../../platform/persistence/tables/protection.ts'
-import { findItem, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
+import { findItem, ITEM_UNKNOWN, tagsIn, type TagLists } from '../../protection/items/item-queries.ts'
 import { rightsOfPurchase } from '../../protection/rights/rights.ts'
 import { isCoupon, sumPieces, type Pieces } from '../../shop/purchases/line-value.ts'
 import type { WholePurchase } from '../../shop/purchases/present.ts'
@@ -59,7 +59,8 @@ export async function choosePieces(
   const chosen = new Map<string, Pieces>()
   for (const [i, wish] of wanted.entries()) {
     const line = lines.find(({ line_id: lineId }) => lineId === wish.itemLineId)
-    if (!line) throw notFound('line of this purchase')
+    if (!line)
+      throw notFound('line of this purchase', { path: `lines[${i}].itemLineId`, fix: 'fetchPurchase lists the lines' })
     if (chosen.has(line.line_id)) throw invalid(`lines[${i}]`, 'names the same line again', 'repeated')
     if (isCoupon(line)) continue
     chosen.set(line.line_id, await piecesOfLine(call, line, gone.get(line.line_id), known, wish, `lines[${i}].`))
@@ -137,7 +138,7 @@ async function namedUnits(
   const { tenant, store_id: storeId } = known.purchase
   for (const { path: where, identifiers } of tagsIn(wish, path)) {
     const item = await findItem(db, tenant, identifiers)
-    if (item?.store_id !== storeId) throw invalid(where, 'is not registered in this store', 'item_unknown')
+    if (item?.store_id !== storeId) throw invalid(where, ITEM_UNKNOWN, 'item_unknown')
     if (items.has(item.item_id)) continue
     items.add(item.item_id)
     const own = known.units.find((unit) => unit.bound === 1 && unit.item_id === item.item_id)
@@ -147,7 +148,8 @@ async function namedUnits(
     const unknown = free.find((unit) => !units.includes(unit) && rankOf(unit, known) === 1)
     const isAlike = !own && item.product_id === line.product_id && item.item_status === 'sellable'
     const unit = isOfLine ? own : isAlike ? unknown : undefined
-    if (!unit) throw invalid(where, 'is not a piece of this line')
+    if (!unit)
+      throw invalid(where, 'is not a piece of this line: name a tag of these goods, or send `quantity` without tags')
     units.push(unit)
   }
   return units

@@ -43,7 +43,7 @@ function isFormOnly({ multipart }: Operation): boolean {
 function curl(operation: Operation, baseUrl: string): string {
   const { name, example, getOnly, multipart } = operation
   const key = needsKey(operation) ? ` \\\n  -H 'authorization: Bearer ${keyOf(operation)}'` : ''
-  if (getOnly) return `curl ${shellQuoted(`${baseUrl}/${name}?${queryOf(operation)}`)}${key}`
+  if (getOnly) return `curl -w '\\n' ${shellQuoted(`${baseUrl}/${name}?${queryOf(operation)}`)}${key}`
   if (multipart && isFormOnly(operation)) {
     const fields = [
       ...Object.entries(example)
@@ -51,9 +51,9 @@ function curl(operation: Operation, baseUrl: string): string {
         .map(([field, value]) => `${field}=${String(value)}`),
       `${multipart.fileField}=@FILE`,
     ]
-    return `curl ${baseUrl}/${name}${key}${fields.map((field) => ` \\\n  -F ${shellQuoted(field)}`).join('')}`
+    return `curl -w '\\n' ${baseUrl}/${name}${key}${fields.map((field) => ` \\\n  -F ${shellQuoted(field)}`).join('')}`
   }
-  return `curl ${baseUrl}/${name}${key} \\\n  -H 'content-type: application/json' \\\n  -d ${shellQuoted(JSON.stringify(example))}`
+  return `curl -w '\\n' ${baseUrl}/${name}${key} \\\n  -H 'content-type: application/json' \\\n  -d ${shellQuoted(JSON.stringify(example))}`
 }
 
 function typescript(operation: Operation, baseUrl: string): string {

@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono'
-import { MAX_PUSHED_BYTES } from '../../../device-drivers/http-ingest/driver.ts'
+import { MAX_PUSHED_BYTES, WRONG_SECRET } from '../../../device-drivers/http-ingest/driver.ts'
 import type { WebhookCapability } from '../../../device-drivers/kit/capabilities.ts'
 import { capabilitiesOf, type DeviceEntry } from '../../../device-drivers/registry.ts'
 import { readJson, textOfBytes } from '../../../device-drivers/kit/protocol/json-lines.ts'
@@ -87,9 +87,9 @@ function tooMany(c: Context, seconds: number, text: string): Response {
 }
 
 /** Passes the reason of a refusal to the driver as a text that is no JSON, so that the state of the device shows it. */
-function reportRefusal({ port, platform }: Pick<IngestParts, 'port' | 'platform'>, name: string, reason: string): void {
+function reportRefusal({ port, platform }: Pick<IngestParts, 'port' | 'platform'>, name: string, line: Buffer): void {
   const limit = deadline(platform.timers, PUSH_TIMEOUT_MS)
-  void port.push(name, Buffer.from(`${reason}\n`), limit.signal).finally(limit.done)
+  void port.push(name, line, limit.signal).finally(limit.done)
 }
 
 function mayPass(pusher: Pusher, nowMs: number): boolean {
@@ -134,7 +134,7 @@ export function ingestRoutes(app: Hono, parts: IngestParts): void {
         'a request with reads has a wrong secret: compare the reader’s settings with the configuration',
         `secret of ${pusher.deviceId}`,
       )
-      reportRefusal(parts, pusher.name, 'a request with a wrong secret')
+      reportRefusal(parts, pusher.name, WRONG_SECRET)
     }
     return null
   }
@@ -152,14 +152,17 @@ export function ingestRoutes(app: Hono, parts: IngestParts): void {
       return fail(c, 401, 'unauthenticated', 'the secret of the device is missing or wrong')
     }
     if (!hosts().includes(c.req.header('host') ?? '')) {
-      reportRefusal(parts, pusher.name, 'a request to a host name that "hosts" in the configuration lacks')
+      const line = Buffer.from('a request to a host name that "hosts" in the configuration lacks\n')
+      reportRefusal(parts, pusher.name, line)
       return refuseHost(c)
     }
     if (!mayPass(pusher, now())) {
       reportRefusal(
         parts,
         pusher.name,
-        `requests over the limit of ${PER_SECOND} a second, or ${(PER_SECOND * BYTES_PER_REQUEST) / 1_024} KiB`,
+        Buffer.from(
+          `requests over the limit of ${PER_SECOND} a second, or ${(PER_SECOND * BYTES_PER_REQUEST) / 1_024} KiB\n`,
+        ),
       )
       return tooMany(c, Math.ceil((1 - pusher.tokens) / PER_SECOND), TOO_MANY)
     }

@@ -128,7 +128,7 @@ export function statusRoutes(
   app.get('/healthz', (c) => {
     const { fault, clock } = agent.status()
     const isWell = fault === null && clock !== 'none'
-    c.header(PROGRAM_HEADER, programHeader({ program: 'agent' }))
+    c.header(PROGRAM_HEADER, programHeader({ program: 'agent', agentId: agent.identity.agentId }))
     return reply(c, 'health', { ok: isWell, ledger: fault ?? 'ok', clock }, isWell ? 200 : 503)
   })
   app.get('/readyz', (c) => {

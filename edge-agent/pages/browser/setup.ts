@@ -130,7 +130,7 @@ function withValue(entry: Entry, [name = '', ...rest]: readonly string[], value:
 function isNeeded(field: HTMLElement, value: Entry): boolean {
   const { needed } = field.dataset
   const [group = ''] = pathOf(field)
-  return needed === 'always' || (needed === 'variant' && value[group] === undefined)
+  return needed === 'always' || needed === 'shown' || (needed === 'variant' && value[group] === undefined)
 }
 
 /** The text of a value in its field. */
@@ -160,10 +160,7 @@ function numberOf(text: string): number | string {
 let marked = 0
 
 function mark(fields: readonly HTMLElement[], faults: readonly FieldFault[]): { labels: string[]; rest: string[] } {
-  for (const field of fields) {
-    field.querySelector('.field-fault')?.remove()
-    for (const name of ['aria-invalid', 'aria-describedby']) inputOf(field)?.removeAttribute(name)
-  }
+  unmark(fields)
   const labels: string[] = []
   const rest: string[] = []
   let first: HTMLElement | undefined
@@ -176,18 +173,39 @@ function mark(fields: readonly HTMLElement[], faults: readonly FieldFault[]): { 
       continue
     }
     labels.push(field.dataset['label'] ?? setting)
-    const place = newElement('span', message, { className: 'field-fault' })
-    place.lang = 'en'
-    place.id = `fault-${++marked}`
-    field.append(place)
-    input.setAttribute('aria-invalid', 'true')
-    input.setAttribute('aria-describedby', place.id)
+    markField(field, input, faultText(input, message))
+    // Drivers explain faults in English only, so that other languages show the reason as a technical detail.
+    if (texts.language !== 'en') rest.push(`${setting}: ${message}`)
     for (let outer = field.closest('details'); outer; outer = outer.parentElement?.closest('details') ?? null)
       outer.open = true
     first ??= input
   }
   first?.focus()
   return { labels: [...new Set(labels)], rest }
+}
+
+function unmark(fields: readonly HTMLElement[]): void {
+  for (const field of fields) {
+    field.querySelector('.field-fault')?.remove()
+    for (const name of ['aria-invalid', 'aria-describedby']) inputOf(field)?.removeAttribute(name)
+  }
+}
+
+/** Shows a fault below its field. */
+function markField(field: HTMLElement, input: HTMLElement, text: string): void {
+  const place = newElement('span', text, { className: 'field-fault' })
+  place.id = `fault-${++marked}`
+  field.append(place)
+  input.setAttribute('aria-invalid', 'true')
+  input.setAttribute('aria-describedby', place.id)
+}
+
+/** Fault of a field in the language of the page. */
+function faultText(input: HTMLInputElement | HTMLSelectElement, message: string): string {
+  const { setup, language } = texts
+  if (language === 'en') return message
+  const { range } = input.dataset
+  return input.value.trim() === '' ? setup.missing : range === undefined ? setup.unfit : setup.outside(range)
 }
 
 /** The field of a setting, else the first field inside it, else the field around it (`antennas.inside.0`). */
@@ -268,10 +286,12 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
     form.querySelector('button'),
   ]
   const fields = forms.get(form)
-  if (!fields || !code || !type || !name || !button) return
+  const codeField = code?.closest<HTMLElement>('[data-code-field]')
+  if (!fields || !code || !codeField || !type || !name || !button) return
   const results = resultsOf(form)
   const entry = fields.entry()
   fields.mark([])
+  unmark([codeField])
   if (entry === undefined) return results.show(texts.setup.noEntry)
   const called = name.value.trim()
   const registration = { code: code.value.trim(), deviceType: type.value, ...(called !== '' && { name: called }) }
@@ -283,6 +303,10 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
   })
   button.disabled = false
   if (!answer.ok) {
+    if (answer.code.startsWith('setup_code_')) {
+      markField(codeField, code, problem(answer.code))
+      code.focus()
+    }
     const { labels, rest } = fields.mark(answer.details)
     const text = labels.length > 0 ? texts.setup.correct(labels.join(', ')) : problem(answer.code)
     return results.show(text, labels.length === 0 ? answer.error : rest.join('; '))

@@ -1,5 +1,5 @@
 import { handledText, type GateLine, type GateView } from '../model/gate-view.ts'
-import { clockTime, deviceTitle } from '../model/status-view.ts'
+import { clockTime, dayTime, deviceTitle } from '../model/status-view.ts'
 import type { PageAlarmState, PageDevice, PageStatus } from '../model/wire.ts'
 import { Frame, LanguageSwitch, type FrameProps, type Localization, ScreenButtons } from './frame.tsx'
 import { Header } from './header.tsx'
@@ -46,6 +46,8 @@ interface GatePageProps {
   view: GateView
   /** Newest first. */
   lines: readonly GateLine[]
+  /** Start of the agent, with which the list begins. Wall clock. */
+  startedMs: number
   /** What an operator did about an alarm. */
   stateOf(alarmId: string): PageAlarmState | undefined
 }
@@ -55,7 +57,7 @@ interface GatePageProps {
  * they were.
  */
 export function GatePage(props: GatePageProps) {
-  const { localization, status, device, nowMs, operator, hasSounds, script, view, lines, stateOf } = props
+  const { localization, status, device, nowMs, operator, hasSounds, script, view, lines, startedMs, stateOf } = props
   const { texts } = localization
   const title = deviceTitle(device, texts)
   return (
@@ -107,6 +109,7 @@ export function GatePage(props: GatePageProps) {
         <p class="soft" data-slot="no-lines" hidden={lines.length > 0}>
           {texts.gate.noDecisions}
         </p>
+        <p class="soft">{texts.gate.listSince(dayTime(startedMs, texts.language))}</p>
       </aside>
       <AlarmDialog texts={texts} />
       <SignIn texts={texts} />

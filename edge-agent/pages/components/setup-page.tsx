@@ -2,23 +2,31 @@ import { type DeviceType, DEVICE_TYPES } from '../../../policy/vocabulary.ts'
 import { UNNAMED_DEVICE } from '../../setup/config-file.ts'
 import type { AttachedDevice, DeviceFinding } from '../../setup/device-discovery.ts'
 import { deviceDetail, deviceState, deviceTitle } from '../model/status-view.ts'
-import { type PageDevice, PAGE_TESTED_OUTPUTS, WALK_SECONDS } from '../model/wire.ts'
+import { type PageDevice, type PageTestedOutput, WALK_SECONDS } from '../model/wire.ts'
 import type { Texts } from '../texts/texts.ts'
 import { Frame, type FrameProps, type Localization, Technical } from './frame.tsx'
 import { settingFields, type SettingField } from '../../setup/settings-form.ts'
 import { DRIVER_LABELS, SETTING_LABELS } from '../texts/setting-labels.ts'
 
 /** Buttons that test the outputs of a new device, and a walk test for gates. */
-function DeviceTests({ texts, device, hasOutputs }: { texts: Texts; device: PageDevice; hasOutputs: boolean }) {
+function DeviceTests({
+  texts,
+  device,
+  outputs,
+}: {
+  texts: Texts
+  device: PageDevice
+  outputs: readonly PageTestedOutput[]
+}) {
   const { setup } = texts
   const { deviceId } = device
   const isGate = device.deviceType === 'exit_gate'
-  if (!hasOutputs && !isGate) return null
+  if (outputs.length === 0 && !isGate) return null
   return (
     <div data-tests={deviceId} role="group" aria-label={`${setup.test}: ${device.name ?? deviceId}`}>
-      {hasOutputs ? <p class="soft">{setup.testHint}</p> : null}
+      {outputs.length > 0 ? <p class="soft">{setup.testHint}</p> : null}
       <p class="row">
-        {(hasOutputs ? PAGE_TESTED_OUTPUTS : []).map((output) => (
+        {outputs.map((output) => (
           <button type="button" data-test={output}>
             {setup.outputs[output]}
           </button>
@@ -63,10 +71,12 @@ function DeviceForm({ texts, entry, type, isWritable }: DeviceFormProps) {
   }
   return (
     <form data-write method="post" novalidate>
-      <label>
-        {setup.code}
-        <input data-code maxlength={60} {...PLAIN} autocapitalize="characters" placeholder="K7QX-2M9T-4WZ1" />
-      </label>
+      <div class="field" data-code-field data-label={setup.code}>
+        <label>
+          {setup.code}
+          <input data-code maxlength={60} {...PLAIN} autocapitalize="characters" placeholder="K7QX-2M9T-4WZ1" />
+        </label>
+      </div>
       <p class="soft">{setup.codeHint}</p>
       <div class="field" data-path="deviceId" data-kind="text" data-label={setup.deviceId}>
         <label>
@@ -166,18 +176,29 @@ function Setting({ texts, field, devices }: { texts: Texts; field: SettingField;
             )}
           </select>
         ) : (
-          <input {...PLAIN} maxlength={300} inputmode={kind === 'number' ? 'decimal' : undefined} />
+          <input
+            {...PLAIN}
+            maxlength={300}
+            inputmode={kind === 'number' ? 'decimal' : undefined}
+            data-range={rangeOf(field, texts)}
+          />
         )}
       </label>
     </div>
   )
 }
 
+/** Allowed numbers. */
+function rangeOf({ min, max }: SettingField, { setup }: Texts): string | undefined {
+  return min !== undefined && max !== undefined ? setup.range(String(min), String(max)) : undefined
+}
+
 /** Allowed numbers, and the value that counts if the field is empty. */
-function hintOf({ min, max, preset }: SettingField, texts: Texts): string {
+function hintOf(field: SettingField, texts: Texts): string {
   const { setup } = texts
-  const range = min !== undefined && max !== undefined ? `, ${setup.range(String(min), String(max))}` : ''
-  return `${range}${preset === undefined ? '' : `, ${setup.otherwise(valueText(preset, texts))}`}`
+  const { preset } = field
+  const range = rangeOf(field, texts)
+  return `${range === undefined ? '' : `, ${range}`}${preset === undefined ? '' : `, ${setup.otherwise(valueText(preset, texts))}`}`
 }
 
 function valueText(value: string | number | boolean, { setup }: Texts): string {
@@ -192,8 +213,8 @@ interface SetupPageProps {
   attached: readonly AttachedDevice[]
   /** Configuration file that the page can add devices to; undefined if there is none. */
   configFile: string | undefined
-  /** True if the outputs of the device can be tested now. */
-  mayTest(deviceId: string): boolean
+  /** The outputs of the device that can be tested now. */
+  testable(deviceId: string): readonly PageTestedOutput[]
   /** Device that the page has added just now; undefined without one. */
   addedId: string | undefined
   /** Warning that the ledger of the agent is untrusted. */
@@ -204,7 +225,7 @@ interface SetupPageProps {
 
 /** Page for technicians: configured devices with their states, and attached devices that can be added. */
 export function SetupPage(props: SetupPageProps) {
-  const { localization, script, devices, attached, configFile, mayTest, warning, notes } = props
+  const { localization, script, devices, attached, configFile, testable, warning, notes } = props
   const { texts } = localization
   const { setup } = texts
   return (
@@ -217,7 +238,7 @@ export function SetupPage(props: SetupPageProps) {
           </p>
         )}
         <Added {...props} />
-        <Configured texts={texts} devices={devices} mayTest={mayTest} />
+        <Configured texts={texts} devices={devices} configFile={configFile} testable={testable} />
         <AttachedDevices texts={texts} attached={attached} configFile={configFile} />
         {notes.map((note) => (
           <Technical texts={texts} text={note} />
@@ -271,12 +292,18 @@ function nameOf(device: PageDevice & { driver: string }, texts: Texts): string {
 }
 
 /** The devices of the configuration, each with buttons that check and test it. */
-function Configured({ texts, devices, mayTest }: { texts: Texts } & Pick<SetupPageProps, 'devices' | 'mayTest'>) {
+function Configured({
+  texts,
+  devices,
+  configFile,
+  testable,
+}: { texts: Texts } & Pick<SetupPageProps, 'devices' | 'configFile' | 'testable'>) {
   const { setup } = texts
   return (
     <>
       <h2>{setup.configured}</h2>
       <p class="soft">{devices.length === 0 ? texts.noDevices : setup.checkHint}</p>
+      {devices.length === 0 || configFile === undefined ? null : <p class="soft">{setup.changeHint(configFile)}</p>}
       <ul class="devices">
         {devices.map((device) => (
           <li>
@@ -293,7 +320,7 @@ function Configured({ texts, devices, mayTest }: { texts: Texts } & Pick<SetupPa
                 {setup.check}
               </button>
             </p>
-            <DeviceTests texts={texts} device={device} hasOutputs={mayTest(device.deviceId)} />
+            <DeviceTests texts={texts} device={device} outputs={testable(device.deviceId)} />
           </li>
         ))}
       </ul>

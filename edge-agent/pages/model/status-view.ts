@@ -16,6 +16,18 @@ export function clockTime(atMs: number, language: string): string {
   }).format(atMs)
 }
 
+/** Formats a day with its time, in the time zone of the store. */
+export function dayTime(atMs: number, language: string): string {
+  return new Intl.DateTimeFormat(language, {
+    day: 'numeric',
+    month: 'long',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZone: TIME_ZONE,
+  }).format(atMs)
+}
+
 type BadgeTone = 'good' | 'warn' | 'bad'
 
 /** Short state of the agent in the header. */
@@ -187,7 +199,8 @@ function findings({ devices }: PageStatus, deviceId: string, texts: Texts): Bann
     .flatMap((device) =>
       device.findings.map((finding) => ({
         tone: finding.isWarning ? 'warn' : 'bad',
-        text: `${texts.findings[finding.code]} (${device.deviceId}, ${findingText(finding)})`,
+        // Drivers explain findings in English only. The set-up page shows that text as a technical detail.
+        text: `${texts.findings[finding.code]} (${device.deviceId}, ${texts.language === 'en' ? findingText(finding) : finding.code})`,
       })),
     )
 }

@@ -131,6 +131,5 @@ export type LiveEvent =
 
 /** Outputs that the set-up page tests. */
 export type PageTestedOutput = 'green' | 'amber' | 'siren' | 'release'
-export const PAGE_TESTED_OUTPUTS: readonly PageTestedOutput[] = ['green', 'amber', 'siren', 'release']
 /** Duration of a walk test on the set-up page, s. */
 export const WALK_SECONDS = 20

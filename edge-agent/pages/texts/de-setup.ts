@@ -7,6 +7,8 @@ export const setupDe: SetupTexts = {
   configured: 'Eingerichtete Geräte',
   check: 'Prüfen',
   checkHint: 'Eine Prüfung verbindet das Gerät neu. Es ist kurz nicht verfügbar.',
+  changeHint: (file) =>
+    `Ein Gerät ändern oder entfernen: seinen Eintrag unter "devices" in ${file} bearbeiten und den Agenten neu starten. Um auch die Anmeldung zu beenden: decommissionDevice aufrufen.`,
   attached: 'An diesem Rechner angeschlossen',
   nothingAttached: 'Keine serielle Schnittstelle und kein NFC-Leser gefunden.',
   entryHint:
@@ -29,6 +31,9 @@ export const setupDe: SetupTexts = {
   range: (from, to) => `${from} bis ${to}`,
   otherwise: (value) => `sonst: ${value}`,
   correct: (fields) => `Bitte berichtigen: ${fields}. Ein Code ist noch nicht verbraucht.`,
+  missing: 'Bitte dieses Feld ausfüllen.',
+  unfit: 'Dieser Wert passt nicht.',
+  outside: (range) => `Bitte eine Zahl angeben: ${range}.`,
   addHint: (file) =>
     `Einen Einrichtungscode eingeben: Die Filialleitung erzeugt ihn in der Konsole auf der Seite Geräte. Das Gerät wird angemeldet, in ${file} gespeichert und lässt sich dann hier prüfen.`,
   code: 'Einrichtungscode',

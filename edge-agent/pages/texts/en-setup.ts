@@ -7,6 +7,8 @@ export const setupEn: SetupTexts = {
   configured: 'Configured devices',
   check: 'Check',
   checkHint: 'A check connects the device again. It is unavailable for a moment.',
+  changeHint: (file) =>
+    `To change or remove a device, edit its entry in "devices" of ${file} and restart the agent. To end its registration too, call decommissionDevice.`,
   attached: 'Attached to this machine',
   nothingAttached: 'No serial port and no NFC reader found.',
   entryHint:
@@ -29,6 +31,9 @@ export const setupEn: SetupTexts = {
   range: (from, to) => `${from} to ${to}`,
   otherwise: (value) => `if empty: ${value}`,
   correct: (fields) => `Please correct: ${fields}. A code is still unused.`,
+  missing: 'Please fill in this field.',
+  unfit: 'This value does not fit.',
+  outside: (range) => `Please give a number: ${range}.`,
   addHint: (file) =>
     `Enter a set-up code: a manager makes it in the console, on the page Devices. The device is then registered, saved to ${file}, and can be tested here.`,
   code: 'Set-up code',

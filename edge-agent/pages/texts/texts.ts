@@ -17,6 +17,8 @@ export interface SetupTexts {
   configured: string
   check: string
   checkHint: string
+  /** How to change or remove a device. */
+  changeHint(file: string): string
   attached: string
   nothingAttached: string
   /** Why the page cannot save devices. */
@@ -43,6 +45,10 @@ export interface SetupTexts {
   otherwise(value: string): string
   /** Names the marked fields. */
   correct(fields: string): string
+  /** Faults of a field, for languages in which the drivers do not explain them. */
+  missing: string
+  unfit: string
+  outside(range: string): string
   addHint(file: string): string
   code: string
   codeHint: string
@@ -227,6 +233,8 @@ export interface Texts {
     lostHint: string
     lastDecisions: string
     noDecisions: string
+    /** Where the list begins, and where older alarms are. */
+    listSince(start: string): string
     handle: string
     handleTitle(time: string): string
     /** `long`: the button. `short`: in the list of the last decisions. */

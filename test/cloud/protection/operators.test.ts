@@ -54,6 +54,46 @@ inFullSizeOnEveryDatabase('operators', (kind) => {
     expect((await shop.call('updateOperator', { operatorId, newBadge: true })).status).toBe(404)
   })
 
+  it('lose the unused tokens that they approved with their removal; those of others stay', async () => {
+    const { storeId } = shop
+    const [product] = shop.products
+    const deviceId = shop.devices.self_checkout_detacher
+    const [gone, stays] = [
+      await shop.ok('registerOperator', { storeId, name: 'Frau Clausen' }),
+      await shop.ok('registerOperator', { storeId, name: 'Frau Hinrichs' }),
+    ]
+    const approve = async (operatorId: string) => {
+      const { epc } = await shop.newItem(product)
+      await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+      const { authorizationToken } = await shop.ok('verifyProtectedItem', {
+        deviceId,
+        protectionAction: 'detach_hard_tag',
+        epc,
+        operatorId,
+      })
+      return { epc, authorizationToken }
+    }
+    const redeem = (authorizationToken: string, key: string) => {
+      const outcome = { deviceId, redemptionId: key, outcome: 'confirmed' }
+      return shop.call('redeemProtectionAuthorization', { authorizationToken, ...outcome })
+    }
+    const [used, open, other] = [
+      await approve(gone.operatorId),
+      await approve(gone.operatorId),
+      await approve(stays.operatorId),
+    ]
+    expect((await redeem(used.authorizationToken, 'before-removal')).status).toBe(200)
+    await shop.ok('removeOperator', { operatorId: gone.operatorId })
+    expect(await redeem(open.authorizationToken, 'after-removal')).toMatchObject({
+      status: 409,
+      body: { reason: 'token_revoked' },
+    })
+    expect((await redeem(other.authorizationToken, 'of-another')).status).toBe(200)
+    // The right is free again: another operator may approve it.
+    const fields = { deviceId, protectionAction: 'detach_hard_tag', epc: open.epc, operatorId: stays.operatorId }
+    expect(await shop.ok('verifyProtectedItem', fields)).toMatchObject({ authorized: true })
+  })
+
   it('approve nothing after their removal or in another store, also if an agent has not heard of it', async () => {
     const { storeId, otherStoreId } = shop
     const [product] = shop.products

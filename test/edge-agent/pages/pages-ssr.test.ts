@@ -107,8 +107,15 @@ describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
           hasSounds: true,
           view,
           lines: [],
+          startedMs: Date.UTC(2026, 10, 20, 8, 5),
           stateOf: () => undefined,
         }),
+      )
+      // The list is in memory, so that it is empty after a restart although alarms may be open.
+      expect(html).toMatch(
+        texts.language === 'de'
+          ? /Seit dem Start des Agenten: 20\. November/
+          : /Since the agent started: November 20.* 09:05/,
       )
       expect(html).toContain(`data-tone="${view.tone}"`)
       expect(foreignIn(html)).toEqual([])

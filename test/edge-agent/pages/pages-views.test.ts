@@ -276,26 +276,30 @@ describe('the state of the agent', () => {
   it.each([
     ['German', de, 'Der Agent kann nicht lesen, was ein Gerät sendet. Bitte die Technik rufen.'],
     ['English', en, 'The agent cannot read what a device sends. Please call a technician.'],
-  ])('shows findings of a device and of the readers that feed it in %s, with code and detail', (_, texts, text) => {
-    const finding = { code: 'unreadable_data' as const, detail: 'set "mapping"', isWarning: false }
-    const warning = { code: 'reader_session' as const, detail: 'set "session": 0', isWarning: true }
-    const devices = status.devices.map((device) =>
-      device.deviceId === 'dev_scanner'
-        ? { ...device, state: 'degraded' as const, detail: 'set "mapping"', findings: [finding] }
-        : device.deviceId === STATION
-          ? { ...device, findings: [warning] }
-          : device,
-    )
-    const { banners } = statusView({ ...status, devices }, STATION, texts, 0)
-    expect(banners).toEqual([
-      { tone: 'warn', text: `${texts.findings.reader_session} (dev_station, reader_session: set "session": 0)` },
-      { tone: 'bad', text: `${text} (dev_scanner, unreadable_data: set "mapping")` },
-    ])
-    expect(statusView({ ...status, devices }, GATE, texts, 0).banners).toEqual([])
-    const scanner = devices.find(({ deviceId }) => deviceId === 'dev_scanner')!
-    expect(deviceState(scanner, texts)).toBe(`${texts.deviceStates.degraded}: ${text}`)
-    expect(deviceDetail(scanner, texts)).toBe('unreadable_data: set "mapping"')
-  })
+  ])(
+    'shows findings of a device and of the readers that feed it in %s, with code, and in English with detail',
+    (_, texts, text) => {
+      const finding = { code: 'unreadable_data' as const, detail: 'set "mapping"', isWarning: false }
+      const warning = { code: 'reader_session' as const, detail: 'set "session": 0', isWarning: true }
+      const devices = status.devices.map((device) =>
+        device.deviceId === 'dev_scanner'
+          ? { ...device, state: 'degraded' as const, detail: 'set "mapping"', findings: [finding] }
+          : device.deviceId === STATION
+            ? { ...device, findings: [warning] }
+            : device,
+      )
+      const { banners } = statusView({ ...status, devices }, STATION, texts, 0)
+      const [session, mapping] = texts === en ? [': set "session": 0', ': set "mapping"'] : ['', '']
+      expect(banners).toEqual([
+        { tone: 'warn', text: `${texts.findings.reader_session} (dev_station, reader_session${session})` },
+        { tone: 'bad', text: `${text} (dev_scanner, unreadable_data${mapping})` },
+      ])
+      expect(statusView({ ...status, devices }, GATE, texts, 0).banners).toEqual([])
+      const scanner = devices.find(({ deviceId }) => deviceId === 'dev_scanner')!
+      expect(deviceState(scanner, texts)).toBe(`${texts.deviceStates.degraded}: ${text}`)
+      expect(deviceDetail(scanner, texts)).toBe('unreadable_data: set "mapping"')
+    },
+  )
 
   it('shows no old status without a connection to the agent', () => {
     expect(lostView(de).badges).toEqual([{ tone: 'bad', text: 'Agent nicht erreichbar' }])

@@ -1,6 +1,7 @@
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DeviceEntry } from '../../../device-drivers/registry.ts'
 import { configFile } from '../../../host/config-file.ts'
 import type { DeviceCommand } from '../../../device-drivers/kit/device.ts'
 import { result } from '../../../device-drivers/kit/device.ts'
@@ -157,9 +158,17 @@ describe('a device that the set-up page registers with a code', () => {
 describe('the set-up of an agent', () => {
   const registration = { code: 'K7QX-2M9T-4WZ1', deviceType: 'exit_gate' } as const
 
+  const ENTRY = DeviceEntry.parse({
+    deviceId: 'dev_1',
+    driver: 'modbus',
+    link: { tcp: '10.0.0.20:502' },
+    siren: { output: 1 },
+  })
+
   function bench(write: () => void = () => undefined) {
     const platform = virtualPlatform()
     const commands: DeviceCommand[] = []
+    const entries: (typeof ENTRY)[] = []
     const added = () => ({ ok: true as const, devices: [] })
     const parts: Partial<SetupParts> = {
       platform,
@@ -173,8 +182,8 @@ describe('the set-up of an agent', () => {
       },
       devices: {
         supervisor: undefined,
-        entries: [],
-        extend: () => true,
+        entries,
+        extend: () => (entries.push(ENTRY), true),
         execute: async (_deviceId, command) => (commands.push(command), result('confirmed', true, 'acknowledged')),
       },
     }
@@ -189,6 +198,20 @@ describe('the set-up of an agent', () => {
     await platform.advance(1)
     expect(await setup.test('dev_1', 'siren')).toMatchObject({ code: 'test_not_allowed' })
     expect(commands).toEqual([{ kind: 'signal', signal: 'siren', seconds: 2 }])
+  })
+
+  it('offers and moves only outputs that the device has', async () => {
+    const { setup, commands } = bench()
+    expect(setup.testable('dev_1')).toEqual([])
+    await setup.add({ entry: {}, registration })
+    expect(setup.testable('dev_1')).toEqual(['siren'])
+    for (const output of ['green', 'amber', 'release'] as const)
+      expect(await setup.test('dev_1', output)).toMatchObject({
+        ok: true,
+        result: { outcome: 'failed', detail: expect.stringMatching(/^not_supported/) },
+      })
+    // Nothing was sent to the device, and nothing was recorded: this set-up has no journal.
+    expect(commands).toEqual([])
   })
 
   it('repeats with the same code after the file could not be written', async () => {
@@ -208,6 +231,6 @@ describe('the set-up of an agent', () => {
     const { setup } = bench()
     expect(await setup.add({ entry: { deviceId: 'dev_2' } })).toMatchObject({ ok: true, deviceId: 'dev_2' })
     expect(await setup.add({ entry: { deviceId: 'dev_2' }, registration })).toMatchObject({ code: 'invalid-argument' })
-    expect(setup.mayTest('dev_2')).toBe(false)
+    expect(setup.testable('dev_2')).toEqual([])
   })
 })

@@ -30,6 +30,9 @@ describe('the form of a device', () => {
     expect(field('modbus', 'link.parity')).toMatchObject({ kind: 'choice', choices: ['none', 'even', 'odd'] })
     expect(field('modbus', 'link.dataBits')).toMatchObject({ kind: 'choice', choices: [7, 8], preset: 8 })
     expect(field('modbus', 'opensInEmergency')).toMatchObject({ kind: 'choice', choices: [true, false] })
+    // Without them, a fire panel or an exit would look complete.
+    for (const path of ['emergency.input', 'emergency.wiring', 'opensInEmergency'])
+      expect(field('modbus', path)).toMatchObject({ needed: 'shown' })
     expect(field('llrp', 'link.tcp')).toMatchObject({ needed: 'always' })
     expect(field('llrp', 'antennas.inside')).toMatchObject({ kind: 'numbers' })
     expect(field('thingmagic', 'region')).toMatchObject({ kind: 'choice', needed: 'always' })

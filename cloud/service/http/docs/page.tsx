@@ -107,6 +107,11 @@ function Samples({ described, baseUrl }: { described: DescribedOperation; baseUr
           <Code text={code} />
         </details>
       ))}
+      {/_01KAN/.test(JSON.stringify(operation.example)) ? (
+        <p class="own">
+          The ids are examples: <a href="#fetchStores">fetchStores</a> lists your stores.
+        </p>
+      ) : null}
       <details name={`code-${name}`}>
         <summary>Example answer</summary>
         <Code text={JSON.stringify(answer, null, 2)} />

@@ -85,6 +85,35 @@ inFullSizeOnEveryDatabase('payments in the sandbox', (kind) => {
     })
   })
 
+  it('name the field and the remedy of an unknown line, tag or item', async () => {
+    const [product] = shop.products
+    const { epc } = await shop.newItem(product)
+    const bought = await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+    const [{ itemLineId }] = bought.items
+    const purchaseId = bought.transactionId
+    const UNKNOWN = '303400000000000000000099'
+    const refused = async (operation: string, fields: Json) => {
+      const { status, body } = await shop.call(operation, fields)
+      return [status, body.details?.[0]?.path, body.error]
+    }
+    expect(await refused('refundPayment', { purchaseId, lines: [{ itemLineId: 'line_x' }] })).toEqual([
+      404,
+      'lines[0].itemLineId',
+      expect.stringContaining('fetchPurchase lists the lines'),
+    ])
+    expect(await refused('refundPayment', { purchaseId, lines: [{ itemLineId, epcs: [UNKNOWN] }] })).toEqual([
+      400,
+      'lines[0].epcs[0]',
+      expect.stringContaining('is not registered in this store: check the tag, or register it'),
+    ])
+    const { storeId } = shop
+    expect(await refused('updateItemStatus', { storeId, epc: UNKNOWN, itemStatus: 'returned' })).toEqual([
+      404,
+      'epc',
+      expect.stringContaining('no such item: check the identifier'),
+    ])
+  })
+
   it('are shown in all forms of the purchase, in the unit of each form', async () => {
     const [shirt, scarf] = shop.products
     const bought = await shop.buy([

@@ -42,6 +42,7 @@ export const PROTECTION: readonly string[] = [
     void_asked_ms bigint, scan_source text)`,
   `CREATE INDEX authorization_by_purchase ON protection_authorization (purchase_id)`,
   `CREATE INDEX authorization_by_item ON protection_authorization (item_id) WHERE item_id IS NOT NULL`,
+  `CREATE INDEX authorization_by_operator ON protection_authorization (operator_id, exp) WHERE operator_id IS NOT NULL`,
   `CREATE INDEX authorization_void_asked ON protection_authorization (agent_id) WHERE void_asked_ms IS NOT NULL AND voided_ms IS NULL`,
   `CREATE INDEX authorization_without_purchase ON protection_authorization (iat) WHERE purchase_id IS NULL`,
   `CREATE TABLE authorization_unit (

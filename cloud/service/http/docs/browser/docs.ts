@@ -174,7 +174,8 @@ const sources = dataOf<Source>('own-ids')
 const ownIds = new Map<string, string>()
 
 /** Replaces the example ids by ids of the key's sandbox, unless the person has changed the request. */
-async function useOwnIds({ dataset }: HTMLElement, { key, request, example }: Parts): Promise<void> {
+async function useOwnIds(article: HTMLElement, { key, request, example }: Parts): Promise<void> {
+  const { dataset } = article
   const used = key.value.trim()
   const named = [...new Set([...example.matchAll(EXAMPLE_ID)].map((match) => match[1] ?? ''))]
   const kinds = named.filter((kind) => kind in sources && (kind === 'st' || dataset['try'] === 'all'))
@@ -186,6 +187,13 @@ async function useOwnIds({ dataset }: HTMLElement, { key, request, example }: Pa
   if (request.value !== request.defaultValue || key.value.trim() !== used) return
   const idFor = (id: string, kind: string) => (kinds.includes(kind) && ownIds.get(`${used} ${kind}`)) || id
   prefill(request, example.replaceAll(EXAMPLE_ID, idFor))
+  useInSamples(article, idFor)
+}
+
+/** Puts the ids that were found into the samples of the operation, so that they run when they are copied. */
+function useInSamples(article: HTMLElement, idFor: (id: string, kind: string) => string): void {
+  for (const code of all<HTMLElement>('.samples > details:not(:last-of-type) code', article))
+    code.textContent = (code.textContent ?? '').replaceAll(EXAMPLE_ID, idFor)
 }
 
 /** Undefined if the key may not list such objects, has none, or no answer arrives. */

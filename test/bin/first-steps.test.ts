@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { answerText } from '../../bin/commands/api.ts'
+import { runCommand } from '../support/commands.ts'
+import { temporaryFolder } from '../support/databases.ts'
+
+describe('a new user of the command line', () => {
+  it('learns before the build how to build and run untag', () => {
+    const folder = temporaryFolder('unbuilt')
+    mkdirSync(join(folder, 'bin'))
+    copyFileSync('bin/untag.js', join(folder, 'bin/untag.mjs'))
+    const untag = (...args: string[]) =>
+      spawnSync(process.execPath, [join(folder, 'bin/untag.mjs'), ...args], { encoding: 'utf8' })
+    for (const args of [['start', '--help'], ['--help'], ['-h'], ['help', 'start']]) {
+      const { status, stdout } = untag(...args)
+      expect(status).toBe(0)
+      expect(stdout).toMatch(/npm start -- --port 8081[^]*npm run build/)
+    }
+    expect(untag('start')).toMatchObject({ status: 1, stderr: expect.stringContaining('not built yet') })
+  })
+
+  it.each(['cloud', 'service', 'edge enrol'])('gets for "help %s" what --help shows', async (words) => {
+    const asked = await runCommand(['help', ...words.split(' ')])
+    expect(asked).toMatchObject({ code: 0, stderr: '' })
+    expect(asked).toEqual(await runCommand([...words.split(' '), '--help']))
+  })
+
+  it.each([
+    [['help', 'nonsense'], /there is no command "nonsense"/],
+    [['service', 'install'], /^untag service install needs one of these words: cloud, edge\n/],
+    [['service', 'install', 'clod'], /needs one of these words: cloud, edge, not "clod"/],
+    [
+      ['users', 'invite', '--account', 'a', '--email', 'ada'],
+      /^--email: "ada" is not an e-mail address: write one such/,
+    ],
+    [['users', 'invite', '--account', 'a'], /^--email ADDRESS is needed/],
+  ] as const)('learns what is wrong with %j', async (args, fault) => {
+    expect(await runCommand([...args])).toMatchObject({ code: 2, stderr: expect.stringMatching(fault) })
+  })
+
+  it('sees texts of the API in a terminal without control characters, and gets them unchanged in a pipe', () => {
+    const csv = 'name;price\r\nRing\u001b[2J;1\t2\r\n'
+    expect(answerText(csv, true)).toBe('name;price\nRing\\u001b[2J;1\t2\n')
+    expect(answerText(csv, false)).toBe(csv)
+    expect(answerText('no end', true)).toBe('no end\n')
+    expect(answerText({ name: '\u009b' }, false)).toBe('{\n  "name": "\\u009b"\n}\n')
+  })
+})
