@@ -2,7 +2,10 @@ import { connect as connectMqtt, type ErrorWithReasonCode, type MqttClient } fro
 import type { BrokerConnection, OpenBrokerConnection } from '../cloud/service/messaging/broker-connection.ts'
 import type { MqttLineOptions, OpenMqttLine } from '../edge-agent/link/wire/broker-line.ts'
 import { withPublicCas } from './tls/private-ca.ts'
+import { assert } from '../policy/assert.ts'
+import { budget } from '../policy/budget.ts'
 import { MAX_PACKET_BYTES, mqttFraming } from '../policy/mqtt-framing.ts'
+import { realPlatform } from './platform.ts'
 
 /** MQTT keepalive, s. The broker closes a connection that is silent for 1.5 times this time. */
 const KEEPALIVE_SECONDS = 15
@@ -10,6 +13,9 @@ const KEEPALIVE_SECONDS = 15
 const AGENT_UNANSWERED_LIMIT = 16
 /** The same limit for the cloud, which publishes documents of all stores. */
 const CLOUD_UNANSWERED_LIMIT = 20_000
+/** Packets at once, and each second, that an agent accepts: messages, and what acknowledges its own. */
+const AGENT_PACKETS = { most: 2_500, perSecond: 500 }
+const AGENT_LIMITS = { unansweredLimit: AGENT_UNANSWERED_LIMIT, packets: AGENT_PACKETS }
 const CLOSE_MS = 1_000
 /** SUBACK code of a refused filter, MQTT 3.1.1 §3.9.3. */
 const REFUSED = 128
@@ -25,17 +31,18 @@ interface ConnectionOptions extends Omit<MqttLineOptions, 'will' | 'username' | 
   password?: string
   will?: MqttLineOptions['will']
   unansweredLimit: number
+  /** Packets that the broker may send. Without it, any number: the cloud trusts the broker of its operator. */
+  packets?: typeof AGENT_PACKETS
 }
 
 /** Opens the connection of an agent. Prefers MQTT 3.1.1. */
 export const openMqttLine: OpenMqttLine = (options, timeoutMs) =>
-  openWithVersions({ ...options, unansweredLimit: AGENT_UNANSWERED_LIMIT }, timeoutMs, [4, 5])
+  openWithVersions({ ...options, ...AGENT_LIMITS }, timeoutMs, [4, 5])
 
 /** `openMqttLine` for an agent with a private CA. A CA in the cloud's document replaces all other CAs. */
 export function mqttLineTrusting(ca: string): OpenMqttLine {
   const trusted = withPublicCas(ca)
-  return (options, timeoutMs) =>
-    openWithVersions({ ca: trusted, ...options, unansweredLimit: AGENT_UNANSWERED_LIMIT }, timeoutMs, [4, 5])
+  return (options, timeoutMs) => openWithVersions({ ca: trusted, ...options, ...AGENT_LIMITS }, timeoutMs, [4, 5])
 }
 
 /** Opens the connection of the cloud. Prefers MQTT 5, in which the broker drops messages that are too long. */
@@ -96,10 +103,14 @@ function openConnection(
         setTimeout(() => end(new Error('closed')), CLOSE_MS).unref()
       },
     }
-    const lengths = mqttFraming(MAX_PACKET_BYTES)
-    client.stream.on('data', (chunk: Uint8Array) => {
-      const fault = lengths.checkChunk(chunk)
+    const framing = mqttFraming(MAX_PACKET_BYTES)
+    const packets = options.packets && budget(realPlatform().clock, options.packets.most, options.packets.perSecond)
+    sliceChunks(client.stream, (slice) => {
+      const before = framing.packets
+      const fault = framing.checkChunk(slice)
       if (fault !== undefined) end(new Error(`the broker sends ${fault}`))
+      if (packets?.spend(framing.packets - before) === false) end(new Error('the broker sends too many packets'))
+      return !isOver
     })
     client.once('connect', () => {
       if (isOver) return
@@ -112,6 +123,23 @@ function openConnection(
     // An invalid packet ends the connection, because the rest of the stream is unreadable.
     client.on('error', (error) => end(error))
     client.on('close', () => end(new Error(isOpen ? 'closed' : 'the broker closed the line')))
+  })
+}
+
+/** Bytes that mqtt.js gets at once. It handles all packets that it got, up to 32,000 of a received chunk, in one turn. */
+const SLICE = 1_024
+
+/** Gives mqtt.js a chunk in slices, as long as `mayPass` returns true. */
+function sliceChunks(stream: MqttClient['stream'], mayPass: (slice: Buffer) => boolean): void {
+  const [parse] = stream.listeners('data')
+  assert(parse !== undefined, 'mqtt.js reads its stream')
+  stream.removeListener('data', parse as () => void)
+  stream.on('data', (chunk: Buffer) => {
+    for (let start = 0; start < chunk.length; start += SLICE) {
+      const slice = chunk.subarray(start, start + SLICE)
+      if (!mayPass(slice)) return
+      parse.call(stream, slice)
+    }
   })
 }
 

@@ -8,6 +8,8 @@ interface MqttFraming {
   maxPacketBytes: number
   /** True if the next byte starts a packet. */
   readonly isBetweenPackets: boolean
+  /** Number of packets that have ended. */
+  readonly packets: number
   /** Reason to close the stream; undefined while the stream is valid. */
   readonly violation: string | undefined
   /**
@@ -34,6 +36,7 @@ export function mqttFraming(maxPacketBytes: number): MqttFraming {
   let left = 0
   let headerBytes = 0
   let length = 0
+  let packets = 0
   let violation: string | undefined
 
   function takeHeader(byte: number): void {
@@ -55,6 +58,9 @@ export function mqttFraming(maxPacketBytes: number): MqttFraming {
     get isBetweenPackets() {
       return left === 0 && headerBytes === 0
     },
+    get packets() {
+      return packets
+    },
     get violation() {
       return violation
     },
@@ -65,7 +71,9 @@ export function mqttFraming(maxPacketBytes: number): MqttFraming {
         const step = Math.min(left, chunk.length - i)
         left -= step
         i += step
-        if (left === 0 && headerBytes === 0) return i
+        if (left > 0 || headerBytes > 0) continue
+        packets++
+        return i
       }
       return i
     },

@@ -82,6 +82,9 @@ describe('an MQTT connection to a broker that breaks the protocol', () => {
     ['QoS 2 messages', [publish('t', Buffer.alloc(1_000), 2)], 50_000, /QoS 2/],
     ['bytes that are not a packet', [Buffer.from([0xf0, 0, 0, 0, 1, 2, 3])], 1, /./],
     ['a second CONNACK', [CONNACK], 1, /CONNACK/],
+    ['a flood of PINGRESP', [Buffer.alloc(65_536, Buffer.from([0xd0, 0]))], 100, /too many packets/],
+    ['a flood of SUBACK', [Buffer.alloc(65_535, Buffer.from([0x90, 3, 0, 1, 0]))], 100, /too many packets/],
+    ['a flood of messages', [Buffer.alloc(62_000, publish('t', Buffer.from('x')))], 100, /too many packets/],
   ] as const)('ends at %s', async (_what, parts, count, why) => {
     const [first, rest = first] = parts
     let isFirst = true
