@@ -1,7 +1,7 @@
 import { sql, type Compilable } from 'kysely'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { ProductWordRow, ProductRow } from '../../platform/persistence/tables/stores.ts'
+import type { ProductWordRow, ProductRow, StoreProductRow } from '../../platform/persistence/tables/stores.ts'
 import { foldText } from '../../../policy/fold-text.ts'
 import { normalForm } from '../../../policy/printable.ts'
 import { LISTING_BLOCK } from '../../platform/persistence/listing-numbers.ts'
@@ -96,6 +96,11 @@ export function searchTermsOf({
   ean,
 }: Pick<ProductRow, 'name_lower' | 'brand_lower' | 'ean'>): string[] {
   return [...new Set([ean, ...termsIn(name_lower), ...termsIn(brand_lower ?? '')])].slice(0, TERMS_LIMIT)
+}
+
+/** The search terms that are stored with a listing. */
+export function termsOf({ words }: Pick<StoreProductRow, 'words'>): string[] {
+  return words.trim().split(' ')
 }
 
 /** Distinct terms of a query. Each must be the prefix of a term of the product. */
