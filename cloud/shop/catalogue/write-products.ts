@@ -127,17 +127,21 @@ async function noteProductChanges(db: Db, products: readonly ProductInStore[]): 
 async function noteSome(db: Db, products: readonly ProductInStore[]): Promise<void> {
   const pairs = products.map(({ storeId, productId }) => sql`(${storeId}, ${productId})`)
   const tagged = await db
-    .selectFrom('protected_item')
-    .select(['store_id', 'product_id'])
-    .distinct()
-    .where(sql<boolean>`(store_id, product_id) in (values ${sql.join(pairs)})`)
-    .orderBy('store_id')
-    .orderBy('product_id')
+    .selectFrom(sql<{ column1: string; column2: string }>`(values ${sql.join(pairs)})`.as('changed'))
+    .select(['column1 as store_id', 'column2 as product_id'])
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('protected_item')
+          .select('item_id')
+          .whereRef('protected_item.store_id', '=', 'changed.column1')
+          .whereRef('protected_item.product_id', '=', 'changed.column2'),
+      ),
+    )
     .execute()
   if (tagged.length === 0) return
   await db
     .insertInto('item_refresh')
-    .values(tagged.map(({ store_id, product_id }) => ({ store_id, product_id: product_id ?? '', after_item: '' })))
+    .values(tagged.map((row) => ({ ...row, after_item: '' })))
     // A job that is under way begins again.
     .onConflict((c) => c.columns(['store_id', 'product_id']).doUpdateSet({ after_item: '' }))
     .execute()

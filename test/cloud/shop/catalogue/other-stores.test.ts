@@ -5,6 +5,7 @@ import { refreshDocuments } from '../../../../cloud/shop/catalogue/refresh-docum
 import { listingsIn as numbersIn } from '../../../../cloud/shop/catalogue/search-queries.ts'
 import { OTHER_LISTINGS } from '../../../../cloud/shop/catalogue/write-products.ts'
 import type { Database } from '../../../../cloud/platform/persistence/database.ts'
+import { virtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { liveStores } from '../../../support/live-store.ts'
 import { newEan, newEpc } from '../../../support/shop.ts'
@@ -27,7 +28,8 @@ onEveryDatabase('a changed product in other stores', (kind) => {
   const last = () => storeIds.at(-1) ?? ''
 
   beforeAll(async () => {
-    cloud = await startTestCloud(kind)
+    // The time stands still, so that only the test runs the job.
+    cloud = await startTestCloud(kind, { platform: virtualPlatform({ startMs: Date.now() }) })
     database = cloud.db.database
     key = await cloud.key('secret')
     ean = newEan()
@@ -202,6 +204,19 @@ onEveryDatabase('a changed product in other stores', (kind) => {
     expect(await waiting()).toEqual([])
     await refresh()
     expect(await waiting()).toEqual([{ store_id: last() }])
+    await expectComplete()
+  })
+
+  it('leaves no words of many products that lose the same words at once', async () => {
+    const eans = Array.from({ length: 25 }, newEan)
+    const named = (name: string) => eans.map((each, i) => ({ ean: each, name: `${name} ${i}`, price: 1, vat: 7 }))
+    for (const storeId of storeIds.slice(0, 12))
+      await ok('bulkImportProducts', { storeId, products: named('Gleiche Worte') })
+    await ok('bulkImportProducts', { storeId: storeIds[0], products: named('Worte') })
+    expect(await queue()).not.toEqual([])
+    await refresh()
+    expect((await ok('searchProducts', { storeId: storeIds[3], q: 'gleiche' })).products).toEqual([])
+    expect((await ok('searchProducts', { storeId: storeIds[3], q: 'worte', limit: 50 })).products).toHaveLength(25)
     await expectComplete()
   })
 
