@@ -301,7 +301,8 @@ export const updateProduct = operation({
   roles: rolesFrom('manager'),
   summary: 'Changes a product.',
   description:
-    '`price` and `oldPrice` apply to this store, all other fields to the product in every store. Omitted fields ' +
+    '`price` and `oldPrice` apply to this store, all other fields to the product in every store. Lists and the search ' +
+    'of other stores follow within seconds. Omitted fields ' +
     'keep their values; null clears an optional field. A new `price` above the stored `oldPrice` removes that. The global price follows the store price while only one ' +
     'store sells the product. You may send back fields that the system sets if they are unchanged.',
   changes: true,

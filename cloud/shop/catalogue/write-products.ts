@@ -12,7 +12,7 @@ import type {
 } from '../../platform/persistence/tables/stores.ts'
 import { listingsAfter, type StoredListing } from './queries.ts'
 import { renderListing, type NumberedListing } from './render.ts'
-import { blockOf, entryOf, termsOf } from './search-queries.ts'
+import { blockOf, entryOf, termsOf, withoutEntries } from './search-queries.ts'
 
 /** A term of a listing. */
 interface ListingTerm {
@@ -31,76 +31,87 @@ const appendListings = preparedInsert((db, rows: readonly ProductWordRow[]) =>
       })),
     ),
 )
-
-type Removal = Omit<ProductWordRow, 'products'> & { entry: string }
-
-/** Removes one entry from each of these rows. PostgreSQL and SQLite name the columns of VALUES alike. */
-const removeEntries = preparedInsert((db, rows: readonly Removal[]) =>
+const replaceRows = preparedInsert((db, rows: readonly ProductWordRow[]) =>
   db
-    .updateTable('product_word')
-    .from(
-      sql<{ column1: string; column2: string; column4: string }>`(values ${sql.join(
-        rows.map((row) => sql`(${row.store_id}, ${row.word}, cast(${row.block} as bigint), ${row.entry})`),
-      )})`.as('gone'),
-    )
-    .set((eb) => ({ products: eb.fn<string>('replace', [eb.ref('product_word.products'), 'gone.column4', sql`''`]) }))
-    .whereRef('product_word.store_id', '=', 'gone.column1')
-    .whereRef('product_word.word', '=', 'gone.column2')
-    .where('product_word.block', '=', sql<number>`gone.column3`),
-)
-const removeEmptyRows = preparedInsert((db, rows: readonly Omit<Removal, 'entry'>[]) =>
-  db
-    .deleteFrom('product_word')
-    .where('products', '=', sql<string>`''`)
-    .where(
-      sql<boolean>`(store_id, word, block) in (values ${sql.join(
-        rows.map((row) => sql`(${row.store_id}, ${row.word}, cast(${row.block} as bigint))`),
-      )})`,
+    .insertInto('product_word')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['store_id', 'word', 'block']).doUpdateSet((eb) => ({ products: eb.ref('excluded.products') })),
     ),
 )
 
-/** Changes of the search index in one transaction. Do not add a term to a listing that already has it. */
-class IndexChanges {
-  readonly #added = new Map<string, ProductWordRow>()
-  readonly #removed: ListingTerm[] = []
+type IndexKey = Omit<ProductWordRow, 'products'>
+
+function isOneOf(keys: readonly IndexKey[]) {
+  const rows = keys.map(({ store_id, word, block }) => sql`(${store_id}, ${word}, cast(${block} as bigint))`)
+  return sql<boolean>`(store_id, word, block) in (values ${sql.join(rows)})`
+}
+const rowsAt = preparedInsert((db, keys: readonly IndexKey[]) =>
+  db.selectFrom('product_word').selectAll().where(isOneOf(keys)),
+)
+const deleteRows = preparedInsert((db, keys: readonly IndexKey[]) => db.deleteFrom('product_word').where(isOneOf(keys)))
+
+/** Entries by row of the index. */
+class Entries {
+  readonly #rows = new Map<string, IndexKey & { entries: string[] }>()
 
   add({ store_id, word, listing_no }: ListingTerm): void {
     const block = blockOf(listing_no)
-    const key = `${store_id} ${word} ${block}`
-    const products = (this.#added.get(key)?.products ?? '') + entryOf(listing_no)
-    this.#added.set(key, { store_id, word, block, products })
+    const row = this.of({ store_id, word, block }) ?? { store_id, word, block, entries: [] }
+    row.entries.push(entryOf(listing_no))
+    this.#rows.set(keyOf(row), row)
   }
 
-  remove(term: ListingTerm): void {
-    this.#removed.push(term)
+  of(key: IndexKey) {
+    return this.#rows.get(keyOf(key))
   }
 
-  async write(db: Db): Promise<void> {
-    for (const rows of roundsOf(this.#removed)) {
-      for (const chunk of insertChunks(rows)) await removeEntries(db, chunk)
-      const keys = rows.map(({ store_id, word, block }) => ({ store_id, word, block }))
-      for (const chunk of insertChunks(keys)) await removeEmptyRows(db, chunk)
-    }
-    // Rows are always written in the same order, which avoids deadlocks between two transactions.
-    const rows = [...this.#added.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
-    for (const chunk of insertChunks(rows)) await appendListings(db, chunk)
+  /** Always in the same order, which avoids deadlocks between two transactions. */
+  inOrder() {
+    return [...this.#rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
   }
 }
 
-/** Divides removals into rounds, in the order of the rows. A round removes at most one entry of each row. */
-function roundsOf(terms: readonly ListingTerm[]): Removal[][] {
-  const rounds: Removal[][] = []
-  const roundOf = new Map<string, number>()
-  const byKey = terms.map(({ store_id, word, listing_no }) => {
-    const block = blockOf(listing_no)
-    return { key: `${store_id} ${word} ${block}`, row: { store_id, word, block, entry: entryOf(listing_no) } }
-  })
-  for (const { key, row } of byKey.sort((a, b) => (a.key < b.key ? -1 : 1))) {
-    const round = roundOf.get(key) ?? 0
-    roundOf.set(key, round + 1)
-    ;(rounds[round] ??= []).push(row)
+function keyOf({ store_id, word, block }: IndexKey): string {
+  return `${store_id} ${word} ${block}`
+}
+
+/** Changes of the search index in one transaction. Do not add a term to a listing that already has it. */
+class IndexChanges {
+  readonly #added = new Entries()
+  readonly #removed = new Entries()
+
+  add(term: ListingTerm): void {
+    this.#added.add(term)
   }
-  return rounds
+
+  remove(term: ListingTerm): void {
+    this.#removed.add(term)
+  }
+
+  async write(db: Db): Promise<void> {
+    await this.#writeRemoved(db)
+    const rows = this.#added.inOrder().map(({ entries, ...key }) => ({ ...key, products: entries.join('') }))
+    for (const chunk of insertChunks(rows)) await appendListings(db, chunk)
+  }
+
+  /**
+   * Reads the rows, removes the entries here, and writes the rows. Rows with a frequent word are long and may lose many
+   * entries at once. No other transaction changes the rows meanwhile (ADR database).
+   */
+  async #writeRemoved(db: Db): Promise<void> {
+    const keys = this.#removed.inOrder().map(({ store_id, word, block }) => ({ store_id, word, block }))
+    for (const chunk of insertChunks(keys)) {
+      const [kept, empty]: [ProductWordRow[], IndexKey[]] = [[], []]
+      for (const { products, ...key } of await rowsAt(db, chunk)) {
+        const rest = withoutEntries(products, new Set(this.#removed.of(key)?.entries))
+        if (rest === '') empty.push(key)
+        else kept.push({ ...key, products: rest })
+      }
+      for (const rows of insertChunks(empty)) await deleteRows(db, rows)
+      for (const rows of insertChunks(kept)) await replaceRows(db, rows)
+    }
+  }
 }
 
 /** A product in a store. */
