@@ -148,6 +148,8 @@ async function noteSome(db: Db, products: readonly ProductInStore[]): Promise<vo
           .whereRef('protected_item.product_id', '=', 'changed.column2'),
       ),
     )
+    .orderBy('column1')
+    .orderBy('column2')
     .execute()
   if (tagged.length === 0) return
   await db
