@@ -39,7 +39,7 @@ export async function fillStore(
       const product = benchProduct(start + i)
       const after = newProductRow(product, { productId: newId('prd', platform), tenant, ean: product.ean, nowMs })
       const listing = { store_id: storeId, price_cent: after.price_cent, old_price_cent: null, updated_ms: nowMs }
-      return { before: undefined, after, known: [], listing }
+      return { before: undefined, after, here: undefined, listing }
     })
     await database.write((db) => writeProducts(db, writes))
     onProgress(start + writes.length - from)

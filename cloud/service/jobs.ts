@@ -9,6 +9,7 @@ import { pruneLogins } from '../protection/agent-identity/sessions.ts'
 import { completeErasures } from '../sales/customers/erasures.ts'
 import { cancelOverdueOrders } from '../sales/click-and-collect/cancel-overdue-orders.ts'
 import { expireEarnings } from '../shop/loyalty/ledger.ts'
+import { refreshListings } from '../shop/catalogue/refresh-listings.ts'
 import { startDueOffers } from '../shop/offers/due-offers.ts'
 import { pruneRequests } from '../shop/assistance/requests.ts'
 import { pruneStoredResponses } from '../platform/operations/idempotency.ts'
@@ -43,6 +44,8 @@ const SEALING_MS = 10_000
 const SETTLING_MS = 5_000
 /** Agents receive the items of changed products, and of large recalls, within this time, ms. */
 const ITEMS_MS = 2_000
+/** Other stores show changed products within this time, ms. */
+const LISTINGS_MS = 1_000
 /** Agents receive keys that another process or the command line changed within this time, ms. */
 const KEYS_MS = 2_000
 const REVOKED_MS = 2_000
@@ -67,6 +70,7 @@ export function startJobs(
   startExpiry(repeater, database, services)
   repeater.every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
   repeater.every(ITEMS_MS, 'items of changed products', () => refreshItems(database, services))
+  repeater.every(LISTINGS_MS, 'listings of changed products', () => refreshListings(database, services))
   repeater.every(ITEMS_MS, 'items of recalls', () => publishRecalls(database, services))
   repeater.every(
     SEALING_MS,

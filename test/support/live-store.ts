@@ -13,11 +13,11 @@ export interface LiveProduct {
   priceCent: number
 }
 
-/** Inserts live stores with their products into the database and returns their ids. */
+/** Inserts live stores, or stores of `mode`, with their products into the database and returns their ids. */
 export async function liveStores(
   cloud: TestCloud,
   key: string,
-  options: { count?: number; package?: string; products?: readonly LiveProduct[] } = {},
+  options: { count?: number; package?: string; products?: readonly LiveProduct[]; mode?: 'live' | 'test' } = {},
 ): Promise<string[]> {
   const { platform, db } = cloud
   const { account_id: accountId } = await db.database.reads
@@ -25,7 +25,7 @@ export async function liveStores(
     .select('account_id')
     .where('hash', '=', hashOfKey(key))
     .executeTakeFirstOrThrow()
-  const tenant = `${accountId}.live`
+  const tenant = `${accountId}.${options.mode ?? 'live'}`
   const nowMs = platform.clock.wall()
   return db.database.write(async (tx) => {
     const sold: { product: ProductRow; priceCent: number }[] = []
@@ -37,7 +37,7 @@ export async function liveStores(
           { name, price: priceCent / 100, vat: 19, tagged: false },
           { productId: newId('prd', platform), tenant, ean, nowMs },
         )
-      if (!known) await writeProducts(tx, [{ before: undefined, after: product, known: [], listing: undefined }])
+      if (!known) await writeProducts(tx, [{ before: undefined, after: product, here: undefined, listing: undefined }])
       sold.push({ product, priceCent })
     }
     const storeIds = Array.from({ length: options.count ?? 1 }, () => newId('st', platform))
@@ -73,7 +73,7 @@ export async function liveStores(
       )
       await writeProducts(
         tx,
-        listings.map(({ product, listing }) => ({ before: product, after: product, known: [], listing })),
+        listings.map(({ product, listing }) => ({ before: product, after: product, here: undefined, listing })),
       )
     }
     return storeIds

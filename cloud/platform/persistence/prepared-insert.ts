@@ -8,21 +8,21 @@ interface Plan {
 }
 
 /**
- * An insert of rows that is compiled once for each number of rows, because building its SQL takes longer than running
- * it. `build` must pass the rows to `values` unchanged and have no other parameters. All rows need the same columns,
+ * An insert of rows, or another statement over rows, that is compiled once for each number of rows, because building
+ * its SQL takes longer than running it. `build` must pass the rows to `values` unchanged and have no other parameters. All rows need the same columns,
  * and each column needs a value other than undefined. Use `insertChunks` to get few different numbers of rows.
  *
  *   const insertWords = preparedInsert((db, rows: readonly ProductWordRow[]) =>
  * db.insertInto('product_word').values(rows))
  */
-export function preparedInsert<R extends object>(
-  build: (db: Db, rows: readonly R[]) => Compilable,
-): (db: Db, rows: readonly R[]) => Promise<void> {
+export function preparedInsert<R extends object, O>(
+  build: (db: Db, rows: readonly R[]) => Compilable<O>,
+): (db: Db, rows: readonly R[]) => Promise<O[]> {
   const plans = new WeakMap<DialectAdapter, Map<number, Plan>>()
 
   return async (db, rows) => {
     const [first] = rows
-    if (!first) return
+    if (!first) return []
     const { adapter } = db.getExecutor()
     const ofSize = plans.get(adapter) ?? new Map<number, Plan>()
     plans.set(adapter, ofSize)
@@ -45,6 +45,6 @@ export function preparedInsert<R extends object>(
         parameters.push(value)
       }
     }
-    await db.executeQuery({ ...query, parameters })
+    return (await db.executeQuery<O>({ ...query, parameters } as CompiledQuery<O>)).rows
   }
 }

@@ -66,6 +66,7 @@ import type {
   ProductRow,
   ProductWordRow,
   StoreProductRow,
+  ListingRefreshRow,
   StoreRow,
 } from './tables/stores.ts'
 import type {
@@ -106,6 +107,7 @@ export interface Schema {
   product: ProductRow
   product_picture: ProductPictureRow
   store_product: StoreProductRow
+  listing_refresh: ListingRefreshRow
   product_word: ProductWordRow
   product_count: ProductCountRow & Slotted
   shopping_session: ShoppingSessionRow

@@ -97,8 +97,8 @@ export async function addRedemption(db: Db, redemption: NewRedemption): Promise<
 const insertAll = preparedInsert((db, rows: readonly RedemptionRow[]) => db.insertInto('redemption').values(rows))
 
 /** Adds redemptions that must not exist yet. */
-export function addRedemptions(db: Db, rows: readonly RedemptionRow[]): Promise<void> {
-  return insertAll(db, rows)
+export async function addRedemptions(db: Db, rows: readonly RedemptionRow[]): Promise<void> {
+  await insertAll(db, rows)
 }
 
 /** Redemptions with this id in this tenant, one per step. */

@@ -124,8 +124,8 @@ const upsertReturned = preparedInsert((db, rows: readonly UnitRightRow[]) =>
 )
 
 /** Writes complete rows of rights. `rows` may contain each right at most once. */
-export function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
-  return upsertAll(db, rows)
+export async function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
+  await upsertAll(db, rows)
 }
 
 /** Right of a unit; undefined before its first lease or use. */

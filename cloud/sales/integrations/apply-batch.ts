@@ -1,6 +1,6 @@
 import { foldText } from '../../../policy/fold-text.ts'
 import { acceptsUpc, Ean } from '../../shop/catalogue/ean.ts'
-import { findByEans, findProduct, listListings } from '../../shop/catalogue/queries.ts'
+import { findByEans, findProduct, listingsIn } from '../../shop/catalogue/queries.ts'
 import { upsertProducts, type Upsert, checkRow, refuseUpc, rowErrors } from '../../shop/catalogue/upsert-products.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import { insertChunks } from '../../platform/persistence/prepared.ts'
@@ -299,13 +299,13 @@ async function sold({ db }: Call, store: StoreRow, records: readonly StockRecord
   const found = new Map<string, string>()
   const eans = records.flatMap(({ name }) => ('ean' in name ? [name.ean] : []))
   const products = await findByEans(db, store.tenant, eans)
-  const listings = await listListings(
+  const listings = await listingsIn(
     db,
+    store.store_id,
     [...products.values()].map((product) => product.product_id),
   )
   for (const [ean, { product_id }] of products) {
-    if (listings.get(product_id)?.some((listing) => listing.store_id === store.store_id) === true)
-      found.set(`ean ${ean}`, product_id)
+    if (listings.has(product_id)) found.set(`ean ${ean}`, product_id)
   }
   for (const { name } of records) {
     if ('ean' in name) continue

@@ -153,7 +153,7 @@ export async function seedSandbox(db: Db, tenant: Tenant, platform: Platform): P
   const products = SANDBOX_PRODUCTS.map((product) => productRow(product, tenant, newId('prd', platform), nowMs))
   await writeProducts(
     db,
-    products.map((product) => ({ before: undefined, after: product, known: [], listing: undefined })),
+    products.map((product) => ({ before: undefined, after: product, here: undefined, listing: undefined })),
   )
   for (const store of SANDBOX_STORES) await seedStore(db, tenant, store, products, platform)
 }
@@ -217,7 +217,7 @@ async function listProducts({ db, storeId, nowMs }: Seeding, products: readonly 
   const listings = products.map((product) => ({
     before: product,
     after: product,
-    known: [],
+    here: undefined,
     listing: {
       store_id: storeId,
       price_cent: product.price_cent,

@@ -184,6 +184,8 @@ export const DETAIL_TEXTS = codes({
   missing: 'Add the field.',
   unknown_field: 'The operation has no such field. Check the spelling.',
   not_json: 'The body is not valid JSON.',
+  too_many_prices:
+    'An offer has at most 20,000 own prices: price lists × products. Use fewer different prices, products or stores.',
   system_field: 'The system sets this field. Send it back unchanged, or leave it out.',
   repeated: 'Another record of the same call, page or file has this value already.',
   too_many: 'Too many entries; `message` names the limit.',

@@ -17,7 +17,7 @@ import {
   type Upserted,
 } from './upsert-products.ts'
 import { READ_PRODUCTS, type ReadProducts } from './import/read-products.ts'
-import { findByEans, listListings } from './queries.ts'
+import { findByEans, listingsIn } from './queries.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
 
 /** Maximum size of the form, bytes: a file of 20 MB and 64 KB for the other fields. */
@@ -53,12 +53,12 @@ async function tryBatch(call: Call, storeId: string, batch: Batch): Promise<Upse
     store.tenant,
     batch.map(({ product }) => product.ean),
   )
-  const listings = await listListings(
+  const here = await listingsIn(
     call.db,
+    storeId,
     [...known.values()].map((row) => row.product_id),
   )
-  const here = [...listings.values()].filter((all) => all.some((listing) => listing.store_id === storeId))
-  return { imported: batch.length, updated: here.length }
+  return { imported: batch.length, updated: here.size }
 }
 
 /** Turns rows with a UPC into errors, in the order of the rows, unless the account accepts UPCs. */

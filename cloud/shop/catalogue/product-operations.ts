@@ -13,7 +13,8 @@ import {
   endCounting,
   findDocument,
   findProduct,
-  listListings,
+  listingsIn,
+  soldElsewhere,
   findSharedProduct,
   priceColumns,
   changedRow,
@@ -72,8 +73,7 @@ export async function setProductImage(
   if (!before) return
   const after = changedRow(before, { image_url: imageUrl, media_snapshot: imageUrl }, nowMs)
   if (after === before) return
-  const known = (await listListings(db, [productId])).get(productId) ?? []
-  await writeProducts(db, [{ before, after, known, listing: undefined }])
+  await writeProducts(db, [{ before, after, here: undefined, listing: undefined }])
 }
 
 /** Result of `insertIntoStore`. */
@@ -111,13 +111,13 @@ async function listSharedProduct(call: Call, stated: ProductRow, listing: PriceI
   const before = await findSharedProduct(call.db, tenant, { ean })
   assert(before !== undefined, `product ${ean} is neither there nor new`)
   const { product_id, created_ms } = before
-  const known = (await listListings(call.db, [product_id])).get(product_id) ?? []
-  if (known.some(({ store_id }) => store_id === listing.store_id))
+  if ((await listingsIn(call.db, listing.store_id, [product_id])).has(product_id))
     throw new Failure('already-exists', `the store already sells a product with the ean ${ean}: use updateProduct`, {
       reason: 'product_exists',
     })
-  const after = known.length > 0 ? before : { ...stated, product_id, created_ms }
-  await writeProducts(call.db, [{ before, after, known, listing }])
+  const isSold = (await soldElsewhere(call.db, listing.store_id, [product_id])).has(product_id)
+  const after = isSold ? before : { ...stated, product_id, created_ms }
+  await writeProducts(call.db, [{ before, after, here: undefined, listing }])
   return after
 }
 
@@ -152,16 +152,16 @@ async function changeProduct(
   before: ProductRow,
   stated: Partial<ProductChanges>,
 ): Promise<void> {
-  const known = (await listListings(call.db, [before.product_id])).get(before.product_id) ?? []
-  const here = known.find((listing) => listing.store_id === store.store_id)
+  const { product_id } = before
+  const here = (await listingsIn(call.db, store.store_id, [product_id])).get(product_id)
   const prices = newPrices(stated, here)
-  const isAlone = known.length === 1 && here !== undefined
+  const isAlone = here !== undefined && !(await soldElsewhere(call.db, store.store_id, [product_id])).has(product_id)
   const after = changedRow(before, { ...sharedColumns(stated), ...(isAlone && prices) }, call.nowMs)
   const isNewPrice =
     here !== undefined && Object.entries(prices).some(([name, value]) => here[name as keyof typeof prices] !== value)
   const listing = here && (isNewPrice ? { ...here, ...prices, updated_ms: call.nowMs } : here)
   if (after === before && !isNewPrice) return
-  await writeProducts(call.db, [{ before, after, known, listing }])
+  await writeProducts(call.db, [{ before, after, here, listing }])
 }
 
 /**
@@ -229,7 +229,7 @@ const EXAMPLE_PRODUCT = 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
 
 const ProductAnswer = Product.extend(Success)
 
-/** Returns the stored document of a product. */
+/** Returns the document of a product. */
 async function answerProduct(call: Call, storeId: string, productId: string) {
   const document = await findDocument(call.db, storeId, productId)
   if (!document) throw notFound('product')
@@ -301,7 +301,8 @@ export const updateProduct = operation({
   roles: rolesFrom('manager'),
   summary: 'Changes a product.',
   description:
-    '`price` and `oldPrice` apply to this store, all other fields to the product in every store. Omitted fields ' +
+    '`price` and `oldPrice` apply to this store, all other fields to the product in every store. Lists and the search ' +
+    'of other stores follow within seconds. Omitted fields ' +
     'keep their values; null clears an optional field. A new `price` above the stored `oldPrice` removes that. The global price follows the store price while only one ' +
     'store sells the product. You may send back fields that the system sets if they are unchanged.',
   changes: true,
@@ -345,15 +346,14 @@ export const registerProductToStore = operation({
   async run(call, { storeId, price, oldPrice, ...names }) {
     const store = await ownStore(call, storeId)
     const product = await namedProduct(call, names)
-    const known = (await listListings(call.db, [product.product_id])).get(product.product_id) ?? []
-    if (known.some((listing) => listing.store_id === storeId)) {
+    if ((await listingsIn(call.db, storeId, [product.product_id])).has(product.product_id)) {
       await changeProduct(call, store, product, { price, oldPrice })
     } else {
       const { price_cent = product.price_cent, old_price_cent: stated } = priceColumns({ price, oldPrice })
       const old_price_cent = stated === undefined ? (price === undefined ? product.old_price_cent : null) : stated
       assertOldPrice(price_cent, old_price_cent)
       const listing = { store_id: storeId, price_cent, old_price_cent, updated_ms: call.nowMs }
-      await writeProducts(call.db, [{ before: product, after: product, known, listing }])
+      await writeProducts(call.db, [{ before: product, after: product, here: undefined, listing }])
     }
     call.changed(product.product_id)
     return answerProduct(call, storeId, product.product_id)
@@ -375,7 +375,7 @@ export const removeProductFromStore = operation({
   example: { productId: EXAMPLE_PRODUCT, storeId: EXAMPLE_STORE },
   async run(call, { storeId, ...names }) {
     const product = await productOfStore(call, storeId, names)
-    await removeListing(call.db, storeId, product)
+    await removeListing(call.db, storeId, product.product_id)
     await endCounting(call.db, storeId, product.product_id, call.nowMs)
     call.changed(product.product_id)
     return { success: true as const }

@@ -3,8 +3,8 @@ import { prepared } from '../../platform/persistence/prepared.ts'
 import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import { eansOf, comparableCode, whyUnknown } from './ean.ts'
 import type { Page } from '../../platform/operations/paging.ts'
-import type { ProductRow, StoreRow } from '../../platform/persistence/tables/stores.ts'
-import type { NumberedListing } from './render.ts'
+import type { ProductRow, StoreProductRow, StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { documentOf, type NumberedListing } from './render.ts'
 import type { PricedProduct, ProductChanges, ProductInput } from './schema.ts'
 import { centsOf } from '../../platform/operations/fields.ts'
 import { knownCaller } from '../../platform/foundation/caller.ts'
@@ -175,25 +175,37 @@ export function listDocuments(
   return category === undefined ? pageOfAll(db, page) : pageOfCategory(db, { ...page, category })
 }
 
-const oneDocument = prepared((db, p: { storeId: string; productId: string }) =>
-  db
+/** Documents. `pending` is not null while a job writes a change of the product to its documents. */
+function documents(db: Db) {
+  return db
     .selectFrom('store_product')
-    .select(['product_id', 'doc'])
-    .where('store_id', '=', p.storeId)
-    .where('product_id', '=', p.productId),
+    .leftJoin('listing_refresh', 'listing_refresh.product_id', 'store_product.product_id')
+    .select(['store_product.product_id', 'store_product.doc', 'listing_refresh.product_id as pending'])
+}
+
+const oneDocument = prepared((db, p: { storeId: string; productId: string }) =>
+  documents(db).where('store_product.store_id', '=', p.storeId).where('store_product.product_id', '=', p.productId),
 )
 
-/** The stored document of a product; undefined if the store does not sell the product. */
+/** The document of a product, as new as its row; undefined if the store does not sell the product. */
 export async function findDocument(db: Db, storeId: string, productId: string): Promise<ProductDocument | undefined> {
   const [row] = await oneDocument(db, { storeId, productId })
-  return row
+  return row && renewed(db, storeId, row)
+}
+
+async function renewed(
+  db: Db,
+  storeId: string,
+  { product_id, doc, pending }: ProductDocument & { pending: string | null },
+): Promise<ProductDocument | undefined> {
+  if (pending === null) return { product_id, doc }
+  const [row] = await inStoreById(db, { storeId, productId: product_id })
+  return row && { product_id, doc: documentOf(row) }
 }
 
 const oneDocumentByEan = prepared((db, p: { storeId: string; tenant: string; ean: string }) =>
-  db
-    .selectFrom('store_product')
+  documents(db)
     .innerJoin('product', 'product.product_id', 'store_product.product_id')
-    .select(['store_product.product_id', 'store_product.doc'])
     .where('store_product.store_id', '=', p.storeId)
     .where('product.tenant', '=', p.tenant)
     .where('product.ean', '=', p.ean),
@@ -206,7 +218,7 @@ export async function findDocumentByEan(
   code: string,
 ): Promise<ProductDocument | undefined> {
   const [row] = await firstOf(code, (ean) => oneDocumentByEan(db, { storeId, tenant, ean }))
-  return row
+  return row && renewed(db, storeId, row)
 }
 
 const countIn = prepared((db, p: { storeId: string; category: string }) =>
@@ -332,22 +344,61 @@ export async function eanToStore(db: Db, tenant: string, ean: string): Promise<s
   return (await findSharedProduct(db, tenant, { ean }))?.ean ?? ean
 }
 
-/** Listings of these products (at most 500) in all stores, by product id. */
-export async function listListings(db: Db, productIds: readonly string[]): Promise<Map<string, NumberedListing[]>> {
-  const found = new Map<string, NumberedListing[]>()
-  if (productIds.length === 0) return found
-  const rows = await db
+/** A listing with the terms and the category for which it is found. */
+export type StoredListing = NumberedListing & Pick<StoreProductRow, 'words' | 'category'>
+
+function storedListings(db: Db) {
+  return db
     .selectFrom('store_product')
     .select(['store_id', 'product_id', 'price_cent', 'old_price_cent', 'updated_ms', 'listing_no'])
+    .select(['words', 'category'])
+}
+
+/** Listings of these products (at most 500) in one store, by product id. */
+export async function listingsIn(
+  db: Db,
+  storeId: string,
+  productIds: readonly string[],
+): Promise<Map<string, StoredListing>> {
+  if (productIds.length === 0) return new Map()
+  const rows = await storedListings(db).where('store_id', '=', storeId).where('product_id', 'in', productIds).execute()
+  return new Map(rows.map((row) => [row.product_id, row]))
+}
+
+/** At most `limit` listings of these products (at most 500) in the stores after `afterStore`, by product and store. */
+export async function listingsAfter(
+  db: Db,
+  productIds: readonly string[],
+  afterStore: string,
+  limit: number,
+): Promise<StoredListing[]> {
+  if (productIds.length === 0) return []
+  return storedListings(db)
     .where('product_id', 'in', productIds)
+    .where('store_id', '>', afterStore)
+    .orderBy('product_id')
     .orderBy('store_id')
+    .limit(limit)
     .execute()
-  for (const row of rows) {
-    const listings = found.get(row.product_id)
-    if (listings) listings.push(row)
-    else found.set(row.product_id, [row])
-  }
-  return found
+}
+
+/** Those of these products (at most 500) that a store other than this one sells. */
+export async function soldElsewhere(db: Db, storeId: string, productIds: readonly string[]): Promise<Set<string>> {
+  if (productIds.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('product')
+    .select('product_id')
+    .where('product_id', 'in', productIds)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('store_product')
+          .select('store_product.store_id')
+          .whereRef('store_product.product_id', '=', 'product.product_id')
+          .where('store_product.store_id', '<>', storeId),
+      ),
+    )
+    .execute()
+  return new Set(rows.map((row) => row.product_id))
 }
 
 /**

@@ -1,11 +1,14 @@
 import type { Database, Db } from '../../platform/persistence/database.ts'
+import type { StoreProductRow } from '../../platform/persistence/tables/stores.ts'
 import { DOCUMENT_VERSION } from './render.ts'
-import { listListings } from './queries.ts'
-import { writeProducts } from './write-products.ts'
+import { writeListings } from './write-products.ts'
 
 const NAME = 'catalogue-documents'
-/** Products per transaction. */
-const BATCH = 200
+/** Listings per transaction. */
+const BATCH = 500
+
+/** The last listing of a transaction. */
+type Place = Pick<StoreProductRow, 'product_id' | 'store_id'>
 
 /**
  * Rebuilds all product documents, search terms and counts if `DOCUMENT_VERSION` has changed since they were written.
@@ -19,7 +22,7 @@ export async function refreshDocuments(database: Database): Promise<void> {
     .executeTakeFirst()
   if (found?.value === DOCUMENT_VERSION) return
   await database.write((db) => db.deleteFrom('product_word').execute())
-  for (let after = ''; ;) {
+  for (let after: Place = { product_id: '', store_id: '' }; ;) {
     const last = await database.write((db) => refreshBatch(db, after))
     if (last === undefined) break
     after = last
@@ -35,28 +38,25 @@ export async function refreshDocuments(database: Database): Promise<void> {
   })
 }
 
-async function refreshBatch(db: Db, after: string): Promise<string | undefined> {
-  const products = await db
-    .selectFrom('product')
+async function refreshBatch(db: Db, after: Place): Promise<Place | undefined> {
+  const listings = await db
+    .selectFrom('store_product')
     .selectAll()
-    .where('product_id', '>', after)
+    .where((eb) => eb(eb.refTuple('product_id', 'store_id'), '>', eb.tuple(after.product_id, after.store_id)))
     .orderBy('product_id')
+    .orderBy('store_id')
     .limit(BATCH)
     .execute()
-  const listings = await listListings(
-    db,
-    products.map((product) => product.product_id),
-  )
-  const writes = products.flatMap((product) =>
-    (listings.get(product.product_id) ?? []).map((listing) => ({
-      before: product,
-      after: product,
-      known: [],
-      listing,
-    })),
-  )
-  await writeProducts(db, writes)
-  return products.at(-1)?.product_id
+  if (listings.length === 0) return undefined
+  const ids = [...new Set(listings.map((listing) => listing.product_id))]
+  const rows = await db.selectFrom('product').selectAll().where('product_id', 'in', ids).execute()
+  const byId = new Map(rows.map((product) => [product.product_id, product]))
+  const writes = listings.flatMap((listing) => {
+    const product = byId.get(listing.product_id)
+    return product ? { product, stored: undefined, listing, isNews: false } : []
+  })
+  await writeListings(db, writes)
+  return listings.at(-1)
 }
 
 async function recount(db: Db): Promise<void> {

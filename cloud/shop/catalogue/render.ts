@@ -120,6 +120,11 @@ export function toProduct(row: PricedProduct): Product {
   }
 }
 
+/** The document of a product: its API form as JSON. */
+export function documentOf(row: PricedProduct): string {
+  return JSON.stringify(toProduct(row))
+}
+
 /** Adds the price of one store to a product row. */
 export function pricedAt(product: ProductRow, listing: Listing): PricedProduct {
   const { store_id, price_cent, old_price_cent, updated_ms } = listing
@@ -134,7 +139,7 @@ export function listedCategory({ category }: Pick<ProductRow, 'category'>): stri
 /** Builds the row of a product in a store, including the stored document. */
 export function renderListing(product: ProductRow, listing: NumberedListing): StoreProductRow {
   const { store_id, product_id, price_cent, old_price_cent, updated_ms, listing_no } = listing
-  const doc = JSON.stringify(toProduct(pricedAt(product, listing)))
+  const doc = documentOf(pricedAt(product, listing))
   const words = ` ${searchTermsOf(product).join(' ')} `
   const category = listedCategory(product)
   return { store_id, product_id, price_cent, old_price_cent, updated_ms, category, doc, words, listing_no }

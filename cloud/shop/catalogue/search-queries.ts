@@ -1,14 +1,14 @@
 import { sql, type Compilable } from 'kysely'
 import type { Db } from '../../platform/persistence/database.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
-import type { ProductWordRow, ProductRow } from '../../platform/persistence/tables/stores.ts'
+import type { ProductWordRow, ProductRow, StoreProductRow } from '../../platform/persistence/tables/stores.ts'
 import { foldText } from '../../../policy/fold-text.ts'
 import { normalForm } from '../../../policy/printable.ts'
 import { LISTING_BLOCK } from '../../platform/persistence/listing-numbers.ts'
 
 /**
  * Texts of `product_word.products`: the listings of one block whose product has the word. Each listing is a space and
- * the last two base-64 digits of its number. The space lets SQL remove one listing with `replace`.
+ * the last two base-64 digits of its number. The space marks its beginning.
  */
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_'
 const VALUES = new Uint8Array(128)
@@ -25,6 +25,16 @@ export function blockOf(listingNo: number): number {
 export function entryOf(listingNo: number): string {
   const place = listingNo % LISTING_BLOCK
   return ` ${DIGITS[place >> 6]}${DIGITS[place & 63]}`
+}
+
+/** The text of a row without these entries. */
+export function withoutEntries(products: string, entries: ReadonlySet<string>): string {
+  let rest = ''
+  for (let at = 0; at < products.length; at += ENTRY) {
+    const entry = products.slice(at, at + ENTRY)
+    if (!entries.has(entry)) rest += entry
+  }
+  return rest
 }
 
 /** Reads the text at `at` and returns the place of that listing in its block. */
@@ -96,6 +106,11 @@ export function searchTermsOf({
   ean,
 }: Pick<ProductRow, 'name_lower' | 'brand_lower' | 'ean'>): string[] {
   return [...new Set([ean, ...termsIn(name_lower), ...termsIn(brand_lower ?? '')])].slice(0, TERMS_LIMIT)
+}
+
+/** The search terms that are stored with a listing. */
+export function termsOf({ words }: Pick<StoreProductRow, 'words'>): string[] {
+  return words.trim().split(' ')
 }
 
 /** Distinct terms of a query. Each must be the prefix of a term of the product. */

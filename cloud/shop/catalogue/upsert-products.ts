@@ -12,10 +12,11 @@ import {
   type NewProduct,
   type PosOrigin,
   findByEans,
-  listListings,
+  listingsIn,
+  soldElsewhere,
+  type StoredListing,
   eanOfRequest,
 } from './queries.ts'
-import type { NumberedListing } from './render.ts'
 import { writeProducts, type ProductWrite } from './write-products.ts'
 import { z } from 'zod'
 import { Failure } from '../../platform/foundation/failure.ts'
@@ -148,10 +149,9 @@ export async function upsertProducts(
     store.tenant,
     upserts.map(({ product }) => product.ean),
   )
-  const listings = await listListings(
-    db,
-    [...known.values()].map((row) => row.product_id),
-  )
+  const ids = [...new Set([...known.values()].map((row) => row.product_id))]
+  const listings = await listingsIn(db, store.store_id, ids)
+  const elsewhere = await soldElsewhere(db, store.store_id, ids)
   const writes: ProductWrite[] = []
   let [updated, repriced] = [0, 0]
   for (const { product, pos } of upserts) {
@@ -163,16 +163,15 @@ export async function upsertProducts(
       writes.push({
         before,
         after,
-        known: [],
+        here: undefined,
         listing: { store_id: store.store_id, price_cent, old_price_cent, updated_ms: nowMs },
       })
       continue
     }
-    const all = listings.get(before.product_id) ?? []
-    const here = all.find((listing) => listing.store_id === store.store_id)
+    const here = listings.get(before.product_id)
     if (here) updated++
     if (here && here.price_cent !== centsOf(product.price)) repriced++
-    const write = changeOf(before, all, here, product, pos, store.store_id, nowMs)
+    const write = changeOf(before, here, elsewhere.has(before.product_id), product, pos, store.store_id, nowMs)
     if (write) writes.push(write)
   }
   await writeProducts(db, writes)
@@ -181,15 +180,14 @@ export async function upsertProducts(
 
 function changeOf(
   before: ProductRow,
-  known: readonly NumberedListing[],
-  here: NumberedListing | undefined,
+  here: StoredListing | undefined,
+  isSoldElsewhere: boolean,
   product: NewProduct,
   pos: PosOrigin | undefined,
   store_id: string,
   nowMs: number,
 ): ProductWrite | undefined {
   const prices = priceColumns(product)
-  const isSoldElsewhere = known.some((listing) => listing !== here)
   const { price_cent = 0 } = prices
   const ifStillHigher = (old: number | null) => (old !== null && old > price_cent ? old : null)
   // A till may state an old price that is no longer above the price.
@@ -204,7 +202,7 @@ function changeOf(
   const isSamePrice = here?.price_cent === price_cent && here.old_price_cent === old_price_cent
   if (after === before && isSamePrice) return undefined
   const updated_ms = isSamePrice && here ? here.updated_ms : nowMs
-  return { before, after, known, listing: { store_id, price_cent, old_price_cent, updated_ms } }
+  return { before, after, here, listing: { store_id, price_cent, old_price_cent, updated_ms } }
 }
 
 const BULK_BODY_LIMIT = 2 * 1024 * 1024

@@ -1,11 +1,18 @@
+import { sql } from 'kysely'
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../platform/persistence/database.ts'
-import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
+import { insertChunks } from '../../platform/persistence/prepared.ts'
 import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import { NEXT_LISTING_NUMBER, takeListingNumbers } from '../../platform/persistence/listing-numbers.ts'
-import type { ProductRow, StoreProductRow, ProductWordRow } from '../../platform/persistence/tables/stores.ts'
-import { listedCategory, renderListing, type NumberedListing } from './render.ts'
-import { searchTermsOf, blockOf, entryOf } from './search-queries.ts'
+import type {
+  ListingRefreshRow,
+  ProductRow,
+  StoreProductRow,
+  ProductWordRow,
+} from '../../platform/persistence/tables/stores.ts'
+import { listingsAfter, type StoredListing } from './queries.ts'
+import { renderListing, type NumberedListing } from './render.ts'
+import { blockOf, entryOf, termsOf, withoutEntries } from './search-queries.ts'
 
 /** A term of a listing. */
 interface ListingTerm {
@@ -24,49 +31,86 @@ const appendListings = preparedInsert((db, rows: readonly ProductWordRow[]) =>
       })),
     ),
 )
-
-const removeEntry = prepared((db, p: Omit<ProductWordRow, 'products'> & { entry: string; empty: string }) =>
+const replaceRows = preparedInsert((db, rows: readonly ProductWordRow[]) =>
   db
-    .updateTable('product_word')
-    .set((eb) => ({ products: eb.fn<string>('replace', [eb.ref('products'), eb.val(p.entry), eb.val(p.empty)]) }))
-    .where('store_id', '=', p.store_id)
-    .where('word', '=', p.word)
-    .where('block', '=', p.block),
-)
-const removeEmptyRow = prepared((db, p: ProductWordRow) =>
-  db
-    .deleteFrom('product_word')
-    .where('store_id', '=', p.store_id)
-    .where('word', '=', p.word)
-    .where('block', '=', p.block)
-    .where('products', '=', p.products),
+    .insertInto('product_word')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['store_id', 'word', 'block']).doUpdateSet((eb) => ({ products: eb.ref('excluded.products') })),
+    ),
 )
 
-/** Changes of the search index in one transaction. Do not add a term to a listing that already has it. */
-class IndexChanges {
-  readonly #added = new Map<string, ProductWordRow>()
-  readonly #removed: ListingTerm[] = []
+type IndexKey = Omit<ProductWordRow, 'products'>
+
+function isOneOf(keys: readonly IndexKey[]) {
+  const rows = keys.map(({ store_id, word, block }) => sql`(${store_id}, ${word}, cast(${block} as bigint))`)
+  return sql<boolean>`(store_id, word, block) in (values ${sql.join(rows)})`
+}
+const rowsAt = preparedInsert((db, keys: readonly IndexKey[]) =>
+  db.selectFrom('product_word').selectAll().where(isOneOf(keys)),
+)
+const deleteRows = preparedInsert((db, keys: readonly IndexKey[]) => db.deleteFrom('product_word').where(isOneOf(keys)))
+
+/** Entries by row of the index. */
+class Entries {
+  readonly #rows = new Map<string, IndexKey & { entries: string[] }>()
 
   add({ store_id, word, listing_no }: ListingTerm): void {
     const block = blockOf(listing_no)
-    const key = `${store_id} ${word} ${block}`
-    const products = (this.#added.get(key)?.products ?? '') + entryOf(listing_no)
-    this.#added.set(key, { store_id, word, block, products })
+    const row = this.of({ store_id, word, block }) ?? { store_id, word, block, entries: [] }
+    row.entries.push(entryOf(listing_no))
+    this.#rows.set(keyOf(row), row)
+  }
+
+  of(key: IndexKey) {
+    return this.#rows.get(keyOf(key))
+  }
+
+  /** Always in the same order, which avoids deadlocks between two transactions. */
+  inOrder() {
+    return [...this.#rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+  }
+}
+
+function keyOf({ store_id, word, block }: IndexKey): string {
+  return `${store_id} ${word} ${block}`
+}
+
+/** Changes of the search index in one transaction. Do not add a term to a listing that already has it. */
+class IndexChanges {
+  readonly #added = new Entries()
+  readonly #removed = new Entries()
+
+  add(term: ListingTerm): void {
+    this.#added.add(term)
   }
 
   remove(term: ListingTerm): void {
-    this.#removed.push(term)
+    this.#removed.add(term)
   }
 
   async write(db: Db): Promise<void> {
-    for (const { store_id, word, listing_no } of this.#removed) {
-      const row = { store_id, word, block: blockOf(listing_no) }
-      await removeEntry(db, { ...row, entry: entryOf(listing_no), empty: '' })
-      await removeEmptyRow(db, { ...row, products: '' })
-    }
-    // Rows are always written in the same order, which avoids deadlocks between two transactions.
-    const rows = [...this.#added.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+    await this.#writeRemoved(db)
+    const rows = this.#added.inOrder().map(({ entries, ...key }) => ({ ...key, products: entries.join('') }))
     for (const chunk of insertChunks(rows)) await appendListings(db, chunk)
+  }
+
+  /**
+   * Reads the rows, removes the entries here, and writes the rows. Rows with a frequent word are long and may lose many
+   * entries at once. No other transaction changes the rows meanwhile (ADR database).
+   */
+  async #writeRemoved(db: Db): Promise<void> {
+    const keys = this.#removed.inOrder().map(({ store_id, word, block }) => ({ store_id, word, block }))
+    for (const chunk of insertChunks(keys)) {
+      const [kept, empty]: [ProductWordRow[], IndexKey[]] = [[], []]
+      for (const { products, ...key } of await rowsAt(db, chunk)) {
+        const rest = withoutEntries(products, new Set(this.#removed.of(key)?.entries))
+        if (rest === '') empty.push(key)
+        else kept.push({ ...key, products: rest })
+      }
+      for (const rows of insertChunks(empty)) await deleteRows(db, rows)
+      for (const rows of insertChunks(kept)) await replaceRows(db, rows)
+    }
   }
 }
 
@@ -76,52 +120,62 @@ interface ProductInStore {
   productId: string
 }
 
-/** Products per statement. */
+/** Listings per statement. */
 const AT_ONCE = 200
 
 /**
  * Notes that agents must receive the items of these products again, because name, brand, category, price or picture
- * changed. A job publishes the items (protection/items/refresh-items.ts), because a product may have many. Products
+ * changed. A job publishes the items (protection/items/item-sequence.ts), because a product may have many. Products
  * without items are skipped.
  */
 async function noteProductChanges(db: Db, products: readonly ProductInStore[]): Promise<void> {
   // Rows are always written in the same order, which avoids deadlocks between two transactions.
-  for (const storeId of [...new Set(products.map((each) => each.storeId))].sort()) {
-    const ofStore = products.filter((each) => each.storeId === storeId)
-    const ids = [...new Set(ofStore.map(({ productId }) => productId))].sort()
-    for (let i = 0; i < ids.length; i += AT_ONCE) await noteOfStore(db, storeId, ids.slice(i, i + AT_ONCE))
-  }
+  const byKey = new Map(products.map((each) => [`${each.storeId} ${each.productId}`, each]))
+  const all = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each)
+  for (let i = 0; i < all.length; i += AT_ONCE) await noteSome(db, all.slice(i, i + AT_ONCE))
 }
 
-async function noteOfStore(db: Db, storeId: string, productIds: readonly string[]): Promise<void> {
+async function noteSome(db: Db, products: readonly ProductInStore[]): Promise<void> {
+  const pairs = products.map(({ storeId, productId }) => sql`(${storeId}, ${productId})`)
   const tagged = await db
-    .selectFrom('protected_item')
-    .select('product_id')
-    .distinct()
-    .where('store_id', '=', storeId)
-    .where('product_id', 'in', productIds)
-    .orderBy('product_id')
+    .selectFrom(sql<{ column1: string; column2: string }>`(values ${sql.join(pairs)})`.as('changed'))
+    .select(['column1 as store_id', 'column2 as product_id'])
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('protected_item')
+          .select('item_id')
+          .whereRef('protected_item.store_id', '=', 'changed.column1')
+          .whereRef('protected_item.product_id', '=', 'changed.column2'),
+      ),
+    )
+    .orderBy('column1')
+    .orderBy('column2')
     .execute()
   if (tagged.length === 0) return
   await db
     .insertInto('item_refresh')
-    .values(tagged.map(({ product_id }) => ({ store_id: storeId, product_id: product_id ?? '', after_item: '' })))
+    .values(tagged.map((row) => ({ ...row, after_item: '' })))
     // A job that is under way begins again.
     .onConflict((c) => c.columns(['store_id', 'product_id']).doUpdateSet({ after_item: '' }))
     .execute()
 }
 
 /**
- * All writes of the catalogue use this file. One transaction updates the product, its documents in all stores
- * (`store_product.doc`), its search terms (`product_word`) and the counts (`product_count`).
+ * All writes of the catalogue use this file.
+ *
+ *   transaction   product ▶ listing of the named store ▶ at most 200 other listings ▶ listing_refresh
+ *   job           listing_refresh ▶ the other listings, some per transaction (refresh-listings.ts)
+ *
+ * A listing is written with its document (`store_product.doc`), its search terms (`product_word`) and the counts
+ * (`product_count`), always by `writeListings`.
  */
 export interface ProductWrite {
   /** Row that the database contains; undefined for a new product. */
   before: ProductRow | undefined
   after: ProductRow
-  /** Listings in all stores before the write. May be empty if the product itself does not change. */
-  known: readonly NumberedListing[]
-  /** New or changed price in one store. */
+  /** Stored listing in the store of `listing`. */
+  here: StoredListing | undefined
+  /** The listing to write in the named store. Without it, the product alone changes. */
   listing: PriceInStore | undefined
 }
 
@@ -129,14 +183,78 @@ export interface ProductWrite {
 export type PriceInStore = Omit<NumberedListing, 'product_id' | 'listing_no'> & { listing_no?: number }
 
 /**
- * Writes products and listings with their documents, terms and counts. `writes` may contain an unchanged product once
- * per store, but a changed product only once.
+ * Writes products and their listings. `writes` may contain an unchanged product once per store, but a changed product
+ * only once.
  */
 export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Promise<void> {
   const changed = writes.filter(({ before, after }) => before !== after)
   for (const rows of insertChunks(changed.map((write) => write.after))) await upsertProducts(db, rows)
-  await writeListings(db, writes)
+  const named = (await withNumbers(db, writes)).flatMap(({ before, after, here, listing }) =>
+    listing ? { product: after, stored: here, listing, isNews: isNews(before, after, here, listing) } : [],
+  )
+  await writeListings(db, [...named, ...(await otherListings(db, changed))])
 }
+
+/** True if agents must receive the items of the product in the store of the listing again. */
+function isNews(
+  before: ProductRow | undefined,
+  after: ProductRow,
+  here: StoredListing | undefined,
+  listing: PriceInStore,
+): boolean {
+  return before !== undefined && (changesItems(before, after) || here?.price_cent !== listing.price_cent)
+}
+
+/** Listings of other stores that one transaction writes. A job writes the rest. */
+export const OTHER_LISTINGS = 200
+
+/** The first listings of changed products in other stores, to write at once. Enqueues the rest for the job. */
+async function otherListings(db: Db, writes: readonly ProductWrite[]): Promise<ListingWrite[]> {
+  const byId = new Map(writes.flatMap((write) => (write.before ? [[write.after.product_id, write] as const] : [])))
+  const ids = [...byId.keys()].sort()
+  const found = await listingsAfter(db, ids, '', OTHER_LISTINGS + ids.length + 1)
+  const others = found.filter((row) => byId.get(row.product_id)?.listing?.store_id !== row.store_id)
+  const now = others.slice(0, OTHER_LISTINGS)
+  const last = now.at(-1)
+  if (last && others.length > now.length) {
+    const later = ids.flatMap((id) => (id >= last.product_id ? (byId.get(id) ?? []) : []))
+    await enqueueListings(db, later, last)
+  }
+  return now.flatMap((stored) => {
+    const { before, after } = byId.get(stored.product_id) ?? {}
+    return before && after ? { product: after, stored, listing: stored, isNews: changesItems(before, after) } : []
+  })
+}
+
+/** Enqueues the stores of these products after `last`, the last listing that is written now. */
+async function enqueueListings(
+  db: Db,
+  writes: readonly ProductWrite[],
+  last: Pick<StoredListing, 'product_id' | 'store_id'>,
+): Promise<void> {
+  const rows = writes.map(({ before, after: { product_id, tenant, updated_ms }, after }) => ({
+    product_id,
+    tenant,
+    queued_ms: updated_ms,
+    after_store: product_id === last.product_id ? last.store_id : '',
+    again: 0,
+    is_news: before && changesItems(before, after) ? 1 : 0,
+  }))
+  for (const chunk of insertChunks(rows)) await upsertRefreshes(db, chunk)
+}
+
+const upsertRefreshes = preparedInsert((db, rows: readonly ListingRefreshRow[]) =>
+  db
+    .insertInto('listing_refresh')
+    .values(rows)
+    .onConflict((c) =>
+      // A pass that is under way continues and is followed by another, so that frequent changes do not stop it.
+      c.column('product_id').doUpdateSet((eb) => ({
+        again: sql<number>`1`,
+        is_news: sql<number>`case when ${eb.ref('excluded.is_news')} = 1 then 1 else ${eb.ref('listing_refresh.is_news')} end`,
+      })),
+    ),
+)
 
 /**
  * Adds a product that the account does not have yet, and its listing. Returns false, and writes nothing, if the account
@@ -150,7 +268,8 @@ export async function addNewProduct(db: Db, after: ProductRow, listing: PriceInS
     .onConflict((c) => c.columns(['tenant', 'ean']).doNothing())
     .returning(NEXT_LISTING_NUMBER.as('listing_no'))
     .executeTakeFirst()
-  if (added) await writeListings(db, [{ before: undefined, after, known: [], listing: { ...listing, ...added } }])
+  if (added)
+    await writeListings(db, [{ product: after, stored: undefined, listing: { ...listing, ...added }, isNews: false }])
   return added !== undefined
 }
 
@@ -158,51 +277,51 @@ export async function addNewProduct(db: Db, after: ProductRow, listing: PriceInS
 type NumberedWrite = ProductWrite & { listing: Omit<NumberedListing, 'product_id'> | undefined }
 
 async function withNumbers(db: Db, writes: readonly ProductWrite[]): Promise<NumberedWrite[]> {
-  const isNew = ({ listing, known }: ProductWrite) =>
-    listing && listing.listing_no === undefined && !known.some((row) => row.store_id === listing.store_id)
+  const isNew = ({ listing, here }: ProductWrite) => listing && listing.listing_no === undefined && !here
   const numbers = await takeListingNumbers(db, writes.filter(isNew).length)
   return writes.map((write) => {
-    const { listing, known } = write
+    const { listing, here } = write
     if (!listing) return { ...write, listing }
-    const number = listing.listing_no ?? known.find((row) => row.store_id === listing.store_id)?.listing_no
-    const listing_no = number ?? numbers.shift()
+    const listing_no = listing.listing_no ?? here?.listing_no ?? numbers.shift()
     assert(listing_no !== undefined, 'a new listing got no number')
     return { ...write, listing: { ...listing, listing_no } }
   })
 }
 
-async function writeListings(db: Db, writes: readonly ProductWrite[]): Promise<void> {
+/** A listing to write. */
+interface ListingWrite {
+  product: ProductRow
+  /** The listing as it is stored: its terms and category are replaced. Undefined for a new listing. */
+  stored: Pick<StoredListing, 'words' | 'category'> | undefined
+  listing: Omit<NumberedListing, 'product_id'>
+  /** True if agents must receive the items of the product in this store again. */
+  isNews: boolean
+}
+
+/** Writes listings with their documents, terms and counts. Replaces the terms and the category that are stored. */
+export async function writeListings(db: Db, writes: readonly ListingWrite[]): Promise<void> {
   const listings: StoreProductRow[] = []
   const index = new IndexChanges()
-  const published: ProductInStore[] = []
-  const counts = new Map<string, Count>()
-  const count = (store_id: string, category: string | null, by: number) => {
-    if (category === null) return
-    const key = `${store_id}\0${category}`
-    counts.set(key, { store_id, category, products: (counts.get(key)?.products ?? 0) + by })
-  }
-  for (const { before, after, known, listing } of await withNumbers(db, writes)) {
-    const oldTerms = before ? searchTermsOf(before) : []
-    const newTerms = searchTermsOf(after)
-    const repriced = known.filter((row) => row.store_id !== listing?.store_id && before !== after)
-    for (const row of listing ? [...repriced, listing] : repriced) {
-      const listed = known.find(({ store_id }) => store_id === row.store_id)
-      const isNew = listed === undefined
-      if (before && (changesItems(before, after) || listed?.price_cent !== row.price_cent))
-        published.push({ storeId: row.store_id, productId: after.product_id })
-      listings.push(renderListing(after, { ...row, product_id: after.product_id }))
-      const indexed = isNew ? [] : oldTerms
-      for (const word of indexed) if (!newTerms.includes(word)) index.remove({ ...row, word })
-      for (const word of newTerms) if (!indexed.includes(word)) index.add({ ...row, word })
-      if (isNew) count(row.store_id, '', 1)
-      if (!isNew && before) count(row.store_id, listedCategory(before), -1)
-      count(row.store_id, listedCategory(after), 1)
-    }
+  const counts = new Counts()
+  for (const { product, stored, listing } of writes) {
+    const row = renderListing(product, { ...listing, product_id: product.product_id })
+    listings.push(row)
+    const oldTerms = new Set(stored ? termsOf(stored) : [])
+    const newTerms = new Set(termsOf(row))
+    for (const word of oldTerms) if (!newTerms.has(word)) index.remove({ ...row, word })
+    for (const word of newTerms) if (!oldTerms.has(word)) index.add({ ...row, word })
+    if (stored) counts.add(row.store_id, stored.category, -1)
+    else counts.add(row.store_id, '', 1)
+    counts.add(row.store_id, row.category, 1)
   }
   for (const rows of insertChunks(listings)) await upsertListings(db, rows)
   await index.write(db)
-  await addToCounts(db, [...counts.values()])
-  await noteProductChanges(db, published)
+  await counts.write(db)
+  const news = writes.filter(({ isNews }) => isNews)
+  await noteProductChanges(
+    db,
+    news.map(({ product, listing }) => ({ storeId: listing.store_id, productId: product.product_id })),
+  )
 }
 
 /** True if a change of the product changes what agents know about its items. */
@@ -213,25 +332,22 @@ function changesItems(before: ProductRow, after: ProductRow): boolean {
 const ITEM_FACTS = ['name', 'brand', 'category', 'image_url', 'price_cent'] as const
 
 /** Removes a product from a store. The product row stays, because purchases and other stores may refer to it. */
-export async function removeListing(db: Db, storeId: string, product: ProductRow): Promise<void> {
+export async function removeListing(db: Db, storeId: string, productId: string): Promise<void> {
   const removed = await db
     .deleteFrom('store_product')
     .where('store_id', '=', storeId)
-    .where('product_id', '=', product.product_id)
-    .returning('listing_no')
+    .where('product_id', '=', productId)
+    .returning(['listing_no', 'words', 'category'])
     .executeTakeFirst()
   if (!removed) return
   const index = new IndexChanges()
-  for (const word of searchTermsOf(product)) index.remove({ store_id: storeId, word, ...removed })
+  for (const word of termsOf(removed)) index.remove({ store_id: storeId, word, ...removed })
   await index.write(db)
-  const category = listedCategory(product)
-  const categories = ['', ...(category === null ? [] : [category])]
-  await addToCounts(
-    db,
-    categories.map((category) => ({ store_id: storeId, category, products: -1 })),
-  )
+  const counts = new Counts()
+  for (const category of ['', removed.category]) counts.add(storeId, category, -1)
+  await counts.write(db)
   // Its items now have the price of the product.
-  await noteProductChanges(db, [{ storeId, productId: product.product_id }])
+  await noteProductChanges(db, [{ storeId, productId }])
 }
 
 const upsertProducts = preparedInsert((db, rows: readonly ProductRow[]) => {
@@ -280,10 +396,22 @@ const addCounts = preparedInsert((db, rows: readonly Count[]) =>
     ),
 )
 
-async function addToCounts(db: Db, counts: readonly Count[]): Promise<void> {
-  // Rows are always written in the same order, which avoids deadlocks between two transactions.
-  const rows = counts
-    .filter(({ products }) => products !== 0)
-    .sort((a, b) => (a.store_id + a.category < b.store_id + b.category ? -1 : 1))
-  for (const chunk of insertChunks(rows)) await addCounts(db, chunk)
+/** Changes of the counts in one transaction. */
+class Counts {
+  readonly #counts = new Map<string, Count>()
+
+  /** Ignores the category null, which is not counted. */
+  add(store_id: string, category: string | null, by: number): void {
+    if (category === null) return
+    const key = `${store_id}\0${category}`
+    this.#counts.set(key, { store_id, category, products: (this.#counts.get(key)?.products ?? 0) + by })
+  }
+
+  async write(db: Db): Promise<void> {
+    // Rows are always written in the same order, which avoids deadlocks between two transactions.
+    const rows = [...this.#counts.values()]
+      .filter(({ products }) => products !== 0)
+      .sort((a, b) => (a.store_id + a.category < b.store_id + b.category ? -1 : 1))
+    for (const chunk of insertChunks(rows)) await addCounts(db, chunk)
+  }
 }

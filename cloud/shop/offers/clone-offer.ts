@@ -10,7 +10,7 @@ import type { CloneOffer } from './schema.ts'
 /** Highest price that the API accepts, cents. */
 const HIGHEST_CENT = 100_000_000
 
-/** Own prices that the clones of an offer may have: price adjustments × products. Each writes rows in one transaction. */
+/** Own prices of an offer: its price lists × their products. One transaction reads or writes all of them. */
 const OWN_PRICES_LIMIT = 20_000
 
 /** Creates an offer with the content of another offer. Stores with a price adjustment get their own prices. */
@@ -39,6 +39,16 @@ export async function cloneOffer(
   return makeOffer(call, content, input.targetStoreIds, pricesByStore(products, input))
 }
 
+/** Throws 400 if an offer with so many price lists of so many products would have too many own prices. */
+export function assertOwnPrices(field: string, lists: number, products: number): void {
+  if (lists * products > OWN_PRICES_LIMIT)
+    throw invalid(
+      field,
+      `makes ${lists} price lists of ${products} products, and an offer has at most ${OWN_PRICES_LIMIT} own prices: use fewer different prices, fewer products or fewer stores in one offer`,
+      'too_many_prices',
+    )
+}
+
 /** Groups the stores by price adjustment: one price list for each adjustment. */
 function pricesByStore(
   products: readonly OfferProduct[],
@@ -50,13 +60,7 @@ function pricesByStore(
     const key = adjustment ? `${adjustment.type} ${adjustment.value}` : ''
     byAdjustment.set(key, [...(byAdjustment.get(key) ?? []), storeId])
   }
-  const ownPrices = byAdjustment.size * products.length
-  if (ownPrices > OWN_PRICES_LIMIT)
-    throw invalid(
-      'priceAdjustments',
-      `makes ${byAdjustment.size} price lists of ${products.length} products, and an offer has at most ${OWN_PRICES_LIMIT} own prices: use fewer different adjustments, or fewer stores in one call`,
-      'too_many_prices',
-    )
+  assertOwnPrices('priceAdjustments', byAdjustment.size, products.length)
   return [...byAdjustment.values()].map((storeIds) => {
     const [first = ''] = storeIds
     const adjustment = priceAdjustments[first]

@@ -2,6 +2,7 @@ import { assert } from '../../../policy/assert.ts'
 import { invalid } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
 import type { OfferGroupRow, OfferRow } from '../../platform/persistence/tables/offers.ts'
+import { assertOwnPrices } from './clone-offer.ts'
 import { describeOffer } from './description.ts'
 import { newBranch, emitPublished, storeList } from './make-offer.ts'
 import { assertSold, offerProducts, type OfferProduct } from './offer-products.ts'
@@ -38,6 +39,7 @@ async function storeLists(
   )
   for (const [listId, json] of oldLists) lists.set(listId, JSON.parse(json) as OfferProduct[])
   const keeps = products.map((product, i) => keepsStorePrices(i, inputs[i], product, active, lists))
+  if (keeps.includes(true)) assertOwnPrices('products', lists.size, products.length)
   const stored = new Map<string, string>()
   const store = async (own: readonly OfferProduct[]) => {
     const key = JSON.stringify(own)

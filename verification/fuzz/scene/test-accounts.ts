@@ -133,7 +133,7 @@ async function sandboxStores(
     const gone = rows.map((row) => row.product_id)
     await db.deleteFrom('protected_item').where('product_id', 'in', gone).execute()
     const stores = await db.selectFrom('store').select('store_id').where('tenant', '=', tenant).execute()
-    for (const { store_id } of stores) for (const product of rows) await removeListing(db, store_id, product)
+    for (const { store_id } of stores) for (const product of rows) await removeListing(db, store_id, product.product_id)
     await db.deleteFrom('product').where('product_id', 'in', gone).execute()
   })
   const { stores } = await ok({ database, ...served }, secret, 'fetchStores', {})

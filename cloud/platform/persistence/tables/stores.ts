@@ -99,6 +99,19 @@ export interface StoreProductRow {
   listing_no: number
 }
 
+/** A changed product whose listings in the stores after `after_store` a job must write (refresh-listings.ts). */
+export interface ListingRefreshRow {
+  product_id: string
+  tenant: string
+  /** Time of the change. An account's products are processed in this order. */
+  queued_ms: number
+  after_store: string
+  /** 1 if the product changed again: all its listings must be written once more after this pass. */
+  again: number
+  /** 1 if agents must receive the items of the product again. */
+  is_news: number
+}
+
 /** For one store, one search term and one block of listing numbers: the listings whose product has the term. */
 export interface ProductWordRow {
   store_id: string

@@ -15,6 +15,7 @@ const EMPTY_HERE: Record<string, string> = {
   integration_connection: 'made in live mode only; the sandbox asks no system and keeps no credentials',
   integration_pull: 'as integration_connection',
   erp_record: 'as integration_connection',
+  listing_refresh: 'made only if a product is sold in more stores than one transaction writes',
   push_delivery: 'made in live mode only; the sandbox logs each notice',
 }
 

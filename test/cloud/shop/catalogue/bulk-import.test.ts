@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { refreshListings } from '../../../../cloud/shop/catalogue/refresh-listings.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { newEan, openShop, type Shop } from '../../../support/shop.ts'
@@ -97,6 +98,7 @@ inFullSizeOnEveryDatabase('bulkImportProducts', (kind) => {
       imported: 500,
       updated: 0,
     })
+    await refreshListings(shop.cloud.db.database, shop.cloud.cloud.services)
     expect(await totals(here, 'kategorie 0')).toEqual([500, 500])
     expect(await shop.ok('fetchProduct', { ean: products[1]?.ean, storeId: here })).toMatchObject({
       price: 0.01,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { newProductRow, sharedColumns, findByEans, listListings } from '../../../../cloud/shop/catalogue/queries.ts'
+import { newProductRow, sharedColumns, findByEans } from '../../../../cloud/shop/catalogue/queries.ts'
 import { entryOf, listingsIn } from '../../../../cloud/shop/catalogue/search-queries.ts'
 import { searchDocuments } from '../../../../cloud/shop/catalogue/search.ts'
 import { removeListing, writeProducts, type ProductWrite } from '../../../../cloud/shop/catalogue/write-products.ts'
@@ -154,12 +154,11 @@ class Catalogue {
     for (const tenant of new Set(stores.map((store) => store.tenant))) {
       const ean = eanOf(each.n)
       const before = (await findByEans(db, tenant, [ean])).get(ean)
-      const known = before ? ((await listListings(db, [before.product_id])).get(before.product_id) ?? []) : []
       const store = stores.find((one) => one.tenant === tenant)
       const isHere = store?.listings.includes(ean) === true
       if (each.kind === 'remove') {
         if (!before || !store || !isHere) continue
-        await removeListing(db, store.id, before)
+        await removeListing(db, store.id, before.product_id)
         store.listings.splice(store.listings.indexOf(ean), 1)
         continue
       }
@@ -169,7 +168,12 @@ class Catalogue {
       const columns = sharedColumns({ name: each.name, brand: each.brand ?? null })
       const after = before ? { ...before, ...columns } : newProductRow(input as never, made)
       const listing = { store_id: store?.id ?? '', price_cent: 100, old_price_cent: null, updated_ms: 1 }
-      const write: ProductWrite = { before, after, known, listing: each.kind === 'list' ? listing : undefined }
+      const write: ProductWrite = {
+        before,
+        after,
+        here: undefined,
+        listing: each.kind === 'list' ? listing : undefined,
+      }
       await writeProducts(db, [write])
       this.goods.get(tenant)?.set(ean, { ean, name: each.name, brand: each.brand })
       if (each.kind === 'list') store?.listings.push(ean)

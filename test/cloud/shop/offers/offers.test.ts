@@ -399,6 +399,22 @@ onEveryDatabase('offers', (kind) => {
     expect((await ok('cloneOffer', clone(2))).storeCount).toBe(41)
   })
 
+  it('updateOffer makes at most 20,000 own prices of an offer whose stores keep their prices', async () => {
+    const { offerId } = await ok('createOffer', good({ storeIds: [stores[0]], products: [{ name: 'p0', price: 1 }] }))
+    const targetStoreIds = await liveStores(cloud, key, { count: 41 })
+    const priceAdjustments = Object.fromEntries(
+      targetStoreIds.map((id, i) => [id, { type: 'percentage', value: i + 1 }]),
+    )
+    const { clonedOfferId } = await ok('cloneOffer', { offerId, targetStoreIds, priceAdjustments })
+    const { offer } = await ok('fetchOffer', { offerId: clonedOfferId })
+    const more = Array.from({ length: 499 }, (_, i) => ({ name: `p${i + 1}`, price: 1 }))
+    const kept = { offerId: clonedOfferId, products: [offer.products[0], ...more] }
+    expect(await errorOf('updateOffer', kept)).toEqual([400, 'products'])
+    await ok('updateOffer', { ...kept, products: kept.products.slice(0, 480) })
+    // One price for all stores needs one list.
+    await ok('updateOffer', { offerId: clonedOfferId, products: [{ name: 'p0', price: 1 }, ...more] })
+  })
+
   it('cloneOffer copies to other stores at adjusted prices', async () => {
     const made = await ok(
       'createOffer',

@@ -30,6 +30,12 @@ export const STORES: readonly string[] = [
   `CREATE UNIQUE INDEX store_product_by_number ON store_product (store_id, listing_no)`,
   `CREATE INDEX store_product_by_product ON store_product (product_id, store_id)`,
   `CREATE INDEX store_product_by_category ON store_product (store_id, category, product_id)`,
+  // Changed products. A job writes their listings in the stores after `after_store`, then from the first store if
+  // `again` is 1.
+  `CREATE TABLE listing_refresh (
+    product_id text PRIMARY KEY REFERENCES product (product_id), tenant text NOT NULL, queued_ms bigint NOT NULL,
+    after_store text NOT NULL, again bigint NOT NULL, is_news bigint NOT NULL)`,
+  `CREATE INDEX listing_refresh_by_tenant ON listing_refresh (tenant, queued_ms, product_id)`,
   // Sorted by bytes, because a prefix search is a range of bytes. A row contains all listings of one block that have
   // the word (search-blocks.ts).
   `CREATE TABLE product_word (
