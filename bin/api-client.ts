@@ -84,6 +84,11 @@ async function textOf(
   }
 }
 
+/** Reads JSON from an answer until the signal of its request. Throws if it takes longer, is too long or no JSON. */
+export async function jsonWithin({ body }: Response, signal: AbortSignal): Promise<unknown> {
+  return JSON.parse(await textOf(body, () => undefined, signal))
+}
+
 /** Calls operations of the API for a command. */
 export interface ApiClient {
   /**
@@ -111,11 +116,12 @@ export function apiClient({
   const send = fetchTrustingFile(ca)
   return {
     async call(operation, body) {
+      const signal = AbortSignal.timeout(ANSWER_WITHIN_MS)
       const response = await send(`${baseUrl}/${operation}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
         body: JSON.stringify(body),
-        signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+        signal,
         redirect: 'error',
       }).catch((error: unknown) => {
         throw new Error(
@@ -123,7 +129,7 @@ export function apiClient({
           { cause: error },
         )
       })
-      const answer = await bodyOf(response)
+      const answer = await bodyOf(response, signal)
       if (!answer)
         throw new ApiRefusal(
           `${baseUrl} responds with ${response.status} without JSON: check --base-url, which ends in /api/v1`,
@@ -136,9 +142,9 @@ export function apiClient({
   }
 }
 
-async function bodyOf(response: Response): Promise<Record<string, unknown> | undefined> {
+async function bodyOf(response: Response, signal: AbortSignal): Promise<Record<string, unknown> | undefined> {
   try {
-    const value: unknown = await response.json()
+    const value = await jsonWithin(response, signal)
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
   } catch {
     return undefined

@@ -7,6 +7,7 @@ import type { Platform } from '../../policy/platform.ts'
 import type { AgentConfig } from '../../edge-agent/config.ts'
 import { assertKeyPairs, readIdentity, type Identity } from '../../edge-agent/identity/identity.ts'
 import { configFile } from '../../host/config-file.ts'
+import { jsonWithin } from '../api-client.ts'
 import { checkAgent } from '../doctor/agent.ts'
 import { certificateEnd, checkCloud } from '../doctor/cloud.ts'
 import { fault, findingLines, type Finding } from '../doctor/finding.ts'
@@ -83,7 +84,9 @@ export async function agentReadiness(
   if (running?.program !== 'agent') return undefined
   const { agentId } = running
   try {
-    const readiness = AgentReadiness.parse(await (await answerOf(port, '/readyz')).json())
+    const readiness = AgentReadiness.parse(
+      await jsonWithin(await answerOf(port, '/readyz'), AbortSignal.timeout(ANSWER_WITHIN_MS)),
+    )
     return { ...readiness, ...(agentId !== undefined && { agentId }) }
   } catch {
     return undefined

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { AgentStatus } from '../../edge-agent/http/response-schemas.ts'
 import { REGISTRATION_FAULTS } from '../../edge-agent/health/registration.ts'
 import { STALE_SECONDS } from '../../edge-agent/items/replica.ts'
+import { jsonWithin } from '../api-client.ts'
 import { counted } from '../../host/output.ts'
 import type { SendRequest } from '../../host/tls/private-ca.ts'
 import { PROGRAM_HEADER, readProgramHeader } from '../../policy/version.ts'
@@ -65,13 +66,14 @@ export async function askAgent({
 }: AgentQuestion): Promise<Finding[] | undefined> {
   let answer: Response
   let body: unknown
+  const signal = AbortSignal.timeout(ANSWER_WITHIN_MS)
   try {
     answer = await send(`${url}/v1/status`, {
       headers: { authorization: `Bearer ${credential ?? 'none'}` },
       redirect: 'manual',
-      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+      signal,
     })
-    body = await answer.json().catch(() => undefined)
+    body = await jsonWithin(answer, signal).catch(() => undefined)
   } catch {
     return undefined
   }
