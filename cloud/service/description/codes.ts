@@ -198,8 +198,6 @@ export const DETAIL_TEXTS = codes({
   unknown_product: 'The store does not sell this product.',
   product_unknown: 'No catalogue of the account has this product.',
   unit_differs: 'Lot, expiry or serial differ between field, code and tag; `message` names both. Scan the unit again.',
-  too_many_prices:
-    'An offer has at most 20,000 prices of its own. Use fewer different price adjustments, or fewer stores in one call.',
   upc_not_accepted:
     'The code is a UPC or another code with a leading zero. Set `acceptUpc` with `updateAccountSettings`, or send an EAN.',
   tag_unprogrammed: 'The tag contains its factory value, which many tags share. Write an EPC of its own to the tag.',
