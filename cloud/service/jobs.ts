@@ -20,6 +20,7 @@ import { pruneDecisions } from '../protection/records/decision-records.ts'
 import { pruneDenied } from '../protection/rights/deny-list.ts'
 import { endDueMoves } from '../protection/devices/due-moves.ts'
 import { pruneDelegated } from '../protection/rights/delegated-rights.ts'
+import { publishRecalledReceipts } from '../protection/recalls/recalled-receipts.ts'
 import { publishRecalls } from '../protection/recalls/publish-recalls.ts'
 import { refreshItems, pruneRemovedNames } from '../protection/items/item-sequence.ts'
 import type { AgentMessages } from './messaging/agent-messages.ts'
@@ -68,6 +69,7 @@ export function startJobs(
   repeater.every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
   repeater.every(ITEMS_MS, 'items of changed products', () => refreshItems(database, services))
   repeater.every(ITEMS_MS, 'items of recalls', () => publishRecalls(database, services))
+  repeater.every(ITEMS_MS, 'receipts of recalls', () => publishRecalledReceipts(database, services))
   repeater.every(
     SEALING_MS,
     'audit chain',

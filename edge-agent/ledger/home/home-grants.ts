@@ -72,6 +72,7 @@ interface GrantClaims {
     isIgnored?: (redemptionId: string) => boolean,
   ): boolean
   isDenied(subject: string): boolean
+  isRecalled(cti: string, ordinal: number): boolean
   readonly unresolved: Pick<UnresolvedRedemptions, 'add'>
   readonly floor: number
 }
@@ -99,9 +100,11 @@ export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pic
   function decide({ agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs }: GrantRequest): GrantAnswer {
     if (exp <= claims.floor) return { ...NO_RIGHTS, reason: 'token_expired' }
     if (claims.isDenied(cti)) return { ...NO_RIGHTS, reason: 'token_revoked' }
+    const allowed = candidates.filter((ordinal) => !claims.isRecalled(cti, ordinal))
+    if (allowed.length < candidates.length && allowed.length === 0) return { ...NO_RIGHTS, reason: 'recalled' }
     // After an outcome `unknown`, the same agent may request the right again, because its staff approve the retry.
     const isRetried = (id: string) => isUnknownOf(agentId, find.get(id))
-    const unused = candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried))
+    const unused = allowed.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried))
     const ordinals = all ? unused : unused.slice(0, 1)
     if (ordinals.length === 0) return { ...NO_RIGHTS, reason: 'already_redeemed' }
     // `exp` comes from the requester and may be wrong. The margin covers an error, because no receipt is valid longer
