@@ -19,6 +19,7 @@ import type { TokenParts } from './by-token.ts'
 import { type RequestContext, type Grant, type Verdict, NEEDS_STAFF } from './request.ts'
 import type { Home } from '../peers/home.ts'
 import type { RightsRequest } from '../peers/home-requester.ts'
+import { recalledUnits } from '../trust/revocation/recalled-units.ts'
 import { untrustedReason } from '../trust/revocation/untrusted-ledger.ts'
 
 /** How this agent relates to the receipt home in a decision. */
@@ -186,39 +187,21 @@ const STOPPED: ReadonlySet<ItemStatus> = new Set(
   ITEM_STATUSES.filter((status) => status !== 'sellable' && status !== 'paid' && status !== 'picked_up'),
 )
 
-/**
- * Finds the goods of a receipt in the replica, so that a hold stops them with and without the tag (ADR releases). Units
- * that were bought by their product code have no item: the policy names the recalled products, and the deny list the
- * units whose line states a recalled lot.
- */
-function knownGoods(
-  { items, trust, ledger }: ReceiptParts,
-  claims: ReceiptClaims,
-  identifiers: ItemIdentifiers,
-): KnownGoods {
-  const { entries = [], cti } = claims
-  const entryOf = (kind: IdentifierKind, id: string) => hexOf(receiptEntry(cti, kind, id))
-  const gtins = new Set(entries.length > 0 ? trust.policy?.recalledGtins : [])
-  const recalledEntries = new Set([...gtins].map((gtin) => entryOf('gtin', gtin)))
-  const recalled = new Set(
-    entries.flatMap((entry, n) =>
-      recalledEntries.has(hexOf(entry)) || ledger.claims.isRecalled(hexOf(cti), n) ? n : [],
-    ),
-  )
+/** Finds the goods of a receipt in the replica, so that a hold stops them with and without the tag (ADR releases). */
+function knownGoods(parts: ReceiptParts, claims: ReceiptClaims, identifiers: ItemIdentifiers): KnownGoods {
+  const { items } = parts
+  const recalled = recalledUnits(parts, claims)
   if (namesItem(identifiers)) return { named: findByIdentifiers(items, identifiers), stopped: new Map(), recalled }
   const stopped = new Map<number, KnownItem>()
-  const numbers = new Map(entries.map((entry, n) => [hexOf(entry), n]))
-  if (numbers.size === 0) return UNKNOWN_GOODS
+  const { entries = [], cti } = claims
+  const numbers = new Map(entries.map((entry, n) => [Buffer.from(entry).toString('hex'), n]))
+  if (numbers.size === 0) return { ...UNKNOWN_GOODS, recalled }
   for (const { kind, name } of items.namesIn(STOPPED)) {
-    const n = numbers.get(entryOf(kind, name))
+    const n = numbers.get(Buffer.from(receiptEntry(cti, kind, name)).toString('hex'))
     const item = n === undefined ? undefined : items.find(kind, name)
     if (n !== undefined && item) stopped.set(n, item)
   }
   return { named: undefined, stopped, recalled }
-}
-
-function hexOf(entry: Uint8Array): string {
-  return Buffer.from(entry).toString('hex')
 }
 
 /** The status of the named item for the answer, if the item must stay because of it. */

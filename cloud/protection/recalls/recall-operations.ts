@@ -124,11 +124,10 @@ export const recallProducts = operation({
       ended_ms: null,
       ended_by: null,
       publish_after: '',
-      receipts_after: null,
+      receipts_after: '',
       items: 0,
       sold_items: 0,
     }
-    if (!stopsWholeProduct(row)) row.receipts_after = ''
     await db.insertInto('product_recall').values(row).execute()
     await publishUnits(call, row)
     await revokeTokensOfRecalled(call, row)
@@ -160,7 +159,7 @@ export const endRecall = operation({
         ended_ms: nowMs,
         ended_by: actorOf(call.caller),
         publish_after: '',
-        receipts_after: stopsWholeProduct(recall) ? null : '',
+        receipts_after: '',
       })
       .where('recall_id', '=', recallId)
       .returningAll()
@@ -205,11 +204,12 @@ async function publish(call: Call, recall: ProductRecallRow): Promise<void> {
 }
 
 /**
- * Publishes which units without an item a recall stops or frees. If it names only the product, its stores get a new
- * policy, which names the product. Else the deny list names the units, the first at once, the others by a job.
+ * Publishes which units of receipts a recall stops or frees. If it names only the product, its stores get a new policy,
+ * which names the product. The deny list names the other units, the first at once, the others by a job.
  */
 async function publishUnits(call: Call, recall: ProductRecallRow): Promise<void> {
-  if (!stopsWholeProduct(recall)) return publishReceipts(call, recall)
+  await publishReceipts(call, recall)
+  if (!stopsWholeProduct(recall)) return
   for (const storeId of await raiseDocumentVersions(call.db, recall.tenant, storesOfRecall(recall)))
     call.afterCommit(() => call.services.agents.storeChanged(storeId))
 }

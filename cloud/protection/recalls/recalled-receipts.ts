@@ -1,4 +1,6 @@
+import { sql, type SqlBool } from 'kysely'
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
+import { MAX_ENTRIES } from '../../../policy/receipts/receipt-claims.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
 import { processEach } from '../../platform/operations/process-each.ts'
 import { groupBy, type Database } from '../../platform/persistence/database.ts'
@@ -6,15 +8,23 @@ import type { ProductRecallRow } from '../../platform/persistence/tables/protect
 import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { UNIT_FIELDS } from '../../shop/catalogue/render.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
+import { tellsUnitsApart } from '../../shop/receipts/receipt-of-purchase.ts'
 import { readItem } from '../items/item-queries.ts'
-import { inStoresOf, isRecalled, recallsOf, type RecallableGoods } from '../items/recalls.ts'
+import {
+  inStoresOf,
+  isRecalled,
+  recallsByProduct,
+  stopsWholeProduct,
+  type Recall,
+  type RecallableGoods,
+} from '../items/recalls.ts'
 import { deny, GUARD_SECONDS } from '../rights/deny-list.ts'
 
 /**
- * Tells agents by the deny list which units of a receipt a recall of a lot, expiry or serial stops, because their line,
- * or the item that was bound to them since, states it. A receipt names only the product of a unit that was bought by its
- * product code. The policy names the products of which all goods are recalled, so a recall of a whole product needs no
- * entries.
+ * Tells agents by the deny list which units of receipts a recall stops. A receipt names only the product of a unit that
+ * was bought by its product code. So agents need this for a recall of a lot, expiry or serial, which the line states, or
+ * the item that was bound to the unit since. The policy names the products of which all goods are recalled, so these need
+ * it only for receipts without names.
  */
 
 type DenyCall = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
@@ -29,10 +39,11 @@ export async function stopRecalledUnits(
   call: DenyCall,
   purchase: PurchaseRow,
   lines: readonly PurchaseLineRow[],
+  units: number,
 ): Promise<void> {
   const states = (line: PurchaseLineRow) => UNIT_FIELDS.some((field) => line[field] !== null)
-  if (!lines.some(states)) return
-  const entries = await entriesOf(call, purchase, ({ line }) => states(line))
+  if (units === 0 || (tellsUnitsApart(purchase, units) && !lines.some(states))) return
+  const entries = await entriesOf(call, purchase, () => true)
   const stopped = entries.filter((entry) => !('ended' in entry))
   if (stopped.length > 0) await deny(call, purchase.store_id, stopped)
 }
@@ -63,7 +74,7 @@ export async function publishReceipts(call: DenyCall, recall: ProductRecallRow):
 
 /** Paid purchases whose receipts are valid, with a line that the recall stops, in the order of their ids. */
 function nextPurchases({ db, nowMs }: DenyCall, recall: ProductRecallRow, after: string): Promise<PurchaseRow[]> {
-  return db
+  const purchases = db
     .selectFrom('purchase as p')
     .selectAll('p')
     .where(inStoresOf('p', recall))
@@ -88,7 +99,9 @@ function nextPurchases({ db, nowMs }: DenyCall, recall: ProductRecallRow, after:
     )
     .orderBy('p.purchase_id')
     .limit(PURCHASES_AT_ONCE)
-    .execute()
+  if (!stopsWholeProduct(recall)) return purchases.execute()
+  const isLong = sql<SqlBool>`(SELECT COUNT(*) FROM purchase_unit WHERE purchase_id = p.purchase_id) > ${MAX_ENTRIES}`
+  return purchases.where((eb) => eb.or([eb('p.price_origin', '=', 'shopper'), isLong])).execute()
 }
 
 /** A unit of a purchase as a recall sees it. */
@@ -97,18 +110,23 @@ type SoldUnit = RecallableGoods & { line: PurchaseLineRow }
 /** Entries for these units of a purchase: one for those that a recall stops, one for the others. */
 async function entriesOf(
   { db }: DenyCall,
-  { purchase_id: purchaseId, store_id: storeId, tenant, cti, receipt_exp: exp }: PurchaseRow,
+  purchase: PurchaseRow,
   concerns: (unit: SoldUnit) => boolean,
 ): Promise<DenyEntry[]> {
-  const [stopped, others]: [number[], number[]] = [[], []]
+  const { purchase_id: purchaseId, store_id: storeId, cti, receipt_exp: exp } = purchase
+  const units = await readUnits(db, purchaseId)
   const lines = new Map((await readLines(db, purchaseId)).map((line) => [line.line_id, line]))
-  for (const { line_id, item_id, receipt_index } of await readUnits(db, purchaseId)) {
+  const isNamedByPolicy = (recall: Recall) => stopsWholeProduct(recall) && tellsUnitsApart(purchase, units.length)
+  const recallsFor = await recallsByProduct(db, purchase.tenant)
+  const [stopped, others]: [number[], number[]] = [[], []]
+  for (const { line_id, item_id, receipt_index } of units) {
     const line = lines.get(line_id)
     if (!line || receipt_index === null) continue
     const unit: SoldUnit = { storeId, line, item: item_id === null ? undefined : await readItem(db, item_id) }
     if (!concerns(unit)) continue
-    const recalls = await recallsOf(db, tenant, line.product_id)
-    ;(isRecalled(recalls, unit) ? stopped : others).push(receipt_index)
+    const recalls = recallsFor(line.product_id).filter((recall) => !isNamedByPolicy(recall))
+    const numbers = isRecalled(recalls, unit) ? stopped : others
+    numbers.push(receipt_index)
   }
   if (cti === null || exp === null) return []
   const entry = { kind: 'recall', cti, until: exp + GUARD_SECONDS } as const

@@ -86,7 +86,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
   await retryEvidenceOfReceipt(call, store.store_id, receipt.cti)
-  await stopRecalledUnits(call, completed, allLines)
+  await stopRecalledUnits(call, completed, allLines, units.length)
   // Renumbers all items of the checkout, because none of them is in payment any more. This includes items that another
   // purchase paid first.
   const hasItems = units.some(({ unit }) => unit.item_id !== null)

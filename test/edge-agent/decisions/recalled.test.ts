@@ -137,8 +137,17 @@ function unregisteredTag(): string {
 /** Waits until the agent has the newest documents of the cloud. */
 async function refreshed(): Promise<void> {
   await store.until('online', () => store.agent.link.isOnline)
+  const row = await store.shop.cloud.db.database.reads
+    .selectFrom('store')
+    .select(['deny_seq', 'document_version'])
+    .where('store_id', '=', store.shop.storeId)
+    .executeTakeFirstOrThrow()
   await store.drive(store.agent.link.refreshDocuments())
-  await store.until('the documents', () => !store.agent.trust.isBehind && !store.agent.items.isBehind)
+  await store.until('the documents', () => {
+    const { trust, items } = store.agent
+    const { deny, policy } = trust.heldVersions()
+    return deny?.[1] === row.deny_seq && policy?.[1] === row.document_version && !items.isBehind
+  })
 }
 const knowsGtins = (count: number) =>
   store.until('the policy', () => (store.agent.trust.policy?.recalledGtins ?? []).length === count)
@@ -242,6 +251,48 @@ describe('goods that were bought by their product code', () => {
     await offline()
     expect(await release(receipt)).toMatchObject({ authorized: true, offline: true })
   })
+
+  it.each([{}, { lot: 'L-1' }])('stay on a receipt without names for %j, also against staff', async (recalled) => {
+    store = await openStore()
+    const { badge } = await ok('registerOperator', { name: 'Frau Petersen', pin: PIN })
+    await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
+    // Its purchase has too many units for names.
+    const { receipt } = await bought({ quantity: 33, lot: 'L-1' })
+    const started = await recall(recalled)
+    await refreshed()
+    await offline()
+    const signIn = async () => (await store.local('/v1/operator', { method: 'POST', body: { badge } })).body.session
+    const asStaff = async () =>
+      store.authorize(
+        { deviceId: device('station'), protectionAction: 'deactivate_label', receipt },
+        { 'x-untag-operator': await signIn() },
+      )
+    expect(await asStaff()).toMatchObject({ ...STOPPED, offline: true })
+    store.network(true)
+    await end(started)
+    await refreshed()
+    await offline()
+    expect(await asStaff()).toMatchObject({ authorized: true, offline: true })
+  })
+
+  it.each([['lot', 'product'] as const, ['product', 'lot'] as const])(
+    'leave when the recalls of their lot and product have ended, that of the %s first',
+    async (first) => {
+      store = await openStore()
+      const { receipt } = await bought({ lot: 'L-1' })
+      const started = { lot: await recall({ lot: 'L-1' }), product: await recall() }
+      const { [first]: one, ...rest } = started
+      await end(one)
+      await refreshed()
+      await offline()
+      expect(await release(receipt)).toMatchObject({ ...STOPPED, offline: true })
+      store.network(true)
+      for (const each of Object.values(rest)) await end(each)
+      await refreshed()
+      await offline()
+      expect(await release(receipt)).toMatchObject({ authorized: true, offline: true })
+    },
+  )
 
   it('stay for a token that was fetched before the recall', async () => {
     store = await openStore()
