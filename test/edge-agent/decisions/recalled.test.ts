@@ -275,7 +275,7 @@ describe('goods that were bought by their product code', () => {
     expect(await asStaff()).toMatchObject({ authorized: true, offline: true })
   })
 
-  it.each([['lot', 'product'] as const, ['product', 'lot'] as const])(
+  it.each(['lot', 'product'] as const)(
     'leave when the recalls of their lot and product have ended, that of the %s first',
     async (first) => {
       store = await openStore()
