@@ -9,7 +9,7 @@ import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/ta
 import { UNIT_FIELDS } from '../../shop/catalogue/render.ts'
 import { readLines, readUnits } from '../../shop/purchases/queries.ts'
 import { tellsUnitsApart } from '../../shop/receipts/receipt-of-purchase.ts'
-import { readItem } from '../items/item-queries.ts'
+import { readItems } from '../items/item-queries.ts'
 import {
   inStoresOf,
   isRecalled,
@@ -114,15 +114,19 @@ async function entriesOf(
   concerns: (unit: SoldUnit) => boolean,
 ): Promise<DenyEntry[]> {
   const { purchase_id: purchaseId, store_id: storeId, cti, receipt_exp: exp } = purchase
+  const recallsFor = await recallsByProduct(db, purchase.tenant)
   const units = await readUnits(db, purchaseId)
+  const items = await readItems(
+    db,
+    units.flatMap((unit) => unit.item_id ?? []),
+  )
   const lines = new Map((await readLines(db, purchaseId)).map((line) => [line.line_id, line]))
   const isNamedByPolicy = (recall: Recall) => stopsWholeProduct(recall) && tellsUnitsApart(purchase, units.length)
-  const recallsFor = await recallsByProduct(db, purchase.tenant)
   const [stopped, others]: [number[], number[]] = [[], []]
   for (const { line_id, item_id, receipt_index } of units) {
     const line = lines.get(line_id)
     if (!line || receipt_index === null) continue
-    const unit: SoldUnit = { storeId, line, item: item_id === null ? undefined : await readItem(db, item_id) }
+    const unit: SoldUnit = { storeId, line, item: items.get(item_id ?? '') }
     if (!concerns(unit)) continue
     const recalls = recallsFor(line.product_id).filter((recall) => !isNamedByPolicy(recall))
     const numbers = isRecalled(recalls, unit) ? stopped : others

@@ -85,23 +85,27 @@ interface GrantRow {
 
 const NO_RIGHTS: GrantAnswer = { ordinals: [], remaining: 0 }
 
+function statements(db: Connection) {
+  return {
+    find: db.prepare<[string], GrantRow>('SELECT agent_id, answer, state FROM home_grant WHERE redemption_id = ?'),
+    insert: db.prepare('INSERT INTO home_grant (redemption_id, agent_id, answer, state, exp) VALUES (?, ?, ?, ?, ?)'),
+    setState: db.prepare('UPDATE home_grant SET state = ? WHERE redemption_id = ?'),
+    use: db.prepare(
+      'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal, redemption_id) DO UPDATE SET until_s = excluded.until_s',
+    ),
+    free: db.prepare('DELETE FROM used_right WHERE redemption_id = ?'),
+  }
+}
+
 /** Opens the grants in this ledger's tables. */
 export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pick<Journal, 'append'>): HomeGrants {
-  const find = db.prepare<[string], GrantRow>('SELECT agent_id, answer, state FROM home_grant WHERE redemption_id = ?')
-  const insert = db.prepare(
-    'INSERT INTO home_grant (redemption_id, agent_id, answer, state, exp) VALUES (?, ?, ?, ?, ?)',
-  )
-  const setState = db.prepare('UPDATE home_grant SET state = ? WHERE redemption_id = ?')
-  const use = db.prepare(
-    'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal, redemption_id) DO UPDATE SET until_s = excluded.until_s',
-  )
-  const free = db.prepare('DELETE FROM used_right WHERE redemption_id = ?')
+  const { find, insert, setState, use, free } = statements(db)
 
   function decide({ agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs }: GrantRequest): GrantAnswer {
     if (exp <= claims.floor) return { ...NO_RIGHTS, reason: 'token_expired' }
     if (claims.isDenied(cti)) return { ...NO_RIGHTS, reason: 'token_revoked' }
     const allowed = candidates.filter((ordinal) => !claims.isRecalled(cti, ordinal))
-    if (allowed.length < candidates.length && allowed.length === 0) return { ...NO_RIGHTS, reason: 'recalled' }
+    if (allowed.length === 0) return { ...NO_RIGHTS, reason: 'recalled' }
     // After an outcome `unknown`, the same agent may request the right again, because its staff approve the retry.
     const isRetried = (id: string) => isUnknownOf(agentId, find.get(id))
     const unused = allowed.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried))

@@ -516,7 +516,12 @@ onEveryDatabase('a recall', (kind) => {
       const now = await policyOf(shop.storeId)
       expect(now).toMatchObject({ recalledGtins: gtins, ver: before.ver + 1 })
       const { address } = await shop.ok('fetchStore', { storeId: shop.storeId })
-      const { storeId } = await shop.ok('insertStore', { companyName: 'Deichgold', tradingName: 'Kiel', address, phone: '+49431555010' })
+      const { storeId } = await shop.ok('insertStore', {
+        companyName: 'Deichgold',
+        tradingName: 'Kiel',
+        address,
+        phone: '+49431555010',
+      })
       expect(await policyOf(storeId)).toMatchObject({ recalledGtins: gtins })
       // A second recall of the product names it once.
       await during({}, async () => expect(await policyOf(shop.storeId)).toMatchObject({ recalledGtins: gtins }))
