@@ -188,6 +188,22 @@ describe('goods that were bought by their product code', () => {
     expect(await release(two.receipt)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
   })
 
+  it.each([{}, { lot: 'L-1' }])('raise an exception if an agent could not know the recall of %j', async (recalled) => {
+    store = await openStore()
+    const [one, two] = [await bought({ lot: 'L-1' }), await bought({ lot: 'L-1' })]
+    await offline()
+    await recall(recalled)
+    store.world.sleep(10_000)
+    expect(await release(one.receipt)).toMatchObject({ authorized: true, offline: true })
+    store.network(true)
+    await refreshed()
+    await synced()
+    const { exceptions } = await ok('fetchExceptions', { kind: 'released_on_hold' })
+    expect(exceptions).toHaveLength(1)
+    await offline()
+    expect(await release(two.receipt)).toMatchObject({ ...STOPPED, offline: true })
+  })
+
   it('leave while a recall names another product or store', async () => {
     store = await openStore()
     const { receipt } = await bought()
