@@ -20,7 +20,7 @@ export const MULTI_AGENT_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'edge-agent/ledger/home/home-grants.js',
-        'candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried))',
+        'allowed.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried))',
         '[...candidates]',
       ),
     ],
