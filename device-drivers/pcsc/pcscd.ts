@@ -56,7 +56,6 @@ const CHECK_EVERY_MS = 10_000
 
 const WITHIN_MS: Partial<Record<PcscCommand, number>> = {
   connect: CARD_WITHIN_MS,
-  reconnect: CARD_WITHIN_MS,
   transmit: CARD_WITHIN_MS,
   disconnect: CARD_WITHIN_MS,
 }
