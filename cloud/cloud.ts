@@ -83,7 +83,7 @@ export async function createCloud({
 }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   await storeConsoleUrl(database, config)
-  // Only this process has the SQLite file open (data-dir-lock.ts). On PostgreSQL, other processes may run, and leases
+  // Only this process has the SQLite file open (host/data-dir-lock.ts). On PostgreSQL, other processes may run, and leases
   // expire.
   if (database.dialect === 'sqlite') await database.write(releaseAbandonedRequests)
   const authority = await openAuthority(database, keyFiles, platform)

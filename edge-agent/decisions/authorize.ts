@@ -51,7 +51,7 @@ interface Decided {
  *   token of this ledger ─▶ by-token.ts
  *   online ─▶ online.ts: the cloud decides
  *   offline, ledger untrusted, pick-up code, or token only for the cloud ─▶ staff
- *   offline, receipt ─▶ offline-receipts.ts ─▶ by-receipt.ts; staff at a fixture ─▶ by-item.ts
+ *   offline, receipt ─▶ by-receipt.ts; staff at a fixture ─▶ by-item.ts
  *   offline, anything else ─▶ by-item.ts
  *
  * Of the lines above, the first that applies decides the request. A verdict uses up no right.
@@ -195,11 +195,11 @@ function proofOf(
  *
  * The steps from a scan to the pulse of a relay, for stations, gates and programs.
  *   scan, read   a device's event or an HTTP call becomes one request: lanes/lanes.ts, http/routes/decision-routes.ts
- *   decide       decider.ts: by token, by the cloud, by receipt or by item. A decision uses up no right.
+ *   decide       `Decider`: by token, by the cloud, by receipt or by item. A decision uses up no right.
  *   claim        ledger/claims/claims.ts: uses up the rights on disk before the command; refuses used rights.
- *   command      command.ts: at most one command for each claim.
+ *   command      `execute` of the device: at most one command for each claim.
  *   confirm      outcomes.ts: stores what the device did. After a power cut ledger/recovery.ts stores `unknown`.
- *   report       decision-records.ts: writes events to the journal. link/reports sends them to the cloud.
+ *   report       outcomes.ts: writes events to the journal. link/reports sends them to the cloud.
  */
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 

@@ -170,7 +170,7 @@ export function openLanes(parts: LaneParts): Lanes {
 }
 
 /**
- *   scan ───────────────────────────────▶ lane-reader.ts ─▶ lane-decisions.ts ─▶ page, lamp, siren
+ *   scan ───────────────────────────────▶ lane-reader.ts ─▶ `LaneDecisions` ─▶ page, lamp, siren
  *   tag at a reader ─▶ presentations.ts ─────┘
  *   tag at a gate ─▶ gate/gates.ts
  *

@@ -87,7 +87,7 @@ function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
 /**
  * Locks operators after wrong PINs and badges.
  *
- * - 5 errors of one caller lock the operator for that caller: 1 minute, then longer (lockouts.ts).
+ * - 5 errors of one caller lock the operator for that caller: 1 minute, then longer (`lockouts`).
  * - 20 errors of several callers within an hour lock the operator for all callers of this agent: 15 minutes.
  *
  * A caller is a paired browser or program, or a device's own scanner. The agent stores the locks only in memory.

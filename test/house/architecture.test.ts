@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { codeOf, moduleOf, readSources, MODULES, ROOT, type Source } from './sources.ts'
 
@@ -258,6 +258,28 @@ describe('the architecture', () => {
       (name) => !name.startsWith('@types/') && !reasons.includes(`\`${name}\``),
     )
     expect(missing).toEqual([])
+  })
+
+  it('names only files that exist in its comments', () => {
+    const paths = new Set(sources.map((s) => s.path))
+    const inModule = new Set(sources.map((s) => `${s.path.split('/')[0]} ${s.path.split('/').at(-1)}`))
+    const exists = (from: string, name: string) => {
+      const near = join(dirname(from), name)
+      if (paths.has(near) || paths.has(name)) return true
+      // Otherwise a file of the module, by its name or the end of its path.
+      const folder = from.split('/')[0] ?? ''
+      return name.includes('/')
+        ? sources.some((s) => s.path.startsWith(`${folder}/`) && s.path.endsWith(`/${name}`))
+        : inModule.has(`${folder} ${name}`)
+    }
+    const wrong = sources.flatMap((s) =>
+      s.text.split('\n').flatMap((line) => {
+        if (!/^\s*(?:\/?\*+|\/\/)/.test(line)) return []
+        const names = line.match(/(?<![\w@/.-])(?:\.\.?\/)*[\w-]+(?:\/[\w-]+)*\.tsx?\b/g) ?? []
+        return names.filter((name) => !exists(s.path, name)).map((name) => `${s.path}: ${name}`)
+      }),
+    )
+    expect(wrong).toEqual([])
   })
 
   it('has no unfinished work in tracked files', () => {

@@ -5,7 +5,7 @@ import { delimiter, isAbsolute, join } from 'node:path'
 /**
  * Look-ups of the programs that tests, proofs and benchmarks use if they are installed, such as strace. The environment
  * variable `UNTAG_TEST_TOOLS=none` makes each look-up answer "missing", so that a machine with every tool shows what
- * works on one without. `required` makes a missing tool an error (`test/support/tools.ts`).
+ * works on one without. `required` makes a missing tool an error (`test/support/global-setup.ts`).
  */
 const isBare = process.env['UNTAG_TEST_TOOLS'] === 'none'
 

@@ -24,7 +24,7 @@ export const WAITING_COUNTS = COUNTED_PAGES.flatMap((path) =>
 ).join(',')
 
 /**
- * A part of a page that the browser fetches again after each change of the page's topics (frame/live.ts), and every 30
+ * A part of a page that the browser fetches again after each change of the page's topics (frame/console.tsx), and every 30
  * seconds in case a message was lost. The browser waits while the user types in the part or has a menu of it open. The
  * same answer refreshes the numbers of the navigation.
  */

@@ -183,7 +183,7 @@ export interface ConsolePage<D = unknown> {
     /** Tasks that are done on the page. The navigation shows how many wait. */
     readonly tasks?: readonly TaskKind[]
   }
-  /** Topics after whose changes the page's live regions reload, see frame/live.ts. */
+  /** Topics after whose changes the page's live regions reload, see `liveRoute` in console.tsx. */
   readonly live?: readonly string[]
   readonly actions?: Readonly<Record<string, PageAction>>
   title(texts: ConsoleTexts): string

@@ -6,7 +6,7 @@ import type { Database } from '../persistence/database.ts'
 
 /**
  * Encrypts secrets that the cloud must read again, with AES-256-GCM. A sealed text can be opened only in its table and
- * row (see sealed-columns.ts). The form of a sealed text is `{key id}.{base64url of iv, ciphertext, tag}`. The key id
+ * row (see `SEALED_COLUMNS`). The form of a sealed text is `{key id}.{base64url of iv, ciphertext, tag}`. The key id
  * allows rotation: the newest key seals, and older keys still open their texts.
  */
 export interface Sealer {

@@ -108,7 +108,7 @@ export interface KeyUsage {
   flush(database: Database): Promise<void>
 }
 
-/** Time at which the cloud last received something from each agent (agent-identity/last-seen.ts). */
+/** Time at which the cloud last received something from each agent (protection/agent-identity/agent-queries.ts). */
 export interface LastSeen {
   /** Call this only after the agent was authenticated. */
   note(agentId: string, nowMs: number): void

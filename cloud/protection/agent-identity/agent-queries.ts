@@ -147,7 +147,7 @@ async function writeAll(db: Db, rows: readonly (readonly [agentId: string, ms: n
 
 /**
  * Stores the time at which the cloud last heard from an agent. A login calls this function at once, because
- * succession.ts treats an agent without such a time as never logged in.
+ * `replacePredecessor` treats an agent without such a time as never logged in.
  */
 export async function writeLastSeen(db: Db, agentId: string, ms: number): Promise<void> {
   await db.updateTable('agent').set({ last_seen_ms: ms }).where('agent_id', '=', agentId).execute()

@@ -179,15 +179,15 @@ interface Authorized {
  *   read request ─▶ load facts ─▶ decide ─┬─ yes ─▶ lease ─▶ sign ─▶ record ─▶ answer
  *                                         └─ no ──────────────────▶ record ─▶ answer
  *
- *   ├ load facts   item-target.ts, purchase-target.ts or locker-target.ts: the units, their rights and the lease holders
+ *   ├ load facts   authorization-target.ts or purchase-target.ts: the units, their rights and the lease holders
  *   ├ decide       policy/decide-units.ts, by the store's policy
  *   ├ lease        ../leases/authorizations.ts, `issueAuthorization`: reserves the rights for the device
- *   ├ sign         sign-token.ts
- *   ├ record       record-decision.ts: two events, and the facts of the decision
+ *   ├ sign         `signToken`, with the tenant's key (policy/documents/authorization.ts)
+ *   ├ record       ../records: two events, and the facts of the decision
  *   └ answer       authorization-answer.ts
  *
  * Decides about one authorization request. Requests for an item, a purchase, a receipt or a token take the same steps.
- * These kinds differ in how the cloud reads the request (authorization-request.ts, verify-purchase.ts) and which facts
+ * These kinds differ in how the cloud reads the request (authorization-request.ts, authorize-operations.ts) and which facts
  * it loads. Offline agents decide with the same `decideUnits`.
  */
 export async function authorize(call: Call, request: AuthorizationRequest): Promise<Authorized> {

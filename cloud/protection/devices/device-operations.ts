@@ -19,7 +19,7 @@ import { storeDocumentChanged } from '../store-documents/parsed-policy.ts'
 
 /**
  * Registry of devices. Agents receive the registry in the signed policy of their store. A registered device belongs to
- * the first agent that reports it (adopt-device.ts). `updateDevice` can move a device to another agent
+ * the first agent that reports it (`reportDeviceHeartbeat`). `updateDevice` can move a device to another agent
  * (move-device.ts). `decommissionDevice` is final.
  */
 

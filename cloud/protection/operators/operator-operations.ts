@@ -52,7 +52,7 @@ async function deriveVerifier(secret: string, how: KeyDerivation): Promise<Verif
 
 /**
  * Operators: staff who may sign in at the agents of a store, even offline (ADR staff). The cloud derives a base verifier
- * from PIN or card (derive-verifier.ts). With the store key, the cloud computes the verifier for the signed policy
+ * from PIN or card (`deriveVerifier`). With the store key, the cloud computes the verifier for the signed policy
  * (store-keys.ts).
  */
 

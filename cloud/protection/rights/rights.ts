@@ -15,10 +15,10 @@ import type { UnitRightRow } from '../../platform/persistence/tables/protection.
  *   - The cloud issues no token while the right is used, or while a lease of another device may still be honoured
  *     (../leases/leases.ts, `viewLease`). Check and new lease run in one serializable transaction
  *     (operations/perform.ts).
- *   - A device without an agent redeems each step of its token once (../redeem/redeem.ts, `claimStep`).
+ *   - A device without an agent redeems each step of its token once (../redeem/redeem-operations.ts, `claimStep`).
  *   - Agents redeem in their own ledgers (edge-agent/ledger/claims/claims.ts). A reported claim marks the right used
  *     and ends other leases. A second claim raises an exception (../evidence/apply-claim.ts,
- *     ../evidence/settle-unit.ts).
+ *     ../evidence/apply-outcome.ts).
  */
 export interface UnitKey {
   lineId: string

@@ -196,7 +196,7 @@ export interface OtherProcesses {
 }
 
 /**
- * Connects the broker with the inbox for messages of agents (agent-inbox.ts) and with the announcements
+ * Connects the broker with the inbox for messages of agents and with the announcements
  * (store-announcements.ts).
  */
 export function agentMessages(

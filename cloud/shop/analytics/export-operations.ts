@@ -89,7 +89,7 @@ function sharesBy(
   return shareRefund(amounts(lines), sharesOf(own), refund.amount_cent)
 }
 
-/** Maximum number of purchases in memory. Their lines are limited, too (within-lines.ts). */
+/** Maximum number of purchases in memory. Their lines are limited, too (platform/operations/paging.ts). */
 const SALES_AT_ONCE = 100
 
 interface Position {

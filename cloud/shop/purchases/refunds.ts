@@ -96,7 +96,7 @@ export function isPending({ kind, state }: RefundRow): boolean {
 
 /**
  * Makes a refund with unknown result due again, or holds it. The repeated request has the same refund id, and is sent
- * only if the provider cannot pay twice (../payments/send-refund.ts).
+ * only if the provider cannot pay twice (../../sales/payments/send-refund.ts).
  */
 export function retryRefundInDoubt(
   call: Call,

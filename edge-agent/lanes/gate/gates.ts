@@ -147,7 +147,7 @@ export function openGates(parts: GatesParts): Gates {
 
 /**
  * The exit gates of this agent. Reads, receipts and releases go to gate-lane.ts, which switches lights and siren and
- * records alarms. exit-claims.ts claims the exit rights of paid tags that have left. A gate starts with its first read
+ * records alarms. `openExitClaims` claims the exit rights of paid tags that have left. A gate starts with its first read
  * or receipt.
  */
 export class Gates {

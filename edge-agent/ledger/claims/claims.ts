@@ -132,10 +132,10 @@ class TokenRights {
  * Decisions do not distinguish `commanded` from `claimed`.
  *
  * What prevents a second release of a unit at this agent:
- *   - `claim` checks with free-rights.ts that a right is free and inserts the claim, in one transaction. Transactions
+ *   - `claim` checks with `FreeRights` that a right is free and inserts the claim, in one transaction. Transactions
  *     run one at a time.
  *   - The transaction is on disk before the device gets its command (../file/commit.ts, `synchronous=FULL`).
- *   - token-rights.ts binds a token to the receipt of the same unit. A redemption by token also uses the receipt's
+ *   - `claim` binds a token to the receipt of the same unit. A redemption by token also uses the receipt's
  *     right, and after a redemption by receipt the token is refused.
  *   - After a power cut ../recovery.ts turns open claims into `unknown`; no command is sent a second time.
  *   - The agents of a store request rights from one agent, the receipt home (../../peers/home.ts).

@@ -2,7 +2,7 @@ import type { Texts } from '../texts/texts.ts'
 
 /**
  * Small picture of a product, or a neutral placeholder if the agent has none. The product's name beside it has the same
- * meaning, so screen readers skip both. The page's script fills the slots (browser/picture.ts).
+ * meaning, so screen readers skip both. The page's script fills the slots (browser/elements.ts).
  */
 export function Picture({ name, hash }: { name: string; hash: string }) {
   return (

@@ -266,5 +266,5 @@ input {
 }
 `
 
-/** The style sheet of all pages. The content security policy contains the hash of the style sheet (headers.ts). */
+/** The style sheet of all pages. The content security policy contains the hash of the style sheet (edge-agent/http). */
 export const STYLE = BASE + STATION + GATE

@@ -119,7 +119,7 @@ export interface PositionOffsetRow {
   value: number
 }
 
-/** A task that one process at a time does for all processes (messaging/broker-lease.ts). */
+/** A task that one process at a time does for all processes. */
 export interface ProcessLeaseRow {
   name: string
   /** Id of the process. */

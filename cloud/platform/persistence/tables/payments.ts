@@ -50,7 +50,7 @@ export interface RefundRow {
   kind: 'whole' | 'part' | 'late'
   amount_cent: number
   currency: string
-  /** The returned pieces as a JSON array (../../purchases/pieces.ts); null if the refund names none. */
+  /** The returned pieces as a JSON array (shop/purchases/line-value.ts); null if the refund names none. */
   lines: string | null
   reason: string | null
   /** `held` while authorizations may still be used, then `due` until the provider has accepted the refund. */

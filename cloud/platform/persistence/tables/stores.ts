@@ -118,7 +118,7 @@ export interface ProductWordRow {
   word: string
   /** Listing number divided by `LISTING_BLOCK`. */
   block: number
-  /** The listings, as search-blocks.ts writes them. */
+  /** The listings, as shop/catalogue/search-queries.ts writes them. */
   products: string
 }
 

@@ -321,7 +321,7 @@ function isOfEpoch(have: readonly [number, number] | undefined, current: { epoch
   return have !== undefined && have[0] === current.epoch && have[1] >= current.ver
 }
 
-/** Stores the agent's item version. gate-freshness.ts compares this version with the version of the paid items. */
+/** Stores the agent's item version. The check of stale gates compares it with the version of the paid items. */
 const noteItemSeq = prepared((db, p: { agentId: string; seq: number }) =>
   db.updateTable('agent').set({ item_seq: p.seq }).where('agent_id', '=', p.agentId).where('item_seq', '<', p.seq),
 )

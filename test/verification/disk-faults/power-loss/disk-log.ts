@@ -142,7 +142,7 @@ class LogReader implements Reader {
           bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result),
         },
       ]
-    // A write without a position continues at the end of the previous one. Only secret-files.ts writes in this way, and
+    // A write without a position continues at the end of the previous one. Only host/secret-files.ts writes in this way, and
     // only new files.
     if (call.name === 'write')
       return [{ kind: 'write', file, at: -1, bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result) }]

@@ -51,7 +51,7 @@ const PATIENCE = { tries: 40, pauseMs: 15 * SECOND_MS }
 const DETACHER_TRIES = 3
 /**
  * Maximum time from the passage of a tag to the journal row of its alarm, ms. This time includes the 250 ms for which
- * the agent collects events before each commit (device-journal.ts).
+ * the agent collects events before each commit (edge-agent/devices/device-journal.ts).
  */
 const ALARM_WITHIN_MS = 3 * SECOND_MS
 

@@ -37,7 +37,7 @@ export const STORES: readonly string[] = [
     after_store text NOT NULL, again bigint NOT NULL, is_news bigint NOT NULL)`,
   `CREATE INDEX listing_refresh_by_tenant ON listing_refresh (tenant, queued_ms, product_id)`,
   // Sorted by bytes, because a prefix search is a range of bytes. A row contains all listings of one block that have
-  // the word (search-blocks.ts).
+  // the word (shop/catalogue/search-queries.ts).
   `CREATE TABLE product_word (
     store_id text NOT NULL, word text COLLATE "C" NOT NULL, block bigint NOT NULL, products text NOT NULL,
     PRIMARY KEY (store_id, word, block)) /* clustered */`,
