@@ -1,4 +1,4 @@
-import { IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { IncomingMessage, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Bytes that the parser gets at once. Node.js would give it a whole buffer of 64 KB. */
@@ -18,22 +18,23 @@ export function isRefused(request: object): boolean {
  * Cuts connections whose bytes cost much more than their number. Node.js handles all requests and chunks of a received
  * buffer in one turn of the event loop: 1,400 requests, or 10,000 chunks of one byte, and that for each connection.
  *
- *   - A request before the answer to the one before (HTTP pipelining). No usual client or proxy sends one.
+ *   - A second request in the bytes of one turn (HTTP pipelining). A client that waits for answers never sends one.
  *   - A body of tiny chunks.
  */
 export function guardRequests(server: Server, hasTls: boolean, cut: (socket: Socket, why: string) => void): void {
-  const busy = new WeakSet<Socket>()
+  /** Connections that have sent a request in this turn. */
+  const heard = new WeakSet<Socket>()
   server.on(hasTls ? 'secureConnection' : 'connection', sliceBuffers)
-  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+  server.prependListener('request', (request: IncomingMessage) => {
     const { socket } = request
     if (socket.destroyed) return void refused.add(request)
-    if (busy.has(socket)) {
+    if (heard.has(socket)) {
       refused.add(request)
-      return cut(socket, 'a request came before the answer to the one before')
+      return cut(socket, 'a request came together with the one before')
     }
-    busy.add(socket)
-    // An app may answer at once: the rest of the buffer belongs to the same turn.
-    response.once('close', () => setImmediate(() => busy.delete(socket)))
+    heard.add(socket)
+    // Runs before the next bytes are read. Waiting for the response would cut clients: it ends later than they see it.
+    setImmediate(() => heard.delete(socket))
     if (request.headers['transfer-encoding'] !== undefined)
       limitChunks(request, () => cut(socket, 'the chunks of a body were too small'))
   })

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
+import { promisify } from 'node:util'
 import { Hono } from 'hono'
 import { afterEach, expect, it } from 'vitest'
 import { connectionLimits, type HttpLimits } from '../../host/http-server.ts'
@@ -93,9 +95,9 @@ it.each([
 })
 
 const HOSTILE = [
-  ['sends its next request before the answer', 'GET /count HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000)],
+  ['sends many requests at once', 'GET /count HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000)],
   [
-    'sends its next request before the answer, with a body',
+    'sends many requests at once, with a body',
     `POST /count HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody`.repeat(700),
   ],
   [
@@ -109,7 +111,7 @@ it.each(HOSTILE)('cuts a client that %s, before the app sees more than one reque
   await waitFor(() => expect(hostile.cut()).toBe(20))
   expect(requests()).toBeLessThanOrEqual(20)
   expect(await (await fetch(url)).text()).toBe('here')
-  expect(lines[0]).toMatch(/a request came before the answer|the chunks of a body were too small/)
+  expect(lines[0]).toMatch(/a request came together with the one before|the chunks of a body were too small/)
 })
 
 it.each(HOSTILE)('parses nothing more of a client that %s', async (_name, text) => {
@@ -131,6 +133,40 @@ it.each(HOSTILE)('parses nothing more of a client that %s', async (_name, text) 
   expect([requests <= 170, cuts]).toEqual([true, 1])
   expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe('here')
   await new Promise((resolve) => own.close(resolve))
+})
+
+const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
+it.each([
+  ['at once', 0],
+  ['after a turn', 1],
+  ['after two turns', 2],
+] as const)('cuts no client that waits for its answers, which are ready %s', async (_when, turns) => {
+  const app = new Hono()
+  app.post('/', async (c) => {
+    await c.req.text()
+    for (let n = 0; n < turns; n++) await turn()
+    return c.text('here')
+  })
+  const warn = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`)
+  server = await listen({ host: '127.0.0.1', port: 0, flag: 'port', platform: world, warn })
+  server.serve(app)
+  // A client in another process: it answers within the turn in which the server writes.
+  const program = `
+    const agent = new (require('node:http').Agent)({ keepAlive: true, maxSockets: 8 })
+    let left = 2000
+    const next = () => {
+      if (left-- <= 0) return
+      const options = { port: ${server.port}, agent, method: 'POST', headers: { 'content-length': 4 } }
+      require('node:http').request(options, (answer) => answer.resume().on('end', next)).on('error', (error) => {
+        console.log(error.message)
+        process.exit(1)
+      }).end('body')
+    }
+    for (let n = 0; n < 8; n++) next()`
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', program]).catch(
+    (error: { stdout: string }) => error,
+  )
+  expect([stdout, lines]).toEqual(['', []])
 })
 
 it('accepts request after request of a connection, and bodies of usual chunks', async () => {
