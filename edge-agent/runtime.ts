@@ -186,6 +186,7 @@ export class Agent {
       devices: this.#parts.config.devices,
       isOnline: () => this.link.isOnline,
       deviceTypeOf: (deviceId) => this.trust.policy?.devices.find((d) => d.deviceId === deviceId)?.deviceType,
+      isListed: (deviceId) => this.trust.policy?.devices.some((d) => d.deviceId === deviceId) ?? true,
       onAlarm: (deviceId, what) => this.#show(deviceId, { kind: 'alarm', what }),
       onChange: () => this.#changed(),
       onHealth: () => this.link.reportDevices(),

@@ -32,6 +32,7 @@ const SETUP_OPERATIONS = {
       'setup_code_wrong',
       'setup_code_used',
       'setup_code_expired',
+      'setup_code_needed',
       'registration_refused',
       'cloud_unreachable',
       'config_not_written',

@@ -10,6 +10,7 @@ import type { CloudConnection } from '../link/cloud-connection.ts'
 import type { Log } from '../log.ts'
 import { UNNAMED_DEVICE, type AddResult, type ConfigFile, type EntryFault } from './config-file.ts'
 import type { Supervisor } from '../../device-drivers/supervisor.ts'
+import { managerFaults } from './manager-settings.ts'
 
 const POLL_MS = 100
 /** Time limit of a check, ms. To connect and identify a reader takes a few seconds. */
@@ -88,6 +89,7 @@ type SetupFaultCode =
   | 'setup_code_wrong'
   | 'setup_code_used'
   | 'setup_code_expired'
+  | 'setup_code_needed'
   | 'registration_refused'
   | 'cloud_unreachable'
   | 'config_not_written'
@@ -115,6 +117,11 @@ const invalid = ({ faults, ofEntry }: Extract<AddResult, { ok: false }>): SetupF
   ...fault('invalid-argument', faults.join('; ')),
   ofEntry,
 })
+
+function codeNeeded(ofEntry: readonly EntryFault[]): SetupFault {
+  const error = ofEntry.map(({ path, message }) => `${path}: ${message}`).join('; ')
+  return { ...fault('setup_code_needed', error), ofEntry }
+}
 
 function invalidSetting(path: string, message: string): SetupFault {
   return invalid({ ok: false, faults: [`${path}: ${message}`], ofEntry: [{ path, message }] })
@@ -150,7 +157,10 @@ export class Setup {
     return supervisor && checkDevice(supervisor, this.#parts.platform, deviceId)
   }
 
-  /** Adds a device to the configuration file and connects it. The other devices stay connected. */
+  /**
+   * Adds a device to the configuration file and connects it. The other devices stay connected. Without a code, the
+   * entry may contain no setting that acts or serves another device: a restart must not give it such rights either.
+   */
   async add({ entry, registration }: NewDevice): Promise<AddedDevice | SetupFault> {
     const { configFile, platform, link, devices } = this.#parts
     if (!configFile)
@@ -164,11 +174,11 @@ export class Setup {
         'feeds',
         'a device that serves another one needs no code: leave the code empty and choose an id',
       )
-    if (registration) {
-      // A faulty entry must not use up the code, so the entry is checked with any id first.
-      const checked = configFile.check({ ...entry, deviceId: newId('dev', platform) })
-      if (!checked.ok) return invalid(checked)
-    }
+    // A faulty entry must not use up the code, so the entry is checked with any id first.
+    const checked = configFile.check(registration ? { ...entry, deviceId: newId('dev', platform) } : entry)
+    if (!checked.ok) return invalid(checked)
+    const unauthorized = registration ? [] : managerFaults(entry, (deviceId) => this.#mayTest(deviceId))
+    if (unauthorized.length > 0) return codeNeeded(unauthorized)
     const registered = registration ? await this.#register(registration) : undefined
     if (registered && !registered.ok) return registered
     const written = this.#write(configFile, registered ? { ...entry, deviceId: registered.deviceId } : entry)

@@ -307,7 +307,8 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
       markField(codeField, code, problem(answer.code))
       code.focus()
     }
-    const { labels, rest } = fields.mark(answer.details)
+    // The settings are right; only the code is missing.
+    const { labels, rest } = fields.mark(answer.code === 'setup_code_needed' ? [] : answer.details)
     const text = labels.length > 0 ? texts.setup.correct(labels.join(', ')) : problem(answer.code)
     return results.show(text, labels.length === 0 ? answer.error : rest.join('; '))
   }

@@ -63,6 +63,8 @@ export const setupDe: SetupTexts = {
     setup_code_wrong: 'Dieser Code ist falsch oder durch einen neueren ersetzt. Bitte mit der Leitung vergleichen.',
     setup_code_used: 'Dieser Code ist schon verbraucht. Bitte die Leitung um einen neuen bitten.',
     setup_code_expired: 'Dieser Code ist älter als 15 Minuten. Bitte die Leitung um einen neuen bitten.',
+    setup_code_needed:
+      'Dieser Eintrag schaltet etwas oder bedient ein anderes Gerät und braucht deshalb einen Einrichtungscode. Oder ein Administrator schreibt ihn in die Konfigurationsdatei und startet den Agenten neu.',
     registration_refused: 'Die Cloud hat das Gerät abgelehnt.',
     cloud_unreachable: 'Keine Verbindung zur Cloud. Bitte mit demselben Code noch einmal versuchen.',
     config_not_written:

@@ -63,6 +63,8 @@ export const setupEn: SetupTexts = {
     setup_code_wrong: 'This code is wrong, or a newer one replaced it. Please compare it with the manager.',
     setup_code_used: 'This code was used already. Please ask a manager for a new one.',
     setup_code_expired: 'This code is over 15 minutes old. Please ask a manager for a new one.',
+    setup_code_needed:
+      'This entry switches something or serves another device, so it needs a set-up code. Or an administrator writes it into the configuration file and restarts the agent.',
     registration_refused: 'The cloud refused the device.',
     cloud_unreachable: 'No connection to the cloud. Please try again with the same code.',
     config_not_written: 'The configuration file cannot be written. Please correct that and use the same code again.',

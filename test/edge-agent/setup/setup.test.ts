@@ -216,11 +216,9 @@ describe('adding devices to the configuration', () => {
     }
     const faultsOf = async (entry: Json) => ((await (await post(bench, { entry })).json()) as Json).details
     expect(await addEntry(SERIAL)).toEqual([400, expect.stringContaining('deviceId')])
-    expect(await addEntry({ ...SERIAL, deviceId: 'dev_1' })).toEqual([200, undefined])
-    writeFileSync(
-      path,
-      JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), language: 'en', hosts: ['kasse1.local:8090'] }),
-    )
+    const byHand = { ...SERIAL, deviceId: 'dev_1' }
+    expect(await addEntry(byHand)).toEqual([403, expect.stringContaining('output: needs a manager’s set-up code')])
+    writeFileSync(path, JSON.stringify({ devices: [byHand], language: 'en', hosts: ['kasse1.local:8090'] }))
     const before = readFileSync(path, 'utf8')
     for (const [entry, fault] of [
       [{ ...SERIAL, deviceId: 'dev_1' }, 'dev_1'],
