@@ -177,7 +177,7 @@ export class Setup {
     // A faulty entry must not use up the code, so the entry is checked with any id first.
     const checked = configFile.check(registration ? { ...entry, deviceId: newId('dev', platform) } : entry)
     if (!checked.ok) return invalid(checked)
-    const unauthorized = registration ? [] : managerFaults(entry, (deviceId) => this.#mayTest(deviceId))
+    const unauthorized = registration ? [] : managerFaults(entry, (feeds) => this.isNew(feeds))
     if (unauthorized.length > 0) return codeNeeded(unauthorized)
     const registered = registration ? await this.#register(registration) : undefined
     if (registered && !registered.ok) return registered
@@ -195,10 +195,11 @@ export class Setup {
   /** The outputs of this device that can be tested now. */
   testable(deviceId: string): TestedOutput[] {
     const entry = this.#parts.devices.entries.find((each) => each.deviceId === deviceId)
-    return entry && this.#mayTest(deviceId) ? outputsOf(entry) : []
+    return entry && this.isNew(deviceId) ? outputsOf(entry) : []
   }
 
-  #mayTest(deviceId: string): boolean {
+  /** True for 15 minutes after a manager's code has registered the device. */
+  isNew(deviceId: string): boolean {
     return this.#parts.platform.clock.elapsed() < (this.#testableUntil.get(deviceId) ?? 0)
   }
 
@@ -208,7 +209,7 @@ export class Setup {
    */
   async test(deviceId: string, output: TestedOutput): Promise<{ ok: true; result: CommandResult } | SetupFault> {
     const { platform, devices } = this.#parts
-    if (!this.#mayTest(deviceId))
+    if (!this.isNew(deviceId))
       return fault(
         'test_not_allowed',
         'the outputs of a device can be tested only in the 15 minutes after its registration with a set-up code',
@@ -216,7 +217,8 @@ export class Setup {
     // A test of an output that the device lacks moves nothing, so staff get no exception about it.
     if (!this.testable(deviceId).includes(output))
       return { ok: true, result: result('failed', false, 'not_supported', `this device has no output ${output}`) }
-    if (output === 'release') await this.#record(deviceId)
+    if (output === 'release')
+      await this.record(deviceId, { detail: 'a technician tested the release on the set-up page' })
     const command: DeviceCommand =
       output === 'release' ? { kind: 'release' } : { kind: 'signal', signal: output, seconds: SIGNAL_SECONDS }
     const limit = deadline(platform.timers, TEST_LIMIT_MS)
@@ -251,7 +253,8 @@ export class Setup {
     }
   }
 
-  async #record(deviceId: string): Promise<void> {
+  /** Stores that a person tests a device, before the test begins. */
+  async record(deviceId: string, fields: { detail: string; operatorId?: string }): Promise<void> {
     const { platform, ledger, storeId, link, nowMs } = this.#parts
     const atMs = nowMs()
     const event = {
@@ -261,7 +264,7 @@ export class Setup {
       storeId,
       deviceId,
       reason: 'device_tested',
-      detail: 'a technician tested the release on the set-up page',
+      ...fields,
       offline: !link.isOnline,
     }
     await ledger.commits.durably(() => ledger.journal.append({ atMs, event }))

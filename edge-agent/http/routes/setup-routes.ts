@@ -13,6 +13,7 @@ import {
   TestDeviceRequest,
   WalkTestQuery,
 } from '../request-schemas.ts'
+import { sessionOf } from './operator-routes.ts'
 
 /**
  * Adds the routes of the set-up page. Only browsers and programs on the agent's machine may use these routes. While a
@@ -65,9 +66,25 @@ export function setupRoutes(app: Hono, agent: Agent): void {
   app.post('/v1/setup/walk-test', async (c) => {
     const body = await readBody(c, StartWalkTestRequest)
     if (body instanceof Response) return body
-    if (!isGate(body.deviceId)) return fail(c, 404, 'not-found', 'no gate of this agent has this deviceId')
-    agent.gates.startWalk(body.deviceId, body.seconds)
-    return reply(c, 'startWalkTest', { success: true })
+    const { deviceId, seconds } = body
+    if (!isGate(deviceId)) return fail(c, 404, 'not-found', 'no gate of this agent has this deviceId')
+    const operator = agent.operators.find(sessionOf(c)) ?? agent.lanes.actingOperatorAt(deviceId)
+    if (!operator && !agent.setup.isNew(deviceId))
+      return fail(
+        c,
+        403,
+        'operator_required',
+        'no operator is signed in at this gate, and no set-up code registered it in the last 15 minutes',
+      )
+    return once(c, 'walk', async () => {
+      const { walks } = agent.gates
+      if (walks.isUnderWay())
+        return fail(c, 429, 'busy', 'another walk is under way: wait until a tag has left, or its time is over')
+      const detail = `${operator?.name ?? 'a technician'} began a walk test of ${seconds} s`
+      await agent.setup.record(deviceId, { detail, ...(operator && { operatorId: operator.operatorId }) })
+      agent.gates.startWalk(deviceId, seconds)
+      return reply(c, 'startWalkTest', { success: true })
+    })
   })
   app.get('/v1/setup/walk-test', (c) => {
     const query = readQuery(c, WalkTestQuery)

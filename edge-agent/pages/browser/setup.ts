@@ -339,7 +339,7 @@ async function walk(place: HTMLElement, button: HTMLButtonElement, seconds: numb
   const deviceId = place.dataset['tests'] ?? ''
   button.disabled = true
   const started = await call('POST', '/v1/setup/walk-test', { deviceId, seconds })
-  results.show(started.ok ? texts.setup.walkHint(seconds) : texts.setup.failed, started.ok ? '' : started.error)
+  results.show(started.ok ? texts.setup.walkHint(seconds) : problem(started.code), started.ok ? '' : started.error)
   if (!started.ok) return void (button.disabled = false)
   after(seconds * 1_000, () => void showWalk(results, button, deviceId))
 }

@@ -69,6 +69,8 @@ export const setupDe: SetupTexts = {
     cloud_unreachable: 'Keine Verbindung zur Cloud. Bitte mit demselben Code noch einmal versuchen.',
     config_not_written:
       'Die Konfigurationsdatei lässt sich nicht schreiben. Bitte beheben und denselben Code noch einmal benutzen.',
+    operator_required: 'Bitte zuerst auf der Seite des Ausgangs anmelden. Dann den Durchgangstest neu starten.',
+    busy: 'Ein anderer Test läuft. Bitte warten, bis er beendet ist.',
     test_not_allowed: 'Ein Test geht nur in den 15 Minuten nach der Anmeldung mit einem Code.',
     'invalid-argument':
       'Der Einrichtungscode fehlt, oder der Eintrag hat einen Fehler. Ein Code ist noch nicht verbraucht.',

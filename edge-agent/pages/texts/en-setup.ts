@@ -68,6 +68,8 @@ export const setupEn: SetupTexts = {
     registration_refused: 'The cloud refused the device.',
     cloud_unreachable: 'No connection to the cloud. Please try again with the same code.',
     config_not_written: 'The configuration file cannot be written. Please correct that and use the same code again.',
+    operator_required: 'Please sign in on the page of the gate first. Then start the walk test again.',
+    busy: 'Another test is running. Please wait until it has ended.',
     test_not_allowed: 'A test is possible only in the 15 minutes after the registration with a code.',
     'invalid-argument': 'The set-up code is missing, or the entry has a fault. A code is still unused.',
   },
