@@ -15,18 +15,24 @@ import {
 } from '../request-schemas.ts'
 import { sessionOf } from './operator-routes.ts'
 
+/** Runs a check. Refuses a second request for the same check while it runs. */
+type Once = (c: Context, what: string, work: () => Promise<Response>) => Promise<Response>
+
+function onceAtATime(): Once {
+  const underWay = new Set<string>()
+  return async (c, what, work) => {
+    if (underWay.has(what)) return fail(c, 429, 'busy', 'the same check is running already: wait for its result')
+    underWay.add(what)
+    return work().finally(() => underWay.delete(what))
+  }
+}
+
 /**
  * Adds the routes of the set-up page. Only browsers and programs on the agent's machine may use these routes. While a
  * check runs, a second request for the same check is refused.
  */
 export function setupRoutes(app: Hono, agent: Agent): void {
-  const underWay = new Set<string>()
-
-  async function once(c: Context, what: string, work: () => Promise<Response>): Promise<Response> {
-    if (underWay.has(what)) return fail(c, 429, 'busy', 'the same check is running already: wait for its result')
-    underWay.add(what)
-    return work().finally(() => underWay.delete(what))
-  }
+  const once = onceAtATime()
 
   app.use('/v1/setup/*', async (c, next) =>
     isLoopback(c) ? next() : fail(c, 401, 'unauthenticated', 'this works only on the machine of the agent'),
@@ -60,6 +66,21 @@ export function setupRoutes(app: Hono, agent: Agent): void {
       return reply(c, 'testDevice', { outcome, detail })
     })
   })
+  walkRoutes(app, agent, once)
+  app.post('/v1/setup/check', async (c) => {
+    const body = await readBody(c, CheckDeviceRequest)
+    if (body instanceof Response) return body
+    return once(c, `check ${body.deviceId}`, async () => {
+      const status = await agent.check(body.deviceId)
+      return status
+        ? reply(c, 'checkDevice', status)
+        : fail(c, 404, 'not-found', 'no device of the configuration has this deviceId')
+    })
+  })
+}
+
+/** Adds the routes of the walk test. A walk needs an operator or a set-up code, because it concerns a gate in use. */
+function walkRoutes(app: Hono, agent: Agent, once: Once): void {
   const isGate = (deviceId: string) =>
     agent.status().devices.some((device) => device.deviceId === deviceId && device.deviceType === 'exit_gate')
 
@@ -93,16 +114,6 @@ export function setupRoutes(app: Hono, agent: Agent): void {
     return recording
       ? reply(c, 'walkTest', recording)
       : fail(c, 404, 'not-found', 'no walk of this device was recorded: start one with POST')
-  })
-  app.post('/v1/setup/check', async (c) => {
-    const body = await readBody(c, CheckDeviceRequest)
-    if (body instanceof Response) return body
-    return once(c, `check ${body.deviceId}`, async () => {
-      const status = await agent.check(body.deviceId)
-      return status
-        ? reply(c, 'checkDevice', status)
-        : fail(c, 404, 'not-found', 'no device of the configuration has this deviceId')
-    })
   })
 }
 
