@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=4
 // A young generation of 4 MB instead of 16 MB saves a fifth of the memory at the same speed (figure `memory` of
-// bench/). This file is plain JavaScript, so that it works before the build.
+// test/bench/). This file is plain JavaScript, so that it works before the build.
 import { existsSync, readFileSync } from 'node:fs'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)

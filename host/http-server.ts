@@ -54,7 +54,7 @@ function fileLimit(): number {
  *
  * Hono uses AsyncLocalStorage for asynchronous components; untag has none. On Node 20 and 22 the first use of
  * AsyncLocalStorage enables async hooks for the whole process. These hooks cost a tenth of the CPU time of every later
- * request (bench/). Hono looks for AsyncLocalStorage only once, so this function hides AsyncLocalStorage during a first
+ * request (test/bench/). Hono looks for AsyncLocalStorage only once, so this function hides AsyncLocalStorage during a first
  * render.
  */
 export function renderPlainly(): void {

@@ -1,19 +1,17 @@
 import { createRequire } from 'node:module'
 import type { ByteLink } from '../device-drivers/transports/byte-link.ts'
-import { PCSC_PACKAGES } from '../device-drivers/transports/link-settings.ts'
 import { READY } from '../device-drivers/transports/pcsc-library/child-link.ts'
-import { openSmartCards } from '../device-drivers/transports/pcsc-library/open-smart-cards.ts'
 import { serveSmartCards } from '../device-drivers/transports/pcsc-library/serve.ts'
-import type { SmartCards } from '../device-drivers/transports/pcsc-library/smart-cards.ts'
+import { openSmartCards, type SmartCards } from '../device-drivers/transports/pcsc-library/smart-cards.ts'
 
 /*
- *     agent ──stdin: requests of pcscd's protocol──▶ pcsc-child ──▶ pcsc-mini or nfc-pcsc ──▶ PC/SC of the system
- *           ◀──stdout: responses──                   stderr: "ready", or the error
+ *     agent ──stdin: requests of pcscd's protocol──▶ pcsc-child ──▶ nfc-pcsc ──▶ PC/SC of the system
+ *           ◀──stdout: responses──      stderr: "ready", or the error
  *
- * The arguments are the packages to try, in order. The agent starts this process and kills it if it does not respond.
+ * The agent starts this process and kills it if it does not respond.
  */
 
-/** Wait for the first readers, ms. The packages report readers one by one and do not report the end of the list. */
+/** Wait for the first readers, ms. The package reports readers one by one and does not report the end of the list. */
 const SETTLE_MS = 300
 
 const stdio: ByteLink = {
@@ -34,10 +32,7 @@ const say = (line: string) => new Promise<unknown>((resolve) => process.stderr.w
 async function serve(): Promise<string | null> {
   let cards: SmartCards
   try {
-    cards = openSmartCards(
-      PCSC_PACKAGES.filter((name) => process.argv.includes(name)),
-      createRequire(import.meta.url),
-    )
+    cards = openSmartCards(() => createRequire(import.meta.url)('nfc-pcsc'))
   } catch (error) {
     return (error as Error).message
   }

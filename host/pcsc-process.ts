@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { listReaders, type ListedReader } from '../device-drivers/pcsc/list-readers.ts'
 import type { ByteLink } from '../device-drivers/transports/byte-link.ts'
-import { openLink, pcscPackages } from '../device-drivers/transports/link-settings.ts'
+import { openLink, usesNfcPcsc } from '../device-drivers/transports/link-settings.ts'
 import type { PcscLink } from '../device-drivers/transports/link-settings.ts'
 import { openPcscChild } from '../device-drivers/transports/pcsc-library/child-link.ts'
 import type { Platform } from '../policy/platform.ts'
@@ -10,17 +10,13 @@ import type { Platform } from '../policy/platform.ts'
 const SCRIPT = fileURLToPath(new URL('./pcsc-child.js', import.meta.url))
 
 /**
- * Opens a link to PC/SC: the socket of pcscd, or a child process with a PC/SC package. On Linux the packages also use
- * this socket.
+ * Opens a link to PC/SC: the socket of pcscd, or a child process with the package `nfc-pcsc`. On Linux the package also
+ * uses this socket.
  */
 export function openPcsc(link: PcscLink, signal: AbortSignal): Promise<ByteLink> {
-  const packages = pcscPackages(link)
-  if (packages === null) return openLink(link, signal)
+  if (!usesNfcPcsc(link)) return openLink(link, signal)
   const env = { ...process.env, ...(link.socket !== undefined && { PCSCLITE_CSOCK_NAME: link.socket }) }
-  return openPcscChild(
-    () => spawn(process.execPath, [SCRIPT, ...packages], { env, stdio: 'pipe', windowsHide: true }),
-    signal,
-  )
+  return openPcscChild(() => spawn(process.execPath, [SCRIPT], { env, stdio: 'pipe', windowsHide: true }), signal)
 }
 
 /** Lists the NFC readers of this machine. */

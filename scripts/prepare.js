@@ -17,8 +17,8 @@ const MODULES = [
   'host',
   'bin',
   'scripts',
-  'verification',
-  'bench',
+  'test/verification',
+  'test/bench',
 ]
 const BUILD_INFO = ['.server.tsbuildinfo', '.browser.tsbuildinfo']
 const CONFIGS = ['package-lock.json', 'tsconfig.json', 'tsconfig.browser.json']

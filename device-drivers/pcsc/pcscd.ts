@@ -22,7 +22,7 @@ import type { ProtocolClient } from '../transports/shared-links.ts'
 /** pcscd refused a request; the connection continues. */
 export class PcscRefusal extends Error {
   override name = 'PcscRefusal'
-  /** The code that pcscd returned; return-codes.ts lists the codes. */
+  /** The code that pcscd returned; messages.ts lists the codes. */
   readonly rv: number
 
   constructor(rv: number) {
@@ -56,7 +56,6 @@ const CHECK_EVERY_MS = 10_000
 
 const WITHIN_MS: Partial<Record<PcscCommand, number>> = {
   connect: CARD_WITHIN_MS,
-  reconnect: CARD_WITHIN_MS,
   transmit: CARD_WITHIN_MS,
   disconnect: CARD_WITHIN_MS,
 }

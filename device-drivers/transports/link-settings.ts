@@ -90,14 +90,6 @@ export type LinkSettings = z.infer<typeof LinkSettings>
 /** Default path of pcscd's socket. */
 export const PCSCD_SOCKET = '/run/pcscd/pcscd.comm'
 
-/** Packages for the smart-card service of Windows and macOS. The agent tries them in this order. */
-export const PCSC_PACKAGES = ['pcsc-mini', 'nfc-pcsc'] as const
-export type PcscPackage = (typeof PCSC_PACKAGES)[number]
-
-const viaError = {
-  error: 'use "pcscd" (Linux), "pcsc-mini" or "nfc-pcsc", or leave it out for what this system has',
-}
-
 /** An NFC or smart-card reader: `{ "pcsc": "ACR1552" }`. */
 export const PcscLink = z.strictObject(
   {
@@ -112,11 +104,11 @@ export const PcscLink = z.strictObject(
       .optional()
       .meta({ description: `socket of pcscd; default ${PCSCD_SOCKET}` }),
     via: z
-      .enum(['pcscd', ...PCSC_PACKAGES], viaError)
+      .enum(['pcscd', 'nfc-pcsc'], {
+        error: 'use "pcscd" (Linux) or "nfc-pcsc", or leave it out for what this system has',
+      })
       .optional()
-      .meta({
-        description: 'how the reader is reached; default pcscd on Linux, elsewhere the package that is installed',
-      }),
+      .meta({ description: 'how the reader is reached; default pcscd on Linux, elsewhere the package nfc-pcsc' }),
   },
   { error: (issue) => (issue.code === 'invalid_type' ? 'give {"pcsc": "name of the reader"}' : undefined) },
 )
@@ -126,15 +118,11 @@ export type PcscLink = z.infer<typeof PcscLink>
 export const PCSCD = 'pcscd'
 
 /** Text for error messages: what this link connects to, pcscd or PC/SC. */
-export const pcscService = (link: PcscLink): string => (pcscPackages(link) === null ? PCSCD : 'PC/SC')
+export const pcscService = (link: PcscLink): string => (usesNfcPcsc(link) ? 'PC/SC' : PCSCD)
 
-/** The packages to try for this reader, in order; null if the link uses pcscd's socket. */
-export function pcscPackages(
-  { via }: PcscLink,
-  system: NodeJS.Platform = process.platform,
-): readonly PcscPackage[] | null {
-  if (via === 'pcscd' || (via === undefined && system === 'linux')) return null
-  return via === undefined ? PCSC_PACKAGES : [via]
+/** True if the package `nfc-pcsc` reaches this reader; false if the link uses pcscd's socket. */
+export function usesNfcPcsc({ via }: PcscLink, system: NodeJS.Platform = process.platform): boolean {
+  return via === undefined ? system !== 'linux' : via === 'nfc-pcsc'
 }
 
 const HOST = /^(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?$/
@@ -267,8 +255,8 @@ export function webHost(link: WebLink): string {
 /** Opens the real link. Rejects with a `LinkFault`. */
 export async function openLink(settings: AnyLink, signal: AbortSignal): Promise<ByteLink> {
   if ('pcsc' in settings) {
-    if (pcscPackages(settings) !== null)
-      throw new LinkFault('unsupported', 'a package for smart cards is loaded in a process of its own')
+    if (usesNfcPcsc(settings))
+      throw new LinkFault('unsupported', 'the package nfc-pcsc is loaded in a process of its own')
     return openPcscd(settings.socket ?? PCSCD_SOCKET, signal)
   }
   if ('tcp' in settings) {

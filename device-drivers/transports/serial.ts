@@ -74,7 +74,7 @@ async function portOwner(path: string): Promise<string | null> {
 }
 
 /** Settings of a serial line; both sides must use equal settings. */
-export interface SerialLine {
+interface SerialLine {
   /** Prefer a path in /dev/serial/by-id/, because it does not depend on the USB socket. */
   readonly path: string
   /** Bits per second. */
@@ -88,7 +88,7 @@ const MAX_UNSENT_BYTES = 65_536
 const STABLE_NAMES = '/dev/serial/by-id'
 
 /** Stable names of this machine's serial ports; empty if there are none. */
-export async function serialPorts(): Promise<string[]> {
+async function serialPorts(): Promise<string[]> {
   const names = await readdir(STABLE_NAMES).catch(() => [])
   return names.sort().map((name) => `${STABLE_NAMES}/${name}`)
 }

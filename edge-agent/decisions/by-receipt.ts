@@ -19,6 +19,7 @@ import type { TokenParts } from './by-token.ts'
 import { type RequestContext, type Grant, type Verdict, NEEDS_STAFF } from './request.ts'
 import type { Home } from '../peers/home.ts'
 import type { RightsRequest } from '../peers/home-requester.ts'
+import { recalledUnits } from '../trust/revocation/recalled-units.ts'
 import { untrustedReason } from '../trust/revocation/untrusted-ledger.ts'
 
 /** How this agent relates to the receipt home in a decision. */
@@ -55,7 +56,7 @@ type ReceiptParts = TokenParts & { items: Pick<Replica, 'find' | 'namesIn'> }
  * the cloud.
  */
 function decideByReceipt(parts: ReceiptParts, home: HomeRole, context: RequestContext, scanned: string): Verdict {
-  const { trust, clock, ledger, items } = parts
+  const { trust, clock, ledger } = parts
   const { request, device } = context
   const policy = trust.policy?.policy
   const rights = rightClassOf(request.action)
@@ -80,7 +81,7 @@ function decideByReceipt(parts: ReceiptParts, home: HomeRole, context: RequestCo
     hasOperator: operator,
     limit: opened.ok ? isolatedLimit(parts, home, opened.claims, cti) : undefined,
   }
-  const goods = opened.ok ? knownGoods(items, opened.claims, request.identifiers) : UNKNOWN_GOODS
+  const goods = opened.ok ? knownGoods(parts, opened.claims, request.identifiers) : UNKNOWN_GOODS
   const units = free.map((n): DecisionFacts => ({
     ...facts,
     item: opened.ok ? unitFacts(opened.claims, n, goods, policy) : null,
@@ -175,9 +176,11 @@ interface KnownGoods {
   named: KnownItem | 'several' | undefined
   /** If the request names no item: the items whose status may stop a unit, by their number on the receipt. */
   stopped: ReadonlyMap<number, KnownItem>
+  /** Units that a recall of their product or lot stops, although no item with a tag tells it. */
+  recalled: ReadonlySet<number>
 }
 
-const UNKNOWN_GOODS: KnownGoods = { named: undefined, stopped: new Map() }
+const UNKNOWN_GOODS: KnownGoods = { named: undefined, stopped: new Map(), recalled: new Set() }
 
 /** Statuses of goods that were sold and may not leave now, or not everywhere. */
 const STOPPED: ReadonlySet<ItemStatus> = new Set(
@@ -185,18 +188,20 @@ const STOPPED: ReadonlySet<ItemStatus> = new Set(
 )
 
 /** Finds the goods of a receipt in the replica, so that a hold stops them with and without the tag (ADR releases). */
-function knownGoods(items: ReceiptParts['items'], claims: ReceiptClaims, identifiers: ItemIdentifiers): KnownGoods {
-  if (namesItem(identifiers)) return { named: findByIdentifiers(items, identifiers), stopped: new Map() }
+function knownGoods(parts: ReceiptParts, claims: ReceiptClaims, identifiers: ItemIdentifiers): KnownGoods {
+  const { items } = parts
+  const recalled = recalledUnits(parts, claims)
+  if (namesItem(identifiers)) return { named: findByIdentifiers(items, identifiers), stopped: new Map(), recalled }
   const stopped = new Map<number, KnownItem>()
   const { entries = [], cti } = claims
   const numbers = new Map(entries.map((entry, n) => [Buffer.from(entry).toString('hex'), n]))
-  if (numbers.size === 0) return UNKNOWN_GOODS
+  if (numbers.size === 0) return { ...UNKNOWN_GOODS, recalled }
   for (const { kind, name } of items.namesIn(STOPPED)) {
     const n = numbers.get(Buffer.from(receiptEntry(cti, kind, name)).toString('hex'))
     const item = n === undefined ? undefined : items.find(kind, name)
     if (n !== undefined && item) stopped.set(n, item)
   }
-  return { named: undefined, stopped }
+  return { named: undefined, stopped, recalled }
 }
 
 /** The status of the named item for the answer, if the item must stay because of it. */
@@ -212,7 +217,7 @@ function stoppingStatus({ named }: KnownGoods): { itemStatus?: ItemStatus } {
 function unitFacts(
   claims: ReceiptClaims,
   n: number,
-  { named: known, stopped }: KnownGoods,
+  { named: known, stopped, recalled }: KnownGoods,
   policy: ProtectionPolicy | undefined,
 ): ItemFacts | null {
   if (known === 'several') return null
@@ -220,6 +225,7 @@ function unitFacts(
   return {
     status: (known ?? stopped.get(n))?.status ?? null,
     recalled: (known ?? stopped.get(n))?.recalled,
+    ...(recalled.has(n) && RECALLED),
     paidBy: 'purchase',
     category: known?.category ?? signed.category,
     brand: known?.brand ?? signed.brand,

@@ -61,6 +61,9 @@ export const OperatorRecord = z.strictObject({
 })
 export type OperatorRecord = z.infer<typeof OperatorRecord>
 
+/** Maximum active recalls of an account, so also of the products that the policy of a store names as recalled. */
+export const RECALLS_LIMIT = 500
+
 /** Default and maximum number of days for which an agent keeps acknowledged rows. */
 export const LEDGER_DAYS = 14
 
@@ -100,6 +103,11 @@ export const PolicyClaims = z.strictObject({
     )
     .max(200)
     .optional(),
+  /**
+   * GTIN-14 of the products of which a recall stops all goods in this store. A unit that was bought by its product code
+   * has no item with a flag, so the agent compares its receipt with these. Absent: none.
+   */
+  recalledGtins: z.array(z.string().length(14)).max(RECALLS_LIMIT).optional(),
 })
 export type PolicyClaims = z.infer<typeof PolicyClaims>
 
@@ -145,6 +153,15 @@ export const DenyEntry = z.discriminatedUnion('kind', [
      */
     leasedTo: z.strictObject({ nonce: z.string(), agentId: z.string().optional() }).optional(),
     /** The lease has ended without a use of these rights. */
+    ended: z.literal(true).optional(),
+  }),
+  /** Units of a receipt that a recall stops, because their line states the lot, expiry or serial that it names. */
+  z.strictObject({
+    kind: z.literal('recall'),
+    cti: z.string(),
+    ordinals: z.array(z.int().min(0)).min(1),
+    until: Seconds,
+    /** No recall stops these units any more. */
     ended: z.literal(true).optional(),
   }),
 ])

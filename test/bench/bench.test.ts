@@ -4,11 +4,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { FIGURE_NAMES } from '../../bench/figures.ts'
-import { scaleRows } from '../../bench/scale/scale-rows.ts'
-import { whyNoPostgres } from '../../verification/kills/postgres-server.ts'
-import type { Report } from '../../bench/run-figures.ts'
-import { benchProduct } from '../../bench/catalogue/products.ts'
+import { FIGURE_NAMES } from './figures.ts'
+import { scaleRows } from './scale/scale-rows.ts'
+import { whyNoPostgres } from '../verification/kills/postgres-server.ts'
+import type { Report } from './run-figures.ts'
+import { benchProduct } from './catalogue/products.ts'
 import { eansOf } from '../../cloud/shop/catalogue/ean.ts'
 import { hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
@@ -19,7 +19,7 @@ const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))
 /** Uses execFile instead of spawnSync, because a worker that blocks for a minute loses its connection to vitest. */
 const bench = (...args: string[]) =>
   new Promise<{ status: number; stdout: string; stderr: string }>((resolve) => {
-    execFile(process.execPath, ['dist/bench/run.js', ...args], { cwd: ROOT }, (error, stdout, stderr) =>
+    execFile(process.execPath, ['dist/test/bench/run.js', ...args], { cwd: ROOT }, (error, stdout, stderr) =>
       resolve({ status: error === null ? 0 : Number(error.code), stdout, stderr }),
     )
   })

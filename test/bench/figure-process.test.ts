@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { FigureUnavailable } from '../../bench/figure.ts'
-import { runInProcess } from '../../bench/figure-process.ts'
+import { FigureUnavailable } from './figure.ts'
+import { runInProcess } from './figure-process.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 
 const LONG_MS = 60_000
@@ -24,7 +24,7 @@ function programOf(source: string): string {
 }
 
 describe('the process of a figure', () => {
-  const real = join(ROOT, 'dist', 'bench', 'figure-program.js')
+  const real = join(ROOT, 'dist', 'test', 'bench', 'figure-program.js')
 
   it('returns the result', async () => {
     expect((await run(real)).rows).toHaveLength(3)

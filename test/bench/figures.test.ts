@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { MODES, type Sizes } from '../../bench/figure.ts'
-import { FIGURE_NAMES, loadFigure } from '../../bench/figures.ts'
+import { MODES, type Sizes } from './figure.ts'
+import { FIGURE_NAMES, loadFigure } from './figures.ts'
 import { ROOT } from '../support/built.ts'
 
-const SOURCES = readdirSync(join(ROOT, 'bench'), { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.ts'))
-  .map((path) => readFileSync(join(ROOT, 'bench', path), 'utf8'))
+const SOURCES = readdirSync(join(ROOT, 'test/bench'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+  .map((path) => readFileSync(join(ROOT, 'test/bench', path), 'utf8'))
 
 /** The largest number of each size. Some sizes are lists of numbers. */
 function largest(sizes: Sizes[keyof Sizes]): Record<string, number> {

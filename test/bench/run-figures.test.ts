@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { FigureUnavailable, type Mode, type Result } from '../../bench/figure.ts'
-import { runFigures, type Outcome } from '../../bench/run-figures.ts'
+import { FigureUnavailable, type Mode, type Result } from './figure.ts'
+import { runFigures, type Outcome } from './run-figures.ts'
 
 const ROW = { name: 'ours', microseconds: 2, perSecond: 500_000, ratio: 1, quartiles: [1, 1], also: {} } as const
 const TARGET = { text: 'ours: at most 1.5 × the cost of bare', measured: 2, limit: 1.5, met: false }

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { Result, Row } from '../../bench/figure.ts'
-import { FIGURE_NAMES } from '../../bench/figures.ts'
-import { SCALE_FIGURES, scaleRows } from '../../bench/scale/scale-rows.ts'
-import { withScaleTable } from '../../bench/scale/scale-table.ts'
+import type { Result, Row } from './figure.ts'
+import { FIGURE_NAMES } from './figures.ts'
+import { SCALE_FIGURES, scaleRows } from './scale/scale-rows.ts'
+import { withScaleTable } from './scale/scale-table.ts'
 import { ROOT } from '../house/sources.ts'
 
 const row = (name: string, microseconds: number, ratio: number, also: Record<string, number> = {}): Row => ({

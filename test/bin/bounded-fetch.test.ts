@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { boundedFetch } from '../../bin/api-client.ts'
 import { httpClient } from '../../edge-agent/link/wire/http-client.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 let server: Server
 let url: string

@@ -6,7 +6,7 @@ import { connectionLimits, type HttpLimits } from '../../host/http-server.ts'
 import { guardRequests } from '../../host/request-guard.ts'
 import { limitConnections, listen, type HttpServer } from '../../host/http-server.ts'
 import { LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 /** More than the buffers of the system hold. */

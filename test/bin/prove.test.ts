@@ -1,8 +1,8 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { ProofPart } from '../../verification/prove/part.ts'
-import { partsOf } from '../../verification/prove/parts.ts'
+import type { ProofPart } from '../verification/prove/part.ts'
+import { partsOf } from '../verification/prove/parts.ts'
 import {
   reportText,
   mutantsTable,
@@ -10,12 +10,12 @@ import {
   furthest,
   withTables,
   type Report,
-} from '../../verification/prove/report.ts'
-import { progressLine } from '../../verification/prove/progress-line.ts'
-import { runParts, type ProofContext } from '../../verification/prove/run-parts.ts'
-import { sumOf } from '../../verification/prove/state.ts'
+} from '../verification/prove/report.ts'
+import { progressLine } from '../verification/prove/progress-line.ts'
+import { runParts, type ProofContext } from '../verification/prove/run-parts.ts'
+import { sumOf } from '../verification/prove/state.ts'
 import { realPlatform } from '../../host/platform.ts'
-import { MUTANTS } from '../../verification/simulation/mutants/catalogue.ts'
+import { MUTANTS } from '../verification/simulation/mutants/catalogue.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -296,9 +296,9 @@ describe('the report of npm run prove', () => {
     expect(doneOf(of(4, 3), of(5, 2, ['seed 2']))).toEqual([2])
   })
 
-  it('matches verification/results.md', () => {
-    const page = readFileSync(join(ROOT, 'verification/results.md'), 'utf8')
-    const kept = readFileSync(join(ROOT, 'verification/results.json'), 'utf8')
+  it('matches test/verification/results.md', () => {
+    const page = readFileSync(join(ROOT, 'test/verification/results.md'), 'utf8')
+    const kept = readFileSync(join(ROOT, 'test/verification/results.json'), 'utf8')
     const found = JSON.parse(kept) as Report
     expect(withTables(page, found)).toBe(page)
     // One line for each part, so that a new result changes one line.

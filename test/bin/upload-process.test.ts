@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hostileFiles } from '../../bench/catalogue/hostile-files.ts'
+import { hostileFiles } from '../bench/catalogue/hostile-files.ts'
 import { realPlatform } from '../../host/platform.ts'
 import { uploadProcesses, type UploadProcesses } from '../../host/upload-process.ts'
 import { READ_PRODUCTS } from '../../cloud/shop/catalogue/import/read-products.ts'

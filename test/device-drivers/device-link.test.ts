@@ -3,7 +3,7 @@ import { deviceLink } from '../../device-drivers/kit/device-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
 import type { LinkProtocol, ProtocolClient } from '../../device-drivers/transports/shared-links.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { forEver } from './workbench.ts'
 
 function bench() {

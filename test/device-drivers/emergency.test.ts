@@ -10,7 +10,7 @@ import { llrpReader } from '../../simulators/devices/llrp.ts'
 import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
 import { osdpDevice } from '../../simulators/devices/osdp.ts'
 import { relayBoard } from '../../simulators/devices/modbus.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { zebraReader } from '../../simulators/devices/zebra-iotc.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
 

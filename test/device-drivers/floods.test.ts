@@ -7,7 +7,7 @@ import { startConversation } from '../../device-drivers/llrp/conversation.ts'
 import { startHttp } from '../../device-drivers/kit/http/conversation.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { concat } from './pieces.ts'
 import { forEver } from './workbench.ts'
 

@@ -6,8 +6,8 @@ import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import type { MemoryPort } from '../../device-drivers/transports/memory.ts'
 import { llrpReader } from '../../simulators/devices/llrp.ts'
 import type { LlrpReader, LlrpReaderOptions } from '../../simulators/devices/llrp.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
-import type { VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
+import type { VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { entries, forEver } from './workbench.ts'
 
 export const GATE = {

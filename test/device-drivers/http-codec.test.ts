@@ -16,7 +16,7 @@ import { restClient } from '../../device-drivers/kit/http/rest-client.ts'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
 import { serveTcp, serveHttp } from '../../simulators/devices/serve.ts'
-import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 import { realPlatform } from './platform.ts'
 

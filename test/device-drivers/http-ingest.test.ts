@@ -12,7 +12,7 @@ import { ingestRoutes } from '../../edge-agent/http/routes/ingest-routes.ts'
 import { rateLimitedLog, LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
 import { pushingReader } from '../../simulators/devices/http-ingest.ts'
 import type { PushFormat } from '../../simulators/devices/http-ingest.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { entries, forEver, RELEASE } from './workbench.ts'
 

@@ -5,7 +5,7 @@ import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { impinjReader } from '../../simulators/devices/impinj-iot.ts'
 import type { ImpinjReaderOptions } from '../../simulators/devices/impinj-iot.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { entries, forEver, RELEASE } from './workbench.ts'
 

@@ -5,7 +5,7 @@ import { all, first, message, parameter, MESSAGE_ROWS } from '../../device-drive
 import { llrpCodec, MAX_MESSAGE_BYTES } from '../../device-drivers/llrp/protocol/frames.ts'
 import type { LlrpFrame } from '../../device-drivers/llrp/protocol/frames.ts'
 import { readTagReports } from '../../device-drivers/llrp/protocol/tag-reports.ts'
-import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 import { NO_LLRP_VECTORS, outsideBytes, outsideVectors } from '../support/outside-vectors.ts'
 import { anyMessage, messageOf } from './llrp-messages.ts'
 import { CAPABILITIES, CONFIG, CONNECTION_CLOSED, REPORTS, STATUS_OK } from './llrp-vectors.ts'

@@ -11,7 +11,7 @@ import {
 import { rtuCodec } from '../../device-drivers/modbus/protocol/rtu.ts'
 import { tcpCodec } from '../../device-drivers/modbus/protocol/tcp.ts'
 import { memoryPair } from '../../device-drivers/transports/memory.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { forEver } from './workbench.ts'
 
 const coil = (address: number, on = true): ModbusMessage => ({

@@ -15,7 +15,7 @@ import {
   type ModbusMessage,
 } from '../../device-drivers/modbus/protocol/pdu.ts'
 import { tcpCodec } from '../../device-drivers/modbus/protocol/tcp.ts'
-import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 
 const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(' ', ''), 'hex'))

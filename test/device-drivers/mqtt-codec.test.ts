@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MAX_PACKET_BYTES, mqttCodec } from '../../device-drivers/kit/protocol/mqtt-packet.ts'
 import type { MqttPacket } from '../../device-drivers/kit/protocol/mqtt-packet.ts'
-import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 
 const topic = fc.string({ minLength: 1, maxLength: 40, unit: 'grapheme' })

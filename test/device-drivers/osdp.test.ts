@@ -5,7 +5,7 @@ import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { OSDP_EX_WORKS, osdpDevice } from '../../simulators/devices/osdp.ts'
 import type { OsdpDevice, OsdpDeviceOptions } from '../../simulators/devices/osdp.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
 

@@ -4,7 +4,7 @@ import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
 import type { PcscdOptions } from '../../simulators/devices/pcsc.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { entries, forEver } from './workbench.ts'
 
 export const READER = 'ACS ACR1552 1S CL Reader PICC [000123] 00 00'

@@ -1,13 +1,20 @@
 import { EventEmitter } from 'node:events'
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { openPcscChild } from '../../device-drivers/transports/pcsc-library/child-link.ts'
 import { ROOT } from '../house/sources.ts'
 import { forEver } from './workbench.ts'
+
+/** Hides `nfc-pcsc` from `require`, because a developer may have installed it. */
+const WITHOUT_PACKAGE = `data:text/javascript,${encodeURIComponent(`
+  import Module from 'node:module'
+  const resolve = Module._resolveFilename
+  Module._resolveFilename = (name, ...more) =>
+    name === 'nfc-pcsc' ? resolve(name, undefined, false, { paths: ['/'] }) : resolve(name, ...more)
+`)}`
 
 /** A child process that the test controls. */
 function fakeChild() {
@@ -30,7 +37,7 @@ function fakeChild() {
   return { child, killed, start: () => child as unknown as ChildProcess }
 }
 
-describe('the process that loads a PC/SC package', () => {
+describe('the process that loads nfc-pcsc', () => {
   test('becomes a link when it reports ready, and is killed when the link closes', async () => {
     const { child, killed, start } = fakeChild()
     const opening = openPcscChild(start, forEver())
@@ -51,12 +58,12 @@ describe('the process that loads a PC/SC package', () => {
   test('reports its last line if it ends at once or cannot start', async () => {
     const missing = fakeChild()
     const opening = openPcscChild(missing.start, forEver())
-    missing.child.stderr.write('no package for smart cards can be loaded (pcsc-mini: not installed)\n')
+    missing.child.stderr.write('the package nfc-pcsc cannot be loaded (not installed)\n')
     await new Promise(setImmediate)
     missing.child.end(1)
     await expect(opening).rejects.toMatchObject({
       code: 'missing',
-      message: expect.stringMatching(/^no package for smart cards/),
+      message: expect.stringMatching(/^the package nfc-pcsc cannot be loaded/),
     })
 
     const none = fakeChild()
@@ -112,15 +119,14 @@ describe('the process that loads a PC/SC package', () => {
     await link.close()
   })
 
-  test.skipIf(existsSync(join(ROOT, 'node_modules/nfc-pcsc')))(
-    'names a package that is not installed, as a real process',
-    async () => {
-      const start = () =>
-        spawn(process.execPath, [join(ROOT, 'dist/host/pcsc-child.js'), 'nfc-pcsc'], { stdio: 'pipe' })
-      await expect(openPcscChild(start, forEver())).rejects.toMatchObject({
-        code: 'missing',
-        message: expect.stringMatching(/nfc-pcsc: not installed\); run npm install --no-save -O nfc-pcsc/),
-      })
-    },
-  )
+  test('names the package if it is not installed, as a real process', async () => {
+    const start = () =>
+      spawn(process.execPath, ['--import', WITHOUT_PACKAGE, join(ROOT, 'dist/host/pcsc-child.js')], { stdio: 'pipe' })
+    await expect(openPcscChild(start, forEver())).rejects.toMatchObject({
+      code: 'missing',
+      message: expect.stringMatching(
+        /nfc-pcsc cannot be loaded \(not installed\); run npm install --no-save -P nfc-pcsc/,
+      ),
+    })
+  })
 })

@@ -6,7 +6,7 @@ import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
 import type { NfcTag } from '../../simulators/devices/nfc-tags.ts'
 import { pcscdSimulator } from '../../simulators/devices/pcsc.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { pcscBench, READER } from './pcsc-bench.ts'
 import { entries, forEver } from './workbench.ts'
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { tryTool } from '../../verification/tools.ts'
+import { tryTool } from '../verification/tools.ts'
 
 /** Two serial ports of the operating system, connected as by a null-modem cable. */
 export interface PtyPair {

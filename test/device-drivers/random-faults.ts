@@ -2,7 +2,7 @@ import { randomFraction } from '../../policy/platform.ts'
 import type { Randomness } from '../../policy/platform.ts'
 import type { CommandResult } from '../../device-drivers/kit/device.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'
-import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 
 /** Faults that a kind of device supports. */
 export interface RandomFaultOptions {

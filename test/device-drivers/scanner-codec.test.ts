@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { lineCodec, MAX_LINE_BYTES } from '../../device-drivers/scanner/protocol/lines.ts'
 import type { LineOptions, ScannerSuffix } from '../../device-drivers/scanner/protocol/lines.ts'
 import { splitSymbology } from '../../policy/gs1/symbology.ts'
-import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 import { chopped, concat } from './pieces.ts'
 
 const SUFFIXES: ScannerSuffix[] = ['any', 'CR', 'LF', 'CRLF', 'TAB']

@@ -8,7 +8,7 @@ import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import type { Fault, FaultSwitches } from '../../simulators/devices/faults.ts'
 import { m100Pad } from '../../simulators/devices/uhf-m100.ts'
 import { osdpDevice } from '../../simulators/devices/osdp.ts'
-import { seededRandom, virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom, virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
 
 interface Troubled {

@@ -4,7 +4,7 @@ import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
 import type { LinkProtocol, ProtocolClient } from '../../device-drivers/transports/shared-links.ts'
 import { pause } from '../../policy/platform.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { forEver } from './workbench.ts'
 
 const LINK = { tcp: 'board:502' }

@@ -5,7 +5,7 @@ import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { relayBoard } from '../../simulators/devices/modbus.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { fakeDevice } from '../support/fake-device.ts'
 import { ADDRESS, entries, forEver, RELEASE, workbench } from './workbench.ts'
 

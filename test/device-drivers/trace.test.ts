@@ -13,8 +13,8 @@ import { tracedLinks } from '../../device-drivers/transports/traced-link.ts'
 import { relayBoard } from '../../simulators/devices/modbus.ts'
 import { replay } from '../../simulators/devices/replay.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
-import type { VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
+import type { VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { entries, forEver, RELEASE } from './workbench.ts'
 
 const SCANNER = { deviceId: 'thing', driver: 'scanner', link: { tcp: '10.0.0.7:502' }, feeds: 'door' }

@@ -5,7 +5,7 @@ import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { M100_EX_WORKS, m100Pad } from '../../simulators/devices/uhf-m100.ts'
 import type { M100PadOptions } from '../../simulators/devices/uhf-m100.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { describeDriver } from './conformance.ts'
 import { ADDRESS, entries, forEver } from './workbench.ts'
 

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createConnection } from 'node:net'
-import { findTool, tryTool } from '../../verification/tools.ts'
+import { findTool, tryTool } from '../verification/tools.ts'
 import type { NfcTag } from '../../simulators/devices/nfc-tags.ts'
 
 /**

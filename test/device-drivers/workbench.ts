@@ -10,8 +10,8 @@ import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import type { MemoryPort } from '../../device-drivers/transports/memory.ts'
 import { relayBoard } from '../../simulators/devices/modbus.ts'
 import type { RelayBoard, RelayBoardOptions } from '../../simulators/devices/modbus.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
-import type { VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
+import type { VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 export const RELEASE: DeviceCommand = { kind: 'release' }
 export const ADDRESS = '10.0.0.7:502'

@@ -10,11 +10,11 @@ const PAGES = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'docs/reference/tests.md',
-  'verification/results.md',
+  'test/verification/results.md',
   ...pagesIn('docs'),
 ]
 const RECORDS = pagesIn('docs/adr').filter((page) => page !== 'docs/adr/README.md')
-const GENERATED = new Set(['verification/results.md', 'docs/reference/licences.md'])
+const GENERATED = new Set(['test/verification/results.md', 'docs/reference/licences.md'])
 const PROSE_PAGES = PAGES.filter((page) => !GENERATED.has(page))
 
 const WORDS_OF_A_PARAGRAPH = 80

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readDiskLogs } from '../../verification/disk-faults/power-loss/disk-log.ts'
+import { readDiskLogs } from '../verification/disk-faults/power-loss/disk-log.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 const hex = (text: string) => `"${[...Buffer.from(text)].map((b) => `\\x${b.toString(16).padStart(2, '0')}`).join('')}"`

@@ -1,9 +1,9 @@
 // @module-tag extended
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { boardsReady, openFaultStore, type FaultStore } from '../../verification/disk-faults/fault-store.ts'
-import { fullDisk } from '../../verification/disk-faults/full-disk.ts'
-import { syscallSweep, type SweepPoint } from '../../verification/disk-faults/syscall-sweep.ts'
-import { SOME_CALLS } from '../../verification/prove/disk-parts.ts'
+import { boardsReady, openFaultStore, type FaultStore } from '../verification/disk-faults/fault-store.ts'
+import { fullDisk } from '../verification/disk-faults/full-disk.ts'
+import { syscallSweep, type SweepPoint } from '../verification/disk-faults/syscall-sweep.ts'
+import { SOME_CALLS } from '../verification/prove/disk-parts.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { bundledCommand } from '../support/bundled-command.ts'
 import { IS_FULL_SIZE } from '../support/full-size.ts'

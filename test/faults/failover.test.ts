@@ -6,8 +6,8 @@ import {
   whyNoPostgres,
   type PostgresServer,
   type Standby,
-} from '../../verification/kills/postgres-server.ts'
-import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
+} from '../verification/kills/postgres-server.ts'
+import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 import { badNetwork, type BadNetwork } from '../support/bad-network.ts'
 import { cloudUnderLoad, eanOf, UNAVAILABLE, type Answer, type CloudUnderLoad } from '../support/cloud-under-load.ts'
 

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { whyNoPostgres, startPostgres, type PostgresServer } from '../../verification/kills/postgres-server.ts'
+import { whyNoPostgres, startPostgres, type PostgresServer } from '../verification/kills/postgres-server.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { cloudUnderLoad, eanOf, type Answer, type CloudUnderLoad } from '../support/cloud-under-load.ts'
 import { eventually } from '../support/journey.ts'

@@ -1,8 +1,8 @@
 // @module-tag extended
 import { beforeAll, describe, expect, it } from 'vitest'
-import { withMutant } from '../../verification/kills/kill-mutants.ts'
-import { runKills } from '../../verification/kills/kills.ts'
-import { whyNoPostgres } from '../../verification/kills/postgres-server.ts'
+import { withMutant } from '../verification/kills/kill-mutants.ts'
+import { runKills } from '../verification/kills/kills.ts'
+import { whyNoPostgres } from '../verification/kills/postgres-server.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 import { bundledCommand } from '../support/bundled-command.ts'
 import { itInFullSize } from '../support/full-size.ts'

@@ -1,8 +1,8 @@
 // @module-tag extended
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { realPlatform } from '../../host/platform.ts'
-import { killLoop, killNumber, STEPS, VICTIMS, type KillLoop } from '../../verification/kills/kill-loop.ts'
-import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { killLoop, killNumber, STEPS, VICTIMS, type KillLoop } from '../verification/kills/kill-loop.ts'
+import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../support/cloud.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { IS_FULL_SIZE } from '../support/full-size.ts'

@@ -1,7 +1,7 @@
 // @module-tag extended
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startPostgres, whyNoPostgres, type PostgresServer } from '../../verification/kills/postgres-server.ts'
+import { startPostgres, whyNoPostgres, type PostgresServer } from '../verification/kills/postgres-server.ts'
 import { IS_FULL_SIZE } from '../support/full-size.ts'
 import { cloudUnderLoad, UNAVAILABLE, type CloudUnderLoad } from '../support/cloud-under-load.ts'
 

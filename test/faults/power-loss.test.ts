@@ -4,9 +4,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { crashDisk } from '../../verification/disk-faults/power-loss/crash-disk.ts'
-import type { PowerLossResult } from '../../verification/disk-faults/power-loss/power-loss.ts'
-import { chanceOf } from '../../verification/simulation/virtual/chance.ts'
+import { crashDisk } from '../verification/disk-faults/power-loss/crash-disk.ts'
+import type { PowerLossResult } from '../verification/disk-faults/power-loss/power-loss.ts'
+import { chanceOf } from '../verification/simulation/virtual/chance.ts'
 import { ensureBuilt, ROOT } from '../support/built.ts'
 import { bundledCommand } from '../support/bundled-command.ts'
 import { IS_FULL_SIZE } from '../support/full-size.ts'
@@ -80,7 +80,7 @@ describe.skipIf(NO_STRACE)(`power cuts at every moment of a day's work${NO_STRAC
       execFileSync(
         process.execPath,
         [
-          'dist/verification/disk-faults.js',
+          'dist/test/verification/disk-faults.js',
           'power-loss',
           `--states=${STATES}`,
           `--purchases=${PURCHASES}`,

@@ -2,13 +2,14 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { codeOf, readSources, MODULES, ROOT, type Source } from './sources.ts'
+import { codeOf, moduleOf, readSources, MODULES, ROOT, type Source } from './sources.ts'
 
 const sources = readSources()
 /** True for parts of the verification suite that use virtual time. Other parts run real processes. */
-const isSimulated = (path: string) => /^verification\/(?:simulation|fuzz)\//.test(path)
+const isSimulated = (path: string) => /^test\/verification\/(?:simulation|fuzz)\//.test(path)
 const inModules = sources.filter(
-  (s) => !['bin', 'host', 'scripts', 'bench', 'test', 'verification'].includes(s.module) || isSimulated(s.path),
+  (s) =>
+    !['bin', 'host', 'scripts', 'test/bench', 'test', 'test/verification'].includes(s.module) || isSimulated(s.path),
 )
 /** Files that may contain `any`: JSON in tests, and this file, because its patterns contain the word. */
 const HOLES = new Set(['test/support/cloud.ts', 'test/house/architecture.test.ts'])
@@ -16,7 +17,7 @@ const HOLES = new Set(['test/support/cloud.ts', 'test/house/architecture.test.ts
 const LONG_FILES = new Set([
   'host/settings.ts',
   'device-drivers/llrp/protocol/parameters.ts',
-  'verification/simulation/oracles/ledger-oracle.ts',
+  'test/verification/simulation/oracles/ledger-oracle.ts',
 ])
 /** Districts of the cloud, the lowest first. `cloud.ts` puts them together. */
 const DISTRICTS = ['platform', 'shop', 'protection', 'sales', 'service', 'console']
@@ -24,9 +25,9 @@ const DISTRICTS = ['platform', 'shop', 'protection', 'sales', 'service', 'consol
 const ORDERED_FOLDERS = [
   'cloud/protection',
   'cloud/protection/agents',
-  'verification',
-  'verification/simulation',
-  'verification/fuzz',
+  'test/verification',
+  'test/verification/simulation',
+  'test/verification/fuzz',
 ]
 /** Files whose types the client may import. */
 const CLIENT_TYPES = new Set([
@@ -50,7 +51,7 @@ describe('the architecture', () => {
   it('lets each module import only lower modules', () => {
     const wrong = sources.flatMap((source) =>
       source.imports.flatMap(({ path }) => {
-        const module = path.split('/')[0] ?? ''
+        const module = moduleOf(path)
         if (module === source.module || MODULES[source.module]?.includes(module) === true) {
           // A simulated device may import the protocol tables of a driver, but not its code.
           const isOutside = source.module === 'simulators' && module !== 'simulators' && module !== 'policy'
@@ -176,7 +177,7 @@ describe('the architecture', () => {
     const opening = /\bnew Sqlite(?:Connection)?\(|\bnew pg\.Pool\(|\bnew Pool\(/
     expect(
       where(
-        sources.filter((s) => s.module !== 'test' && s.module !== 'bench'),
+        sources.filter((s) => s.module !== 'test' && s.module !== 'test/bench'),
         (s) => opening.test(s.code),
       ).toSorted(),
     ).toEqual([

@@ -27,9 +27,16 @@ export const MODULES: Readonly<Record<string, readonly string[]>> = {
   host: ['policy', 'device-drivers', 'edge-agent', 'cloud'],
   bin: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'clients', 'simulators', 'host'],
   scripts: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'clients', 'simulators', 'host', 'bin'],
-  verification: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators', 'host', 'bin', 'scripts'],
-  bench: [...BELOW_BENCH, 'verification'],
-  test: [...BELOW_BENCH, 'verification', 'bench'],
+  'test/verification': ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators', 'host', 'bin', 'scripts'],
+  'test/bench': [...BELOW_BENCH, 'test/verification'],
+  test: [...BELOW_BENCH, 'test/verification', 'test/bench'],
+}
+
+/** The module of a file. Tests lie beside what they test in `test/bench` and `test/verification`. */
+export function moduleOf(path: string): string {
+  const [first = '', second] = path.split('/')
+  const inner = `${first}/${second}`
+  return inner in MODULES && !path.endsWith('.test.ts') ? inner : first
 }
 
 /** One file of a module, with its imports from this project. */
@@ -63,10 +70,13 @@ export function codeOf(text: string): string {
 }
 
 export function readSources(modules: readonly string[] = Object.keys(MODULES)): Source[] {
-  return modules.flatMap((module) =>
-    filesIn(join(ROOT, module)).map((file) => {
-      const text = readFileSync(file, 'utf8')
+  const folders = new Set(modules.map((module) => module.split('/')[0] ?? ''))
+  return [...folders].flatMap((folder) =>
+    filesIn(join(ROOT, folder)).flatMap((file) => {
       const path = relative(ROOT, file).split(sep).join('/')
+      const module = moduleOf(path)
+      if (!modules.includes(module)) return []
+      const text = readFileSync(file, 'utf8')
       const imports = [...text.matchAll(IMPORT)].map((match) => ({
         path: relative(ROOT, join(ROOT, dirname(path), match[2] ?? match[3] ?? ''))
           .split(sep)

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { crockford } from '../../policy/base32.ts'
 import { isIdOf, newId } from '../../policy/ids.ts'
 import type { Clock, Randomness } from '../../policy/platform.ts'
-import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 
 const LAST_MS = 2 ** 48 - 1
 const ms = fc.integer({ min: 0, max: LAST_MS })

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { rateLimitedLog, LINES_PER_MINUTE } from '../../policy/rate-limited-log.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 function open() {
   const world = virtualPlatform({ startMs: 0 })

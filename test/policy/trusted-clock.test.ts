@@ -7,7 +7,7 @@ import {
   trustedNow,
   type TrustedClockState,
 } from '../../policy/trusted-clock.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 const START = Date.UTC(2026, 10, 20, 9)
 const MINUTE = 60_000

@@ -12,7 +12,7 @@ import { signBytes } from '../../policy/documents/keys.ts'
 import { openDocument, decodeUnverifiedClaims } from '../../policy/documents/signed-document.ts'
 import { readUntrustedJson } from '../../policy/untrusted-json.ts'
 import { ringOf, testKey } from '../support/keys.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 const nested = (levels: number) => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
 const list = (count: number) => `{"a":[${Array.from({ length: count }, () => 0).join(',')}]}`

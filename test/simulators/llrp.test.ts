@@ -8,7 +8,7 @@ import { llrpCodec } from '../../device-drivers/llrp/protocol/frames.ts'
 import { crowd, epcsOfShop } from '../../simulators/devices/llrp-crowd.ts'
 import type { Walk } from '../../simulators/devices/llrp-crowd.ts'
 import { llrpReader } from '../../simulators/devices/llrp.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 const FOR_EVER = new AbortController().signal
 

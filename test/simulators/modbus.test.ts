@@ -7,7 +7,7 @@ import { memoryPair } from '../../device-drivers/transports/memory.ts'
 import type { Fault } from '../../simulators/devices/faults.ts'
 import { relayBoard } from '../../simulators/devices/modbus.ts'
 import type { RelayBoardOptions } from '../../simulators/devices/modbus.ts'
-import { letPromisesSettle, virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { letPromisesSettle, virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 const forEver = () => new AbortController().signal
 const coil = (address: number, on: boolean): ModbusMessage => ({

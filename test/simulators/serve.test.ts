@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 import type { TcpService } from '../../simulators/devices/serve.ts'
-import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 const services: TcpService[] = []
 const clients: Socket[] = []

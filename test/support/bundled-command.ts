@@ -11,7 +11,7 @@ import { ROOT } from './built.ts'
  */
 
 /** Packages with native parts, or with files that they find by their own path. */
-const NOT_BUNDLED = /^(?:better-sqlite3|serialport|@serialport\/.*|pino|sharp|nfc-pcsc|pcsc-mini|@node-rs\/.*)$/
+const NOT_BUNDLED = /^(?:better-sqlite3|serialport|@serialport\/.*|pino|sharp|nfc-pcsc|@node-rs\/.*)$/
 /** The compiler writes this file at every build. */
 const BUILD_INFO = join(ROOT, 'dist/.server.tsbuildinfo')
 

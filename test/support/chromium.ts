@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { chromium, type Browser } from 'playwright-core'
-import { CHROMIUM, NO_CHROMIUM, NO_WHOLE_CHROMIUM } from '../../verification/tools.ts'
+import { CHROMIUM, NO_CHROMIUM, NO_WHOLE_CHROMIUM } from '../verification/tools.ts'
 import { temporaryFolder } from './databases.ts'
 
 const ASK_NOBODY = ['--disable-background-networking', '--disable-component-update', '--disable-sync']

@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
 import { main } from '../../bin/main.ts'
-import type { ProcessResult } from '../../verification/kills/processes.ts'
+import type { ProcessResult } from '../verification/kills/processes.ts'
 
 let last: Promise<unknown> = Promise.resolve()
 

@@ -1,4 +1,4 @@
-import { virtualPlatform, type VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { startTestCloud, type Answer, type Json, type TestCloud } from './cloud.ts'
 import type { DatabaseKind } from './databases.ts'
 import { liveStores } from './live-store.ts'

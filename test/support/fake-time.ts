@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findTool, tryTool } from '../../verification/tools.ts'
+import { findTool, tryTool } from '../verification/tools.ts'
 
 /** Path of libfaketime, as Debian installs it. */
 const LIBRARY =

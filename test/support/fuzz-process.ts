@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 
-const PROGRAM = join(import.meta.dirname, '../../dist/verification/fuzz.js')
+const PROGRAM = join(import.meta.dirname, '../../dist/test/verification/fuzz.js')
 
 /** Runs the built fuzzer as `npm run fuzz` does. */
 export async function runFuzzer(args: readonly string[]): Promise<{ code: number | null; stdout: string }> {

@@ -1,9 +1,9 @@
-import { openStoreProcesses, type StoreOptions, type StoreProcesses } from '../../verification/kills/store-processes.ts'
+import { openStoreProcesses, type StoreOptions, type StoreProcesses } from '../verification/kills/store-processes.ts'
 import type { Json } from './cloud.ts'
 import { runCommand } from './commands.ts'
 import { processesOfTests } from './processes.ts'
 
-export { eventually } from '../../verification/kills/store-processes.ts'
+export { eventually } from '../verification/kills/store-processes.ts'
 
 /** A running store with JSON responses of type any. */
 export interface Journey extends StoreProcesses {

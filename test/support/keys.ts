@@ -8,7 +8,7 @@ import {
   type KeyUse,
   type Signer,
 } from '../../policy/documents/keys.ts'
-import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../verification/simulation/virtual/virtual-platform.ts'
 
 export interface TestKey {
   signer: Signer

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newTcpWire, unusedPort, type TcpWire } from '../../verification/kills/tcp-wire.ts'
+import { newTcpWire, unusedPort, type TcpWire } from '../verification/kills/tcp-wire.ts'
 import type { Json } from './cloud.ts'
 import { newMigratedPostgres, temporaryFolder } from './databases.ts'
 import { eventually, openJourney, type Journey } from './journey.ts'

@@ -1,4 +1,4 @@
-import { processesOf } from '../../verification/kills/processes.ts'
+import { processesOf } from '../verification/kills/processes.ts'
 import { UNTAG_VERSION } from '../../policy/version.ts'
 import { ROOT } from './built.ts'
 import { bundle } from './bundled-command.ts'

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { findTool } from '../../verification/tools.ts'
+import { findTool } from '../verification/tools.ts'
 import { temporaryFolder } from './databases.ts'
 
 /** Prints each datagram as a line. It closes the file descriptor of `BARRIER=1`, for which `systemd-notify` waits. */

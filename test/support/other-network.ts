@@ -1,4 +1,4 @@
-import { tryTool } from '../../verification/tools.ts'
+import { tryTool } from '../verification/tools.ts'
 
 /** A network namespace that is connected to this one, like the network of a remote cloud. */
 export interface OtherNetwork {

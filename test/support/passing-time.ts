@@ -1,4 +1,4 @@
-import { virtualPlatform, type VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 /** Virtual time that passes at each turn of the event loop, ms. */
 const STEP_MS = 20

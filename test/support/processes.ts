@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { bundledCommand } from './bundled-command.ts'
-import { processesOf, type RunningProcess as Running } from '../../verification/kills/processes.ts'
+import { processesOf, type RunningProcess as Running } from '../verification/kills/processes.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 /** Path of the command `untag`. */
 export const COMMAND = join(ROOT, 'bin/untag.js')
 
 export type RunningProcess = Running
-export type { ProcessEnvironment } from '../../verification/kills/processes.ts'
+export type { ProcessEnvironment } from '../verification/kills/processes.ts'
 
 /** Starts processes of this checkout, like `npm run prove`, but bundled. */
 export const processesOfTests = processesOf(ROOT, bundledCommand)

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import type { ResolveName } from '../../host/outgoing-http.ts'
-import type { VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import type { VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 
 /** A request at a receiver of webhooks. */
 export interface ReceivedRequest {

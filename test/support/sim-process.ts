@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 
-const PROGRAM = join(import.meta.dirname, '../../dist/verification/sim.js')
+const PROGRAM = join(import.meta.dirname, '../../dist/test/verification/sim.js')
 
 /** Runs the built simulation as `npm run sim` does. */
 export async function runSim(

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findTool } from '../../verification/tools.ts'
+import { findTool } from '../verification/tools.ts'
 
 /** A separate file system with little space. */
 export interface SmallDisk {

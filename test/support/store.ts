@@ -19,12 +19,12 @@ import { memoryPort, type MemoryPort, pushPort } from '../../device-drivers/tran
 import { llrpReader, type LlrpReader } from '../../simulators/devices/llrp.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/modbus.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
-import { assertResponseMatchesApi } from '../../verification/simulation/nodes/agent-response-check.ts'
+import { assertResponseMatchesApi } from '../verification/simulation/nodes/agent-response-check.ts'
 import {
   letPromisesSettle,
   virtualPlatform,
   type VirtualPlatform,
-} from '../../verification/simulation/virtual/virtual-platform.ts'
+} from '../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from './cloud.ts'
 import { AUTHORIZATION, CREDENTIAL } from './credential.ts'
 import { temporaryFolder } from './databases.ts'

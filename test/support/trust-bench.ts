@@ -17,7 +17,7 @@ import {
   type PolicyClaims,
 } from '../../policy/documents/store-documents.ts'
 import { DEFAULT_POLICY } from '../../policy/store-policy.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../verification/simulation/virtual/virtual-platform.ts'
 import { temporaryFolder } from './databases.ts'
 import { testKey, type TestKey } from './keys.ts'
 

@@ -438,9 +438,9 @@ BulkImportProductsRequestProductsItem = TypedDict(
         "price": float,
         "vat": Literal[7, 19],
         "oldPrice": NotRequired[float],
-        "brand": NotRequired[str],
         "category": NotRequired[str],
         "unit": NotRequired[str],
+        "brand": NotRequired[str],
         "description": NotRequired[str],
         "imageUrl": NotRequired[str],
         "weight": NotRequired[str],
@@ -2339,13 +2339,6 @@ FetchProductRequest = TypedDict(
     },
 )
 
-FetchProductResponseMedia = TypedDict(
-    "FetchProductResponseMedia",
-    {
-        "snapshot": str,
-    },
-)
-
 FetchProductResponseNutrition = TypedDict(
     "FetchProductResponseNutrition",
     {
@@ -2361,6 +2354,13 @@ FetchProductResponseNutrition = TypedDict(
         "per": Literal["100g", "100ml"],
         "source": NotRequired[Literal["merchant", "reference", "community"]],
         "confidence": NotRequired[float],
+    },
+)
+
+FetchProductResponseMedia = TypedDict(
+    "FetchProductResponseMedia",
+    {
+        "snapshot": str,
     },
 )
 
@@ -2390,12 +2390,11 @@ FetchProductResponse = TypedDict(
         "oldPrice": NotRequired[float],
         "vat": Literal[7, 19],
         "storeId": NotRequired[str],
-        "brand": NotRequired[str],
         "category": NotRequired[str],
         "unit": NotRequired[str],
+        "brand": NotRequired[str],
         "description": NotRequired[str],
         "imageUrl": NotRequired[str],
-        "media": NotRequired["FetchProductResponseMedia"],
         "weight": NotRequired[str],
         "isOrganic": NotRequired[bool],
         "isVegan": NotRequired[bool],
@@ -2403,6 +2402,7 @@ FetchProductResponse = TypedDict(
         "deposit": NotRequired[float],
         "depositVat": NotRequired[Literal[7, 19]],
         "nutrition": NotRequired["FetchProductResponseNutrition"],
+        "media": NotRequired["FetchProductResponseMedia"],
         "tagged": bool,
         "flags": "FetchProductResponseFlags",
         "fromPos": bool,
@@ -3867,9 +3867,9 @@ InsertProductRequest = TypedDict(
         "price": float,
         "vat": Literal[7, 19],
         "oldPrice": NotRequired[float],
-        "brand": NotRequired[str],
         "category": NotRequired[str],
         "unit": NotRequired[str],
+        "brand": NotRequired[str],
         "description": NotRequired[str],
         "imageUrl": NotRequired[str],
         "weight": NotRequired[str],
@@ -3881,13 +3881,6 @@ InsertProductRequest = TypedDict(
         "nutrition": NotRequired["InsertProductRequestNutrition"],
         "tagged": NotRequired[bool],
         "flags": NotRequired["InsertProductRequestFlags"],
-    },
-)
-
-InsertProductResponseMedia = TypedDict(
-    "InsertProductResponseMedia",
-    {
-        "snapshot": str,
     },
 )
 
@@ -3909,6 +3902,13 @@ InsertProductResponseNutrition = TypedDict(
     },
 )
 
+InsertProductResponseMedia = TypedDict(
+    "InsertProductResponseMedia",
+    {
+        "snapshot": str,
+    },
+)
+
 InsertProductResponseFlags = TypedDict(
     "InsertProductResponseFlags",
     {
@@ -3926,12 +3926,11 @@ InsertProductResponse = TypedDict(
         "oldPrice": NotRequired[float],
         "vat": Literal[7, 19],
         "storeId": NotRequired[str],
-        "brand": NotRequired[str],
         "category": NotRequired[str],
         "unit": NotRequired[str],
+        "brand": NotRequired[str],
         "description": NotRequired[str],
         "imageUrl": NotRequired[str],
-        "media": NotRequired["InsertProductResponseMedia"],
         "weight": NotRequired[str],
         "isOrganic": NotRequired[bool],
         "isVegan": NotRequired[bool],
@@ -3939,6 +3938,7 @@ InsertProductResponse = TypedDict(
         "deposit": NotRequired[float],
         "depositVat": NotRequired[Literal[7, 19]],
         "nutrition": NotRequired["InsertProductResponseNutrition"],
+        "media": NotRequired["InsertProductResponseMedia"],
         "tagged": bool,
         "flags": "InsertProductResponseFlags",
         "fromPos": bool,
@@ -4278,13 +4278,6 @@ ProcessPaymentResponse = TypedDict(
     },
 )
 
-ProductMedia = TypedDict(
-    "ProductMedia",
-    {
-        "snapshot": str,
-    },
-)
-
 ProductNutrition = TypedDict(
     "ProductNutrition",
     {
@@ -4300,6 +4293,13 @@ ProductNutrition = TypedDict(
         "per": Literal["100g", "100ml"],
         "source": NotRequired[Literal["merchant", "reference", "community"]],
         "confidence": NotRequired[float],
+    },
+)
+
+ProductMedia = TypedDict(
+    "ProductMedia",
+    {
+        "snapshot": str,
     },
 )
 
@@ -4320,12 +4320,11 @@ Product = TypedDict(
         "oldPrice": NotRequired[float],
         "vat": Literal[7, 19],
         "storeId": NotRequired[str],
-        "brand": NotRequired[str],
         "category": NotRequired[str],
         "unit": NotRequired[str],
+        "brand": NotRequired[str],
         "description": NotRequired[str],
         "imageUrl": NotRequired[str],
-        "media": NotRequired["ProductMedia"],
         "weight": NotRequired[str],
         "isOrganic": NotRequired[bool],
         "isVegan": NotRequired[bool],
@@ -4333,6 +4332,7 @@ Product = TypedDict(
         "deposit": NotRequired[float],
         "depositVat": NotRequired[Literal[7, 19]],
         "nutrition": NotRequired["ProductNutrition"],
+        "media": NotRequired["ProductMedia"],
         "tagged": bool,
         "flags": "ProductFlags",
         "fromPos": bool,
@@ -4918,13 +4918,6 @@ RegisterProductToStoreRequest = TypedDict(
     },
 )
 
-RegisterProductToStoreResponseMedia = TypedDict(
-    "RegisterProductToStoreResponseMedia",
-    {
-        "snapshot": str,
-    },
-)
-
 RegisterProductToStoreResponseNutrition = TypedDict(
     "RegisterProductToStoreResponseNutrition",
     {
@@ -4940,6 +4933,13 @@ RegisterProductToStoreResponseNutrition = TypedDict(
         "per": Literal["100g", "100ml"],
         "source": NotRequired[Literal["merchant", "reference", "community"]],
         "confidence": NotRequired[float],
+    },
+)
+
+RegisterProductToStoreResponseMedia = TypedDict(
+    "RegisterProductToStoreResponseMedia",
+    {
+        "snapshot": str,
     },
 )
 
@@ -4960,12 +4960,11 @@ RegisterProductToStoreResponse = TypedDict(
         "oldPrice": NotRequired[float],
         "vat": Literal[7, 19],
         "storeId": NotRequired[str],
-        "brand": NotRequired[str],
         "category": NotRequired[str],
         "unit": NotRequired[str],
+        "brand": NotRequired[str],
         "description": NotRequired[str],
         "imageUrl": NotRequired[str],
-        "media": NotRequired["RegisterProductToStoreResponseMedia"],
         "weight": NotRequired[str],
         "isOrganic": NotRequired[bool],
         "isVegan": NotRequired[bool],
@@ -4973,6 +4972,7 @@ RegisterProductToStoreResponse = TypedDict(
         "deposit": NotRequired[float],
         "depositVat": NotRequired[Literal[7, 19]],
         "nutrition": NotRequired["RegisterProductToStoreResponseNutrition"],
+        "media": NotRequired["RegisterProductToStoreResponseMedia"],
         "tagged": bool,
         "flags": "RegisterProductToStoreResponseFlags",
         "fromPos": bool,
@@ -6884,9 +6884,9 @@ UpdateProductRequest = TypedDict(
         "price": NotRequired[float],
         "vat": NotRequired[Literal[7, 19]],
         "oldPrice": NotRequired[float],
-        "brand": NotRequired[str],
         "category": NotRequired[str],
         "unit": NotRequired[str],
+        "brand": NotRequired[str],
         "description": NotRequired[str],
         "imageUrl": NotRequired[str],
         "weight": NotRequired[str],
@@ -6909,13 +6909,6 @@ UpdateProductRequest = TypedDict(
     },
 )
 
-UpdateProductResponseMedia = TypedDict(
-    "UpdateProductResponseMedia",
-    {
-        "snapshot": str,
-    },
-)
-
 UpdateProductResponseNutrition = TypedDict(
     "UpdateProductResponseNutrition",
     {
@@ -6931,6 +6924,13 @@ UpdateProductResponseNutrition = TypedDict(
         "per": Literal["100g", "100ml"],
         "source": NotRequired[Literal["merchant", "reference", "community"]],
         "confidence": NotRequired[float],
+    },
+)
+
+UpdateProductResponseMedia = TypedDict(
+    "UpdateProductResponseMedia",
+    {
+        "snapshot": str,
     },
 )
 
@@ -6951,12 +6951,11 @@ UpdateProductResponse = TypedDict(
         "oldPrice": NotRequired[float],
         "vat": Literal[7, 19],
         "storeId": NotRequired[str],
-        "brand": NotRequired[str],
         "category": NotRequired[str],
         "unit": NotRequired[str],
+        "brand": NotRequired[str],
         "description": NotRequired[str],
         "imageUrl": NotRequired[str],
-        "media": NotRequired["UpdateProductResponseMedia"],
         "weight": NotRequired[str],
         "isOrganic": NotRequired[bool],
         "isVegan": NotRequired[bool],
@@ -6964,6 +6963,7 @@ UpdateProductResponse = TypedDict(
         "deposit": NotRequired[float],
         "depositVat": NotRequired[Literal[7, 19]],
         "nutrition": NotRequired["UpdateProductResponseNutrition"],
+        "media": NotRequired["UpdateProductResponseMedia"],
         "tagged": bool,
         "flags": "UpdateProductResponseFlags",
         "fromPos": bool,

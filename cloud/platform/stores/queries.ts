@@ -29,6 +29,20 @@ export async function raiseDocumentVersion(db: Db, storeId: string): Promise<voi
     .execute()
 }
 
+/** Increases it for these stores of an account; null: for all. Returns the ids of the stores. */
+export async function raiseDocumentVersions(
+  db: Db,
+  tenant: string,
+  storeIds: readonly string[] | null,
+): Promise<string[]> {
+  let update = db
+    .updateTable('store')
+    .set((eb) => ({ document_version: eb('document_version', '+', 1) }))
+    .where('tenant', '=', tenant)
+  if (storeIds) update = update.where('store_id', 'in', storeIds)
+  return (await update.returning('store_id').execute()).map((row) => row.store_id)
+}
+
 /** Number of stores of a tenant. */
 export async function countStores(db: Db, tenant: string): Promise<number> {
   const { count } = await db

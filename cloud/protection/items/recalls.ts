@@ -30,9 +30,19 @@ export function isRecalled(recalls: readonly Recall[], { storeId, item, line }: 
   return recalls.some(
     (recall) =>
       recall.product_id === productId &&
-      (storesOfRecall(recall)?.includes(storeId) ?? true) &&
+      isInStore(recall, storeId) &&
       UNIT_FIELDS.every((field) => recall[field] === null || recall[field] === (item?.[field] ?? line?.[field])),
   )
+}
+
+/** True if the recall applies in this store. */
+export function isInStore(recall: Pick<ProductRecallRow, 'store_ids'>, storeId: string): boolean {
+  return storesOfRecall(recall)?.includes(storeId) ?? true
+}
+
+/** True if the recall names only the product: then it stops goods whatever is known about them. */
+export function stopsWholeProduct(recall: Recall): boolean {
+  return UNIT_FIELDS.every((field) => recall[field] === null)
 }
 
 const soldLine = prepared((db, p: { lineId: string }) =>

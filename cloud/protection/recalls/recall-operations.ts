@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { RECALLS_LIMIT } from '../../../policy/documents/store-documents.ts'
 import { newId } from '../../../policy/ids.ts'
 import { namedProduct } from '../../shop/catalogue/queries.ts'
 import { unitDataOf, UnitInput, UnitOutput } from '../../shop/catalogue/render.ts'
@@ -8,14 +9,21 @@ import { definedFields, Id, iso, Limit, ProductCodeText, Success, text } from '.
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { cursorField, toPage } from '../../platform/operations/paging.ts'
 import type { ProductRecallRow } from '../../platform/persistence/tables/protection.ts'
+import { raiseDocumentVersions } from '../../platform/stores/queries.ts'
 import { ownStore, ownStores } from '../../platform/stores/own-store.ts'
 import { notifyGates } from '../items/item-sequence.ts'
 import { publishSome } from './publish-recalls.ts'
-import { activeRecalls, findRecall, listRecalls, nameOfProduct, storesOfRecall } from '../items/recalls.ts'
+import {
+  activeRecalls,
+  findRecall,
+  listRecalls,
+  nameOfProduct,
+  stopsWholeProduct,
+  storesOfRecall,
+} from '../items/recalls.ts'
+import { publishReceipts } from './recalled-receipts.ts'
 import { revokeTokensOfRecalled } from './revoke-tokens.ts'
 
-/** Maximum active recalls of an account: each page of items for an agent is compared with them. */
-const RECALLS_LIMIT = 500
 const STORES_LIMIT = 1_000
 const DEFAULT_PAGE = 50
 const PAGE_LIMIT = 100
@@ -116,10 +124,12 @@ export const recallProducts = operation({
       ended_ms: null,
       ended_by: null,
       publish_after: '',
+      receipts_after: '',
       items: 0,
       sold_items: 0,
     }
     await db.insertInto('product_recall').values(row).execute()
+    await publishUnits(call, row)
     await revokeTokensOfRecalled(call, row)
     await publish(call, row)
     call.changed(row.recall_id)
@@ -145,10 +155,16 @@ export const endRecall = operation({
     if (recall.ended_ms !== null) return { success: true as const, ...(await describe(call, recall)) }
     const ended = await db
       .updateTable('product_recall')
-      .set({ ended_ms: nowMs, ended_by: actorOf(call.caller), publish_after: '' })
+      .set({
+        ended_ms: nowMs,
+        ended_by: actorOf(call.caller),
+        publish_after: '',
+        receipts_after: '',
+      })
       .where('recall_id', '=', recallId)
       .returningAll()
       .executeTakeFirstOrThrow()
+    await publishUnits(call, ended)
     await publish(call, ended)
     return { success: true as const, ...(await describe(call, ended)) }
   },
@@ -185,6 +201,17 @@ export const fetchRecalls = operation({
 /** Publishes the first items of a recall that began or ended. A job publishes the others. */
 async function publish(call: Call, recall: ProductRecallRow): Promise<void> {
   for (const storeId of await publishSome(call.db, recall)) notifyGates(call, storeId)
+}
+
+/**
+ * Publishes which units of receipts a recall stops or frees. If it names only the product, its stores get a new policy,
+ * which names the product. The deny list names the other units, the first at once, the others by a job.
+ */
+async function publishUnits(call: Call, recall: ProductRecallRow): Promise<void> {
+  await publishReceipts(call, recall)
+  if (!stopsWholeProduct(recall)) return
+  for (const storeId of await raiseDocumentVersions(call.db, recall.tenant, storesOfRecall(recall)))
+    call.afterCommit(() => call.services.agents.storeChanged(storeId))
 }
 
 /** Throws 404 for a recall that the caller may not see, and 403 if it also stops goods in stores of others. */

@@ -10,7 +10,8 @@ import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts
  * Deny list of a store: tokens, receipts and rights that its agents must not honour. Each entry has a sequence number.
  */
 
-const GUARD_SECONDS = 60
+/** Time for which an entry outlives its token or receipt, s: clocks of agents may be slow. */
+export const GUARD_SECONDS = 60
 /**
  * Retention of expired entries, s. The cloud publishes only unexpired entries. If an entry expired early because the
  * clock was fast, the cloud publishes it again.

@@ -1,12 +1,14 @@
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { signDocument } from '../../../policy/documents/signed-document.ts'
 import { contentHash, type OperatorRecord, type PolicyClaims } from '../../../policy/documents/store-documents.ts'
+import { toGtin14 } from '../../../policy/gs1/gtin.ts'
 import type { SecurityTagMode } from '../../../policy/vocabulary.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { ledgerDaysOf } from './simulate-policy.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { activeRecalls, isInStore, stopsWholeProduct } from '../items/recalls.ts'
 import { hasAwaitedAgents } from '../receipt-home/home-move.ts'
 import { deviceFacts, publishedDevices } from '../store-documents/device-queries.ts'
 import { policyOf } from '../store-documents/parsed-policy.ts'
@@ -85,6 +87,7 @@ export async function policyClaims(
       ...(JSON.parse(row.verifiers) as Pick<OperatorRecord, 'pin' | 'badge' | 'card'>),
     })),
     ...(operators[0] && { storeKey: operators[0].key_id }),
+    ...(await recalledGtinsOf(db, store)),
   }
 }
 
@@ -105,6 +108,13 @@ async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClai
     keys: [row.x, ...(row.next_x === null ? [] : [row.next_x])],
     url: row.home_url,
   }))
+}
+
+async function recalledGtinsOf(db: Db, store: StoreRow): Promise<Pick<PolicyClaims, 'recalledGtins'>> {
+  const gtins = (await activeRecalls(db, store.tenant)).flatMap((recall) =>
+    stopsWholeProduct(recall) && isInStore(recall, store.store_id) ? (toGtin14(recall.ean) ?? []) : [],
+  )
+  return gtins.length > 0 ? { recalledGtins: [...new Set(gtins)].sort() } : {}
 }
 
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {

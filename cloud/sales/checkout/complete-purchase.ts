@@ -13,6 +13,7 @@ import { retryEvidenceOfReceipt } from '../../protection/receipt-home/receipt-ri
 import { raiseException } from '../../protection/records/exceptions.ts'
 import { readItems, updateItem } from '../../protection/items/item-queries.ts'
 import { renumberItemsOf, notifyGates } from '../../protection/items/item-sequence.ts'
+import { stopRecalledUnits } from '../../protection/recalls/recalled-receipts.ts'
 import { policyOf } from '../../protection/store-documents/parsed-policy.ts'
 import { factsOfItem, lineFacts, productsOfItems } from '../../protection/authorize/item-facts.ts'
 import { consumeStock } from '../../shop/stock/reserve.ts'
@@ -85,6 +86,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
   await retryEvidenceOfReceipt(call, store.store_id, receipt.cti)
+  await stopRecalledUnits(call, completed, allLines, units.length)
   // Renumbers all items of the checkout, because none of them is in payment any more. This includes items that another
   // purchase paid first.
   const hasItems = units.some(({ unit }) => unit.item_id !== null)

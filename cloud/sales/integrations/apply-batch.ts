@@ -1,5 +1,6 @@
 import { foldText } from '../../../policy/fold-text.ts'
 import { acceptsUpc, Ean } from '../../shop/catalogue/ean.ts'
+import { fieldsStoredAs } from '../../shop/catalogue/product-fields.ts'
 import { findByEans, findProduct, listingsIn } from '../../shop/catalogue/queries.ts'
 import { upsertProducts, type Upsert, checkRow, refuseUpc, rowErrors } from '../../shop/catalogue/upsert-products.ts'
 import type { Call } from '../../platform/operations/operation.ts'
@@ -143,10 +144,10 @@ function read<T, R>(
 }
 
 /** Text fields of a product. Some systems send numbers in them. */
-const TEXTS = ['ean', 'barcode', 'name', 'category', 'unit', 'brand', 'description', 'imageUrl', 'weight'] as const
-const PRICES = ['price', 'oldPrice', 'deposit'] as const
-const VATS = ['vat', 'depositVat'] as const
-const UNCHANGED_FIELDS = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'flags'] as const
+const TEXTS = ['ean', 'barcode', 'name', ...fieldsStoredAs('text')]
+const PRICES = ['price', 'oldPrice', ...fieldsStoredAs('amount')]
+const VATS = ['vat', ...fieldsStoredAs('rate')]
+const UNCHANGED_FIELDS = [...fieldsStoredAs('flag', 'json'), 'tagged', 'flags']
 
 /** Converts a mapped article to a product, or lists its errors. */
 export function productOfArticle(

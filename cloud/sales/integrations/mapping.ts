@@ -1,5 +1,6 @@
 import type { DataType } from './systems.ts'
 import { z } from 'zod'
+import { FIELD_NAMES } from '../../shop/catalogue/product-fields.ts'
 import type { PushFault } from './connector.ts'
 import type { TransactionLine } from './transaction-line.ts'
 
@@ -129,8 +130,6 @@ function bookingArticle({ vat, kind }: TransactionLine, settings: BookingArticle
  */
 type Mapping = ReadonlyMap<string, string>
 
-const DETAILS = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'flags', 'externalProductId']
-
 /** Our fields by data type. */
 const TARGETS: Readonly<Record<DataType, readonly string[]>> = {
   articles: [
@@ -140,15 +139,10 @@ const TARGETS: Readonly<Record<DataType, readonly string[]>> = {
     'price',
     'oldPrice',
     'vat',
-    'deposit',
-    'depositVat',
-    'category',
-    'unit',
-    'brand',
-    'description',
-    'imageUrl',
-    'weight',
-    ...DETAILS,
+    ...FIELD_NAMES,
+    'tagged',
+    'flags',
+    'externalProductId',
   ],
   stock: ['ean', 'barcode', 'productId', 'quantity', 'externalProductId'],
   orders: ['externalId', 'number', 'status', 'supplierId', 'orderedAt', 'expectedAt', 'total', 'currency', 'lines'],

@@ -13,6 +13,15 @@ import type { PaymentProvider } from './provider.ts'
 import { PROVIDER_NAMES, PROVIDERS } from './providers.ts'
 import { replaceConfig } from './queries.ts'
 
+/** Names of a provider's settings. Optional ones end in a question mark; `baseUrl` of a fixed provider is for tests. */
+function settingsOf({ name, config }: PaymentProvider): string {
+  const settings = Object.entries(config.shape).flatMap(([key, schema]) => {
+    const isOptional = schema.safeParse(undefined).success
+    return isOptional && key === 'baseUrl' ? [] : [`\`${key}\`${isOptional ? '?' : ''}`]
+  })
+  return `${name} ${settings.join(', ')}`
+}
+
 export const configurePSP = operation({
   name: 'configurePSP',
   area: 'payments',
@@ -22,10 +31,7 @@ export const configurePSP = operation({
   description:
     'Credentials are stored encrypted and never returned. Open payments continue at the previous provider, and ' +
     'its payments are refunded there. Register `notificationUrl` with the provider. `config` by provider: ' +
-    'custom `baseUrl`, `webhookSecret`, `apiKey`?; stripe `secretKey`, `webhookSecret`, `accountId`?; mollie ' +
-    '`apiKey`; adyen `apiKey`, `merchantAccount`, `hmacKey`, `liveUrlPrefix`?; paypal `clientId`, ' +
-    '`clientSecret`, `webhookId`; klarna `username`, `password`, `country`?; sumup `apiKey`, `merchantCode`; ' +
-    'worldline `merchantId`, `apiKeyId`, `secretApiKey`, `webhookSecret`.',
+    `${Object.values(PROVIDERS).map(settingsOf).join('; ')}.`,
   changes: true,
   request: z.strictObject({
     provider: z.enum(PROVIDER_NAMES),

@@ -152,7 +152,7 @@ export type SendToProvider = (request: ProviderRequest) => Promise<ProviderAnswe
 
 export interface PaymentProvider {
   readonly name: string
-  readonly config: z.ZodType
+  readonly config: z.ZodObject
   /** Address of the provider with these settings, for the address guard. */
   addressOf(config: unknown): string
   connect(config: unknown, send: SendToProvider, nowMs: () => number): ProviderConnection

@@ -4,6 +4,7 @@ import { preparedForMany } from '../../platform/persistence/prepared-many.ts'
 import { eansOf, comparableCode, whyUnknown } from './ean.ts'
 import type { Page } from '../../platform/operations/paging.ts'
 import type { ProductRow, StoreProductRow, StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { fieldColumns, NO_FIELDS } from './product-fields.ts'
 import { documentOf, type NumberedListing } from './render.ts'
 import type { PricedProduct, ProductChanges, ProductInput } from './schema.ts'
 import { centsOf } from '../../platform/operations/fields.ts'
@@ -19,35 +20,16 @@ export interface PosOrigin {
 
 /** Returns the columns for the product fields that are the same in all stores. Omits fields that are undefined. */
 export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>): Partial<ProductRow> {
-  const columns: Partial<ProductRow> = {}
-  const set = <K extends keyof ProductRow>(name: K, value: ProductRow[K] | undefined) => {
-    if (value !== undefined) columns[name] = value
+  const { name, vat, brand, tagged, flags } = stated
+  const isAgeChecked = flags?.requiresHumanVerification
+  return {
+    ...(name !== undefined && { name, name_lower: name.toLowerCase() }),
+    ...(vat !== undefined && { vat }),
+    ...fieldColumns(stated),
+    ...(brand !== undefined && { brand_lower: brand?.toLowerCase() ?? null }),
+    ...(tagged !== undefined && { tagged: Number(tagged) }),
+    ...(isAgeChecked !== undefined && { requires_human_verification: Number(isAgeChecked) }),
   }
-  const json = (value: object | null | undefined) =>
-    value === null || value === undefined ? value : JSON.stringify(value)
-  const flag = (value: boolean | null | undefined) => (value === null || value === undefined ? value : Number(value))
-  set('name', stated.name)
-  set('name_lower', stated.name?.toLowerCase())
-  set('vat', stated.vat)
-  set('brand', stated.brand)
-  set('brand_lower', stated.brand === null ? null : stated.brand?.toLowerCase())
-  set('category', stated.category)
-  set('unit', stated.unit)
-  set('description', stated.description)
-  set('image_url', stated.imageUrl)
-  set('weight', stated.weight)
-  set('is_organic', flag(stated.isOrganic))
-  set('is_vegan', flag(stated.isVegan))
-  set('allergens', json(stated.allergens))
-  set(
-    'deposit_cent',
-    stated.deposit === null || stated.deposit === undefined ? stated.deposit : centsOf(stated.deposit),
-  )
-  set('deposit_vat', stated.depositVat)
-  set('nutrition', json(stated.nutrition))
-  set('tagged', flag(stated.tagged) ?? undefined)
-  set('requires_human_verification', flag(stated.flags?.requiresHumanVerification) ?? undefined)
-  return columns
 }
 
 /** Converts prices from EUR to cents. Omits prices that are undefined. */
@@ -80,19 +62,8 @@ export function newProductRow(
   // A till may state an old price that is not above the price.
   const old_price_cent = stated !== null && stated < price_cent ? null : stated
   const blank = {
-    brand: null,
+    ...NO_FIELDS,
     brand_lower: null,
-    category: null,
-    unit: null,
-    description: null,
-    image_url: null,
-    weight: null,
-    is_organic: null,
-    is_vegan: null,
-    allergens: null,
-    nutrition: null,
-    deposit_cent: null,
-    deposit_vat: null,
     media_snapshot: null,
     from_pos: 0,
     pos_product_id: null,

@@ -2,7 +2,8 @@ import { foldText } from '../../../policy/fold-text.ts'
 import { eurosOf, iso, definedFields } from '../../platform/operations/fields.ts'
 import type { ProductRow, StoreProductRow } from '../../platform/persistence/tables/stores.ts'
 import { searchTermsOf } from './search-queries.ts'
-import type { Nutrition, PricedProduct, Product } from './schema.ts'
+import { FIELD_NAMES, fieldsOfRow } from './product-fields.ts'
+import type { PricedProduct, Product } from './schema.ts'
 import { z } from 'zod'
 import { parseEpc } from '../../../policy/gs1/epc.ts'
 import { isoDate, type ScannedItem } from '../../../policy/gs1/gs1-fields.ts'
@@ -74,8 +75,11 @@ function contentOf({ lot, expiry, serial }: Partial<ScannedItem>, year: number):
   return { lot, expiry: expiry === undefined ? undefined : isoDate(expiry, year), serial }
 }
 
-/** Increase this with each change of the product document. The next start then rebuilds all stored documents. */
-export const DOCUMENT_VERSION = '1'
+/**
+ * Version of the product document, to increase with each change of its form. A new field changes it. The next start then
+ * rebuilds all stored documents.
+ */
+export const DOCUMENT_VERSION = ['2', ...FIELD_NAMES].join(' ')
 
 /** Price of a product in one store. */
 export type Listing = Pick<StoreProductRow, 'store_id' | 'product_id' | 'price_cent' | 'old_price_cent' | 'updated_ms'>
@@ -85,7 +89,6 @@ export type NumberedListing = Listing & Pick<StoreProductRow, 'listing_no'>
 
 /** Converts a row to the API form. */
 export function toProduct(row: PricedProduct): Product {
-  const flag = (value: number | null) => (value === null ? null : value === 1)
   return {
     productId: row.product_id,
     ...definedFields({ storeId: row.store_id }),
@@ -94,21 +97,8 @@ export function toProduct(row: PricedProduct): Product {
     price: eurosOf(row.price_cent),
     ...definedFields({ oldPrice: row.old_price_cent === null ? null : eurosOf(row.old_price_cent) }),
     vat: row.vat as 7 | 19,
-    ...definedFields({
-      brand: row.brand,
-      category: row.category,
-      unit: row.unit,
-      description: row.description,
-      imageUrl: row.image_url,
-      media: row.media_snapshot === null ? null : { snapshot: row.media_snapshot },
-      weight: row.weight,
-      isOrganic: flag(row.is_organic),
-      isVegan: flag(row.is_vegan),
-      allergens: row.allergens === null ? null : (JSON.parse(row.allergens) as string[]),
-      deposit: row.deposit_cent === null ? null : eurosOf(row.deposit_cent),
-      depositVat: row.deposit_vat as 7 | 19 | null,
-      nutrition: row.nutrition === null ? null : (JSON.parse(row.nutrition) as Nutrition),
-    }),
+    ...fieldsOfRow(row),
+    ...definedFields({ media: row.media_snapshot === null ? null : { snapshot: row.media_snapshot } }),
     tagged: row.tagged === 1,
     flags: { requiresHumanVerification: row.requires_human_verification === 1 },
     fromPos: row.from_pos === 1,

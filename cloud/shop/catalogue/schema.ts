@@ -1,31 +1,17 @@
 import { z } from 'zod'
-import { Euros, Id, VatRate, lines, text, ProductCodeText } from '../../platform/operations/fields.ts'
+import { Euros, Id, VatRate, text, ProductCodeText } from '../../platform/operations/fields.ts'
 import type { ProductRow } from '../../platform/persistence/tables/stores.ts'
 import { Ean } from './ean.ts'
-
-const Grams = z.number().min(0).max(200).describe('g')
-
-/** Nutrition values per 100 g or 100 ml. */
-export const Nutrition = z.strictObject({
-  calories: z.number().min(0).max(2_000).describe('kcal').optional(),
-  fat: Grams.optional(),
-  saturatedFat: Grams.optional(),
-  carbohydrates: Grams.optional(),
-  sugar: Grams.optional(),
-  protein: Grams.optional(),
-  fiber: Grams.optional(),
-  salt: Grams.optional(),
-  nutriScore: z.enum(['A', 'B', 'C', 'D', 'E']).optional(),
-  per: z.enum(['100g', '100ml']).default('100g'),
-  source: z.enum(['merchant', 'reference', 'community']).optional(),
-  confidence: z.number().min(0).max(1).optional(),
-})
-export type Nutrition = z.output<typeof Nutrition>
+import { schemasOf } from './product-fields.ts'
 
 const Flags = z.strictObject({
   requiresHumanVerification: z.boolean().describe('Staff must check the age of the buyer.'),
 })
-const ImageAddress = z.url({ protocol: /^https?$/ }).max(2_048)
+
+type Answers = ReturnType<typeof schemasOf<'answer'>>
+const OPTIONAL_ANSWERS = Object.fromEntries(
+  Object.entries(schemasOf('answer')).map(([name, schema]) => [name, schema.optional()]),
+) as { [K in keyof Answers]: z.ZodOptional<Answers[K]> }
 
 /** Product as the API returns it. */
 export const Product = z.strictObject({
@@ -36,19 +22,8 @@ export const Product = z.strictObject({
   oldPrice: z.number().optional(),
   vat: VatRate,
   storeId: z.string().optional(),
-  brand: z.string().optional(),
-  category: z.string().optional(),
-  unit: z.string().optional(),
-  description: z.string().optional(),
-  imageUrl: z.string().optional(),
+  ...OPTIONAL_ANSWERS,
   media: z.strictObject({ snapshot: z.string() }).optional(),
-  weight: z.string().optional(),
-  isOrganic: z.boolean().optional(),
-  isVegan: z.boolean().optional(),
-  allergens: z.array(z.string()).optional(),
-  deposit: z.number().optional().describe('EUR for one piece. The deposit is a separate line of a purchase.'),
-  depositVat: VatRate.optional().describe('VAT rate of the deposit, if it differs from the product’s.'),
-  nutrition: Nutrition.optional(),
   tagged: z.boolean().describe('True if its units carry a security tag in stores that use them.'),
   flags: Flags,
   fromPos: z.boolean().describe('True if a POS sync created it.'),
@@ -63,21 +38,7 @@ export type Product = z.infer<typeof Product>
 const Name = text(120).refine((name) => name.trim() !== '', 'must not be blank')
 
 /** Fields that a request may omit, and that an update clears with null. */
-const OPTIONAL_FIELDS = {
-  oldPrice: Euros,
-  brand: text(120),
-  category: text(120),
-  unit: text(40),
-  description: lines(300),
-  imageUrl: ImageAddress,
-  weight: text(40),
-  isOrganic: z.boolean(),
-  isVegan: z.boolean(),
-  allergens: z.array(text(80)).max(50),
-  deposit: Euros.describe('EUR for one piece, in addition to the price. The deposit is a separate line of a purchase.'),
-  depositVat: VatRate.describe('Default: the product’s.'),
-  nutrition: Nutrition,
-}
+const OPTIONAL_FIELDS = { oldPrice: Euros, ...schemasOf('request') }
 
 type Fields = typeof OPTIONAL_FIELDS
 

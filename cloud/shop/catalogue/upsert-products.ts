@@ -22,6 +22,7 @@ import { z } from 'zod'
 import { Failure } from '../../platform/foundation/failure.ts'
 import { validate } from '../../platform/operations/validation.ts'
 import { isUpc, upcRefusal, acceptsUpc, eanWarning } from './ean.ts'
+import { FILE_FIELDS } from './product-fields.ts'
 import { ProductInput } from './schema.ts'
 import { operation, type Call } from '../../platform/operations/operation.ts'
 import { ownStore } from '../../platform/stores/own-store.ts'
@@ -64,11 +65,7 @@ export function rowErrors(): RowErrors {
 }
 
 /** Names that files use for fields of the API. */
-const FILE_NAMES: Readonly<Record<string, string>> = {
-  isOrganic: 'is_organic',
-  isVegan: 'is_vegan',
-  depositVat: 'deposit_vat',
-}
+const FILE_NAMES: ReadonlyMap<string, string> = new Map(FILE_FIELDS.map(({ field, name }) => [field, name]))
 
 /** Adds the error of a UPC in an account that does not accept it. Returns true if it did. */
 export function refuseUpc(
@@ -98,7 +95,7 @@ export function checkRow(
     const stated = raw as { ean?: unknown; barcode?: unknown } | null
     const ean = stated?.ean ?? stated?.barcode
     for (const { path, code, message } of (error.extras.details ?? []).slice(0, ERRORS_OF_ROW)) {
-      const field = at.row === undefined ? path : (FILE_NAMES[path] ?? path)
+      const field = at.row === undefined ? path : (FILE_NAMES.get(path) ?? path)
       errors.add({
         ...at,
         ean: typeof ean === 'string' ? ean.slice(0, 40) : null,

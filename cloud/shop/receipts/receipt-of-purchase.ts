@@ -43,9 +43,6 @@ export function makeReceipt(
   const entries = units.map((u, n) => ({ n, entry: receiptEntry(cti, ...matchKeyOf(u)), facts: u.facts }))
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.entry, b.entry) || a.n - b.n)
   const exp = Math.floor(completedMs / 1_000) + RECEIPT_LIFE
-  // If the shopper's app set the prices, the receipt has no entries. Agents then cannot match tags, so only staff can
-  // release the goods, also offline (ADR sales).
-  const isForStaff = purchase.price_origin === 'shopper'
   const token = signReceiptForQr(
     origin,
     {
@@ -55,8 +52,10 @@ export function makeReceipt(
       units: units.length,
       riskClass: riskClassOf(purchase.value_cent),
       policyVersion: store.document_version,
-      ...(units.length <= MAX_ENTRIES &&
-        !isForStaff && { entries: sorted.map((e) => e.entry), facts: sorted.map((e) => e.facts) }),
+      ...(tellsUnitsApart(purchase, units.length) && {
+        entries: sorted.map((e) => e.entry),
+        facts: sorted.map((e) => e.facts),
+      }),
     },
     policy,
     keys.receipt,
@@ -64,6 +63,14 @@ export function makeReceipt(
   const indexes = new Array<number>(units.length)
   for (const [index, { n }] of sorted.entries()) indexes[n] = index
   return { cti: Buffer.from(cti).toString('hex'), token, exp, indexes }
+}
+
+/**
+ * True if the receipt has entries. It has none if the shopper's app set the prices, or above 32 units. Agents then cannot
+ * match tags, so only staff can release the goods, also offline (ADR sales).
+ */
+export function tellsUnitsApart({ price_origin }: Pick<PurchaseRow, 'price_origin'>, units: number): boolean {
+  return units <= MAX_ENTRIES && price_origin !== 'shopper'
 }
 
 /** Identifier by which a gate matches a unit: of the bound item, else of the product, else of the line. */

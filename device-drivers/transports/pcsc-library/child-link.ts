@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { LinkFault } from '../byte-link.ts'
 import type { ByteLink } from '../byte-link.ts'
 
-/** Starts the process that loads a PC/SC package, with pipes for stdin, stdout and stderr. */
+/** Starts the process that loads the package `nfc-pcsc`, with pipes for stdin, stdout and stderr. */
 type StartPcscChild = () => ChildProcess
 
 /**
@@ -21,7 +21,7 @@ function lastExplanation(text: string): string | undefined {
 }
 
 /**
- * Starts a PC/SC package in its own process: a crash or a blocking call must not stop the agent. Resolves with the link
+ * Starts the package `nfc-pcsc` in its own process: a crash or a blocking call must not stop the agent. Resolves with the link
  * when the package works; otherwise rejects with a `LinkFault`. Closing the link kills the process.
  */
 export async function openPcscChild(start: StartPcscChild, signal: AbortSignal): Promise<ByteLink> {

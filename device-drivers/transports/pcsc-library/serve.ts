@@ -7,7 +7,7 @@ import {
   type PcscBody,
   type PcscRequest,
 } from '../../pcsc/protocol/messages.ts'
-import { encodeReaderStates, MAX_READERS } from '../../pcsc/protocol/reader-states.ts'
+import { encodeReaderStates } from '../../pcsc/protocol/reader-states.ts'
 import * as rv from '../../pcsc/protocol/messages.ts'
 import type { ByteLink } from '../byte-link.ts'
 import { SmartCardError } from './smart-cards.ts'
@@ -23,7 +23,7 @@ const MAX_CARDS = 4
 const never = new AbortController().signal
 
 /**
- * Serves a native PC/SC package by pcscd's protocol 4:4, so that one driver works on all systems. Resolves when the
+ * Serves the readers by pcscd's protocol 4:4, so that one driver works on all systems. Resolves when the
  * package ends, or when the driver closes the link or sends an invalid request.
  */
 export function serveSmartCards(cards: SmartCards, link: ByteLink): Promise<void> {
@@ -69,7 +69,7 @@ class SmartCardServer {
   }
 
   #table(): Uint8Array {
-    return encodeReaderStates(this.#cards.readers.slice(0, MAX_READERS))
+    return encodeReaderStates(this.#cards.readers)
   }
 
   async #sendChange(): Promise<void> {
@@ -103,9 +103,9 @@ class SmartCardServer {
     if (command === 'establishContext') return { context: CONTEXT }
     if (command === 'connect') return this.#connect(body)
     if (command === 'disconnect') return this.#disconnect(body)
-    if (command === 'beginTransaction') await this.#cardOf(body).begin()
-    else if (command === 'endTransaction') await this.#cardOf(body).end()
-    else if (command !== 'releaseContext') throw new SmartCardError(rv.INVALID_PARAMETER, 'not supported')
+    // nfc-pcsc has no transactions: another program may use the card between two commands.
+    if (command === 'beginTransaction' || command === 'endTransaction') this.#cardOf(body)
+    else throw new SmartCardError(rv.INVALID_PARAMETER, 'not supported')
     return {}
   }
 

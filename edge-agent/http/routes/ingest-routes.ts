@@ -21,6 +21,9 @@ const PER_SECOND = 50
  */
 const BYTES_PER_REQUEST = 16 * 1_024
 const TOO_MANY = `at most ${PER_SECOND} requests, or ${(PER_SECOND * BYTES_PER_REQUEST) / 1_024} KiB, a second: let the reader send several reads at a time, and each tag once`
+const OVER_LIMIT = Buffer.from(
+  `requests over the limit of ${PER_SECOND} a second, or ${(PER_SECOND * BYTES_PER_REQUEST) / 1_024} KiB\n`,
+)
 /** Time limit for a busy driver to accept the body, ms. */
 const PUSH_TIMEOUT_MS = 2_000
 export const INGEST_PATH = '/ingest/'
@@ -159,13 +162,7 @@ export function ingestRoutes(app: Hono, parts: IngestParts): void {
       return refuseHost(c)
     }
     if (!mayPass(pusher, now())) {
-      reportRefusal(
-        parts,
-        pusher.name,
-        Buffer.from(
-          `requests over the limit of ${PER_SECOND} a second, or ${(PER_SECOND * BYTES_PER_REQUEST) / 1_024} KiB\n`,
-        ),
-      )
+      reportRefusal(parts, pusher.name, OVER_LIMIT)
       return tooMany(c, Math.ceil((1 - pusher.tokens) / PER_SECOND), TOO_MANY)
     }
     const { body, isWhole } = await readBody(c)

@@ -5,6 +5,7 @@ import type { Authorize } from '../../decisions/authorize.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../../decisions/request.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { AgentClock } from '../../trust/time/clock.ts'
+import { recalledUnits } from '../../trust/revocation/recalled-units.ts'
 import type { Trust } from '../../trust/trust.ts'
 import { AMBER_SECONDS, gateSignal, GREEN_SECONDS } from '../gate-signals.ts'
 import type { SendSignal } from '../../devices/devices.ts'
@@ -131,7 +132,9 @@ export class GateRequests {
     const rest = isRestDue ? await authorize({ ...request, isAlreadyOpen: first !== undefined }) : undefined
     const answer = first ?? rest
     if (!answer) throw new Error('a receipt without an answer')
-    const left = rest?.authorized === true ? unused : authorized.map(({ entry }) => entry)
+    const recalled = recalledUnits(this.#parts, claims)
+    const left =
+      rest?.authorized === true ? unused.filter((n) => !recalled.has(n)) : authorized.map(({ entry }) => entry)
     if (answer.authorized) gates.onReceipt(deviceId, claims, left, authorized)
     if (first === undefined) return answer
     const isRestLeft = rest?.authorized === false && rest.reason !== 'already_redeemed'

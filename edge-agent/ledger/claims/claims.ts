@@ -157,6 +157,15 @@ interface ReportedRights {
   readonly until: number
 }
 
+/** Units of a receipt that a recall stops. `until`: end of the report, s since 1970. */
+interface RecalledUnits extends Omit<ReportedRights, 'rightClass'> {
+  /** The recall has ended. */
+  readonly ended?: true | undefined
+}
+
+/** Name of a unit in the table of denials. */
+const unitName = (cti: string, ordinal: number) => `${cti}/${ordinal}`
+
 /** The claims in this ledger's tables. */
 export class Claims {
   readonly unresolved: UnresolvedRedemptions
@@ -172,6 +181,7 @@ export class Claims {
   readonly #steps
   readonly #denialOf
   readonly #deny
+  readonly #allow
 
   constructor(db: Connection, metadata: Metadata) {
     this.#db = db
@@ -192,6 +202,7 @@ export class Claims {
     this.#deny = db.prepare(
       'INSERT INTO denied (subject, until_s) VALUES (?, ?) ON CONFLICT (subject) DO UPDATE SET until_s = MAX(until_s, excluded.until_s)',
     )
+    this.#allow = db.prepare('DELETE FROM denied WHERE subject = ?')
     this.#denialOf = db.prepare<[string], { until_s: number }>('SELECT until_s FROM denied WHERE subject = ?')
   }
 
@@ -279,6 +290,20 @@ export class Claims {
 
   isDenied(subject: string): boolean {
     return this.#denialOf.get(subject) !== undefined
+  }
+
+  /** Stores that a recall stops these units of a receipt. `ended`: no recall stops them any more. */
+  recall({ cti, ordinals, until, ended }: RecalledUnits): void {
+    for (const ordinal of ordinals) {
+      const unit = unitName(cti, ordinal)
+      if (ended) this.#allow.run(unit)
+      else this.deny(unit, until)
+    }
+  }
+
+  /** True if a recall stops this unit of a receipt. */
+  isRecalled(cti: string, ordinal: number): boolean {
+    return this.isDenied(unitName(cti, ordinal))
   }
 
   /**

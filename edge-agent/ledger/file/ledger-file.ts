@@ -92,7 +92,8 @@ const BASELINE = `
     PRIMARY KEY (nonce, step)) WITHOUT ROWID, STRICT;
   -- Redemptions with outcome unknown. seq: journal row that reports the outcome; told_s: when the cloud acknowledged that row, s.
   CREATE TABLE unknown_use (redemption_id TEXT PRIMARY KEY, seq INTEGER, told_s INTEGER) WITHOUT ROWID, STRICT;
-  -- Voided tokens, revoked tokens and receipts of cancelled purchases. The agent never honours them.
+  -- Voided tokens, revoked tokens and receipts of cancelled purchases, which the agent never honours; and recalled units
+  -- of receipts as cti/ordinal, until the recall ends.
   CREATE TABLE denied (subject TEXT PRIMARY KEY, until_s INTEGER NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE journal (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL, at_ms INTEGER NOT NULL) STRICT;
   CREATE TABLE mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;

@@ -72,6 +72,7 @@ interface GrantClaims {
     isIgnored?: (redemptionId: string) => boolean,
   ): boolean
   isDenied(subject: string): boolean
+  isRecalled(cti: string, ordinal: number): boolean
   readonly unresolved: Pick<UnresolvedRedemptions, 'add'>
   readonly floor: number
 }
@@ -84,24 +85,30 @@ interface GrantRow {
 
 const NO_RIGHTS: GrantAnswer = { ordinals: [], remaining: 0 }
 
+function statements(db: Connection) {
+  return {
+    find: db.prepare<[string], GrantRow>('SELECT agent_id, answer, state FROM home_grant WHERE redemption_id = ?'),
+    insert: db.prepare('INSERT INTO home_grant (redemption_id, agent_id, answer, state, exp) VALUES (?, ?, ?, ?, ?)'),
+    setState: db.prepare('UPDATE home_grant SET state = ? WHERE redemption_id = ?'),
+    use: db.prepare(
+      'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal, redemption_id) DO UPDATE SET until_s = excluded.until_s',
+    ),
+    free: db.prepare('DELETE FROM used_right WHERE redemption_id = ?'),
+  }
+}
+
 /** Opens the grants in this ledger's tables. */
 export function openHomeGrants(db: Connection, claims: GrantClaims, journal: Pick<Journal, 'append'>): HomeGrants {
-  const find = db.prepare<[string], GrantRow>('SELECT agent_id, answer, state FROM home_grant WHERE redemption_id = ?')
-  const insert = db.prepare(
-    'INSERT INTO home_grant (redemption_id, agent_id, answer, state, exp) VALUES (?, ?, ?, ?, ?)',
-  )
-  const setState = db.prepare('UPDATE home_grant SET state = ? WHERE redemption_id = ?')
-  const use = db.prepare(
-    'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal, redemption_id) DO UPDATE SET until_s = excluded.until_s',
-  )
-  const free = db.prepare('DELETE FROM used_right WHERE redemption_id = ?')
+  const { find, insert, setState, use, free } = statements(db)
 
   function decide({ agentId, redemptionId, cti, rightClass, candidates, all, exp, nowMs }: GrantRequest): GrantAnswer {
     if (exp <= claims.floor) return { ...NO_RIGHTS, reason: 'token_expired' }
     if (claims.isDenied(cti)) return { ...NO_RIGHTS, reason: 'token_revoked' }
+    const allowed = candidates.filter((ordinal) => !claims.isRecalled(cti, ordinal))
+    if (allowed.length === 0) return { ...NO_RIGHTS, reason: 'recalled' }
     // After an outcome `unknown`, the same agent may request the right again, because its staff approve the retry.
     const isRetried = (id: string) => isUnknownOf(agentId, find.get(id))
-    const unused = candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried))
+    const unused = allowed.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isRetried))
     const ordinals = all ? unused : unused.slice(0, 1)
     if (ordinals.length === 0) return { ...NO_RIGHTS, reason: 'already_redeemed' }
     // `exp` comes from the requester and may be wrong. The margin covers an error, because no receipt is valid longer

@@ -48,6 +48,7 @@ export function openDenials(
   function applyEntry(entry: DenyEntry): void {
     if (entry.kind === 'nonce') claims.deny(entry.nonce, entry.until)
     else if (entry.kind === 'receipt') claims.deny(entry.cti, entry.until)
+    else if (entry.kind === 'recall') claims.recall(entry)
     else if (entry.leasedTo && entry.ended) claims.endLease(entry.leasedTo.nonce, entry)
     else if (entry.leasedTo?.agentId === agentId) claims.bindToken(entry.leasedTo.nonce, entry)
     else claims.redeemElsewhere(entry, entry.leasedTo?.nonce)

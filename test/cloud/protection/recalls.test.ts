@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { publishRecalledReceipts } from '../../../cloud/protection/recalls/recalled-receipts.ts'
+import { policyOfStore } from '../../../cloud/protection/store-policy/store-policy.ts'
+import { findStore } from '../../../cloud/platform/stores/queries.ts'
 import { publishRecalls } from '../../../cloud/protection/recalls/publish-recalls.ts'
 import { newId } from '../../../policy/ids.ts'
 import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
 import { onEveryDatabase } from '../../support/databases.ts'
 import { newEan, newEpc, openShop, type Shop } from '../../support/shop.ts'
@@ -447,6 +450,87 @@ onEveryDatabase('a recall', (kind) => {
       expect(recalls[0]).toMatchObject({ recallId: started.recallId, items: 1_200, soldItems: 0 })
     })
     await publishRecalls(database, services)
+  })
+
+  it('names the units of all receipts that it stops, some with the call and the others by a job', async () => {
+    const { database } = shop.cloud.db
+    const { services } = shop.cloud.cloud
+    const { transactionId } = await shop.buy([{ ean: product.ean, quantity: 1, lot: 'L-R' }])
+    // Unit of another lot in the same purchases.
+    await shop.buy([{ ean: product.ean, quantity: 1, lot: 'L-S' }])
+    const of = (table: 'purchase' | 'purchase_line' | 'purchase_unit') =>
+      database.reads.selectFrom(table).selectAll().where('purchase_id', '=', transactionId).execute() as Promise<Json[]>
+    const copied = { purchase: await of('purchase'), line: await of('purchase_line'), unit: await of('purchase_unit') }
+    for (let n = 0; n < 600; n++) {
+      const ids = { purchase_id: `${transactionId}${n}`, line_id: `${copied.line[0]?.line_id}${n}` }
+      const [row, line, unit] = [copied.purchase[0], copied.line[0], copied.unit[0]] as [Json, Json, Json]
+      const purchase = { ...row, purchase_id: ids.purchase_id, cti: `cti-${n}`, checkout_session_id: `cs-${n}` }
+      await database.write(async (db) => {
+        await db
+          .insertInto('purchase')
+          .values(purchase as never)
+          .execute()
+        await db
+          .insertInto('purchase_line')
+          .values({ ...line, ...ids } as never)
+          .execute()
+        await db
+          .insertInto('purchase_unit')
+          .values({ ...unit, ...ids } as never)
+          .execute()
+      })
+    }
+    const entries = async (isEnd: boolean) =>
+      (await database.reads.selectFrom('deny_entry').select('body').where('store_id', '=', shop.storeId).execute())
+        .map(({ body }) => JSON.parse(body))
+        .filter(({ kind, ended }) => kind === 'recall' && (ended === true) === isEnd)
+    const before = { begin: (await entries(false)).length, end: (await entries(true)).length }
+    await during({ lot: 'L-R' }, async () => {
+      expect((await entries(false)).length - before.begin).toBe(500)
+      await publishRecalledReceipts(database, services)
+      await publishRecalledReceipts(database, services)
+      const named = (await entries(false)).slice(before.begin)
+      expect(new Set(named.map(({ cti }) => cti)).size).toBe(601)
+      expect(named).toHaveLength(601)
+    })
+    await publishRecalledReceipts(database, services)
+    expect((await entries(true)).length - before.end).toBe(601)
+    const stored = await database.reads.selectFrom('product_recall').select('receipts_after').execute()
+    expect(stored.filter(({ receipts_after }) => receipts_after !== null)).toEqual([])
+  })
+
+  it('of a whole product is in the policy of its stores, also of those that are opened later, until it ends', async () => {
+    const { services } = shop.cloud.cloud
+    const policyOf = async (storeId: string) => {
+      const { database } = shop.cloud.db
+      return database.write(async (db) => {
+        const store = await findStore(db, storeId)
+        if (!store) throw new Error('no store')
+        return (await policyOfStore(db, store, services)).claims
+      })
+    }
+    const before = await policyOf(shop.storeId)
+    expect(before).not.toHaveProperty('recalledGtins')
+    const gtins = [`0${product.ean}`]
+    await during({ storeIds: undefined }, async () => {
+      const now = await policyOf(shop.storeId)
+      expect(now).toMatchObject({ recalledGtins: gtins, ver: before.ver + 1 })
+      const { address } = await shop.ok('fetchStore', { storeId: shop.storeId })
+      const { storeId } = await shop.ok('insertStore', {
+        companyName: 'Deichgold',
+        tradingName: 'Kiel',
+        address,
+        phone: '+49431555010',
+      })
+      expect(await policyOf(storeId)).toMatchObject({ recalledGtins: gtins })
+      // A second recall of the product names it once.
+      await during({}, async () => expect(await policyOf(shop.storeId)).toMatchObject({ recalledGtins: gtins }))
+      await during({ lot: 'L-1' }, async () => expect((await policyOf(shop.storeId)).ver).toBe(now.ver + 2))
+    })
+    expect(await policyOf(shop.storeId)).not.toHaveProperty('recalledGtins')
+    await during({ storeIds: [shop.otherStoreId] }, async () =>
+      expect(await policyOf(shop.storeId)).not.toHaveProperty('recalledGtins'),
+    )
   })
 
   it.each(ITEM_STATUSES)('is no status: an item that is %s keeps its status in the list', async (itemStatus) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openTokenVoider } from '../../../edge-agent/decisions/void-tokens.ts'
 import { openLedger } from '../../../edge-agent/ledger/ledger.ts'
-import { letPromisesSettle, virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { letPromisesSettle, virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 it('voids an unused token after 30 s, refuses it from then on, and keeps used steps', async () => {

@@ -6,7 +6,7 @@ import type { DeviceRecord } from '../../../edge-agent/devices/device-journal.ts
 import { openLedgerFile } from '../../../edge-agent/ledger/file/ledger-file.ts'
 import type { DeviceType } from '../../../policy/vocabulary.ts'
 import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
-import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
 import { agentTopic, storeTopic } from '../../../policy/mqtt-topics.ts'
 import { readSources } from '../../house/sources.ts'

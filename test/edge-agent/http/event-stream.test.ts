@@ -10,7 +10,7 @@ import {
   LISTENER_LIMIT,
   type EventStream,
 } from '../../../edge-agent/http/routes/status-routes.ts'
-import { letPromisesSettle } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { letPromisesSettle } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 const always = () => true
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }

@@ -8,7 +8,7 @@ import {
   assertResponseMatchesApi,
   assertEventMatchesApi,
   responseFault,
-} from '../../../verification/simulation/nodes/agent-response-check.ts'
+} from '../../verification/simulation/nodes/agent-response-check.ts'
 import type { Json } from '../../support/cloud.ts'
 import { AUTHORIZATION, CREDENTIAL } from '../../support/credential.ts'
 import { openStore, type TestStore } from '../../support/store.ts'

@@ -8,7 +8,7 @@ import { itemTable } from '../../../edge-agent/items/item-table.ts'
 import { openReplica, type Replica } from '../../../edge-agent/items/replica.ts'
 import type { ItemEntry, ItemsClaims } from '../../../policy/documents/item-documents.ts'
 import { ITEM_STATUSES, type ItemStatus } from '../../../policy/vocabulary.ts'
-import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 
 /** A model of the cloud's registry: items with the number of their last change, and removed names. */

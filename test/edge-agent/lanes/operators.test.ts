@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { operatorLocks, operatorSessions, type Operators } from '../../../edge-agent/lanes/operators.ts'
 import type { Verifier } from '../../../policy/documents/store-documents.ts'
 import { badgeCode, newBadgeVerifier, newStoreKey, publishedVerifier } from '../../../policy/operator-verifiers.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 /** Sign-in of operators at one agent, and its locks. */
 

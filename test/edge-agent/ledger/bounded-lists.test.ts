@@ -5,7 +5,7 @@ import { refusedCallers } from '../../../edge-agent/http/fail.ts'
 import { laneStates, STATES_LIMIT } from '../../../edge-agent/lanes/lane-states.ts'
 import { watchReleases } from '../../../edge-agent/devices/release-watch.ts'
 import { rateLimitedLog, LINES_PER_MINUTE } from '../../../policy/rate-limited-log.ts'
-import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
 /** docs/reference/limits.md lists all lists and tables of the agent that callers fill. */

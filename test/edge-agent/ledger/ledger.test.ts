@@ -9,7 +9,7 @@ import { openLedger, type Ledger } from '../../../edge-agent/ledger/ledger.ts'
 import { recoverClaims } from '../../../edge-agent/ledger/recovery.ts'
 import { ProtectionEvent } from '../../../policy/protection-events.ts'
 import { genesisHash, JournalRow, rowHash } from '../../../policy/journal.ts'
-import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { randomTest } from '../../support/extended.ts'
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { CloudSession } from '../../../edge-agent/link/login/cloud-session.ts'
 import { httpClient, type Fetch } from '../../../edge-agent/link/wire/http-client.ts'
-import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 const failing = (cause: string): Fetch => {
   const error = new TypeError('fetch failed', { cause: new Error(cause) })

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { httpClient, type CallLimits, type Fetch } from '../../../edge-agent/link/wire/http-client.ts'
 import { pause } from '../../../policy/platform.ts'
-import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../support/cloud.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 import { fakeReader } from '../../support/fake-reader.ts'

@@ -24,7 +24,7 @@ import type { OperatorRecord, Verifier } from '../../../policy/documents/store-d
 import type { JournalBody } from '../../../policy/journal.ts'
 import { DEFAULT_POLICY } from '../../../policy/store-policy.ts'
 import { newBadgeVerifier, newPinVerifier, newStoreKey, publishedVerifier } from '../../../policy/operator-verifiers.ts'
-import { checkedApp } from '../../../verification/simulation/nodes/agent-response-check.ts'
+import { checkedApp } from '../../verification/simulation/nodes/agent-response-check.ts'
 import { DEFAULT_WORKFLOW, type DeviceType } from '../../../policy/vocabulary.ts'
 import { entries } from '../../device-drivers/workbench.ts'
 import { AUTHORIZATION, CREDENTIAL } from '../../support/credential.ts'

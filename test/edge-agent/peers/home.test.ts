@@ -45,6 +45,24 @@ it('two offline agents redeem one receipt once, in either order and at the same 
   expect(events.filter((e: Json) => e.type === 'protection.exception.raised').map((e: Json) => e.reason)).toEqual([])
 })
 
+it('a receipt home refuses a recalled unit to an agent that was offline when the recall began', async () => {
+  const ean = s.shop.products.toSorted((a: Json, b: Json) => a.price - b.price)[0]?.ean
+  const { transactionId: purchaseId } = await s.shop.buy([{ ean, quantity: 1, lot: 'L-1' }])
+  const { url } = await s.shop.ok('generateReceiptQR', { purchaseId })
+  s.other.isCutOff = true
+  await s.other.agent.link.poll()
+  await until('offline', async () => !s.other.agent.link.isOnline)
+  const before = s.home.agent.trust.heldVersions().deny?.[1] ?? 0
+  await s.shop.ok('recallProducts', { ean, lot: 'L-1', reason: 'Splitter' })
+  await until(
+    'the recall',
+    async () => (await s.home.agent.link.poll(), (s.home.agent.trust.heldVersions().deny?.[1] ?? 0) > before),
+  )
+  await cutCloud()
+  for (const node of [s.other, s.home])
+    expect(await leave(node, url)).toMatchObject({ authorized: false, reason: 'recalled', offline: true })
+})
+
 it('a receipt opens cabinets of two offline agents once for each unit', async () => {
   const { storeId } = s.shop
   const cabinet = { storeId, deviceType: 'cabinet_unlocker', workflowType: 'self_service' }

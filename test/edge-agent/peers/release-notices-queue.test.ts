@@ -4,7 +4,7 @@ import { decodeUnverifiedClaims } from '../../../policy/documents/signed-documen
 import { newKey, createSigner } from '../../../policy/documents/keys.ts'
 import type { AnnouncedRelease } from '../../../policy/documents/home-messages.ts'
 import type { PolicyClaims } from '../../../policy/documents/store-documents.ts'
-import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 /** How notices of releases wait for agents of the store that do not answer. */
 

@@ -11,7 +11,7 @@ import { openSetup, TEST_MS, type SetupParts } from '../../../edge-agent/setup/s
 import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
 import type { Json } from '../../support/cloud.ts'
 import { temporaryFolder } from '../../support/databases.ts'
-import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
 
 /** Settings of links, inputs and reads. A setting that acts or serves another device belongs to `MANAGER_SETTINGS`. */

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { assertKeyPairs, type Identity, type KeyPair } from '../../../edge-agent/identity/identity.ts'
 import { newKey } from '../../../policy/documents/keys.ts'
-import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 function pair(seed: number): KeyPair {
   const { x, secret } = newKey(seededRandom(seed))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { newKey, publicKeyWeakness } from '../../../policy/documents/keys.ts'
-import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 
 const x = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
 

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest'
 import { DOCUMENT_KINDS } from '../../../policy/documents/kinds.ts'
 import { verificationKey } from '../../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../../policy/documents/signed-document.ts'
-import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { testKey } from '../../support/keys.ts'
 
 it('10,000 unknown key ids cause no signature check, and at most 256 headers are cached', () => {

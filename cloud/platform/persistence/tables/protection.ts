@@ -75,6 +75,8 @@ export interface ProductRecallRow {
   ended_by: string | null
   /** The items after this one must be published again; null: all are published. */
   publish_after: string | null
+  /** The receipts of purchases after this one must be published; null: all are published, or there are none. */
+  receipts_after: string | null
   /** Items that matched when the recall began, and those of them that were sold; counted while they are published. */
   items: number
   sold_items: number

@@ -1,6 +1,7 @@
 import { invalid } from '../../../platform/foundation/failure.ts'
 import type { UploadJob } from '../../../platform/foundation/ports.ts'
 import { checkRow, rowErrors, type RowError } from '../upsert-products.ts'
+import { FILE_FIELDS } from '../product-fields.ts'
 import type { ProductInput } from '../schema.ts'
 import {
   cellOf,
@@ -27,21 +28,14 @@ import { readXlsxSheet } from './xlsx-sheet.ts'
  * unchanged, so that the validation of products reports them.
  */
 function productOfRow(cells: readonly Cell[], places: ColumnPlaces): Record<string, unknown> {
-  const cell = (column: Parameters<typeof cellOf>[2]) => cellOf(cells, places, column)
-  const fields = {
+  const cell = (column: Column) => cellOf(cells, places, column)
+  const fields: Record<string, unknown> = {
     ean: asText(cell('ean')),
     name: asText(cell('name')),
     price: asPrice(cell('price')),
     vat: asVat(cell('vat')),
-    category: asText(cell('category')),
-    unit: asText(cell('unit')),
-    brand: asText(cell('brand')),
-    description: asText(cell('description')),
-    isOrganic: asFlag(cell('is_organic')),
-    isVegan: asFlag(cell('is_vegan')),
-    deposit: asPrice(cell('deposit')),
-    depositVat: asVat(cell('deposit_vat')),
   }
+  for (const { field, form, name } of FILE_FIELDS) fields[field] = CELLS[form](cell(name))
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 }
 
@@ -84,15 +78,25 @@ function asFlag(cell: Cell): unknown {
   return NO.has(written) ? false : cell
 }
 
-const HINTS: Partial<Record<Column, string>> = {
-  name: 'write a name',
-  price: 'write 1.99 or 1,99',
-  deposit: 'write 0.25 or 0,25',
-  vat: 'write 7 or 19',
-  deposit_vat: 'write 7 or 19',
-  is_organic: 'write yes or no',
-  is_vegan: 'write yes or no',
+/** Values of cells by the form of the field. */
+const CELLS = { text: asText, amount: asPrice, rate: asVat, flag: asFlag, json: asText }
+const FORM_HINTS = {
+  text: undefined,
+  amount: 'write 0.25 or 0,25',
+  rate: 'write 7 or 19',
+  flag: 'write yes or no',
+  json: undefined,
 }
+const HINTS: ReadonlyMap<Column, string | undefined> = new Map([
+  ['name', 'write a name'],
+  ['price', 'write 1.99 or 1,99'],
+  ['vat', 'write 7 or 19'],
+  ...FILE_FIELDS.map(({ form, name }) => [name, FORM_HINTS[form]] as const),
+])
+const PRICES: ReadonlySet<Column> = new Set([
+  'price',
+  ...FILE_FIELDS.flatMap(({ form, name }) => (form === 'amount' ? [name] : [])),
+])
 
 /** The message about a wrong cell: its name, its value, what is wrong, and what to write. `fault`: of the validation. */
 function cellMessage(column: Column, { row, cells }: SheetRow, places: ColumnPlaces, fault: string): string {
@@ -102,7 +106,7 @@ function cellMessage(column: Column, { row, cells }: SheetRow, places: ColumnPla
     cell === null
       ? 'is empty'
       : `contains "${shown(cell)}": ${whyWrong(column, cell) ?? fault.replace(/^"[^"]*" /, '')}`
-  const hint = cell === null && column === 'ean' ? 'write its 8 or 13 digits' : HINTS[column]
+  const hint = cell === null && column === 'ean' ? 'write its 8 or 13 digits' : HINTS.get(column)
   return `${place} ${wrong}${hint ? `; ${hint}` : ''}`
 }
 
@@ -113,8 +117,7 @@ function whyWrong(column: Column, cell: Cell): string | undefined {
   if (/^#[A-Z0-9/]+[!?]?$/.test(cell)) return 'this is the error of a formula'
   if (column !== 'description' && /[\r\n]/.test(cell))
     return 'this text has a line end; in a CSV file, a quotation mark may be missing'
-  const isPrice = column === 'price' || column === 'deposit'
-  return isPrice && typeof asPrice(cell) !== 'number' ? 'this is no price' : undefined
+  return PRICES.has(column) && typeof asPrice(cell) !== 'number' ? 'this is no price' : undefined
 }
 
 function shown(cell: NonNullable<Cell>): string {

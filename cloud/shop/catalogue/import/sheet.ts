@@ -1,4 +1,5 @@
 import { invalid, Failure, type ErrorDetail } from '../../../platform/foundation/failure.ts'
+import { FILE_FIELDS } from '../product-fields.ts'
 
 /** Common form of spreadsheets of all file types. */
 
@@ -44,39 +45,22 @@ export function tooManyEmptyRows(): Failure {
   return invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows; delete them and try again`, 'too_many_rows')
 }
 
-/** Columns of a product file, in the order of the template. */
-export const COLUMNS = [
-  'ean',
-  'name',
-  'price',
-  'vat',
-  'category',
-  'unit',
-  'brand',
-  'description',
-  'is_organic',
-  'is_vegan',
-  'deposit',
-  'deposit_vat',
-] as const
-export type Column = (typeof COLUMNS)[number]
-
-const REQUIRED: readonly Column[] = ['ean', 'name', 'price', 'vat']
-/** Other names, in the form of `plainName`. A price without VAT has none: it would be wrong. */
-const OTHER_NAMES: Readonly<Record<Column, readonly string[]>> = {
+/** Fields that each product has, with other names of their columns. A price without VAT has none: it would be wrong. */
+const REQUIRED = {
   ean: ['barcode', 'gtin', 'eancode', 'eannummer', 'strichcode'],
   name: ['bezeichnung', 'artikel', 'artikelname', 'artikelbezeichnung', 'produkt', 'produktname', 'produktbezeichnung'],
   price: ['preis', 'bruttopreis', 'preisbrutto', 'vk', 'vkpreis', 'vkbrutto', 'verkaufspreis', 'ladenpreis'],
   vat: ['mwst', 'mwstsatz', 'ust', 'ustsatz', 'mehrwertsteuer', 'mehrwertsteuersatz', 'umsatzsteuer', 'steuersatz'],
-  category: ['kategorie', 'warengruppe'],
-  unit: ['einheit'],
-  brand: ['marke', 'hersteller'],
-  description: ['beschreibung'],
-  is_organic: ['bio', 'organic'],
-  is_vegan: ['vegan'],
-  deposit: ['pfand'],
-  deposit_vat: ['pfandmwst'],
 }
+
+/** Name of a column of a product file. */
+export type Column = string
+/** Columns of a product file, in the order of the template, with their other names in the form of `plainName`. */
+const NAMES: ReadonlyMap<Column, readonly string[]> = new Map([
+  ...Object.entries(REQUIRED),
+  ...FILE_FIELDS.map(({ name, others }) => [name, others] as const),
+])
+export const COLUMNS: readonly Column[] = [...NAMES.keys()]
 
 /** Index of each column in the rows of a file. */
 export type ColumnPlaces = ReadonlyMap<Column, number>
@@ -108,7 +92,7 @@ export function readHeader({ row, cells }: SheetRow): ColumnPlaces {
       'no_header',
     )
   }
-  for (const column of REQUIRED) {
+  for (const column of Object.keys(REQUIRED)) {
     if (!places.has(column))
       faults.push({ path: 'file', code: 'missing_column', message: `the column "${column}" is missing` })
   }
@@ -122,7 +106,7 @@ export function readHeader({ row, cells }: SheetRow): ColumnPlaces {
 
 function columnOf(written: string): Column | undefined {
   const name = plainName(written)
-  return COLUMNS.find((column) => plainName(column) === name || OTHER_NAMES[column].includes(name))
+  return COLUMNS.find((column) => plainName(column) === name || NAMES.get(column)?.includes(name))
 }
 
 /** The name without case, separators, currency and percent sign. */

@@ -1,3 +1,4 @@
+import { FILE_FIELDS } from '../product-fields.ts'
 import { COLUMNS, type Cell } from './sheet.ts'
 import { writeXlsxSheet } from './xlsx-sheet.ts'
 
@@ -7,14 +8,7 @@ const EXAMPLE: readonly Cell[] = [
   'Hafermilch 1 l',
   1.99,
   7,
-  'getraenke',
-  'l',
-  'Lindwerk',
-  'Aus deutschem Hafer, ohne Zucker.',
-  'true',
-  'true',
-  0.25,
-  7,
+  ...FILE_FIELDS.map(({ example }) => example),
 ]
 
 /** The template as CSV, with a byte order mark so that spreadsheet programs recognise UTF-8. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 

@@ -5,8 +5,8 @@ import { keysOf, loadKeyFiles, type KeyStorage } from '../../../../cloud/platfor
 import { DOCUMENT_KINDS } from '../../../../policy/documents/kinds.ts'
 import { keyId, newKey, thumbprint } from '../../../../policy/documents/keys.ts'
 import { openDocument } from '../../../../policy/documents/signed-document.ts'
-import { keyStorageInMemory } from '../../../../verification/simulation/virtual/key-storage.ts'
-import { seededRandom } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { keyStorageInMemory } from '../../../verification/simulation/virtual/key-storage.ts'
+import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { ringOf } from '../../../support/keys.ts'
 
 const ROOT = 'keys/root.json'

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { ChangeFeed, LISTENERS } from '../../../../cloud/platform/operations/notifier.ts'
 import { systemCaller } from '../../../../cloud/platform/foundation/caller.ts'
 import type { SiblingMessage, Siblings } from '../../../../cloud/platform/foundation/ports.ts'
-import { virtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 const caller = systemCaller('acc_1.test', 'test')
 const alarm = { type: 'protection.exception.raised', storeId: 'st_1' }

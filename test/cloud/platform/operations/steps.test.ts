@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { createApp } from '../../../../cloud/service/http/app.ts'
 import { Failure, precondition } from '../../../../cloud/platform/foundation/failure.ts'
 import { operation, type Operation, type StepContext } from '../../../../cloud/platform/operations/operation.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { startTestCloud, type TestCloud } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 

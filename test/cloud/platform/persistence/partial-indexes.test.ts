@@ -11,7 +11,7 @@ import { needsSpotCheck } from '../../../../cloud/sales/checkout/approval.ts'
 import { bringForward, lease } from '../../../../cloud/platform/webhooks/lease.ts'
 import { dropPending } from '../../../../cloud/platform/webhooks/queries.ts'
 import { newDatabase } from '../../../support/databases.ts'
-import { seededRandom } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 /**
  * SQLite uses a partial index only if the query text contains the index's condition. With a parameter it reads all

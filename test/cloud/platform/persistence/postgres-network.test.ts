@@ -8,7 +8,7 @@ import {
   type StorageState,
 } from '../../../../cloud/platform/persistence/database.ts'
 import { openPostgres } from '../../../../cloud/platform/persistence/postgres.ts'
-import { seededRandom } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { badNetwork, type BadNetwork } from '../../../support/bad-network.ts'
 import { asAdmin as onServer, newPostgresDatabase } from '../../../support/databases.ts'
 

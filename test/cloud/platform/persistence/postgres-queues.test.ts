@@ -4,7 +4,7 @@ import { asFailure } from '../../../../cloud/service/http/as-failure.ts'
 import { DatabaseBusy, type Database } from '../../../../cloud/platform/persistence/database.ts'
 import { POOL_SIZES, WAITING_LIMIT } from '../../../../cloud/platform/persistence/postgres-pool.ts'
 import { RETRY_LIMIT, retryQueue } from '../../../../cloud/platform/persistence/postgres.ts'
-import { letPromisesSettle } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { letPromisesSettle } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { newDatabase, type TestDatabase } from '../../../support/databases.ts'
 import { suiteWith } from '../../../support/extended.ts'
 

@@ -9,7 +9,7 @@ import {
   whyNoPostgres,
   type PostgresServer,
   type Standby,
-} from '../../../../verification/kills/postgres-server.ts'
+} from '../../../verification/kills/postgres-server.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { asAdmin } from '../../../support/databases.ts'
 import { eventually } from '../../../support/journey.ts'

@@ -6,7 +6,7 @@ import type { SendLoop } from '../../../../cloud/platform/operations/send-loop.t
 import { planDeliveries, WAITING_LIMIT } from '../../../../cloud/platform/webhooks/plan.ts'
 import { startDispatcher } from '../../../../cloud/platform/webhooks/dispatcher.ts'
 import { LEASE_MS } from '../../../../cloud/platform/webhooks/lease.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { startTestCloud, type Json, type TestCloud } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import { stopInVirtualTime, until as untilInTime, untilInProcess } from '../../../support/receiver.ts'

@@ -10,7 +10,7 @@ import {
   secretWarnings,
   signatureHeaders,
 } from '../../../../cloud/platform/webhooks/secret.ts'
-import { seededRandom } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { seededRandom } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 describe('signatures', () => {
   // The example of the Standard Webhooks specification and its libraries.

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { outgoingHttp } from '../../../../host/outgoing-http.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
 import {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { agentSlots, RESERVED_MS } from '../../../../cloud/service/messaging/embedded-broker.ts'
-import { virtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 function open(limit: number) {
   const world = virtualPlatform()

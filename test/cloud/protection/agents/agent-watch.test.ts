@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { AgentWatch } from '../../../../cloud/protection/agents/watch/incidents.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'

@@ -1,7 +1,7 @@
 import { PNG } from 'pngjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addDays, dayOf } from '../../../../cloud/shop/analytics/store-days.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { readQr } from '../../../support/qr.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { eventHashId } from '../../../../cloud/sales/epcis/event-hash.ts'
 import { iso } from '../../../../cloud/platform/operations/fields.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { faultsOfDocument, faultsOfEvent } from '../../../support/epcis-rules.ts'

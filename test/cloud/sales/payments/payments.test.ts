@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../../../support/cloud.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
-import { newEpc } from '../../../support/shop.ts'
+import { newEan, newEpc } from '../../../support/shop.ts'
 import { openPaidStore, PRODUCT, type PaidStore } from '../../../support/paid-store.ts'
 
 onEveryDatabase('payments', (kind) => {
@@ -103,6 +103,34 @@ onEveryDatabase('payments', (kind) => {
     expect(await store.exceptions('item_already_paid')).toContainEqual(
       expect.objectContaining({ purchase_id: second.transactionId }),
     )
+    await store.ok('updateStore', { storeId, securityTagMode: 'none' })
+  })
+
+  it('names the recalled unit of a payment that had started for the agents', async () => {
+    const { storeId } = store
+    await store.ok('updateStore', { storeId, securityTagMode: 'rfid' })
+    const ean = newEan()
+    await store.ok('insertProduct', { storeId, ean, name: 'Glas', price: 4, vat: 7, tagged: true })
+    const { sessionId } = await store.ok('checkIn', { storeId })
+    const items = [{ ean, quantity: 1, lot: 'L-1' }]
+    const { transactionId } = await store.ok('startCheckout', { sessionId, items })
+    const session = await store.sessionOf(transactionId)
+    const { recallId } = await store.ok('recallProducts', { ean, lot: 'L-1', reason: 'Splitter' })
+    await store.psp.end(session, 'paid')
+    expect(await store.statusOf(transactionId)).toBe('SUCCESS')
+    const { database } = store.cloud.db
+    const { cti } = await database.reads
+      .selectFrom('purchase')
+      .select('cti')
+      .where('purchase_id', '=', transactionId)
+      .executeTakeFirstOrThrow()
+    const entries = async () =>
+      (await database.reads.selectFrom('deny_entry').select('body').where('store_id', '=', storeId).execute())
+        .map(({ body }) => JSON.parse(body))
+        .filter((entry) => entry.kind === 'recall' && entry.cti === cti)
+    expect(await entries()).toEqual([{ kind: 'recall', cti, ordinals: [0], until: expect.any(Number) }])
+    await store.ok('endRecall', { recallId })
+    expect(await entries()).toMatchObject([{ ordinals: [0] }, { ordinals: [0], ended: true }])
     await store.ok('updateStore', { storeId, securityTagMode: 'none' })
   })
 

@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { probeDisk } from '../../../../host/replace-file.ts'
 import { readiness, type ReadinessParts } from '../../../../cloud/platform/foundation/readiness.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { newDatabase, temporaryFolder, type TestDatabase } from '../../../support/databases.ts'
 
 describe('readiness of the cloud', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { virtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { streamResponse } from '../../../../cloud/service/http/api.ts'
 
 /** A response whose parts the test releases. */

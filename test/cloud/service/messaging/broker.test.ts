@@ -9,7 +9,7 @@ import { startBroker, type Broker } from '../../../../cloud/service/messaging/em
 import type { ItemsClaims } from '../../../../policy/documents/item-documents.ts'
 import { LINES_PER_MINUTE } from '../../../../policy/rate-limited-log.ts'
 import { agentTopic, storeTopic } from '../../../../policy/mqtt-topics.ts'
-import { virtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { EXTENDED } from '../../../support/extended.ts'
 import { openShop, type Shop } from '../../../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../../../support/test-agent.ts'

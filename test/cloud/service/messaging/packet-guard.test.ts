@@ -8,7 +8,7 @@ import {
   PacketBudgets,
   packetGuard,
 } from '../../../../cloud/service/messaging/packet-guard.ts'
-import { virtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { untilInProcess } from '../../../support/receiver.ts'
 
 const PACKET = generate({ cmd: 'publish', topic: 'a', payload: 'b', qos: 0, dup: false, retain: false })

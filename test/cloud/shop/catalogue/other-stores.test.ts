@@ -5,7 +5,7 @@ import { refreshDocuments } from '../../../../cloud/shop/catalogue/refresh-docum
 import { listingsIn as numbersIn } from '../../../../cloud/shop/catalogue/search-queries.ts'
 import { OTHER_LISTINGS } from '../../../../cloud/shop/catalogue/write-products.ts'
 import type { Database } from '../../../../cloud/platform/persistence/database.ts'
-import { virtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 import { onEveryDatabase } from '../../../support/databases.ts'
 import { liveStores } from '../../../support/live-store.ts'
 import { newEan, newEpc } from '../../../support/shop.ts'

@@ -6,7 +6,7 @@ import { csvTemplate, xlsxTemplate } from '../../../../cloud/shop/catalogue/impo
 import { asPrice, readProducts } from '../../../../cloud/shop/catalogue/import/read-products.ts'
 import { writeXlsxSheet } from '../../../../cloud/shop/catalogue/import/xlsx-sheet.ts'
 import { Failure } from '../../../../cloud/platform/foundation/failure.ts'
-import { hostileFiles, workbookOf, zipOf } from '../../../../bench/catalogue/hostile-files.ts'
+import { hostileFiles, workbookOf, zipOf } from '../../../bench/catalogue/hostile-files.ts'
 import { makeZip, workbookParts, type ZipPart } from '../../../support/zip.ts'
 
 const HEADER = ['ean', 'name', 'price', 'vat', 'category', 'unit', 'brand', 'description', 'is_organic', 'is_vegan']

@@ -1,11 +1,20 @@
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
+import { encodeSgtin, splitGtin14 } from '../../../../policy/gs1/sgtin.ts'
 import { rowHash } from '../../../../policy/journal.ts'
 import { openReceipt } from '../../../../policy/receipts/receipt-token.ts'
 import type { Json } from '../../../support/cloud.ts'
 import { openStore, type TestStore } from '../../../support/store.ts'
 import { fakeReader } from '../../../support/fake-reader.ts'
+
+/** A tag of this product whose item is not registered. */
+function sgtin(ean: string): string {
+  const parts = splitGtin14(`0${ean}`, 7)
+  const encoded = parts && encodeSgtin({ scheme: 'sgtin-96', filter: 1, ...parts, serial: '4711' })
+  if (!encoded?.ok) throw new Error(`no SGTIN for ${ean}`)
+  return encoded.hex
+}
 
 describe('a gate with a reader, through the whole agent', () => {
   let store: TestStore
@@ -217,6 +226,22 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(
       (await storedEvents()).some((e) => e.reason === 'late_status' && e.epc === epc && e.itemStatus === 'paid'),
     ).toBe(true)
+  })
+
+  it('passes the goods of a presented receipt, but none that a recall stops, and alarms for these', async () => {
+    await open()
+    const [bad, good] = store.shop.products as [Json, Json]
+    const { receipt } = await store.buy([bad, good].map(({ ean }) => ({ ean, quantity: 1 })))
+    await store.drive(store.shop.ok('recallProducts', { ean: bad.ean, reason: 'Splitter' }))
+    await store.until('the recall', () => store.agent.trust.policy?.recalledGtins?.length === 1)
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    const leaving = { deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt }
+    expect(await store.authorize(leaving)).toMatchObject({ authorized: true, offline: true })
+    await carryOut(sgtin(good.ean))
+    expect([isOn(1), isOn(2)]).toEqual([false, false])
+    await carryOut(sgtin(bad.ean))
+    expect([isOn(1), isOn(2)]).toContain(true)
   })
 
   it('passes the goods of a presented receipt, and alarms for one more of the same product', async () => {

@@ -8,7 +8,7 @@ import type { StationaryTag } from '../../../../edge-agent/lanes/gate/tags/prese
 import { GatePolicy, DEFAULT_POLICY, type ProtectionPolicy } from '../../../../policy/store-policy.ts'
 import { randomFraction } from '../../../../policy/platform.ts'
 import type { ItemStatus } from '../../../../policy/vocabulary.ts'
-import { virtualPlatform, type VirtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 /** One gate on a virtual clock, with items and people who carry tags. */
 export interface GateWorld {

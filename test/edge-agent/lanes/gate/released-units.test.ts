@@ -3,7 +3,7 @@ import type { StoredRelease } from '../../../../edge-agent/items/item-file.ts'
 import { openReleasedUnits, type ReleasedUnit } from '../../../../edge-agent/lanes/gate/released-units.ts'
 import { parseEpc } from '../../../../policy/gs1/epc.ts'
 import { receiptEntry } from '../../../../policy/receipts/receipt-claims.ts'
-import { virtualPlatform } from '../../../../verification/simulation/virtual/virtual-platform.ts'
+import { virtualPlatform } from '../../../verification/simulation/virtual/virtual-platform.ts'
 
 const CTI = Buffer.alloc(16, 7)
 const GTIN = '04012345000016'

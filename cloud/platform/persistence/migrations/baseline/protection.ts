@@ -29,11 +29,12 @@ export const PROTECTION: readonly string[] = [
   `CREATE TABLE product_recall (
     recall_id text PRIMARY KEY, tenant text NOT NULL, store_ids text, product_id text NOT NULL, ean text NOT NULL, lot text,
     expiry text, serial text, reason text NOT NULL, started_ms bigint NOT NULL, started_by text NOT NULL, ended_ms bigint,
-    ended_by text, publish_after text, items bigint NOT NULL, sold_items bigint NOT NULL)`,
+    ended_by text, publish_after text, receipts_after text, items bigint NOT NULL, sold_items bigint NOT NULL)`,
   `CREATE INDEX product_recall_by_tenant ON product_recall (tenant, recall_id)`,
   `CREATE INDEX product_recall_by_product ON product_recall (tenant, product_id)`,
   `CREATE INDEX product_recall_active ON product_recall (tenant) WHERE ended_ms IS NULL`,
   `CREATE INDEX product_recall_unpublished ON product_recall (recall_id) WHERE publish_after IS NOT NULL`,
+  `CREATE INDEX product_recall_with_receipts ON product_recall (recall_id) WHERE receipts_after IS NOT NULL`,
   `CREATE TABLE protection_authorization (
     nonce text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, device_id text NOT NULL, agent_id text,
     ledger text NOT NULL, action text NOT NULL, right_class text NOT NULL, count bigint NOT NULL, purchase_id text, item_id text,
