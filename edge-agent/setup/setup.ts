@@ -172,7 +172,7 @@ export class Setup {
     if (registration && entry['feeds'] !== undefined)
       return invalidSetting(
         'feeds',
-        'a device that serves another one needs no code: leave the code empty and choose an id',
+        'register the device that it serves with this code first; then add this one with an id of your choice and no code',
       )
     // A faulty entry must not use up the code, so the entry is checked with any id first.
     const checked = configFile.check(registration ? { ...entry, deviceId: newId('dev', platform) } : entry)

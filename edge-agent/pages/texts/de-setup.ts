@@ -20,7 +20,7 @@ export const setupDe: SetupTexts = {
   driver: 'Anschluss',
   deviceId: 'deviceId, nur ohne Code',
   deviceIdHint:
-    'Für ein Gerät, das schon angemeldet ist. Ein Scanner oder Leser, der zu einem anderen Gerät gehört, braucht keinen Code: eine neue Kennung frei wählen.',
+    'Nur ohne Code: die Kennung eines angemeldeten Geräts, das nur liest. Für einen Scanner oder Leser eines Geräts, das hier in den letzten 15 Minuten hinzukam, eine neue Kennung frei wählen.',
   settings: 'Einstellungen',
   moreSettings: 'Weitere Einstellungen',
   details: 'Einzelheiten',
@@ -37,7 +37,7 @@ export const setupDe: SetupTexts = {
   addHint: (file) =>
     `Einen Einrichtungscode eingeben: Die Filialleitung erzeugt ihn in der Konsole auf der Seite Geräte. Das Gerät wird angemeldet, in ${file} gespeichert und lässt sich dann hier prüfen.`,
   code: 'Einrichtungscode',
-  codeHint: 'Gilt 15 Minuten für ein Gerät. Ist das Gerät schon angemeldet: leer lassen und die deviceId ergänzen.',
+  codeHint: 'Gilt 15 Minuten für ein Gerät. Jedes Gerät, das etwas schaltet, braucht einen Code.',
   type: 'Art des Geräts',
   name: 'Name (freiwillig)',
   add: 'Anmelden und speichern',

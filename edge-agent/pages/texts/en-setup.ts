@@ -20,7 +20,7 @@ export const setupEn: SetupTexts = {
   driver: 'Connection',
   deviceId: 'deviceId, only without a code',
   deviceIdHint:
-    'For a device that is registered already. A scanner or reader that serves another device needs no code: choose any new id.',
+    'Only without a code: the id of a registered device that only reads. A scanner or reader of a device that was added here in the last 15 minutes gets any new id.',
   settings: 'Settings',
   moreSettings: 'More settings',
   details: 'Details',
@@ -37,8 +37,7 @@ export const setupEn: SetupTexts = {
   addHint: (file) =>
     `Enter a set-up code: a manager makes it in the console, on the page Devices. The device is then registered, saved to ${file}, and can be tested here.`,
   code: 'Set-up code',
-  codeHint:
-    'Works for one device, 15 minutes. If the device is registered already, leave it empty and fill in the deviceId.',
+  codeHint: 'Works for one device, 15 minutes. Every device that switches something needs a code.',
   type: 'Kind of device',
   name: 'Name (optional)',
   add: 'Register and save',
