@@ -128,6 +128,7 @@ export class Agent {
       wiring: this.#devices.wiring,
       fault: this.#fault,
       devices: this.#devices.statuses,
+      crowdOf: (laneId) => this.lanes.crowdOf(laneId),
     })
 
   /** Resolves to true when the agent is online, or to false after `limitMs`. */
@@ -137,7 +138,13 @@ export class Agent {
   async check(deviceId: string): Promise<ConfiguredDevice | undefined> {
     const found = await this.setup.check(deviceId)
     return (
-      found && configuredDevice(found, { identity: this.identity, trust: this.trust, wiring: this.#devices.wiring })
+      found &&
+      configuredDevice(found, {
+        identity: this.identity,
+        trust: this.trust,
+        wiring: this.#devices.wiring,
+        crowdOf: (laneId) => this.lanes.crowdOf(laneId),
+      })
     )
   }
 
@@ -186,6 +193,7 @@ export class Agent {
       devices: this.#parts.config.devices,
       isOnline: () => this.link.isOnline,
       deviceTypeOf: (deviceId) => this.trust.policy?.devices.find((d) => d.deviceId === deviceId)?.deviceType,
+      isListed: (deviceId) => this.trust.policy?.devices.some((d) => d.deviceId === deviceId) ?? true,
       onAlarm: (deviceId, what) => this.#show(deviceId, { kind: 'alarm', what }),
       onChange: () => this.#changed(),
       onHealth: () => this.link.reportDevices(),
@@ -274,6 +282,7 @@ export class Agent {
       receiptOfPurchase: (purchaseId) => receiptOfPurchase(this.link, purchaseId),
       verifyPickupCode: (code) => verifyPickupCode(this.link, this.identity.storeId, code),
       onResult: (deviceId, result) => this.#show(deviceId, result),
+      onCrowded: () => this.#changed(),
       onOperator: (deviceId, name) => feed.publish({ type: 'operator', deviceId, name }),
       onPerson: (deviceId, direction) =>
         feed.publish({ type: 'person', deviceId, direction, count: countPerson(counters, deviceId, direction) }),

@@ -103,6 +103,8 @@ export const FINDING_CODES = [
   'echo',
   /** Another unit or address answers than the configured one. */
   'wrong_address',
+  /** More tags are at the reader of a lane than the lane handles. */
+  'too_many_tags',
 ] as const
 export type FindingCode = (typeof FINDING_CODES)[number]
 

@@ -9,8 +9,8 @@ import type { Log } from '../log.ts'
  * Collects device events and writes many of them in one commit. Signals and outputs never wait for these writes (P2).
  */
 export interface DeviceJournal {
-  /** Returns the id of the event. Undefined if a limit drops the event. */
-  add(event: DeviceRecord): string | undefined
+  /** Returns the id of the event. Undefined if a limit drops the event. `budget`: the events with which it competes. */
+  add(event: DeviceRecord, budget?: EventBudget): string | undefined
   /**
    * Writes the collected events now. Resolves when the events are durable. If the disk is full, the events stay in
    * memory.
@@ -34,9 +34,21 @@ interface DeviceJournalParts {
 const FLUSH_MS = 250
 /** Interval between attempts to write while the disk is full, ms. */
 const RETRY_MS = 5_000
-/** Maximum stored events per device and minute. A faulty reader must not fill the disk. */
-const EVENTS_PER_MINUTE = 600
+/**
+ * Maximum stored events per device, budget and minute. A faulty reader must not fill the disk, and anyone may carry blank
+ * tags: those must not displace the alarms of the store's goods.
+ */
+const EVENTS_PER_MINUTE = { alarm: 600, unregistered: 100, other: 600 } as const
+/** `alarm`: alarms of registered items. `unregistered`: events of tags without an item. */
+export type EventBudget = keyof typeof EVENTS_PER_MINUTE
+const WHAT: Readonly<Record<EventBudget, string>> = {
+  alarm: 'alarms',
+  unregistered: 'events of tags that are not registered',
+  other: 'events',
+}
 const WAITING_LIMIT = 5_000
+/** Of these, events of tags that are not registered. */
+const UNREGISTERED_WAITING_LIMIT = 1_000
 
 /** Opens an empty journal that collects events for 250 ms before each commit. */
 export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: DeviceJournalParts): DeviceJournal {
@@ -44,12 +56,13 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
   let timer: Cancel | undefined
   const minutes = new Map<string, { minute: number; count: number }>()
 
-  /** Counts an event of this device, and returns the device's count in this minute. */
-  function countOf(deviceId: string): number {
+  /** Counts an event of this device, and returns the device's count in this minute and budget. */
+  function countOf(deviceId: string, budget: EventBudget): number {
+    const key = `${budget} ${deviceId}`
     const minute = Math.floor(platform.clock.elapsed() / 60_000)
-    const seen = minutes.get(deviceId)
+    const seen = minutes.get(key)
     const count = seen?.minute === minute ? seen.count + 1 : 1
-    minutes.set(deviceId, { minute, count })
+    minutes.set(key, { minute, count })
     return count
   }
 
@@ -86,15 +99,17 @@ export function openDeviceJournal({ platform, ledger, storeId, nowMs, log }: Dev
   }
 
   return {
-    add(event) {
-      const count = countOf(event.deviceId)
-      if (count > EVENTS_PER_MINUTE + 1 || waiting.length >= WAITING_LIMIT) return undefined
-      if (count <= EVENTS_PER_MINUTE) return enqueue(event)
+    add(event, budget = 'other') {
+      const count = countOf(event.deviceId, budget)
+      const limit = EVENTS_PER_MINUTE[budget]
+      const room = budget === 'unregistered' ? UNREGISTERED_WAITING_LIMIT : WAITING_LIMIT
+      if (count > limit + 1 || waiting.length >= room) return undefined
+      if (count <= limit) return enqueue(event)
       enqueue({
         type: 'protection.exception.raised',
         deviceId: event.deviceId,
         reason: 'gate_events_dropped',
-        detail: `over ${EVENTS_PER_MINUTE} events in a minute: the other events of this minute are signalled but not stored`,
+        detail: `over ${limit} ${WHAT[budget]} in a minute: the others of this minute are signalled but not stored`,
       })
       return undefined
     },

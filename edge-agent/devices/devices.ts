@@ -99,6 +99,8 @@ export interface DevicesParts {
   isOnline(): boolean
   /** The device's type in the policy; undefined without a policy. */
   deviceTypeOf(deviceId: string): DeviceType | undefined
+  /** True if the policy lists the device; also true without a policy. */
+  isListed(deviceId: string): boolean
   /** Shows an alarm on the pages. */
   onAlarm(deviceId: string, alarm: DeviceAlarm): void
   onChange(): void
@@ -137,7 +139,7 @@ export class Devices {
   #supervisor: Supervisor | undefined
 
   constructor(parts: DevicesParts) {
-    const { platform, log, isOnline, onAlarm, onChange, deviceTypeOf } = parts
+    const { platform, log, isOnline, onAlarm, onChange, deviceTypeOf, isListed } = parts
     this.#parts = parts
     this.#entries = parts.devices
     this.#health = new DevicesHealth(platform.clock)
@@ -154,6 +156,8 @@ export class Devices {
       platform,
       wiring: this.wiring,
       deviceTypeOf,
+      // A device that serves a lane has no registration of its own.
+      isListed: (deviceId) => isListed(this.wiring.laneOf(deviceId)),
       command: (deviceId, command) => void this.#supervisor?.execute(deviceId, command, new AbortController().signal),
       record: this.journal.add,
       isOnline,

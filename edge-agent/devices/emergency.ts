@@ -25,6 +25,11 @@ interface EmergencyParts {
    * a handheld reader.
    */
   deviceTypeOf(deviceId: string): DeviceType | undefined
+  /**
+   * True if the policy lists the device, or the lane that it serves; also true without a policy. The input of any other
+   * device is ignored, because no manager registered it.
+   */
+  isListed(deviceId: string): boolean
   /** Sends a command to a device and returns at once. */
   command(deviceId: string, command: DeviceCommand): void
   /** Must return at once, and store the event later. */
@@ -135,10 +140,11 @@ export class Emergency {
    * types.
    */
   refresh(): void {
-    const { wiring } = this.#parts
+    const { wiring, isListed } = this.#parts
     if (this.#isStopped) return
-    const active = [...this.#inputs].filter(([, input]) => isActive(input))
-    const isUndecided = [...this.#inputs.values()].some(({ level, isLost }) => level === undefined && !isLost)
+    const inputs = [...this.#inputs].filter(([deviceId]) => isListed(deviceId))
+    const active = inputs.filter(([, input]) => isActive(input))
+    const isUndecided = inputs.some(([, { level, isLost }]) => level === undefined && !isLost)
     // If no input is active, sends no command until every input has been read or counts as unreadable. Until then,
     // drivers leave the outputs as they are, because the agent may have held devices open before its restart.
     if (active.length === 0 && isUndecided) return

@@ -1,4 +1,4 @@
-import type { DoorState } from '../../device-drivers/kit/device.ts'
+import type { DoorState, Finding } from '../../device-drivers/kit/device.ts'
 import type { DeviceStatus } from '../../device-drivers/device-connection.ts'
 import type { PolicyStage } from '../../policy/store-policy.ts'
 import { UNTAG_VERSION } from '../../policy/version.ts'
@@ -81,6 +81,8 @@ interface StatusSources {
   wiring: Pick<Wiring, 'laneOf'>
   fault: string | null
   devices: readonly DeviceStatus[]
+  /** The finding of a lane that has too many tags. */
+  crowdOf(laneId: string): Finding | undefined
 }
 
 /** Returns the current status of the agent. */
@@ -96,6 +98,7 @@ export function agentStatus({
   wiring,
   fault,
   devices,
+  crowdOf,
 }: StatusSources): AgentStatus {
   const { nowMs: now, trust: clockTrust } = clock.now()
   return {
@@ -123,7 +126,7 @@ export function agentStatus({
       const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)
       const lane = wiring.laneOf(device.deviceId)
       return {
-        ...configuredDevice(device, { identity, trust, wiring }),
+        ...configuredDevice(device, { identity, trust, wiring, crowdOf }),
         name: known?.name ?? null,
         deviceType: known?.deviceType ?? null,
         feeds: lane === device.deviceId ? null : lane,
@@ -146,10 +149,13 @@ function emergencyStatus(state: EmergencyState | null): AgentStatus['emergency']
  * each request for the device.
  */
 export function configuredDevice(
-  device: DeviceStatus,
-  { identity, trust, wiring }: Pick<StatusSources, 'identity' | 'trust' | 'wiring'>,
+  status: DeviceStatus,
+  { identity, trust, wiring, crowdOf }: Pick<StatusSources, 'identity' | 'trust' | 'wiring' | 'crowdOf'>,
 ): ConfiguredDevice {
-  const isFeeding = wiring.laneOf(device.deviceId) !== device.deviceId
-  if (!trust.policy || isFeeding) return device
+  // A scanner or reader that serves a lane needs no registration, and the lane shows its tags.
+  if (wiring.laneOf(status.deviceId) !== status.deviceId) return status
+  const crowd = crowdOf(status.deviceId)
+  const device = crowd ? { ...status, findings: [...status.findings, crowd] } : status
+  if (!trust.policy) return device
   return { ...device, ...refusedDevice(trust.policy, identity.agentId, device.deviceId) }
 }

@@ -13,7 +13,7 @@ interface RefusedDevice {
 
 const DETAILS: Record<RegistrationFault, (storeId: string) => string> = {
   unknown_device: (storeId) =>
-    `store ${storeId} has no device with this id, so the agent refuses every release: correct deviceId in the configuration, or register the device in this store with registerDevice and use the id from the answer`,
+    `store ${storeId} has no device with this id, so the agent refuses every release and ignores an emergency input: correct deviceId in the configuration, or register the device in this store with registerDevice and use the id from the answer`,
   device_of_another_agent: (storeId) =>
     `another agent of store ${storeId} drives this device, so this agent refuses every release: remove it from this configuration, or move it to this agent with updateDevice and agentId`,
   decommissioned_device: (storeId) =>

@@ -19,6 +19,10 @@ export const AGENT_ERRORS = {
   setup_code_wrong: { status: 403, fix: 'Compare the code with the console of the manager, or ask for a new one.' },
   setup_code_used: { status: 403, fix: 'Ask a manager for a new set-up code. Each code registers one device.' },
   setup_code_expired: { status: 403, fix: 'Ask a manager for a new set-up code. A code works for 15 minutes.' },
+  setup_code_needed: {
+    status: 403,
+    fix: 'Send registration with a set-up code of a manager, or write the entry into the configuration file and restart the agent.',
+  },
   registration_refused: { status: 403, fix: 'Read the error, and show it to the manager of the store.' },
   test_not_allowed: {
     status: 403,

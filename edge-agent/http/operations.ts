@@ -32,6 +32,7 @@ const SETUP_OPERATIONS = {
       'setup_code_wrong',
       'setup_code_used',
       'setup_code_expired',
+      'setup_code_needed',
       'registration_refused',
       'cloud_unreachable',
       'config_not_written',
@@ -62,10 +63,13 @@ const SETUP_OPERATIONS = {
     path: '/v1/setup/walk-test',
     callers: 'pages',
     summary: 'Starts to record which tags a gate sees, for one walk of a walk test.',
+    description:
+      'An operator must be signed in at the gate, or a set-up code must have registered the gate in the last 15 minutes. At most one walk is under way. Each is recorded as the exception device_tested.',
     needsCredential: true,
+    takesSession: true,
     request: requests.StartWalkTestRequest,
     response: answers.Done,
-    errors: ['not-found'],
+    errors: ['busy', 'operator_required', 'not-found', ...LEDGER_ERRORS],
   },
   walkTest: {
     method: 'GET',

@@ -1,5 +1,5 @@
 import { budget } from '../../policy/budget.ts'
-import type { DeviceEvent, TagName } from '../../device-drivers/kit/device.ts'
+import type { DeviceEvent, Finding, TagName } from '../../device-drivers/kit/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import { type TagTechnology, rightClassOf, type DenyReason } from '../../policy/vocabulary.ts'
 import type { VerifiedCode, FoundReceipt } from '../decisions/pickup-code.ts'
@@ -156,6 +156,8 @@ interface LaneParts extends GateRequestsParts {
   /** Shows the result of a request on the pages of the device. */
   onResult(deviceId: string, result: ScanResult): void
   onOperator(deviceId: string, name: string | null): void
+  /** Called when a lane has too many tags: its status has changed. */
+  onCrowded(): void
   onPerson(deviceId: string, direction: 'in' | 'out'): void
 }
 
@@ -202,6 +204,10 @@ export class Lanes {
       platform,
       find: (tag) => findByTag(items, tag),
       request: (deviceId, tag, tagTechnology) => this.#presented(deviceId, tag, tagTechnology),
+      onCrowded: (deviceId, detail) => {
+        parts.log.warn({ deviceId, detail }, 'a lane has too many tags')
+        parts.onCrowded()
+      },
     })
     this.#operators = new LaneOperators({ ...parts, states, isKnown, onSignIn: again })
     this.#reader = new LaneReader({ ...parts, states, deviceOf, laneOperators: this.#operators, onReceipt: again })
@@ -280,6 +286,11 @@ export class Lanes {
     const answer = await this.#decisions.decide(request)
     this.#parts.onResult(request.deviceId, this.#resultOf(request, answer))
     return answer
+  }
+
+  /** The finding of a lane that has too many tags. */
+  crowdOf(deviceId: string): Finding | undefined {
+    return this.#presentations.crowdOf(deviceId)
   }
 
   /** Name of the operator who is signed in at a device. */

@@ -1,4 +1,5 @@
-import type { TagName, TagRead } from '../../device-drivers/kit/device.ts'
+import type { Finding, TagName, TagRead } from '../../device-drivers/kit/device.ts'
+import { budget, type Budget } from '../../policy/budget.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { TagTechnology } from '../../policy/vocabulary.ts'
 import type { KnownItem } from '../items/item-table.ts'
@@ -18,6 +19,8 @@ interface PresentationsParts {
    * undefined if the reader does not report it.
    */
   request(deviceId: string, tag: TagName, technology: TagTechnology | undefined): Promise<boolean>
+  /** Called when a lane begins to have too many tags. */
+  onCrowded(deviceId: string, detail: string): void
 }
 
 interface Presented {
@@ -26,6 +29,7 @@ interface Presented {
   seenMs: number
   absentMs: number | null
   state: 'waiting' | 'deciding' | 'granted' | 'refused'
+  rank: Rank
   /** Item status at the time of the request. */
   itemAtRequest: string
   /** True if a receipt, operator or item changed during the request. */
@@ -33,14 +37,32 @@ interface Presented {
 }
 
 interface Lane {
+  /** In the order of presentation, oldest first. */
   readonly tags: Map<string, Presented>
   isBusy: boolean
+  /** Requests that `UNREGISTERED` limits. */
+  readonly budget: Budget
+  /** Time until which the lane counts as crowded, ms. */
+  crowdedUntilMs: number
+  /** How often a tag got no request since the start, because the lane was full or the limit was reached. */
+  dropped: number
 }
+
+/** A tag with a higher rank is decided first, and takes the place of one with a lower rank. */
+type Rank = (typeof RANKS)[keyof typeof RANKS]
+const RANKS = { unregistered: 0, registered: 1, paid: 2 } as const
 
 /** Maximum age of a read that counts as a presentation, ms. A reader buffers reads while its network is down. */
 const LATE_MS = 2_000
-/** Maximum tags at a lane. The lane ignores further tags until one is removed. */
+/** Maximum tags at a lane. A further tag replaces the oldest refused one of at most its rank. */
 const TAGS_LIMIT = 100
+/**
+ * Requests of a lane for tags without an item, and for tags that replace others of their rank: at once, and per second
+ * after that. Anyone may hold blank labels to a reader, and each request is an event of the cloud.
+ */
+const UNREGISTERED = { most: 100, perSecond: 1 }
+/** How long a lane counts as crowded after a tag had no place or no request, ms. */
+const CROWDED_MS = 60_000
 
 const keyOf = (tag: TagName) => ('epc' in tag ? `E${tag.epc}` : `U${tag.tagUid}`)
 
@@ -51,8 +73,8 @@ export function openPresentations(parts: PresentationsParts): Presentations {
 
 /**
  * Tags that are presented at lanes other than gates. Each presentation makes one request. If the request is denied and
- * the tag stays, a new item status, receipt or operator causes another request. A lane handles one tag at a time.
- * Before each request, the lane drops tags that were removed.
+ * the tag stays, a new item status, receipt or operator causes another request. A lane handles one tag at a time,
+ * those of paid items first. Before each request, the lane drops tags that were removed.
  */
 export class Presentations {
   readonly #parts: PresentationsParts
@@ -73,10 +95,7 @@ export class Presentations {
       if (!isNear || nowMs - seenAtMs > LATE_MS) continue
       const known = lane.tags.get(keyOf(tag))
       if (known) Object.assign(known, { seenMs: nowMs, absentMs })
-      else if (lane.tags.size < TAGS_LIMIT) {
-        const presented = { tag, technology, seenMs: nowMs, absentMs }
-        lane.tags.set(keyOf(tag), { ...presented, state: 'waiting', itemAtRequest: '', isChanged: false })
-      }
+      else this.#add(deviceId, lane, { tag, technology, seenMs: nowMs, absentMs })
     }
     void this.#work(deviceId)
   }
@@ -97,6 +116,13 @@ export class Presentations {
       this.#requeue(deviceId, lane, ({ tag, itemAtRequest }) => this.#statusOf(tag) !== itemAtRequest)
   }
 
+  /** The finding of a lane that had too many tags in the last minute. */
+  crowdOf(deviceId: string): Finding | undefined {
+    const lane = this.#lanes.get(deviceId)
+    if (!lane || this.#parts.platform.clock.elapsed() >= lane.crowdedUntilMs) return undefined
+    return { code: 'too_many_tags', detail: crowdDetail(lane), isWarning: true }
+  }
+
   stop(): void {
     this.#isStopped = true
     this.#lanes.clear()
@@ -105,9 +131,57 @@ export class Presentations {
   #laneOf(deviceId: string): Lane {
     const known = this.#lanes.get(deviceId)
     if (known) return known
-    const lane: Lane = { tags: new Map(), isBusy: false }
+    const lane: Lane = {
+      tags: new Map(),
+      isBusy: false,
+      budget: budget(this.#parts.platform.clock, UNREGISTERED.most, UNREGISTERED.perSecond),
+      crowdedUntilMs: 0,
+      dropped: 0,
+    }
     this.#lanes.set(deviceId, lane)
     return lane
+  }
+
+  #add(deviceId: string, lane: Lane, seen: Pick<Presented, 'tag' | 'technology' | 'seenMs' | 'absentMs'>): void {
+    const rank = this.#rankOf(seen.tag)
+    if (lane.tags.size >= TAGS_LIMIT) {
+      if (!this.#makeRoom(lane, rank)) return this.#drop(deviceId, lane)
+      this.#noteCrowd(deviceId, lane)
+    }
+    lane.tags.set(keyOf(seen.tag), { ...seen, state: 'waiting', rank, itemAtRequest: '', isChanged: false })
+  }
+
+  /** Removes a tag that is refused or has a lower rank. False if there is none, or too many were removed already. */
+  #makeRoom(lane: Lane, rank: Rank): boolean {
+    let victim: [key: string, rank: Rank] | undefined
+    for (const [key, each] of lane.tags) {
+      const mayGo = each.state === 'refused' ? each.rank <= rank : each.state === 'waiting' && each.rank < rank
+      if (mayGo && (!victim || each.rank < victim[1])) victim = [key, each.rank]
+    }
+    if (!victim) return false
+    // Tags that stay would replace each other again and again. Requests of tags without an item have this limit anyway.
+    const needsToken = victim[1] === rank && rank !== RANKS.unregistered
+    if (needsToken && !lane.budget.spend()) return false
+    lane.tags.delete(victim[0])
+    return true
+  }
+
+  #drop(deviceId: string, lane: Lane): void {
+    lane.dropped++
+    this.#noteCrowd(deviceId, lane)
+  }
+
+  #noteCrowd(deviceId: string, lane: Lane): void {
+    const nowMs = this.#parts.platform.clock.elapsed()
+    const isNew = nowMs >= lane.crowdedUntilMs
+    lane.crowdedUntilMs = nowMs + CROWDED_MS
+    if (isNew) this.#parts.onCrowded(deviceId, crowdDetail(lane))
+  }
+
+  #rankOf(tag: TagName): Rank {
+    const item = this.#parts.find(tag)
+    if (!item) return RANKS.unregistered
+    return item.status === 'paid' ? RANKS.paid : RANKS.registered
   }
 
   #statusOf(tag: TagName): string {
@@ -124,6 +198,7 @@ export class Presentations {
   #requeue(deviceId: string, lane: Lane, isDue: (presented: Presented) => boolean): void {
     this.#dropAbsent(lane)
     for (const presented of lane.tags.values()) {
+      presented.rank = this.#rankOf(presented.tag)
       if (presented.state === 'deciding') presented.isChanged ||= isDue(presented)
       if (presented.state === 'refused' && isDue(presented)) presented.state = 'waiting'
     }
@@ -138,8 +213,14 @@ export class Presentations {
     try {
       while (!this.#isStopped) {
         this.#dropAbsent(lane)
-        const next = [...lane.tags.values()].find(({ state }) => state === 'waiting')
+        const next = nextOf(lane)
         if (!next) return
+        if (next.rank === RANKS.unregistered && !lane.budget.spend()) {
+          next.itemAtRequest = this.#statusOf(next.tag)
+          next.state = 'refused'
+          this.#drop(deviceId, lane)
+          continue
+        }
         next.state = 'deciding'
         next.isChanged = false
         next.itemAtRequest = this.#statusOf(next.tag)
@@ -151,4 +232,15 @@ export class Presentations {
       lane.isBusy = false
     }
   }
+}
+
+/** The waiting tag with the highest rank. Of several, the one that waits longest. */
+function nextOf({ tags }: Lane): Presented | undefined {
+  let next: Presented | undefined
+  for (const each of tags.values()) if (each.state === 'waiting' && (!next || each.rank > next.rank)) next = each
+  return next
+}
+
+function crowdDetail({ dropped }: Lane): string {
+  return `too many tags are at the reader: move tagged goods and blank labels away; ${dropped} times since the start a tag got no decision`
 }

@@ -10,6 +10,7 @@ import type { CloudConnection } from '../link/cloud-connection.ts'
 import type { Log } from '../log.ts'
 import { UNNAMED_DEVICE, type AddResult, type ConfigFile, type EntryFault } from './config-file.ts'
 import type { Supervisor } from '../../device-drivers/supervisor.ts'
+import { managerFaults } from './manager-settings.ts'
 
 const POLL_MS = 100
 /** Time limit of a check, ms. To connect and identify a reader takes a few seconds. */
@@ -88,6 +89,7 @@ type SetupFaultCode =
   | 'setup_code_wrong'
   | 'setup_code_used'
   | 'setup_code_expired'
+  | 'setup_code_needed'
   | 'registration_refused'
   | 'cloud_unreachable'
   | 'config_not_written'
@@ -115,6 +117,11 @@ const invalid = ({ faults, ofEntry }: Extract<AddResult, { ok: false }>): SetupF
   ...fault('invalid-argument', faults.join('; ')),
   ofEntry,
 })
+
+function codeNeeded(ofEntry: readonly EntryFault[]): SetupFault {
+  const error = ofEntry.map(({ path, message }) => `${path}: ${message}`).join('; ')
+  return { ...fault('setup_code_needed', error), ofEntry }
+}
 
 function invalidSetting(path: string, message: string): SetupFault {
   return invalid({ ok: false, faults: [`${path}: ${message}`], ofEntry: [{ path, message }] })
@@ -150,7 +157,10 @@ export class Setup {
     return supervisor && checkDevice(supervisor, this.#parts.platform, deviceId)
   }
 
-  /** Adds a device to the configuration file and connects it. The other devices stay connected. */
+  /**
+   * Adds a device to the configuration file and connects it. The other devices stay connected. Without a code, the
+   * entry may contain no setting that acts or serves another device: a restart must not give it such rights either.
+   */
   async add({ entry, registration }: NewDevice): Promise<AddedDevice | SetupFault> {
     const { configFile, platform, link, devices } = this.#parts
     if (!configFile)
@@ -162,13 +172,13 @@ export class Setup {
     if (registration && entry['feeds'] !== undefined)
       return invalidSetting(
         'feeds',
-        'a device that serves another one needs no code: leave the code empty and choose an id',
+        'register the device that it serves with this code first; then add this one with an id of your choice and no code',
       )
-    if (registration) {
-      // A faulty entry must not use up the code, so the entry is checked with any id first.
-      const checked = configFile.check({ ...entry, deviceId: newId('dev', platform) })
-      if (!checked.ok) return invalid(checked)
-    }
+    // A faulty entry must not use up the code, so the entry is checked with any id first.
+    const checked = configFile.check(registration ? { ...entry, deviceId: newId('dev', platform) } : entry)
+    if (!checked.ok) return invalid(checked)
+    const unauthorized = registration ? [] : managerFaults(entry, (feeds) => this.isNew(feeds))
+    if (unauthorized.length > 0) return codeNeeded(unauthorized)
     const registered = registration ? await this.#register(registration) : undefined
     if (registered && !registered.ok) return registered
     const written = this.#write(configFile, registered ? { ...entry, deviceId: registered.deviceId } : entry)
@@ -185,10 +195,11 @@ export class Setup {
   /** The outputs of this device that can be tested now. */
   testable(deviceId: string): TestedOutput[] {
     const entry = this.#parts.devices.entries.find((each) => each.deviceId === deviceId)
-    return entry && this.#mayTest(deviceId) ? outputsOf(entry) : []
+    return entry && this.isNew(deviceId) ? outputsOf(entry) : []
   }
 
-  #mayTest(deviceId: string): boolean {
+  /** True for 15 minutes after a manager's code has registered the device. */
+  isNew(deviceId: string): boolean {
     return this.#parts.platform.clock.elapsed() < (this.#testableUntil.get(deviceId) ?? 0)
   }
 
@@ -198,7 +209,7 @@ export class Setup {
    */
   async test(deviceId: string, output: TestedOutput): Promise<{ ok: true; result: CommandResult } | SetupFault> {
     const { platform, devices } = this.#parts
-    if (!this.#mayTest(deviceId))
+    if (!this.isNew(deviceId))
       return fault(
         'test_not_allowed',
         'the outputs of a device can be tested only in the 15 minutes after its registration with a set-up code',
@@ -206,7 +217,8 @@ export class Setup {
     // A test of an output that the device lacks moves nothing, so staff get no exception about it.
     if (!this.testable(deviceId).includes(output))
       return { ok: true, result: result('failed', false, 'not_supported', `this device has no output ${output}`) }
-    if (output === 'release') await this.#record(deviceId)
+    if (output === 'release')
+      await this.record(deviceId, { detail: 'a technician tested the release on the set-up page' })
     const command: DeviceCommand =
       output === 'release' ? { kind: 'release' } : { kind: 'signal', signal: output, seconds: SIGNAL_SECONDS }
     const limit = deadline(platform.timers, TEST_LIMIT_MS)
@@ -241,7 +253,8 @@ export class Setup {
     }
   }
 
-  async #record(deviceId: string): Promise<void> {
+  /** Stores that a person tests a device, before the test begins. */
+  async record(deviceId: string, fields: { detail: string; operatorId?: string }): Promise<void> {
     const { platform, ledger, storeId, link, nowMs } = this.#parts
     const atMs = nowMs()
     const event = {
@@ -251,7 +264,7 @@ export class Setup {
       storeId,
       deviceId,
       reason: 'device_tested',
-      detail: 'a technician tested the release on the set-up page',
+      ...fields,
       offline: !link.isOnline,
     }
     await ledger.commits.durably(() => ledger.journal.append({ atMs, event }))

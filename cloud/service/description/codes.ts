@@ -308,10 +308,11 @@ export const EXCEPTION_TEXTS = codes({
   emergency_started: 'An emergency input became active. One event for each device that opened, and one for the input.',
   emergency_ended: 'The emergency input cleared. One event for each device that opened, and one for the input.',
   device_tested:
-    'A technician tested the release of a new device on the set-up page. Nothing was sold. Check who was at the device.',
+    'A technician tested the release of a new device, or walked a tag through a gate. Nothing was sold. Check who was at the device.',
   release_jammed: 'The contact was closed before the release, or did not move after it. Check the lock.',
   event_incomplete: 'A device reported more than its event can hold. `detail` names what is missing. Check the device.',
-  gate_events_dropped: 'A gate reported more than 600 events in a minute. Its alarms still worked.',
+  gate_events_dropped:
+    'A gate reported more than 600 events, or 100 of tags that are not registered, in a minute. Its alarms still worked.',
   double_redeem: 'One unit was released twice, by agents that could not reach each other.',
   late_redeem: 'A receipt was honoured after it had expired.',
   released_after_refund:

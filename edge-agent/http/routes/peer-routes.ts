@@ -11,23 +11,25 @@ import { HomeRequest, NoticeRequest } from '../request-schemas.ts'
 export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLog, 'write'>): void {
   const callers = refusedCallers(agent.platform.clock, refusals)
 
-  const homeAnswers = (answer: (question: string) => HomeReply | Promise<HomeReply>) => async (c: Context) => {
-    // Checks the limit before the signature, because verification takes time.
+  /**
+   * Refuses a request that no agent of the store signed, and limits those of its address. The signature comes first:
+   * behind a router or a proxy, strangers and agents have one address.
+   */
+  function refuse(c: Context, code: 'not_home' | 'notice_not_genuine', message: string): Response {
     const address = addressOf(c) ?? ''
     const wait = callers.waitSeconds(address)
     if (wait > 0) return tooMany(c, wait)
+    callers.refuse(address, code)
+    return fail(c, 403, code, message)
+  }
+
+  const homeAnswers = (answer: (question: string) => HomeReply | Promise<HomeReply>) => async (c: Context) => {
     const body = await readBody(c, HomeRequest)
     if (body instanceof Response) return body
     const answered = await answer(body.question)
     if (answered.kind === 'answer') return reply(c, 'redeemAtHome', { answer: answered.answer })
     if (answered.kind === 'too_many_questions') return tooMany(c, answered.retryAfterSeconds)
-    callers.refuse(address, 'not_home')
-    return fail(
-      c,
-      403,
-      'not_home',
-      'this agent is not the receipt home, or does not know the agent that sent the request',
-    )
+    return refuse(c, 'not_home', 'this agent is not the receipt home, or does not know the agent that sent the request')
   }
   app.post(
     '/v1/home/redeem',
@@ -39,9 +41,6 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
   )
 
   app.post('/v1/releases', async (c) => {
-    const address = addressOf(c) ?? ''
-    const wait = callers.waitSeconds(address)
-    if (wait > 0) return tooMany(c, wait)
     const body = await readBody(c, NoticeRequest)
     if (body instanceof Response) return body
     const result = agent.notices.receive(body.notice)
@@ -49,8 +48,7 @@ export function peerRoutes(app: Hono, agent: Agent, refusals: Pick<RateLimitedLo
     if (result.kind === 'too_many') return tooMany(c, result.retryAfterSeconds)
     if (result.kind === 'refused')
       return fail(c, 403, 'release_refused', `the release notice was rejected: ${result.why}`)
-    callers.refuse(address, 'notice_not_genuine')
-    return fail(c, 403, 'notice_not_genuine', 'no known agent of this store has signed the notice')
+    return refuse(c, 'notice_not_genuine', 'no known agent of this store has signed the notice')
   })
 }
 

@@ -13,19 +13,26 @@ import {
   TestDeviceRequest,
   WalkTestQuery,
 } from '../request-schemas.ts'
+import { sessionOf } from './operator-routes.ts'
+
+/** Runs a check. Refuses a second request for the same check while it runs. */
+type Once = (c: Context, what: string, work: () => Promise<Response>) => Promise<Response>
+
+function onceAtATime(): Once {
+  const underWay = new Set<string>()
+  return async (c, what, work) => {
+    if (underWay.has(what)) return fail(c, 429, 'busy', 'the same check is running already: wait for its result')
+    underWay.add(what)
+    return work().finally(() => underWay.delete(what))
+  }
+}
 
 /**
  * Adds the routes of the set-up page. Only browsers and programs on the agent's machine may use these routes. While a
  * check runs, a second request for the same check is refused.
  */
 export function setupRoutes(app: Hono, agent: Agent): void {
-  const underWay = new Set<string>()
-
-  async function once(c: Context, what: string, work: () => Promise<Response>): Promise<Response> {
-    if (underWay.has(what)) return fail(c, 429, 'busy', 'the same check is running already: wait for its result')
-    underWay.add(what)
-    return work().finally(() => underWay.delete(what))
-  }
+  const once = onceAtATime()
 
   app.use('/v1/setup/*', async (c, next) =>
     isLoopback(c) ? next() : fail(c, 401, 'unauthenticated', 'this works only on the machine of the agent'),
@@ -59,24 +66,7 @@ export function setupRoutes(app: Hono, agent: Agent): void {
       return reply(c, 'testDevice', { outcome, detail })
     })
   })
-  const isGate = (deviceId: string) =>
-    agent.status().devices.some((device) => device.deviceId === deviceId && device.deviceType === 'exit_gate')
-
-  app.post('/v1/setup/walk-test', async (c) => {
-    const body = await readBody(c, StartWalkTestRequest)
-    if (body instanceof Response) return body
-    if (!isGate(body.deviceId)) return fail(c, 404, 'not-found', 'no gate of this agent has this deviceId')
-    agent.gates.startWalk(body.deviceId, body.seconds)
-    return reply(c, 'startWalkTest', { success: true })
-  })
-  app.get('/v1/setup/walk-test', (c) => {
-    const query = readQuery(c, WalkTestQuery)
-    if (query instanceof Response) return query
-    const recording = agent.gates.walks.recording(query.deviceId)
-    return recording
-      ? reply(c, 'walkTest', recording)
-      : fail(c, 404, 'not-found', 'no walk of this device was recorded: start one with POST')
-  })
+  walkRoutes(app, agent, once)
   app.post('/v1/setup/check', async (c) => {
     const body = await readBody(c, CheckDeviceRequest)
     if (body instanceof Response) return body
@@ -86,6 +76,44 @@ export function setupRoutes(app: Hono, agent: Agent): void {
         ? reply(c, 'checkDevice', status)
         : fail(c, 404, 'not-found', 'no device of the configuration has this deviceId')
     })
+  })
+}
+
+/** Adds the routes of the walk test. A walk needs an operator or a set-up code, because it concerns a gate in use. */
+function walkRoutes(app: Hono, agent: Agent, once: Once): void {
+  const isGate = (deviceId: string) =>
+    agent.status().devices.some((device) => device.deviceId === deviceId && device.deviceType === 'exit_gate')
+
+  app.post('/v1/setup/walk-test', async (c) => {
+    const body = await readBody(c, StartWalkTestRequest)
+    if (body instanceof Response) return body
+    const { deviceId, seconds } = body
+    if (!isGate(deviceId)) return fail(c, 404, 'not-found', 'no gate of this agent has this deviceId')
+    const operator = agent.operators.find(sessionOf(c)) ?? agent.lanes.actingOperatorAt(deviceId)
+    if (!operator && !agent.setup.isNew(deviceId))
+      return fail(
+        c,
+        403,
+        'operator_required',
+        'no operator is signed in at this gate, and no set-up code registered it in the last 15 minutes',
+      )
+    return once(c, 'walk', async () => {
+      const { walks } = agent.gates
+      if (walks.isUnderWay())
+        return fail(c, 429, 'busy', 'another walk is under way: wait until a tag has left, or its time is over')
+      const detail = `${operator?.name ?? 'a technician'} began a walk test of ${seconds} s`
+      await agent.setup.record(deviceId, { detail, ...(operator && { operatorId: operator.operatorId }) })
+      agent.gates.startWalk(deviceId, seconds)
+      return reply(c, 'startWalkTest', { success: true })
+    })
+  })
+  app.get('/v1/setup/walk-test', (c) => {
+    const query = readQuery(c, WalkTestQuery)
+    if (query instanceof Response) return query
+    const recording = agent.gates.walks.recording(query.deviceId)
+    return recording
+      ? reply(c, 'walkTest', recording)
+      : fail(c, 404, 'not-found', 'no walk of this device was recorded: start one with POST')
   })
 }
 

@@ -1,7 +1,7 @@
 import type { DeviceCommand, Signal } from '../../../device-drivers/kit/device.ts'
 import type { GatePolicy } from '../../../policy/store-policy.ts'
 import type { Clock } from '../../../policy/platform.ts'
-import type { DeviceJournal, DeviceRecord } from '../../devices/device-journal.ts'
+import type { DeviceJournal, DeviceRecord, EventBudget } from '../../devices/device-journal.ts'
 import type { KnownItem } from '../../items/item-table.ts'
 import { AMBER_SECONDS, GREEN_SECONDS } from '../gate-signals.ts'
 import { explain, type GateReason, type TagAssessment } from './assess-tag.ts'
@@ -228,12 +228,17 @@ export class GateAlarms {
     if (assessment.severity === 'notify') this.#light('amber', atMs)
     this.#incidents.raise(tag, isBulk, atMs)
     this.#watchIncident()
-    const eventId = this.record('gate_alarm', {
-      ...tagNameOf(tag),
-      protectionAction: 'authorize_exit',
-      detail: explain(assessment, this.#parts.ageSeconds()),
-      ...(assessment.item && { itemStatus: assessment.item.status }),
-    })
+    const { item } = assessment
+    const eventId = this.record(
+      'gate_alarm',
+      {
+        ...tagNameOf(tag),
+        protectionAction: 'authorize_exit',
+        detail: explain(assessment, this.#parts.ageSeconds()),
+        ...(item && { itemStatus: item.status }),
+      },
+      item ? 'alarm' : 'unregistered',
+    )
     if (assessment.severity !== 'silent') this.#parts.onAlarm(tag, assessment, eventId)
   }
 
@@ -267,15 +272,16 @@ export class GateAlarms {
   }
 
   /** Records an exception of this gate. Returns the id of its event. */
-  record(reason: string, fields: Omit<DeviceRecord, 'type' | 'deviceId' | 'reason'>): string | undefined {
+  record(
+    reason: string,
+    fields: Omit<DeviceRecord, 'type' | 'deviceId' | 'reason'>,
+    budget?: EventBudget,
+  ): string | undefined {
     const { deviceId, isOnline } = this.#parts
-    return this.#parts.record({
-      type: 'protection.exception.raised',
-      deviceId,
-      reason,
-      offline: !isOnline(),
-      ...fields,
-    })
+    return this.#parts.record(
+      { type: 'protection.exception.raised', deviceId, reason, offline: !isOnline(), ...fields },
+      budget,
+    )
   }
 
   /** Reports only once that staff are moving goods: siren off, amber on, one event. */

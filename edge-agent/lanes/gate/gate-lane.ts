@@ -164,7 +164,7 @@ export class GateLane {
   readonly counts: GateCounts = { reads: 0, late: 0, entering: 0, passed: 0, alarms: 0 }
   readonly #parts: GateParts
   readonly #recently: Deduplicator = deduplicator()
-  #presence: Presence
+  readonly #presence: Presence
   readonly #alarms: GateAlarms
   readonly #receipts: ReceiptPasses = receiptPasses()
   readonly #departures: Departures = departures()
@@ -270,10 +270,9 @@ export class GateLane {
     return mayBeCovered(itemOf(this.#parts.items, tag)) && this.#parts.released.covers(tag)
   }
 
-  /** Forgets how tags moved, so that the same test tag can leave again and again. Keeps the stationary tags. */
-  forgetMovements(): void {
-    const nowMs = this.#parts.platform.clock.elapsed()
-    this.#presence = openPresence({ stationaryTags: this.stationaryTags(), calibratingUntilMs: nowMs, nowMs })
+  /** Forgets the tags that have left, so that the same test tag can leave again and again. */
+  forgetDepartures(): void {
+    this.#presence.forgetDepartures(this.#parts.platform.clock.elapsed())
   }
 
   /** Stationary tags around the gate, for the next start. */

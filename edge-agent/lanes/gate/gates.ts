@@ -181,10 +181,10 @@ export class Gates {
     })
   }
 
-  /** Starts the recording of one walk of a walk test. Each walk counts as that of a new shopper. */
+  /** Starts the recording of one walk of a walk test. The gate goes on watching all tags. */
   startWalk(deviceId: string, seconds: number): void {
     this.walks.start(deviceId, seconds)
-    this.#gates.get(deviceId)?.lane.forgetMovements()
+    this.#gates.get(deviceId)?.lane.forgetDepartures()
   }
 
   /** Handles reads of a gate. `sourceId`: the reader. */

@@ -19,9 +19,11 @@ export interface WalkRecording {
   readonly tags: readonly WalkedTag[]
 }
 
-/** Records what gates observe during timed walks. Each gate has at most one recording; a new one replaces it. */
+/** Records what gates observe during timed walks. Each gate keeps its last recording. */
 export interface WalkRecorder {
   start(deviceId: string, seconds: number): void
+  /** True until the time of the last walk is over, or a tag has left. At most one walk is under way at an agent. */
+  isUnderWay(): boolean
   recording(deviceId: string): WalkRecording | undefined
   onRead(deviceId: string, tag: string, antenna: number | undefined): void
   onAssessed(deviceId: string, tag: string, assessment: TagAssessment): void
@@ -54,6 +56,10 @@ export function openWalkRecorder(clock: Pick<Clock, 'elapsed'>): WalkRecorder {
     start(deviceId, seconds) {
       walks.set(deviceId, { endsMs: clock.elapsed() + seconds * 1_000, tags: new Map() })
     },
+    isUnderWay: () =>
+      [...walks.values()].some(
+        ({ endsMs, tags }) => clock.elapsed() < endsMs && [...tags.values()].every(({ left }) => left === null),
+      ),
     recording(deviceId) {
       const walk = walks.get(deviceId)
       return (

@@ -307,7 +307,8 @@ async function addDevice(form: HTMLFormElement): Promise<void> {
       markField(codeField, code, problem(answer.code))
       code.focus()
     }
-    const { labels, rest } = fields.mark(answer.details)
+    // The settings are right; only the code is missing.
+    const { labels, rest } = fields.mark(answer.code === 'setup_code_needed' ? [] : answer.details)
     const text = labels.length > 0 ? texts.setup.correct(labels.join(', ')) : problem(answer.code)
     return results.show(text, labels.length === 0 ? answer.error : rest.join('; '))
   }
@@ -338,7 +339,7 @@ async function walk(place: HTMLElement, button: HTMLButtonElement, seconds: numb
   const deviceId = place.dataset['tests'] ?? ''
   button.disabled = true
   const started = await call('POST', '/v1/setup/walk-test', { deviceId, seconds })
-  results.show(started.ok ? texts.setup.walkHint(seconds) : texts.setup.failed, started.ok ? '' : started.error)
+  results.show(started.ok ? texts.setup.walkHint(seconds) : problem(started.code), started.ok ? '' : started.error)
   if (!started.ok) return void (button.disabled = false)
   after(seconds * 1_000, () => void showWalk(results, button, deviceId))
 }

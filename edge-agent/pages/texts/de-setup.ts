@@ -20,7 +20,7 @@ export const setupDe: SetupTexts = {
   driver: 'Anschluss',
   deviceId: 'deviceId, nur ohne Code',
   deviceIdHint:
-    'Für ein Gerät, das schon angemeldet ist. Ein Scanner oder Leser, der zu einem anderen Gerät gehört, braucht keinen Code: eine neue Kennung frei wählen.',
+    'Nur ohne Code: die Kennung eines angemeldeten Geräts, das nur liest. Für einen Scanner oder Leser eines Geräts, das hier in den letzten 15 Minuten hinzukam, eine neue Kennung frei wählen.',
   settings: 'Einstellungen',
   moreSettings: 'Weitere Einstellungen',
   details: 'Einzelheiten',
@@ -37,7 +37,7 @@ export const setupDe: SetupTexts = {
   addHint: (file) =>
     `Einen Einrichtungscode eingeben: Die Filialleitung erzeugt ihn in der Konsole auf der Seite Geräte. Das Gerät wird angemeldet, in ${file} gespeichert und lässt sich dann hier prüfen.`,
   code: 'Einrichtungscode',
-  codeHint: 'Gilt 15 Minuten für ein Gerät. Ist das Gerät schon angemeldet: leer lassen und die deviceId ergänzen.',
+  codeHint: 'Gilt 15 Minuten für ein Gerät. Jedes Gerät, das etwas schaltet, braucht einen Code.',
   type: 'Art des Geräts',
   name: 'Name (freiwillig)',
   add: 'Anmelden und speichern',
@@ -63,10 +63,14 @@ export const setupDe: SetupTexts = {
     setup_code_wrong: 'Dieser Code ist falsch oder durch einen neueren ersetzt. Bitte mit der Leitung vergleichen.',
     setup_code_used: 'Dieser Code ist schon verbraucht. Bitte die Leitung um einen neuen bitten.',
     setup_code_expired: 'Dieser Code ist älter als 15 Minuten. Bitte die Leitung um einen neuen bitten.',
+    setup_code_needed:
+      'Dieser Eintrag schaltet etwas oder bedient ein anderes Gerät und braucht deshalb einen Einrichtungscode. Oder ein Administrator schreibt ihn in die Konfigurationsdatei und startet den Agenten neu.',
     registration_refused: 'Die Cloud hat das Gerät abgelehnt.',
     cloud_unreachable: 'Keine Verbindung zur Cloud. Bitte mit demselben Code noch einmal versuchen.',
     config_not_written:
       'Die Konfigurationsdatei lässt sich nicht schreiben. Bitte beheben und denselben Code noch einmal benutzen.',
+    operator_required: 'Bitte zuerst auf der Seite des Ausgangs anmelden. Dann den Durchgangstest neu starten.',
+    busy: 'Ein anderer Test läuft. Bitte warten, bis er beendet ist.',
     test_not_allowed: 'Ein Test geht nur in den 15 Minuten nach der Anmeldung mit einem Code.',
     'invalid-argument':
       'Der Einrichtungscode fehlt, oder der Eintrag hat einen Fehler. Ein Code ist noch nicht verbraucht.',

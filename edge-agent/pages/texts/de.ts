@@ -194,6 +194,7 @@ export const de: Texts = {
     reader_antenna: 'Eine Antenne des Gates liest nicht. Bitte das Kabel prüfen oder die Technik rufen.',
     unreadable_data: 'Der Agent kann nicht lesen, was ein Gerät sendet. Bitte die Technik rufen.',
     echo: 'Die Leitung wiederholt jeden Befehl: Nichts beweist, dass das Gerät sich bewegt. Bitte die Technik rufen.',
+    too_many_tags: 'Zu viele Etiketten am Leser. Bitte Ware und leere Etiketten vom Leser entfernen.',
     wrong_address: 'Es antwortet eine andere Adresse als die eingestellte. Bitte die Technik rufen.',
   },
   emergency: {

@@ -20,7 +20,7 @@ export const setupEn: SetupTexts = {
   driver: 'Connection',
   deviceId: 'deviceId, only without a code',
   deviceIdHint:
-    'For a device that is registered already. A scanner or reader that serves another device needs no code: choose any new id.',
+    'Only without a code: the id of a registered device that only reads. A scanner or reader of a device that was added here in the last 15 minutes gets any new id.',
   settings: 'Settings',
   moreSettings: 'More settings',
   details: 'Details',
@@ -37,8 +37,7 @@ export const setupEn: SetupTexts = {
   addHint: (file) =>
     `Enter a set-up code: a manager makes it in the console, on the page Devices. The device is then registered, saved to ${file}, and can be tested here.`,
   code: 'Set-up code',
-  codeHint:
-    'Works for one device, 15 minutes. If the device is registered already, leave it empty and fill in the deviceId.',
+  codeHint: 'Works for one device, 15 minutes. Every device that switches something needs a code.',
   type: 'Kind of device',
   name: 'Name (optional)',
   add: 'Register and save',
@@ -63,9 +62,13 @@ export const setupEn: SetupTexts = {
     setup_code_wrong: 'This code is wrong, or a newer one replaced it. Please compare it with the manager.',
     setup_code_used: 'This code was used already. Please ask a manager for a new one.',
     setup_code_expired: 'This code is over 15 minutes old. Please ask a manager for a new one.',
+    setup_code_needed:
+      'This entry switches something or serves another device, so it needs a set-up code. Or an administrator writes it into the configuration file and restarts the agent.',
     registration_refused: 'The cloud refused the device.',
     cloud_unreachable: 'No connection to the cloud. Please try again with the same code.',
     config_not_written: 'The configuration file cannot be written. Please correct that and use the same code again.',
+    operator_required: 'Please sign in on the page of the gate first. Then start the walk test again.',
+    busy: 'Another test is running. Please wait until it has ended.',
     test_not_allowed: 'A test is possible only in the 15 minutes after the registration with a code.',
     'invalid-argument': 'The set-up code is missing, or the entry has a fault. A code is still unused.',
   },

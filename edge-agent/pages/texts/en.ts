@@ -187,6 +187,7 @@ export const en: Texts = {
     reader_antenna: 'An antenna of the gate does not read. Check its cable, or call a technician.',
     unreadable_data: 'The agent cannot read what a device sends. Please call a technician.',
     echo: 'The line repeats every command, so nothing proves that the device moves. Please call a technician.',
+    too_many_tags: 'Too many tags are at the reader. Please move goods and blank labels away from it.',
     wrong_address: 'Another address answers than the configured one. Please call a technician.',
   },
   emergency: {

@@ -20,6 +20,7 @@ describe('the emergency of an agent', () => {
     inputs: Record<string, typeof CLOSED | typeof OPEN>,
     open: string[],
     types: Record<string, DeviceType>,
+    isListed: (deviceId: string) => boolean = () => true,
   ) {
     const platform = virtualPlatform()
     const commands: [string, DeviceCommand][] = []
@@ -29,6 +30,7 @@ describe('the emergency of an agent', () => {
       platform,
       wiring,
       deviceTypeOf: (deviceId) => types[deviceId],
+      isListed,
       command: (deviceId, command) => void commands.push([deviceId, command]),
       record: (event) => void events.push(event),
       isOnline: () => false,
@@ -157,6 +159,19 @@ describe('the emergency of an agent', () => {
       expect(b.opened()).not.toContainEqual(['other', true])
       expect(b.emergency.state?.opened).toEqual(['gate'])
     }
+  })
+
+  it('ignores the input of a device that the policy does not list, also after its connection was lost', async () => {
+    let hasPolicy = false
+    const b = bench({ board: CLOSED }, ['gate'], {}, () => !hasPolicy)
+    await b.platform.advance(UNREADABLE_AFTER_MS)
+    // Without a policy, the configuration alone decides.
+    expect(b.emergency.holdsOpen('gate')).toBe(true)
+    hasPolicy = true
+    b.emergency.refresh()
+    b.emergency.onLevel('board', true)
+    expect(b.emergency.state).toBeNull()
+    expect(b.opened().at(-1)).toEqual(['gate', false])
   })
 
   it('ignores a level from a device without an emergency input', () => {

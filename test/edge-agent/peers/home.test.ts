@@ -594,6 +594,22 @@ it.each([
   },
 )
 
+it('the home answers a genuine request although a stranger of the same address sends forged ones', async () => {
+  const { text } = await receipt()
+  await cutCloud()
+  const codes: string[] = []
+  for (let n = 0; n < 60; n++) {
+    const answer = await fetch(`http://127.0.0.1:${s.home.port}/v1/home/redeem`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ question: `a.b.${n}` }),
+    })
+    codes.push(((await answer.json()) as Json).code)
+  }
+  expect([codes[0], codes.at(-1)]).toEqual(['not_home', 'too_many_questions'])
+  expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
+})
+
 it('the home keeps its stored answers despite forged requests', async () => {
   const { text } = await receipt()
   await cutCloud()

@@ -5,12 +5,19 @@ import { DeviceEntry } from '../../../device-drivers/registry.ts'
 import { configFile } from '../../../host/config-file.ts'
 import type { DeviceCommand } from '../../../device-drivers/kit/device.ts'
 import { result } from '../../../device-drivers/kit/device.ts'
+import { configSchema } from '../../../edge-agent/config.ts'
+import { MANAGER_SETTINGS } from '../../../edge-agent/setup/manager-settings.ts'
 import { openSetup, TEST_MS, type SetupParts } from '../../../edge-agent/setup/setup.ts'
 import { relayBoard, type RelayBoard } from '../../../simulators/devices/modbus.ts'
 import type { Json } from '../../support/cloud.ts'
 import { temporaryFolder } from '../../support/databases.ts'
 import { virtualPlatform } from '../../verification/simulation/virtual/virtual-platform.ts'
 import { openStore, type TestStore } from '../../support/store.ts'
+
+/** Settings of links, inputs and reads. A setting that acts or serves another device belongs to `MANAGER_SETTINGS`. */
+const HARMLESS =
+  'address antennas beams cards check clock confirmInput deviceId door driver duplicateMs echo framing goneMs gpoBy hardwarePulse inputs insecure installMode interByteMs interlock ' +
+  'keepaliveMs keepaliveSeconds key link mapping ndef nearDbm passageInput password pollMs powerDbm preset pulseMs readOnBeam readWhile region repeatMs requestTimeoutMs rfMode searchMode secret session setMode silentAfterSeconds start stx suffix tagPopulation topics transmitPowerDbm unit user'
 
 describe('a device that the set-up page registers with a code', () => {
   let store: TestStore
@@ -137,11 +144,37 @@ describe('a device that the set-up page registers with a code', () => {
     const refused = await add(code, { deviceId: 'dev_…', ...scanner })
     expect([refused.status, refused.body.details]).toEqual([400, [expect.objectContaining({ path: 'entry.feeds' })]])
     expect((await ofCloud()).length).toBe(count)
-    const { status, body } = await post('devices', { entry: { deviceId: 'scanner_7', ...scanner } })
+    // The code still registers a device, and the scanner may serve that one.
+    const { deviceId } = (await add(code, entry(6))).body
+    const { status, body } = await post('devices', { entry: { ...scanner, deviceId: 'scanner_7', feeds: deviceId } })
     expect([status, body]).toEqual([200, { file, deviceId: 'scanner_7', isInUse: true }])
-    expect(store.agent.status().devices.find((d) => d.deviceId === 'scanner_7')).toMatchObject({ feeds: station })
-    // The code still registers a device.
-    expect((await add(code, entry(6))).status).toBe(200)
+    expect(store.agent.status().devices.find((d) => d.deviceId === 'scanner_7')).toMatchObject({ feeds: deviceId })
+  })
+
+  it('needs a code for each setting that acts, or serves another device of the store', async () => {
+    const gate = store.shop.devices.exit_gate
+    const link = { tcp: '10.0.0.66:502' }
+    const llrp = { driver: 'llrp', link: { tcp: '10.0.0.66:5084' } }
+    const refused: [string[], Json][] = [
+      [['opensInEmergency', 'output'], { driver: 'modbus', link, output: 0, opensInEmergency: true }],
+      [['siren'], { driver: 'modbus', link, siren: { output: 0 } }],
+      [['green'], { driver: 'modbus', link, passageInput: 1, green: { output: 0 } }],
+      [['feeds'], { ...llrp, feeds: gate }],
+      [['feeds', 'staffCards'], { driver: 'scanner', link, feeds: gate, staffCards: true }],
+    ]
+    for (const [settings, device] of refused) {
+      const { status, body } = await post('devices', { entry: { deviceId: 'x1', ...device } })
+      expect([status, body.code]).toEqual([403, 'setup_code_needed'])
+      expect(body.details.map((each: Json) => each.path)).toEqual(settings.map((name) => `entry.${name}`))
+      expect(body.error).toMatch(/restart the agent/)
+    }
+    expect(inFile()).not.toContain('x1')
+  })
+
+  it('needs a code for every setting of a driver that is not known to be harmless', () => {
+    const { oneOf, anyOf } = (configSchema() as Json).properties.devices.items
+    const names = new Set<string>((oneOf ?? anyOf).flatMap((driver: Json) => Object.keys(driver.properties)))
+    expect([...names].filter((name) => !MANAGER_SETTINGS.includes(name)).toSorted()).toEqual(HARMLESS.split(' '))
   })
 
   it('waits for a restart if the file has other changes too', async () => {
@@ -212,6 +245,22 @@ describe('the set-up of an agent', () => {
       })
     // Nothing was sent to the device, and nothing was recorded: this set-up has no journal.
     expect(commands).toEqual([])
+  })
+
+  it('needs a code of its own for emergency settings, also at a device that serves a new one', async () => {
+    const { setup, platform } = bench()
+    const emergency = { input: 5, wiring: 'normally_closed', silenceSirens: true }
+    const refused = async (entry: Json) => {
+      const added = await setup.add({ entry: { deviceId: 'x1', ...entry } })
+      return added.ok ? [] : added.ofEntry?.map(({ path }) => path)
+    }
+    expect(await refused({ emergency })).toEqual(['emergency'])
+    expect(await refused({ opensInEmergency: true, output: 0 })).toEqual(['opensInEmergency', 'output'])
+    await setup.add({ entry: {}, registration })
+    expect(await refused({ feeds: 'dev_1', siren: { output: 1 }, emergency })).toEqual(['emergency'])
+    expect(await refused({ feeds: 'dev_1', output: 0, opensInEmergency: false })).toEqual([])
+    await platform.advance(TEST_MS)
+    expect(await refused({ feeds: 'dev_1' })).toEqual(['feeds'])
   })
 
   it('repeats with the same code after the file could not be written', async () => {

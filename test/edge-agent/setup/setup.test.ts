@@ -55,6 +55,7 @@ function setUpBench(
 /** A real set-up. Its cloud knows one code, and its devices carry out every command. */
 function setupOf(path: string | undefined, bench?: PagesBench): Setup {
   const platform = realPlatform()
+  const entries: DeviceEntry[] = []
   return openSetup({
     platform,
     storeId: 'st_1',
@@ -73,9 +74,10 @@ function setupOf(path: string | undefined, bench?: PagesBench): Setup {
     },
     devices: {
       supervisor: undefined,
-      entries: [],
+      entries,
       execute: async () => result('confirmed', true, 'acknowledged'),
       extend(devices: readonly DeviceEntry[]) {
+        entries.push(...devices.slice(entries.length))
         const { deviceId = '', driver = '' } = devices.at(-1) ?? {}
         const state = {
           state: 'ready' as const,
@@ -216,11 +218,9 @@ describe('adding devices to the configuration', () => {
     }
     const faultsOf = async (entry: Json) => ((await (await post(bench, { entry })).json()) as Json).details
     expect(await addEntry(SERIAL)).toEqual([400, expect.stringContaining('deviceId')])
-    expect(await addEntry({ ...SERIAL, deviceId: 'dev_1' })).toEqual([200, undefined])
-    writeFileSync(
-      path,
-      JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), language: 'en', hosts: ['kasse1.local:8090'] }),
-    )
+    const byHand = { ...SERIAL, deviceId: 'dev_1' }
+    expect(await addEntry(byHand)).toEqual([403, expect.stringContaining('output: needs a manager’s set-up code')])
+    writeFileSync(path, JSON.stringify({ devices: [byHand], language: 'en', hosts: ['kasse1.local:8090'] }))
     const before = readFileSync(path, 'utf8')
     for (const [entry, fault] of [
       [{ ...SERIAL, deviceId: 'dev_1' }, 'dev_1'],
@@ -421,13 +421,25 @@ suiteWith(NO_CHROMIUM, 'the set-up page in Chromium', () => {
       await found.getByText(setup.details, { exact: true }).click()
       await found.locator('textarea').fill(JSON.stringify({ ...(await entry()), green: { gpo: 3 } }))
       expect(await field('green.gpo').inputValue()).toBe('3')
-      await found.getByLabel(setup.code).focus()
+      // A siren needs a code, and the page says what to do without one.
+      const marked = found.locator('[aria-invalid]')
+      const ofCode = found.locator('[data-code-field] [aria-invalid]')
+      await found.getByLabel(setup.code).fill('')
+      await found.getByLabel(setup.deviceId, { exact: true }).fill('dev_gate')
       await page.keyboard.press('Enter')
-      await found
-        .locator('[data-status]')
-        .filter({ hasText: setup.problems['setup_code_expired'] ?? '-' })
-        .waitFor()
-      expect(await found.locator('[aria-invalid]').count()).toBe(0)
+      const status = (problem: string) =>
+        found
+          .locator('[data-status]')
+          .filter({ hasText: setup.problems[problem] ?? '-' })
+          .waitFor()
+      await status('setup_code_needed')
+      expect([await marked.count(), await ofCode.count()]).toEqual([1, 1])
+      await isClean()
+      await found.getByLabel(setup.deviceId, { exact: true }).fill('')
+      await found.getByLabel(setup.code).fill('OLD')
+      await page.keyboard.press('Enter')
+      await status('setup_code_expired')
+      expect([await marked.count(), await ofCode.count()]).toEqual([1, 1])
       await isClean()
       await found.getByLabel(setup.code).fill(`GOOD-${lang}`)
       await found.getByLabel(setup.name).fill('Ausgang Nord')

@@ -77,6 +77,15 @@ function newTrack(zone: Zone, atMs: number): Track {
   }
 }
 
+/** Track of a stationary tag that did not move yet. */
+function stationaryTrack(
+  { longestGapMs, wasInside, wasOutside }: Pick<Track, 'longestGapMs' | 'wasInside' | 'wasOutside'>,
+  atMs: number,
+): Track {
+  const track = newTrack(wasInside ? 'inside' : 'none', atMs)
+  return { ...track, longestGapMs, wasInside, wasOutside, isStationary: true }
+}
+
 /**
  * Track of a known tag that approaches again. If the last read was inside and the new read is outside, the tag is
  * leaving.
@@ -208,8 +217,7 @@ export class Presence {
       // Skips tags from readers that cannot locate tags: such a tag may have left during the restart. If the tag
       // counted as stationary, its return would cause no alarm.
       if (!wasInside && !wasOutside) continue
-      const track = newTrack(wasInside ? 'inside' : 'none', nowMs)
-      this.#tracks.set(tag, { ...track, longestGapMs: longestGapMs ?? 0, wasInside, wasOutside, isStationary: true })
+      this.#tracks.set(tag, stationaryTrack({ longestGapMs: longestGapMs ?? 0, wasInside, wasOutside }, nowMs))
     }
   }
 
@@ -263,6 +271,18 @@ export class Presence {
   /** True if the tag is stationary near the gate. */
   isStray(tag: string): boolean {
     return this.#tracks.get(tag)?.isStationary === true
+  }
+
+  /**
+   * Forgets the tags that have left, so that each can leave again at once. Keeps the others: a person may be carrying
+   * one out now.
+   */
+  forgetDepartures(atMs: number): void {
+    for (const [tag, track] of this.#tracks) {
+      if (!track.hasLeft) continue
+      if (track.isStationary) this.#tracks.set(tag, stationaryTrack(track, atMs))
+      else this.#tracks.delete(tag)
+    }
   }
 
   /** Tags that are not stationary and were last read at most `withinMs` ago. */
