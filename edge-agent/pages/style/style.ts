@@ -167,7 +167,9 @@ const GATE = `
 @media (max-height: 620px) {
   .gate .icon { width: 4.5rem }
   .gate .stage { padding: .4rem }
-  .gate aside { padding-bottom: .4rem }
+  .gate aside { padding-bottom: .2rem } .gate aside p { font-size: .7rem; line-height: 1.1 }
+  /* A full list shows the latest, whenever it began. */
+  .gate aside:has(li:nth-child(5)) p { display: none }
 }
 `
 

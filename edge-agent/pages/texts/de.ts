@@ -375,8 +375,7 @@ export const de: Texts = {
     lostHint: 'Bitte das Personal ansprechen.',
     lastDecisions: 'Letzte Entscheidungen',
     noDecisions: 'Noch keine.',
-    listSince: (start) =>
-      `Seit dem Start des Agenten: ${start}. Frühere Alarme stehen in der Konsole, auf der Seite Alarme.`,
+    listSince: (start) => `Seit ${start}. Ältere: Konsole, Alarme.`,
     handle: 'Bearbeiten',
     handleTitle: (time) => `Alarm um ${time}: Was war es?`,
     steps: {

@@ -353,7 +353,7 @@ export const en: Texts = {
     lostHint: 'Please ask our staff.',
     lastDecisions: 'Last decisions',
     noDecisions: 'None yet.',
-    listSince: (start) => `Since the agent started: ${start}. Earlier alarms are in the console, on the page Alarms.`,
+    listSince: (start) => `Since ${start}. Earlier ones: console, Alarms.`,
     handle: 'Handle',
     handleTitle: (time) => `Alarm at ${time}: what was it?`,
     steps: {

@@ -113,9 +113,7 @@ describe.each(LANGUAGES)('rendered on the server in %s', (language) => {
       )
       // The list is in memory, so that it is empty after a restart although alarms may be open.
       expect(html).toMatch(
-        texts.language === 'de'
-          ? /Seit dem Start des Agenten: 20\. November/
-          : /Since the agent started: November 20.* 09:05/,
+        texts.language === 'de' ? /Seit 20\. November.*Konsole/ : /Since November 20.* 09:05.*console/,
       )
       expect(html).toContain(`data-tone="${view.tone}"`)
       expect(foreignIn(html)).toEqual([])
