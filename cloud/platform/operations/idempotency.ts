@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
@@ -105,7 +106,7 @@ export async function findStoredResponse(
       retryAfter: Math.min(retryAfter, 5),
     })
   }
-  return { status: row.status, body: row.body }
+  return { status: row.status, body: unpacked(row.body) }
 }
 
 /**
@@ -183,7 +184,20 @@ export async function storeResponse(
   answer: StoredResponse,
   nowMs: number,
 ): Promise<void> {
-  await writeResponse(db, request, answer, nowMs, null)
+  await writeResponse(db, request, { ...answer, body: packed(answer.body) }, nowMs, null)
+}
+
+/** Longer bodies are stored compressed: a list of errors shrinks to a twentieth. */
+const PLAIN_LIMIT = 8_192
+/** Begins a compressed body. No body begins with it: they are JSON, sealed texts or CSV. */
+const PACKED = '~'
+
+function packed(body: string): string {
+  return body.length <= PLAIN_LIMIT ? body : PACKED + deflateRawSync(body, { level: 1 }).toString('base64')
+}
+
+function unpacked(body: string): string {
+  return body.startsWith(PACKED) ? inflateRawSync(Buffer.from(body.slice(PACKED.length), 'base64')).toString() : body
 }
 
 async function writeResponse(

@@ -155,6 +155,17 @@ onEveryDatabase('idempotency', (kind) => {
     expect(answers.every((a) => a.status === 200)).toBe(true)
   })
 
+  it('stores a long response compressed, and repeats its bytes', async () => {
+    const products = Array.from({ length: 500 }, (_, n) => ({ ean: `wrong ${n}`, name: 'x', price: -1, vat: 8 }))
+    const headers = { 'idempotency-key': 'long-answer' }
+    const call = () => shop.call('bulkImportProducts', { storeId: shop.storeId, products }, headers)
+    const { value: first, row } = await responseStoredBy(call)
+    const again = await call()
+    expect([again.text === first.text, again.headers.get('idempotency-replayed')]).toEqual([true, 'true'])
+    expect(first.text.length).toBeGreaterThan(100_000)
+    expect(row.body.length).toBeLessThan(first.text.length / 10)
+  })
+
   it('deletes stored responses after 24 hours', async () => {
     const headers = { 'idempotency-key': 'old' }
     const first = await shop.call('checkIn', { storeId: shop.storeId }, headers)
