@@ -135,11 +135,14 @@ document.addEventListener('htmx:beforeSwap', () => {
 document.addEventListener('htmx:afterSettle', () => {
   if (focused === undefined || document.activeElement !== document.body) return
   const same = [...document.querySelectorAll<HTMLElement>(CONTROLS)].find((each) => likenessOf(each) === focused)
-  same?.focus({ preventScroll: true })
+  // What was pressed is gone, for instance a task that is done: the keyboard goes on at the start of the content.
+  const next = same ?? document.querySelector<HTMLElement>('#content')
+  next?.focus({ preventScroll: true })
 })
 
-// After a rejected form, the cursor is in the first wrong field.
+// After a rejected form, its reason is in view, and the cursor is in the first wrong field.
 document.addEventListener('htmx:afterSettle', () => {
+  document.querySelector('#page .notice[role="alert"]')?.scrollIntoView({ block: 'center' })
   const wrong = document.querySelector<HTMLElement>('[aria-invalid="true"]')
   if (wrong && document.activeElement?.hasAttribute('aria-invalid') !== true) wrong.focus()
 })

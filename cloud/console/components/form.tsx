@@ -119,13 +119,19 @@ export function Confirm({
   children?: Child
 }) {
   const form = formId(action, about)
+  const { length } = [...at.query]
   const id = `confirm-${form.replaceAll(/[^\w-]/g, '-')}`
   if (at.form.id === form)
     return (
       <ActionForm at={at} action={action} about={about}>
         <strong>{question}</strong>
         {children}
-        <Submit>{confirm}</Submit>
+        <div class="form-foot">
+          <Submit>{confirm}</Submit>
+          <a class="button" href={length === 0 ? at.path : `${at.path}?${at.query}`}>
+            {at.texts.frame.cancel}
+          </a>
+        </div>
       </ActionForm>
     )
   return (

@@ -13,7 +13,7 @@ import { Select, TextField } from '../components/fields.tsx'
 import { FilterBar, Results, Pagination, List, Timeline, type TimelineEntry } from '../components/table.tsx'
 import { ActionForm, Submit } from '../components/form.tsx'
 import { Notice } from '../components/notice.tsx'
-import { NO_FORM, type FormFields } from '../frame/form.ts'
+import { NO_FORM, type FormFields, type FormState } from '../frame/form.ts'
 import { page, type PageContext, type ViewContext } from '../frame/page.ts'
 import { historyOf, isEffective, REFUNDABLE, type Purchase } from './purchase-history.ts'
 import { tagOf } from './tags.tsx'
@@ -66,8 +66,10 @@ export const purchasesPage = page<RefundsView>({
     const nothing = { recent: [], history: [], total: undefined, nextCursor: undefined }
     if (purchase) return { ...nothing, purchase, history: await historyOf(at, purchase), isSearch: true }
     const day = at.query.get('day') ?? ''
-    const amount = centsIn(at.query.get('amount') ?? '')
-    const isSearch = text !== '' || day !== '' || amount !== undefined
+    const typedAmount = at.query.get('amount')?.trim() ?? ''
+    const amount = centsIn(typedAmount)
+    const isSearch = text !== '' || day !== '' || typedAmount !== ''
+    if (typedAmount !== '' && amount === undefined) return { ...nothing, purchase: undefined, isSearch }
     const cursor = at.query.get('cursor') ?? undefined
     const filters = await filtersOf(at, text)
     if (text !== '' && filters.length === 0) return { ...nothing, purchase: undefined, isSearch }
@@ -113,7 +115,7 @@ export const purchasesPage = page<RefundsView>({
           />
           <TextField form={NO_FORM} name="day" type="date" label={t.day} value={at.query.get('day') ?? ''} />
           <TextField
-            form={NO_FORM}
+            form={amountForm(at)}
             name="amount"
             inputmode="decimal"
             label={t.amount}
@@ -123,11 +125,6 @@ export const purchasesPage = page<RefundsView>({
           />
         </FilterBar>
         <Results>
-          {isSearch && !purchase && recent.length === 0 ? (
-            <Notice tone="warn" title={t.notFound}>
-              {t.notFoundText}
-            </Notice>
-          ) : null}
           {purchase ? (
             <>
               <Lines at={at} purchase={purchase} />
@@ -135,6 +132,10 @@ export const purchasesPage = page<RefundsView>({
                 <Timeline entries={at.data.history} formats={at.formats} />
               </Card>
             </>
+          ) : isSearch && recent.length === 0 ? (
+            <Notice tone="warn" title={t.notFound}>
+              {t.notFoundText}
+            </Notice>
           ) : (
             <Recent at={at} purchases={recent} isSearch={isSearch} />
           )}
@@ -194,6 +195,13 @@ async function filtersOf(at: PageContext, text: string): Promise<readonly Record
 function newestOf(found: readonly Purchase[]): readonly Purchase[] {
   const byId = new Map(found.map((purchase) => [purchase.transactionId, purchase]))
   return [...byId.values()].toSorted((a, b) => (a.transactionId < b.transactionId ? 1 : -1)).slice(0, PAGE)
+}
+
+/** The field of the amount, with an error if its text is none. */
+function amountForm(at: PageContext): FormState {
+  const typed = at.query.get('amount')?.trim() ?? ''
+  const isWrong = typed !== '' && centsIn(typed) === undefined
+  return isWrong ? { ...NO_FORM, errors: { amount: at.texts.purchases.amountRule } } : NO_FORM
 }
 
 /** Cents of an amount such as `49,90`; undefined if the text is none. */

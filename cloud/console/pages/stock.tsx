@@ -92,14 +92,19 @@ export const stockPage = page<StockView>({
   },
 })
 
-/** The products whose number was changed. An emptied field stays a text, which the operation rejects. */
+/**
+ * The products whose number was changed. An emptied field stays a text, which the operation rejects. What it rejects
+ * comes first, so that a form with a wrong number saves nothing.
+ */
 function countedIn(form: FormFields): { productId: string; quantity: number | string }[] {
-  return form.names().flatMap((name) => {
+  const counted = form.names().flatMap((name) => {
     if (!name.startsWith(COUNTED)) return []
     const productId = name.slice(COUNTED.length)
     if (form.text(name) === form.text(`${BEFORE}${productId}`)) return []
     return [{ productId, quantity: form.number(name) ?? '' }]
   })
+  const isRight = ({ quantity }: { quantity: unknown }) => Number.isInteger(quantity) && Number(quantity) >= 0
+  return counted.toSorted((a, b) => Number(isRight(a)) - Number(isRight(b)))
 }
 
 async function productsOf(at: PageContext, storeId: string) {

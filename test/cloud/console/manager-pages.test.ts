@@ -316,6 +316,10 @@ describe('pages of the store manager', () => {
       const rejected = await post(path, 'set', about)
       expect([rejected.status, rejected.text.includes('Enter all pieces')], typed).toEqual([400, true])
     }
+    // A form with a wrong number saves none of its numbers.
+    const mixed = { [counted(productId)]: '30', [counted(other.productId)]: '1,5' }
+    expect((await post('/console/stock', 'set', mixed)).status).toBe(400)
+    expect(await levelOf(productId)).toMatchObject([{ quantity: 16 }])
     await shop.ok('setStock', { storeId, productId: other.productId, quantity: null })
   })
 
@@ -358,7 +362,9 @@ describe('pages of the store manager', () => {
     for (const text of searches)
       expect(await get(`/console/purchases?purchase=${encodeURIComponent(text)}`), text).toContain(purchaseId)
     expect(await get(`/console/purchases?amount=${String(total).replace('.', ',')}`)).toContain(purchaseId)
-    expect(await get('/console/purchases?purchase=000000')).toContain('No purchase of this store')
+    const none = await get('/console/purchases?purchase=000000')
+    expect([none.includes('No purchase of this store'), none.includes('No purchases yet')]).toEqual([true, false])
+    expect(await get('/console/purchases?amount=abc')).toContain('Write the total as 49.90')
     expect((await post(path, 'refund', { purchaseId }, 'associate')).status).toBe(403)
   })
 
