@@ -145,7 +145,7 @@ tbody tr:hover { background: color-mix(in srgb, var(--raised) 45%, transparent) 
 .alarm-picture { display: grid; place-items: center; width: 4.5rem; height: 4.5rem; border-radius: var(--radius); background: var(--raised); color: var(--ink-soft); object-fit: cover }
 .receipt-fit { display: flex; gap: var(--gap-2); align-items: center; padding: var(--gap-2) var(--gap-3); border-radius: var(--radius-small); background: var(--raised); font-weight: 600 } .receipt-fit.ok { background: var(--ok-soft); color: var(--ok) } .receipt-fit.warn { background: var(--warn-soft); color: var(--warn) }
 .card > :is(p, .notice) + :is(form, div) { margin-top: var(--gap-3) }
-#page > .card + .card { margin-top: var(--gap-4) } td .popover { text-align: left } form[data-rejected] { min-width: min(20rem, 75vw); text-align: left } td .button, td time { white-space: nowrap }
+#page > .card + .card { margin-top: var(--gap-4) } td .popover { text-align: left } form[data-rejected] { min-width: min(20rem, 75vw); text-align: left } .row:has(> form[data-rejected]) > button { display: none } td .button, td time { white-space: nowrap }
 .button, .badge, .tab, th, td, h1, h2, h3, label { overflow-wrap: break-word; hyphens: auto } @media (min-width: 48rem) { th, td { min-width: 6rem } }
 @media (min-width: 48rem) { .card form.stack > .button:not(.wide), .card > .stack > form.stack > .button:not(.wide) { justify-self: start } } .board form.stack > .button, .board article > .button { width: 100%; justify-self: stretch }
 .alarm-settings { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: var(--gap-3); max-width: 44rem } .alarm-setting:not([hidden]) { display: grid; gap: var(--gap-1, .3rem); align-content: start; justify-items: start }
