@@ -30,6 +30,7 @@ export class SignIn {
     this.#operator = operator
     this.#listenToDialog()
     this.#listenToKeys()
+    slot('sign-in').addEventListener('click', () => this.open())
     slot('pin-back').addEventListener('click', () => void this.#showNames())
     slot('sign-in-close').addEventListener('click', () => this.close())
     slot('pin-step').addEventListener('submit', (event) => {

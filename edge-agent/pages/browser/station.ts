@@ -246,7 +246,6 @@ const askAgent = listen({
 listenForScans((text) => void scan(text, false))
 keepAwake()
 offerFullScreen()
-slot('sign-in').addEventListener('click', () => signIn.open())
 slot('typed').addEventListener('submit', (event) => {
   event.preventDefault()
   const field = slot<HTMLInputElement>('code')
