@@ -35,7 +35,7 @@ export const HISTORY_MUTANTS: readonly Mutant[] = [
     changes: [
       change(
         'cloud/platform/operations/idempotency.js',
-        'return { status: row.status, body: row.body };',
+        'return { status: row.status, body: unpacked(row.body) };',
         'return undefined;',
       ),
     ],
