@@ -80,20 +80,25 @@ export async function publishSome(db: Db, recall: ProductRecallRow): Promise<rea
 }
 
 /**
- * Publishes the items that the operations did not publish. Recalls take turns, so that a long one delays no other.
- * Several processes may run this at the same time.
+ * Publishes what the operations did not publish. Recalls take turns, so that a long one delays no other. Several
+ * processes may run this at the same time. `column` says where a recall goes on; null: all of it is published.
+ * `publish` publishes the next part, and returns false if nothing was left.
  */
-export async function publishRecalls(database: Database, services: Services): Promise<void> {
+export async function publishInTurns(
+  database: Database,
+  services: Services,
+  { job, column, publish }: RecallJob,
+): Promise<void> {
   for (let round = 0, published = 1; round < ROUNDS && published > 0; round++) {
     published = 0
     let after = ''
     await processEach(services, {
-      job: 'items of recalls',
+      job,
       async read(limit) {
         const due = await database.reads
           .selectFrom('product_recall')
           .select(['recall_id', 'tenant'])
-          .where('publish_after', 'is not', null)
+          .where(column, 'is not', null)
           .where('recall_id', '>', after)
           .orderBy('recall_id')
           .limit(limit)
@@ -102,13 +107,29 @@ export async function publishRecalls(database: Database, services: Services): Pr
         return due
       },
       async process({ recall_id, tenant }) {
-        const stores = await database.write((db) => publishNext(db, recall_id), { holder: tenant })
-        if (!stores) return
-        published++
-        for (const storeId of stores) void services.agents.itemsChanged(storeId)
+        if (await publish(recall_id, tenant)) published++
       },
     })
   }
+}
+
+interface RecallJob {
+  readonly job: string
+  readonly column: 'publish_after' | 'receipts_after'
+  publish(recallId: string, tenant: string): Promise<boolean>
+}
+
+/** Publishes the items that the operations did not publish. */
+export function publishRecalls(database: Database, services: Services): Promise<void> {
+  return publishInTurns(database, services, {
+    job: 'items of recalls',
+    column: 'publish_after',
+    async publish(recallId, tenant) {
+      const stores = await database.write((db) => publishNext(db, recallId), { holder: tenant })
+      for (const storeId of stores ?? []) void services.agents.itemsChanged(storeId)
+      return stores !== undefined
+    },
+  })
 }
 
 /** Publishes the next items. Returns undefined if all are published. */

@@ -2,7 +2,6 @@ import { sql, type SqlBool } from 'kysely'
 import type { DenyEntry } from '../../../policy/documents/store-documents.ts'
 import { MAX_ENTRIES } from '../../../policy/receipts/receipt-claims.ts'
 import type { Call, Services } from '../../platform/operations/operation.ts'
-import { processEach } from '../../platform/operations/process-each.ts'
 import { groupBy, type Database } from '../../platform/persistence/database.ts'
 import type { ProductRecallRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
@@ -19,6 +18,7 @@ import {
   type RecallableGoods,
 } from '../items/recalls.ts'
 import { deny, GUARD_SECONDS } from '../rights/deny-list.ts'
+import { publishInTurns } from './publish-recalls.ts'
 
 /**
  * Tells agents by the deny list which units of receipts a recall stops. A receipt names only the product of a unit that
@@ -31,8 +31,6 @@ type DenyCall = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
 /** Purchases per transaction, because each transaction locks the heads of its stores. */
 const PURCHASES_AT_ONCE = 500
-/** Transactions per recall and run. */
-const ROUNDS = 100
 
 /** Stops the units of a purchase that is paid while a recall is active: the payment had started before. */
 export async function stopRecalledUnits(
@@ -140,30 +138,13 @@ async function entriesOf(
   ]
 }
 
-/** Publishes the receipts that the operations did not publish. Several processes may run this at the same time. */
-export async function publishRecalledReceipts(database: Database, services: Services): Promise<void> {
-  for (let round = 0, published = 1; round < ROUNDS && published > 0; round++) {
-    published = 0
-    let after = ''
-    await processEach(services, {
-      job: 'receipts of recalls',
-      async read(limit) {
-        const due = await database.reads
-          .selectFrom('product_recall')
-          .select(['recall_id', 'tenant'])
-          .where('receipts_after', 'is not', null)
-          .where('recall_id', '>', after)
-          .orderBy('recall_id')
-          .limit(limit)
-          .execute()
-        after = due.at(-1)?.recall_id ?? after
-        return due
-      },
-      async process({ recall_id, tenant }) {
-        if (await publishNext(database, services, recall_id, tenant)) published++
-      },
-    })
-  }
+/** Publishes the receipts that the operations did not publish. */
+export function publishRecalledReceipts(database: Database, services: Services): Promise<void> {
+  return publishInTurns(database, services, {
+    job: 'receipts of recalls',
+    column: 'receipts_after',
+    publish: (recallId, tenant) => publishNext(database, services, recallId, tenant),
+  })
 }
 
 /** Publishes the next receipts. Returns false if all are published. */
