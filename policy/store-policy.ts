@@ -142,6 +142,22 @@ const OfflineLimits = z.strictObject({
   storeBound: z.enum(['risk', 'deny']).default('risk').describe('`deny`: an isolated agent honours no receipts.'),
 })
 
+/** Limits of a lying till (ADR till-sales). */
+const TillSales = z.strictObject({
+  salesPerHour: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(1_000)
+    .describe('Sales of one till in an hour. Further ones are recorded, but release nothing.'),
+  valuePerHour: z
+    .number()
+    .min(0)
+    .max(10_000_000)
+    .default(100_000)
+    .describe('EUR: value of the sales of one till in an hour. Further ones are recorded, but release nothing.'),
+})
+
 /** The protection policy of one store (ADR releases). */
 export const ProtectionPolicy = z.strictObject({
   allowedActionsByCategory: z
@@ -175,6 +191,7 @@ export const ProtectionPolicy = z.strictObject({
     .default('notify')
     .describe('Reaction of a gate to a tag whose payment state is unknown.'),
   gate: GatePolicy.default(() => GatePolicy.parse({})).describe('Rules of exit gates.'),
+  tillSales: TillSales.default(() => TillSales.parse({})).describe('Limits of sales that tills report.'),
   operatorOverridesPerHour: z
     .int()
     .min(0)

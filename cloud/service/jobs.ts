@@ -31,6 +31,7 @@ import { releaseRefunds } from '../sales/payments/release-refunds.ts'
 import type { Database, Db } from '../platform/persistence/database.ts'
 import { oldestOpen } from '../platform/persistence/positions.ts'
 import { Retention } from './retention/apply-retention.ts'
+import { endDueSales, pruneSales } from '../sales/tills/due-sales.ts'
 import { cancelOverduePurchases } from '../sales/checkout/cancel-overdue-purchases.ts'
 import { pruneRegistrations } from '../sales/registrations/registration-queries.ts'
 import { pruneChallenges } from '../platform/users/passkeys.ts'
@@ -179,6 +180,7 @@ const PRUNED: readonly ((db: Db, nowMs: number) => Promise<unknown>)[] = [
   pruneDenied,
   pruneDelegated,
   pruneFormerKeys,
+  pruneSales,
 ]
 
 function startExpiry(repeater: Repeater, database: Database, services: Services): void {
@@ -195,6 +197,7 @@ function startExpiry(repeater: Repeater, database: Database, services: Services)
   repeater.every(RETENTION_MS, 'interrupted erasures', () => completeErasures(database, services))
   everyMinute('moving devices', () => endDueMoves(database, services))
   everyMinute('unpaid purchases', () => cancelOverduePurchases(database, services))
+  everyMinute('due sales of tills', () => endDueSales(database, services))
   everyMinute('overdue orders', () => cancelOverdueOrders(database, services))
   everyMinute('stock reservations', () => lapseReservations(database, services))
   everyMinute('loyalty expiry', () => expireEarnings(database, services))

@@ -65,7 +65,7 @@ AddLoyaltyPointsRequest = TypedDict(
         "cardCode": NotRequired[str],
         "amount": NotRequired[float],
         "purchaseId": NotRequired[str],
-        "source": NotRequired[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect", "manual"]],
+        "source": NotRequired[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect", "till", "manual"]],
         "transactionId": NotRequired[str],
     },
 )
@@ -667,6 +667,26 @@ CloseStoreDayResponseVatBreakdownValue = TypedDict(
     },
 )
 
+CloseStoreDayResponseTillsVatBreakdownValue = TypedDict(
+    "CloseStoreDayResponseTillsVatBreakdownValue",
+    {
+        "net": int,
+        "tax": int,
+    },
+)
+
+CloseStoreDayResponseTills = TypedDict(
+    "CloseStoreDayResponseTills",
+    {
+        "receiptCount": int,
+        "salesCent": int,
+        "refundCount": int,
+        "refundCent": int,
+        "totalCent": int,
+        "vatBreakdown": Dict[str, "CloseStoreDayResponseTillsVatBreakdownValue"],
+    },
+)
+
 CloseStoreDayResponse = TypedDict(
     "CloseStoreDayResponse",
     {
@@ -682,6 +702,7 @@ CloseStoreDayResponse = TypedDict(
         "refundCent": int,
         "totalCent": int,
         "vatBreakdown": Dict[str, "CloseStoreDayResponseVatBreakdownValue"],
+        "tills": "CloseStoreDayResponseTills",
         "success": Literal[True],
     },
 )
@@ -875,7 +896,7 @@ CreateLoyaltyProgramRequest = TypedDict(
         "storeId": str,
         "name": str,
         "type": Literal["stamps", "points", "cashback", "tier"],
-        "earningMethods": NotRequired[List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect"]]],
+        "earningMethods": NotRequired[List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect", "till"]]],
         "rewards": NotRequired[List["CreateLoyaltyProgramRequestRewardsItem"]],
         "tiers": NotRequired[List["CreateLoyaltyProgramRequestTiersItem"]],
         "pointsPerEuro": NotRequired[float],
@@ -910,7 +931,7 @@ CreateLoyaltyProgramResponse = TypedDict(
         "storeId": str,
         "name": str,
         "type": Literal["stamps", "points", "cashback", "tier"],
-        "earningMethods": List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect"]],
+        "earningMethods": List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect", "till"]],
         "rewards": List["CreateLoyaltyProgramResponseRewardsItem"],
         "tiers": List["CreateLoyaltyProgramResponseTiersItem"],
         "pointsPerEuro": float,
@@ -1767,6 +1788,16 @@ FetchAnalyticsResponseReportsItemScanAndGo = TypedDict(
     },
 )
 
+FetchAnalyticsResponseReportsItemTills = TypedDict(
+    "FetchAnalyticsResponseReportsItemTills",
+    {
+        "sales": int,
+        "revenueCent": int,
+        "avgBasketCent": int,
+        "itemsSold": int,
+    },
+)
+
 FetchAnalyticsResponseReportsItemOffers = TypedDict(
     "FetchAnalyticsResponseReportsItemOffers",
     {
@@ -1794,6 +1825,7 @@ FetchAnalyticsResponseReportsItem = TypedDict(
         "date": str,
         "period": Literal["daily", "weekly", "monthly"],
         "scanAndGo": "FetchAnalyticsResponseReportsItemScanAndGo",
+        "tills": "FetchAnalyticsResponseReportsItemTills",
         "offers": "FetchAnalyticsResponseReportsItemOffers",
         "store": "FetchAnalyticsResponseReportsItemStore",
     },
@@ -2003,6 +2035,26 @@ FetchClosingsResponseClosingsItemVatBreakdownValue = TypedDict(
     },
 )
 
+FetchClosingsResponseClosingsItemTillsVatBreakdownValue = TypedDict(
+    "FetchClosingsResponseClosingsItemTillsVatBreakdownValue",
+    {
+        "net": int,
+        "tax": int,
+    },
+)
+
+FetchClosingsResponseClosingsItemTills = TypedDict(
+    "FetchClosingsResponseClosingsItemTills",
+    {
+        "receiptCount": int,
+        "salesCent": int,
+        "refundCount": int,
+        "refundCent": int,
+        "totalCent": int,
+        "vatBreakdown": Dict[str, "FetchClosingsResponseClosingsItemTillsVatBreakdownValue"],
+    },
+)
+
 FetchClosingsResponseClosingsItem = TypedDict(
     "FetchClosingsResponseClosingsItem",
     {
@@ -2018,6 +2070,7 @@ FetchClosingsResponseClosingsItem = TypedDict(
         "refundCent": int,
         "totalCent": int,
         "vatBreakdown": Dict[str, "FetchClosingsResponseClosingsItemVatBreakdownValue"],
+        "tills": "FetchClosingsResponseClosingsItemTills",
     },
 )
 
@@ -2642,6 +2695,14 @@ FetchProtectionPolicyResponsePolicyGate = TypedDict(
     },
 )
 
+FetchProtectionPolicyResponsePolicyTillSales = TypedDict(
+    "FetchProtectionPolicyResponsePolicyTillSales",
+    {
+        "salesPerHour": int,
+        "valuePerHour": float,
+    },
+)
+
 FetchProtectionPolicyResponsePolicy = TypedDict(
     "FetchProtectionPolicyResponsePolicy",
     {
@@ -2651,6 +2712,7 @@ FetchProtectionPolicyResponsePolicy = TypedDict(
         "offline": "FetchProtectionPolicyResponsePolicyOffline",
         "unknownTag": Literal["ignore", "notify", "siren"],
         "gate": "FetchProtectionPolicyResponsePolicyGate",
+        "tillSales": "FetchProtectionPolicyResponsePolicyTillSales",
         "operatorOverridesPerHour": int,
         "spotCheckRate": float,
         "minAgent": NotRequired[str],
@@ -3494,7 +3556,7 @@ GetLoyaltyProgramResponse = TypedDict(
         "storeId": str,
         "name": str,
         "type": Literal["stamps", "points", "cashback", "tier"],
-        "earningMethods": List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect"]],
+        "earningMethods": List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect", "till"]],
         "rewards": List["GetLoyaltyProgramResponseRewardsItem"],
         "tiers": List["GetLoyaltyProgramResponseTiersItem"],
         "pointsPerEuro": float,
@@ -3545,7 +3607,7 @@ GetLoyaltyProgramsResponseProgramsItem = TypedDict(
         "storeId": str,
         "name": str,
         "type": Literal["stamps", "points", "cashback", "tier"],
-        "earningMethods": List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect"]],
+        "earningMethods": List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect", "till"]],
         "rewards": List["GetLoyaltyProgramsResponseProgramsItemRewardsItem"],
         "tiers": List["GetLoyaltyProgramsResponseProgramsItemTiersItem"],
         "pointsPerEuro": float,
@@ -3667,7 +3729,7 @@ GetReceiptFromTokenResponseItemsItem = TypedDict(
         "priceUnit": int,
         "listPriceUnit": NotRequired[int],
         "quantity": int,
-        "vat": Literal[7, 19],
+        "vat": Literal[0, 7, 19],
         "totalCent": int,
         "depositOf": NotRequired[str],
         "barcode": NotRequired[str],
@@ -3712,6 +3774,15 @@ GetReceiptFromTokenResponseRefundsItem = TypedDict(
     },
 )
 
+GetReceiptFromTokenResponseTill = TypedDict(
+    "GetReceiptFromTokenResponseTill",
+    {
+        "saleId": str,
+        "tillId": NotRequired[str],
+        "series": NotRequired[str],
+    },
+)
+
 GetReceiptFromTokenResponse = TypedDict(
     "GetReceiptFromTokenResponse",
     {
@@ -3735,6 +3806,8 @@ GetReceiptFromTokenResponse = TypedDict(
         "receiptUrl": NotRequired[str],
         "receiptQrCode": NotRequired[str],
         "tse": Dict[str, str],
+        "till": NotRequired["GetReceiptFromTokenResponseTill"],
+        "fiscal": NotRequired[str],
         "securityTagMode": NotRequired[Literal["none", "manual", "station", "rfid"]],
         "securityTagStatus": NotRequired[Literal["pending", "deactivated"]],
         "securityTagHint": NotRequired[str],
@@ -3773,7 +3846,7 @@ GetStoreLoyaltyProgramsResponseProgramsItem = TypedDict(
         "storeId": str,
         "name": str,
         "type": Literal["stamps", "points", "cashback", "tier"],
-        "earningMethods": List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect"]],
+        "earningMethods": List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect", "till"]],
         "rewards": List["GetStoreLoyaltyProgramsResponseProgramsItemRewardsItem"],
         "tiers": List["GetStoreLoyaltyProgramsResponseProgramsItemTiersItem"],
         "pointsPerEuro": float,
@@ -4525,6 +4598,180 @@ RecordEngagementResponse = TypedDict(
     {
         "success": Literal[True],
         "recorded": bool,
+    },
+)
+
+RecordReturnsRequestReturnsItemLinesItem = TypedDict(
+    "RecordReturnsRequestReturnsItemLinesItem",
+    {
+        "lineId": str,
+        "quantity": NotRequired[float],
+        "epcs": NotRequired[List[str]],
+        "tagUids": NotRequired[List[str]],
+        "tagIds": NotRequired[List[str]],
+    },
+)
+
+RecordReturnsRequestReturnsItem = TypedDict(
+    "RecordReturnsRequestReturnsItem",
+    {
+        "returnId": str,
+        "saleId": NotRequired[str],
+        "tillId": NotRequired[str],
+        "series": NotRequired[str],
+        "purchaseId": NotRequired[str],
+        "receipt": NotRequired[str],
+        "code": NotRequired[str],
+        "lines": NotRequired[List["RecordReturnsRequestReturnsItemLinesItem"]],
+        "epcs": NotRequired[List[str]],
+        "tagUids": NotRequired[List[str]],
+        "tagIds": NotRequired[List[str]],
+        "resellable": NotRequired[bool],
+        "occurredAt": NotRequired[str],
+        "reason": NotRequired[str],
+    },
+)
+
+RecordReturnsRequest = TypedDict(
+    "RecordReturnsRequest",
+    {
+        "storeId": str,
+        "returns": List["RecordReturnsRequestReturnsItem"],
+    },
+)
+
+RecordReturnsResponseResultsItemItemsItem = TypedDict(
+    "RecordReturnsResponseResultsItemItemsItem",
+    {
+        "tag": str,
+        "itemStatus": NotRequired[Literal["sellable", "paid", "reserved_bopis", "picked_up", "returned", "transfer_in_transit", "cancelled", "exception_hold"]],
+    },
+)
+
+RecordReturnsResponseResultsItem = TypedDict(
+    "RecordReturnsResponseResultsItem",
+    {
+        "returnId": str,
+        "purchaseId": NotRequired[str],
+        "amountCent": NotRequired[int],
+        "items": List["RecordReturnsResponseResultsItemItemsItem"],
+        "waiting": NotRequired[Literal[True]],
+    },
+)
+
+RecordReturnsResponseErrorsItem = TypedDict(
+    "RecordReturnsResponseErrorsItem",
+    {
+        "index": int,
+        "saleId": NotRequired[str],
+        "error": str,
+        "code": str,
+        "field": NotRequired[str],
+    },
+)
+
+RecordReturnsResponse = TypedDict(
+    "RecordReturnsResponse",
+    {
+        "success": Literal[True],
+        "recorded": int,
+        "repeated": int,
+        "results": List["RecordReturnsResponseResultsItem"],
+        "errors": List["RecordReturnsResponseErrorsItem"],
+    },
+)
+
+RecordSalesRequestSalesItem1LinesItem = TypedDict(
+    "RecordSalesRequestSalesItem1LinesItem",
+    {
+        "lineId": NotRequired[str],
+        "ean": NotRequired[str],
+        "productId": NotRequired[str],
+        "name": NotRequired[str],
+        "quantity": float,
+        "priceUnit": int,
+        "vat": Literal[0, 7, 19],
+        "epcs": NotRequired[List[str]],
+        "tagUids": NotRequired[List[str]],
+        "tagIds": NotRequired[List[str]],
+    },
+)
+
+RecordSalesRequestSalesItem1 = TypedDict(
+    "RecordSalesRequestSalesItem1",
+    {
+        "saleId": str,
+        "tillId": NotRequired[str],
+        "series": NotRequired[str],
+        "state": NotRequired[Literal["open", "paid", "void"]],
+        "version": NotRequired[int],
+        "occurredAt": str,
+        "totalCent": NotRequired[int],
+        "receiptCodes": NotRequired[List[str]],
+        "fiscal": NotRequired[str],
+        "lines": List["RecordSalesRequestSalesItem1LinesItem"],
+        "userId": NotRequired[str],
+        "loyaltyCard": NotRequired[str],
+    },
+)
+
+RecordSalesRequest = TypedDict(
+    "RecordSalesRequest",
+    {
+        "storeId": str,
+        "sales": List[Union["RecordSalesRequestSalesItem1", Dict[str, Any]]],
+    },
+)
+
+RecordSalesResponseResultsItemItemsItem = TypedDict(
+    "RecordSalesResponseResultsItemItemsItem",
+    {
+        "lineId": str,
+        "tag": str,
+        "itemStatus": NotRequired[Literal["sellable", "paid", "reserved_bopis", "picked_up", "returned", "transfer_in_transit", "cancelled", "exception_hold"]],
+    },
+)
+
+RecordSalesResponseResultsItemWarningsItem = TypedDict(
+    "RecordSalesResponseResultsItemWarningsItem",
+    {
+        "code": str,
+        "message": str,
+        "lineId": NotRequired[str],
+        "tag": NotRequired[str],
+    },
+)
+
+RecordSalesResponseResultsItem = TypedDict(
+    "RecordSalesResponseResultsItem",
+    {
+        "saleId": str,
+        "purchaseId": NotRequired[str],
+        "receiptToken": NotRequired[str],
+        "items": List["RecordSalesResponseResultsItemItemsItem"],
+        "warnings": List["RecordSalesResponseResultsItemWarningsItem"],
+    },
+)
+
+RecordSalesResponseErrorsItem = TypedDict(
+    "RecordSalesResponseErrorsItem",
+    {
+        "index": int,
+        "saleId": NotRequired[str],
+        "error": str,
+        "code": str,
+        "field": NotRequired[str],
+    },
+)
+
+RecordSalesResponse = TypedDict(
+    "RecordSalesResponse",
+    {
+        "success": Literal[True],
+        "recorded": int,
+        "repeated": int,
+        "results": List["RecordSalesResponseResultsItem"],
+        "errors": List["RecordSalesResponseErrorsItem"],
     },
 )
 
@@ -5505,6 +5752,26 @@ RevokeProtectionAuthorizationResponse = TypedDict(
     },
 )
 
+RevokeTillRequest = TypedDict(
+    "RevokeTillRequest",
+    {
+        "storeId": str,
+        "tillId": str,
+        "sinceAt": NotRequired[str],
+    },
+)
+
+RevokeTillResponse = TypedDict(
+    "RevokeTillResponse",
+    {
+        "success": Literal[True],
+        "tillId": str,
+        "revokedAt": str,
+        "sinceAt": str,
+        "held": int,
+    },
+)
+
 RollApiKeyRequest = TypedDict(
     "RollApiKeyRequest",
     {
@@ -5838,6 +6105,14 @@ SimulateProtectionPolicyRequestPolicyGate = TypedDict(
     },
 )
 
+SimulateProtectionPolicyRequestPolicyTillSales = TypedDict(
+    "SimulateProtectionPolicyRequestPolicyTillSales",
+    {
+        "salesPerHour": NotRequired[int],
+        "valuePerHour": NotRequired[float],
+    },
+)
+
 SimulateProtectionPolicyRequestPolicy = TypedDict(
     "SimulateProtectionPolicyRequestPolicy",
     {
@@ -5847,6 +6122,7 @@ SimulateProtectionPolicyRequestPolicy = TypedDict(
         "offline": NotRequired["SimulateProtectionPolicyRequestPolicyOffline"],
         "unknownTag": NotRequired[Literal["ignore", "notify", "siren"]],
         "gate": NotRequired["SimulateProtectionPolicyRequestPolicyGate"],
+        "tillSales": NotRequired["SimulateProtectionPolicyRequestPolicyTillSales"],
         "operatorOverridesPerHour": NotRequired[int],
         "spotCheckRate": NotRequired[float],
         "minAgent": NotRequired[str],
@@ -6410,7 +6686,7 @@ TransactionDataItemsItem = TypedDict(
         "priceUnit": int,
         "listPriceUnit": NotRequired[int],
         "quantity": int,
-        "vat": Literal[7, 19],
+        "vat": Literal[0, 7, 19],
         "totalCent": int,
         "depositOf": NotRequired[str],
         "barcode": NotRequired[str],
@@ -6455,6 +6731,15 @@ TransactionDataRefundsItem = TypedDict(
     },
 )
 
+TransactionDataTill = TypedDict(
+    "TransactionDataTill",
+    {
+        "saleId": str,
+        "tillId": NotRequired[str],
+        "series": NotRequired[str],
+    },
+)
+
 TransactionData = TypedDict(
     "TransactionData",
     {
@@ -6478,6 +6763,8 @@ TransactionData = TypedDict(
         "receiptUrl": NotRequired[str],
         "receiptQrCode": NotRequired[str],
         "tse": Dict[str, str],
+        "till": NotRequired["TransactionDataTill"],
+        "fiscal": NotRequired[str],
         "securityTagMode": NotRequired[Literal["none", "manual", "station", "rfid"]],
         "securityTagStatus": NotRequired[Literal["pending", "deactivated"]],
         "securityTagHint": NotRequired[str],
@@ -6691,7 +6978,7 @@ UpdateLoyaltyProgramRequest = TypedDict(
     {
         "programId": str,
         "name": NotRequired[str],
-        "earningMethods": NotRequired[List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect"]]],
+        "earningMethods": NotRequired[List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect", "till"]]],
         "rewards": NotRequired[List["UpdateLoyaltyProgramRequestRewardsItem"]],
         "tiers": NotRequired[List["UpdateLoyaltyProgramRequestTiersItem"]],
         "pointsPerEuro": NotRequired[float],
@@ -6732,7 +7019,7 @@ UpdateLoyaltyProgramResponse = TypedDict(
         "storeId": str,
         "name": str,
         "type": Literal["stamps", "points", "cashback", "tier"],
-        "earningMethods": List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect"]],
+        "earningMethods": List[Literal["qr_checkin", "store_checkin", "scan_and_go", "click_collect", "till"]],
         "rewards": List["UpdateLoyaltyProgramResponseRewardsItem"],
         "tiers": List["UpdateLoyaltyProgramResponseTiersItem"],
         "pointsPerEuro": float,
@@ -7063,6 +7350,14 @@ UpdateProtectionPolicyRequestPolicyGate = TypedDict(
     },
 )
 
+UpdateProtectionPolicyRequestPolicyTillSales = TypedDict(
+    "UpdateProtectionPolicyRequestPolicyTillSales",
+    {
+        "salesPerHour": NotRequired[int],
+        "valuePerHour": NotRequired[float],
+    },
+)
+
 UpdateProtectionPolicyRequestPolicy = TypedDict(
     "UpdateProtectionPolicyRequestPolicy",
     {
@@ -7072,6 +7367,7 @@ UpdateProtectionPolicyRequestPolicy = TypedDict(
         "offline": NotRequired["UpdateProtectionPolicyRequestPolicyOffline"],
         "unknownTag": NotRequired[Literal["ignore", "notify", "siren"]],
         "gate": NotRequired["UpdateProtectionPolicyRequestPolicyGate"],
+        "tillSales": NotRequired["UpdateProtectionPolicyRequestPolicyTillSales"],
         "operatorOverridesPerHour": NotRequired[int],
         "spotCheckRate": NotRequired[float],
         "minAgent": NotRequired[str],
@@ -7137,6 +7433,14 @@ UpdateProtectionPolicyResponsePolicyGate = TypedDict(
     },
 )
 
+UpdateProtectionPolicyResponsePolicyTillSales = TypedDict(
+    "UpdateProtectionPolicyResponsePolicyTillSales",
+    {
+        "salesPerHour": int,
+        "valuePerHour": float,
+    },
+)
+
 UpdateProtectionPolicyResponsePolicy = TypedDict(
     "UpdateProtectionPolicyResponsePolicy",
     {
@@ -7146,6 +7450,7 @@ UpdateProtectionPolicyResponsePolicy = TypedDict(
         "offline": "UpdateProtectionPolicyResponsePolicyOffline",
         "unknownTag": Literal["ignore", "notify", "siren"],
         "gate": "UpdateProtectionPolicyResponsePolicyGate",
+        "tillSales": "UpdateProtectionPolicyResponsePolicyTillSales",
         "operatorOverridesPerHour": int,
         "spotCheckRate": float,
         "minAgent": NotRequired[str],
@@ -7609,6 +7914,35 @@ VerifySecurityTagDeactivationResponse = TypedDict(
     },
 )
 
+VoidSaleRequest = TypedDict(
+    "VoidSaleRequest",
+    {
+        "storeId": str,
+        "saleId": str,
+        "tillId": NotRequired[str],
+        "series": NotRequired[str],
+        "reason": NotRequired[str],
+    },
+)
+
+VoidSaleResponseReleasedItem = TypedDict(
+    "VoidSaleResponseReleasedItem",
+    {
+        "lineId": str,
+        "unit": int,
+    },
+)
+
+VoidSaleResponse = TypedDict(
+    "VoidSaleResponse",
+    {
+        "success": Literal[True],
+        "purchaseId": NotRequired[str],
+        "waiting": NotRequired[Literal[True]],
+        "released": List["VoidSaleResponseReleasedItem"],
+    },
+)
+
 GetReceiptFromTokenRequest = TypedDict(
     "GetReceiptFromTokenRequest",
     {
@@ -7671,6 +8005,8 @@ CHANGING = frozenset((
     "pushToPOS",
     "recallProducts",
     "recordEngagement",
+    "recordReturns",
+    "recordSales",
     "redeemLoyaltyPoints",
     "redeemProtectionAuthorization",
     "redeliverWebhook",
@@ -7701,6 +8037,7 @@ CHANGING = frozenset((
     "revokeAgent",
     "revokeApiKey",
     "revokeProtectionAuthorization",
+    "revokeTill",
     "rollApiKey",
     "rollWebhookSecret",
     "rotateAgentKey",
@@ -7734,6 +8071,7 @@ CHANGING = frozenset((
     "uploadImageToProduct",
     "verifyProtectedItem",
     "verifySecurityTagDeactivation",
+    "voidSale",
 ))
 #: Operations that use GET.
 READ_BY_GET = frozenset((
@@ -8683,6 +9021,24 @@ class SyncOperations:
             self.call("recordEngagement", request, idempotency_key=idempotency_key),
         )
 
+    def recordReturns(
+        self, request: "RecordReturnsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RecordReturnsResponse":
+        "Records goods that came back to your own tills: their tags alarm again."
+        return cast(
+            "RecordReturnsResponse",
+            self.call("recordReturns", request, idempotency_key=idempotency_key),
+        )
+
+    def recordSales(
+        self, request: "RecordSalesRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RecordSalesResponse":
+        "Records sales of your own tills, so that their goods leave without an alarm."
+        return cast(
+            "RecordSalesResponse",
+            self.call("recordSales", request, idempotency_key=idempotency_key),
+        )
+
     def redeemLoyaltyPoints(
         self, request: "RedeemLoyaltyPointsRequest", *, idempotency_key: Optional[str] = None
     ) -> "RedeemLoyaltyPointsResponse":
@@ -8951,6 +9307,15 @@ class SyncOperations:
         return cast(
             "RevokeProtectionAuthorizationResponse",
             self.call("revokeProtectionAuthorization", request, idempotency_key=idempotency_key),
+        )
+
+    def revokeTill(
+        self, request: "RevokeTillRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RevokeTillResponse":
+        "Stops a till that cannot be trusted: its sales release nothing any more."
+        return cast(
+            "RevokeTillResponse",
+            self.call("revokeTill", request, idempotency_key=idempotency_key),
         )
 
     def rollApiKey(
@@ -9275,6 +9640,15 @@ class SyncOperations:
         return cast(
             "VerifySecurityTagDeactivationResponse",
             self.call("verifySecurityTagDeactivation", request, idempotency_key=idempotency_key),
+        )
+
+    def voidSale(
+        self, request: "VoidSaleRequest", *, idempotency_key: Optional[str] = None
+    ) -> "VoidSaleResponse":
+        "Voids a sale of your own till: its rights end, and its goods alarm again."
+        return cast(
+            "VoidSaleResponse",
+            self.call("voidSale", request, idempotency_key=idempotency_key),
         )
 
 
@@ -10220,6 +10594,24 @@ class AsyncOperations:
             await self.call("recordEngagement", request, idempotency_key=idempotency_key),
         )
 
+    async def recordReturns(
+        self, request: "RecordReturnsRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RecordReturnsResponse":
+        "Records goods that came back to your own tills: their tags alarm again."
+        return cast(
+            "RecordReturnsResponse",
+            await self.call("recordReturns", request, idempotency_key=idempotency_key),
+        )
+
+    async def recordSales(
+        self, request: "RecordSalesRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RecordSalesResponse":
+        "Records sales of your own tills, so that their goods leave without an alarm."
+        return cast(
+            "RecordSalesResponse",
+            await self.call("recordSales", request, idempotency_key=idempotency_key),
+        )
+
     async def redeemLoyaltyPoints(
         self, request: "RedeemLoyaltyPointsRequest", *, idempotency_key: Optional[str] = None
     ) -> "RedeemLoyaltyPointsResponse":
@@ -10488,6 +10880,15 @@ class AsyncOperations:
         return cast(
             "RevokeProtectionAuthorizationResponse",
             await self.call("revokeProtectionAuthorization", request, idempotency_key=idempotency_key),
+        )
+
+    async def revokeTill(
+        self, request: "RevokeTillRequest", *, idempotency_key: Optional[str] = None
+    ) -> "RevokeTillResponse":
+        "Stops a till that cannot be trusted: its sales release nothing any more."
+        return cast(
+            "RevokeTillResponse",
+            await self.call("revokeTill", request, idempotency_key=idempotency_key),
         )
 
     async def rollApiKey(
@@ -10812,4 +11213,13 @@ class AsyncOperations:
         return cast(
             "VerifySecurityTagDeactivationResponse",
             await self.call("verifySecurityTagDeactivation", request, idempotency_key=idempotency_key),
+        )
+
+    async def voidSale(
+        self, request: "VoidSaleRequest", *, idempotency_key: Optional[str] = None
+    ) -> "VoidSaleResponse":
+        "Voids a sale of your own till: its rights end, and its goods alarm again."
+        return cast(
+            "VoidSaleResponse",
+            await self.call("voidSale", request, idempotency_key=idempotency_key),
         )

@@ -59,6 +59,7 @@ import type {
 } from './tables/protection.ts'
 import type { PushDeliveryRow, PushSubscriptionRow } from './tables/push.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
+import type { ReceiptCodeRow, TillHourRow, TillReturnRow, TillRevocationRow, TillSaleRow } from './tables/tills.ts'
 import type { StockLevelRow, StockReservationRow } from './tables/stock.ts'
 import type {
   ProductCountRow,
@@ -114,6 +115,11 @@ export interface Schema {
   purchase: PurchaseRow
   purchase_line: PurchaseLineRow
   purchase_unit: PurchaseUnitRow
+  till_sale: TillSaleRow
+  receipt_code: ReceiptCodeRow
+  till_return: TillReturnRow
+  till_revocation: TillRevocationRow
+  till_hour: TillHourRow
   loyalty_program: LoyaltyProgramRow
   loyalty_member: LoyaltyMemberRow
   loyalty_entry: LoyaltyEntryRow

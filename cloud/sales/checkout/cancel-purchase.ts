@@ -19,13 +19,15 @@ import { refundsOf } from '../../shop/purchases/refund-queries.ts'
 import { emitRefunded, bookRefund } from './book-refund.ts'
 
 /**
- * Ends a cancellation that needs no refund by a provider: in the sandbox, or if nothing remains to refund. Inserts a
+ * Ends a cancellation that needs no refund by a provider: in the sandbox, of a till's sale, or if nothing remains to
+ * refund. Inserts a
  * completed refund, possibly of 0 cents, so that the reports subtract the purchase.
  */
 export async function finishCancellation(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
-  const amountCent = isTest(purchase.tenant)
-    ? refundableCent(purchase, await refundsOf(call.db, purchase.purchase_id))
-    : 0
+  const amountCent =
+    isTest(purchase.tenant) || purchase.till !== null
+      ? Math.max(0, refundableCent(purchase, await refundsOf(call.db, purchase.purchase_id)))
+      : 0
   const refund = await insertRefund(call, {
     purchase,
     payment: null,
@@ -52,7 +54,8 @@ export async function cancelUnpaidPurchase(
 }
 
 /**
- * Cancels a purchase (ADR sales). For a paid purchase, revokes all authorizations at once, and sends the refund when no
+ * Cancels a purchase (ADR sales). A till's sale becomes void at once, because the till returns the money, also if its
+ * goods have left. For another paid purchase, revokes all authorizations at once, and sends the refund when no
  * device can use a token any more. If an earlier refund failed, a repeated call refunds the missing amount.
  */
 export async function cancelPurchase(
@@ -64,12 +67,17 @@ export async function cancelPurchase(
   if (purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED')
     return cancelUnpaidPurchase(call.db, purchase, change)
   if (purchase.status === 'CANCELLED' && purchase.refund_status === 'failed') return retryMissingRefund(call, purchase)
-  if (purchase.status !== 'SUCCESS') {
+  const isTill = purchase.till !== null
+  if (purchase.status !== 'SUCCESS' && !(isTill && purchase.status === 'UNLOADED')) {
     throw precondition('purchase_not_cancellable', `a purchase with status ${purchase.status} cannot be cancelled`, {
       allowedNext: [],
     })
   }
   const denySeq = await revokePurchaseRights(call, purchase)
+  if (isTill) {
+    const ended = { ...change, deny_seq: denySeq, refund_status: 'pending' }
+    return finishCancellation(call, await updatePurchase(call.db, purchase, ended))
+  }
   const isOpen = await hasOpenAuthorizations(call, purchase)
   const refund = await createWholeRefund(call, { ...purchase, ...change }, isOpen ? 'held' : 'due')
   const cancelled = await updatePurchase(call.db, purchase, { ...change, deny_seq: denySeq, refund_status: 'pending' })
@@ -136,7 +144,7 @@ async function cancelItems(call: Call, purchase: PurchaseRow): Promise<void> {
     { db, tenant: purchase.tenant, platform: services.platform, nowMs },
     {
       storeId: purchase.store_id,
-      kind: 'cancelled_after_release',
+      kind: purchase.till === null ? 'cancelled_after_release' : 'released_then_voided',
       subject: purchase.purchase_id,
       purchaseId: purchase.purchase_id,
       detail: `the purchase was cancelled after ${released} of its units had been released`,

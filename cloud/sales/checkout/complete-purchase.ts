@@ -49,8 +49,16 @@ const bindUnits = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
     ),
 )
 
-/** Completes a paid purchase: marks items as paid, binds units to items, and signs the receipt. */
-export async function completePurchase(call: Call, purchase: PurchaseRow, store: StoreRow): Promise<PurchaseRow> {
+/**
+ * Completes a paid purchase: marks items as paid, binds units to items, and signs the receipt. `soldMs`: the time from
+ * which the receipt is valid.
+ */
+export async function completePurchase(
+  call: Call,
+  purchase: PurchaseRow,
+  store: StoreRow,
+  soldMs: number = call.nowMs,
+): Promise<PurchaseRow> {
   const { db, nowMs, services } = call
   const allLines = await readLines(db, purchase.purchase_id)
   const lines = new Map(allLines.map((line) => [line.line_id, line]))
@@ -69,7 +77,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
   }
   const units = await withFacts(db, bound)
   const keys = services.authority.keysOf(purchase.tenant as Tenant)
-  const receipt = makeReceipt(purchase, store, policyOf(store), units, nowMs, keys, originOf(services.config))
+  const receipt = makeReceipt(purchase, store, policyOf(store), units, soldMs, keys, originOf(services.config))
   const rows = units.map(({ unit, item }, n) => ({
     ...unit,
     item_id: item?.item_id ?? null,
@@ -111,7 +119,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     transactionId: purchase.purchase_id,
     userId: purchase.user_id,
     totalCent: purchase.total_cent,
-    source: 'scan_and_go',
+    source: purchase.till === null ? 'scan_and_go' : 'till',
   })
   return completed
 }

@@ -213,7 +213,7 @@ export const markPurchaseCancelled = operation({
   roles: rolesFrom('manager'),
   summary: 'Cancels a purchase and refunds it if it was paid.',
   description:
-    'Only PENDING_PAYMENT and SUCCESS can be cancelled. Authorizations are revoked first; the refund is sent ' +
+    'Only PENDING_PAYMENT and SUCCESS can be cancelled. A sale of a till becomes void, as with voidSale. Authorizations are revoked first; the refund is sent ' +
     'when none of them can be used any more. For a CANCELLED purchase with `refundStatus: failed`, the ' +
     'operation sends the missing amount.',
   refusals: ['purchase_not_cancellable'],

@@ -3,8 +3,7 @@ import { UNITS_LIMIT } from '../../../policy/journal.ts'
 import { knownCaller, type KnownCaller } from '../../platform/foundation/caller.ts'
 import { invalid, precondition } from '../../platform/foundation/failure.ts'
 import type { Call } from '../../platform/operations/operation.ts'
-import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
-import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
 import type {
   PurchaseLineRow,
   PurchaseRow,
@@ -17,17 +16,9 @@ import { reserveStock } from '../../shop/stock/reserve.ts'
 import { approvalNeeded, firstState, stockReservedUntil } from './approval.ts'
 import { cancelUnpaidPurchase } from './cancel-purchase.ts'
 import { depositLine } from '../../shop/purchases/line-value.ts'
-import { findPurchase } from '../../shop/purchases/queries.ts'
+import { findPurchase, insertPurchase } from '../../shop/purchases/queries.ts'
 import { priceLines, assertMaySetPrices, type PricedLine } from './price-lines.ts'
 import type { CheckoutLine } from '../../shop/purchases/schema.ts'
-
-const insertPurchase = preparedInsert((db, rows: readonly PurchaseRow[]) => db.insertInto('purchase').values(rows))
-const insertLines = preparedInsert((db, rows: readonly PurchaseLineRow[]) =>
-  db.insertInto('purchase_line').values(rows),
-)
-const insertUnits = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
-  db.insertInto('purchase_unit').values(rows),
-)
 
 const recordNewest = prepared((db, p: { sessionId: string; purchaseId: string }) =>
   db.updateTable('shopping_session').set({ purchase_id: p.purchaseId }).where('session_id', '=', p.sessionId),
@@ -83,11 +74,12 @@ export async function startPurchase(
     created_ms: nowMs,
     completed_ms: null,
     completed_position: null,
+    till: null,
+    fiscal: null,
     rev: 1,
   }
-  await insertPurchase(db, [purchase])
-  await recordNewest(db, { sessionId: session.session_id, purchaseId: purchase.purchase_id })
   await insertAll(call, purchase, priced)
+  await recordNewest(db, { sessionId: session.session_id, purchaseId: purchase.purchase_id })
   if (hasItems && (await renumberItemsOf(db, purchase))) notifyGates(call, store.store_id)
   const stock = priced.map(({ productId, name, quantity }, i) => ({ productId, name, quantity, path: `items[${i}]` }))
   await reserveStock(db, {
@@ -137,7 +129,7 @@ function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {
   return caller.kind === 'publishable' ? 'shopper' : 'merchant'
 }
 
-/** Inserts the lines with their deposit lines and tagged units. */
+/** Inserts the purchase, and the lines with their deposit lines and tagged units. */
 async function insertAll({ db, services }: Call, purchase: PurchaseRow, priced: readonly PricedLine[]): Promise<void> {
   const lines: PurchaseLineRow[] = []
   const units: PurchaseUnitRow[] = []
@@ -160,8 +152,7 @@ async function insertAll({ db, services }: Call, purchase: PurchaseRow, priced: 
         taken_back: null,
       })
   }
-  for (const chunk of insertChunks(lines)) await insertLines(db, chunk)
-  for (const chunk of insertChunks(units)) await insertUnits(db, chunk)
+  await insertPurchase(db, purchase, lines, units)
 }
 
 function lineRow(
@@ -193,5 +184,6 @@ function lineRow(
     lot: line.unit.lot ?? null,
     expiry: line.unit.expiry ?? null,
     serial: line.unit.serial ?? null,
+    till_line: null,
   }
 }

@@ -34,6 +34,7 @@ export const processPayment = operation({
     'A purchase has at most one open payment; repeated calls return it. In the sandbox the response contains ' +
     'the test checkout page.',
   refusals: [
+    'sold_at_a_till',
     'awaiting_approval',
     'already_paid',
     'checkout_ended',
@@ -81,7 +82,20 @@ export const processPayment = operation({
   },
 })
 
+/** Throws 409 if a till took the money of this purchase. */
+export function assertNotOfTill({ till }: PurchaseRow): void {
+  if (till !== null)
+    throw precondition(
+      'sold_at_a_till',
+      'a till took the money of this sale: record goods that come back with recordReturns',
+      {
+        allowedNext: [],
+      },
+    )
+}
+
 function checkPayable({ nowMs }: Call, purchase: PurchaseRow): void {
+  assertNotOfTill(purchase)
   if (purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED')
     throw precondition('already_paid', 'the purchase is already paid', { allowedNext: [] })
   const isLate = purchase.payment_by_ms !== null && purchase.payment_by_ms <= nowMs

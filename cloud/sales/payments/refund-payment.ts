@@ -4,6 +4,7 @@ import { Failure, invalid, notFound, precondition } from '../../platform/foundat
 import { centsOf, Euros, eurosOf, Id, Success, lines, text } from '../../platform/operations/fields.ts'
 import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
 import type { RefundRow } from '../../platform/persistence/tables/payments.ts'
+import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
 import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
 import { assertOperator } from '../../protection/operators/store-keys.ts'
 import { cancelPurchase, finishCancellation } from '../checkout/cancel-purchase.ts'
@@ -26,6 +27,7 @@ import {
 } from '../../shop/purchases/refunds.ts'
 import { areSamePieces, choosePieces } from './refund-outcome.ts'
 import { emitRefunded, REFUND_EVENTS, bookRefund, unbookRefund } from '../checkout/book-refund.ts'
+import { assertNotOfTill } from './process-payment.ts'
 import { learnRefunds } from './learn-refunds.ts'
 import { sendRefund } from './send-refund.ts'
 import { rolesFrom } from '../../platform/foundation/caller.ts'
@@ -33,14 +35,15 @@ import { readItems, updateItem } from '../../protection/items/item-queries.ts'
 import { notifyGates } from '../../protection/items/item-sequence.ts'
 import { isItemOf, returnUnits } from '../../protection/leases/return-units.ts'
 
-/** Marks the items of these pieces as `returned` and ends their release rights (ADR sales). */
-async function returnItems(
+/** Marks the items of these pieces as `returned` and ends their release rights (ADR sales). Returns these items. */
+export async function returnItems(
   call: Call,
   purchase: PurchaseRow,
   pieces: readonly Pieces[],
   refundId: string,
-): Promise<void> {
+): Promise<ProtectedItemRow[]> {
   const { db, nowMs } = call
+  const returned: ProtectedItemRow[] = []
   const named = new Set(pieces.flatMap(({ itemLineId, unitNos }) => unitNos.map((unitNo) => `${itemLineId}/${unitNo}`)))
   const units = (await readUnits(db, purchase.purchase_id)).filter((unit) =>
     named.has(`${unit.line_id}/${unit.unit_no}`),
@@ -50,9 +53,11 @@ async function returnItems(
   for (const unit of units) {
     const item = unit.bound === 0 ? undefined : items.get(unit.item_id ?? '')
     const isHere = item?.item_status === 'paid' || item?.item_status === 'picked_up'
-    if (item && isHere && isItemOf(item, unit)) await updateItem(db, item, { item_status: 'returned' }, nowMs)
+    if (item && isHere && isItemOf(item, unit))
+      returned.push(await updateItem(db, item, { item_status: 'returned' }, nowMs))
   }
   notifyGates(call, purchase.store_id)
+  return returned
 }
 
 const LINES_LIMIT = 500
@@ -116,6 +121,7 @@ export const refundPayment = operation({
     'at once, the cloud repeats it for hours (`pending`). Repeating a `failed` refund tries again and never pays ' +
     'twice: if the provider may have paid it and cannot tell, it stays `inDoubt` until staff send `notPaid`. For a CANCELLED purchase, any call refunds the missing amount.',
   refusals: [
+    'sold_at_a_till',
     'purchase_not_refundable',
     'already_refunded',
     'refund_too_high',
@@ -195,6 +201,7 @@ async function beginRefund(
   input: z.output<typeof Request>,
 ): Promise<RefundRow | undefined> {
   const { purchase } = whole
+  assertNotOfTill(purchase)
   const isPart = input.amount !== undefined || input.lines !== undefined
   if (input.notPaid === true) return settleAsUnpaid(call, await refundsOf(call.db, purchase.purchase_id), input)
   if (input.refundId !== undefined) return nameGoods(call, whole, await refundsOf(call.db, purchase.purchase_id), input)

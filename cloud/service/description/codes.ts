@@ -71,9 +71,12 @@ export const REASON_TEXTS = codes({
   ledger_taken: 'Another agent uses this ledger. Start with a new ledger.',
   no_fork: 'The cloud knows of no second copy of the ledger of this agent.',
   not_awaiting_approval: 'Staff have checked the basket already, or it needs no check.',
+  not_sold_at_a_till: 'Untag took the money of this purchase. Return its goods with `refundPayment`.',
   nothing_earned: 'The paid amount, less refunds, is too small for one point.',
   nothing_to_claim: 'All keys were handed out, or the live store is not approved yet.',
   offer_of_other_stores: 'The offer has branches in stores that this key may not use. Use a key for all of them.',
+  code_of_several_sales: 'Several sales printed this code, so it names none. Send the `saleId`.',
+  too_many_open_sales: 'The till has 20 open sales. Pay or void some.',
   openid_connect_off:
     'This cloud has no OpenID Connect provider. Start it with `--oidc-issuer`, or sign in with a password.',
   out_of_stock: '`details` names the lines and how many pieces are left.',
@@ -105,6 +108,7 @@ export const REASON_TEXTS = codes({
   purchase_not_paid: 'The purchase is not paid, so it has no receipt.',
   purchase_not_refundable:
     'Nothing was paid, or the goods have left. For goods that left, name `lines` or an `amount`.',
+  return_conflict: 'Another return has this `returnId`. Send a number of its own.',
   recall_of_other_stores: 'The recall also stops goods in stores that this key may not use. Use a key for all of them.',
   recalled: 'Goods are recalled; `details` names them. Set them aside, and sell or hand over others (`fetchRecalls`).',
   receipt_expired:
@@ -124,6 +128,11 @@ export const REASON_TEXTS = codes({
     'The cloud was restored from a backup and waits for the reports of the agents, 11 minutes at most. Repeat after `Retry-After`.',
   role_too_low: 'The role of the user is too low for this operation. An owner or admin can change it.',
   scan_and_go_off: 'Scan and go is switched off. Switch it on in the settings of the store.',
+  sale_conflict:
+    'Another sale with other lines has this number at this till. Send the `series` (day or Z number) if numbers start again.',
+  sale_version: 'The open sale has a higher version with other lines. Send a higher `version`.',
+  sold_at_a_till:
+    'A till took the money of this sale. Record goods that come back with `recordReturns`, or the void with `voidSale`.',
   second_factor_exists: 'The user has a second factor. Remove it first with `removeSecondFactor`.',
   second_factor_missing: 'The user has no second factor.',
   second_factor_not_begun:
@@ -213,6 +222,7 @@ export const DETAIL_TEXTS = codes({
   too_many_operators: 'The store has the maximum number of operators. Remove one.',
   too_many_units: 'The basket or order has too many units. Make two of it.',
   coupon_too_high: 'The coupons exceed the goods of one VAT rate. Lower the coupons.',
+  several_sales: 'The tags were sold in several sales. Send one return for each.',
   too_many_items: 'The line names more tags than it has units.',
   tags_missing: 'The pieces of the line have different tags. Name the tags of those that came back.',
   not_an_image: 'The file is not an image that the cloud can read.',
@@ -322,6 +332,23 @@ export const EXCEPTION_TEXTS = codes({
   redeemed_after_revocation: 'A revoked token, or the receipt of a cancelled purchase, was used afterwards.',
   cancelled_after_release: 'A purchase was cancelled, but its goods had been released. The items are on hold.',
   item_already_paid: 'One item was sold twice.',
+  sale_tag_unknown: 'A till sold a tag that is not registered in this store. Register it, or check the till.',
+  sale_of_held_item:
+    'A till sold goods that are on hold, recalled, reserved or returned. Their tag still alarms: find them.',
+  sale_of_other_product: 'A till sold a tag as another product. Check for swapped labels.',
+  sale_product_unknown:
+    'A till sold a product that the catalogue lacks. Import it, so that its labels can be released.',
+  sale_total_differs: 'The lines of a till’s sale do not add up to its total. Check the connection of the till.',
+  sale_in_future: 'The clock of a till is ahead. Set it.',
+  sale_over_limit:
+    'A till sold more in an hour than the policy allows (`tillSales`). Further sales release nothing. Raise the limit, or call `revokeTill`.',
+  sale_of_revoked_till: 'A revoked till still reports sales. They release nothing.',
+  sale_conflict:
+    'Two agents or tills recorded different sales with one number. The first one counts. Compare their receipts.',
+  return_unclear: 'A return arrived before its sale and does not fit it, or its sale never came. Check the receipt.',
+  void_without_sale: 'A till voided a sale that never arrived. Check whether its agent still has sales to send.',
+  released_then_voided: 'A till voided a sale whose goods had been released. The items are on hold: find them.',
+  till_revoked: 'Sales of a revoked till are on hold. Check the goods that it sold.',
   late_payment: 'A payment arrived after its purchase had ended. The cloud refunds it.',
   payment_mismatch:
     'A provider received another amount or currency than requested. Check the provider and refund there.',

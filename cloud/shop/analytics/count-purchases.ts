@@ -55,7 +55,7 @@ function sum(numbers: readonly number[]): number {
 }
 
 /**
- * Counts scan and go purchases. Reports show the current state: a refund is subtracted from the day of the payment.
+ * Counts purchases: those of untag and those of the store's tills apart. Reports show the current state: a refund is subtracted from the day of the payment.
  * Closings show events: a refund is added to the day on which it completed.
  */
 
@@ -73,16 +73,21 @@ export async function countCompleted(
   lines: readonly PurchaseLineRow[],
 ): Promise<void> {
   const day = dayOf(nowMs)
-  await addToDay(db, purchase, day, {
-    completed_checkouts: 1,
-    revenue_cent: purchase.total_cent,
-    items_scanned: unitsOf(lines),
-    receipts: 1,
-  })
+  const { total_cent: cent } = purchase
+  await addToDay(
+    db,
+    purchase,
+    day,
+    purchase.till === null
+      ? { completed_checkouts: 1, revenue_cent: cent, items_scanned: unitsOf(lines), receipts: 1 }
+      : { till_sales: 1, till_receipts: 1, till_cent: cent, till_items: unitsOf(lines) },
+  )
   for (const { rate, cent, tax } of taxesOf(lines))
-    await addToVat(db, purchase, day, rate, { sales_cent: cent, sales_tax_cent: tax })
+    await addToVat(db, purchase, { day, rate, is_till: isTill(purchase) }, { sales_cent: cent, sales_tax_cent: tax })
   await countInSession(db, purchase, 1)
 }
+
+const isTill = ({ till }: Pick<PurchaseRow, 'till'>) => (till === null ? 0 : 1)
 
 /** Figures that a refund subtracts. */
 export interface CountedRefund {
@@ -107,15 +112,24 @@ export async function countRefund(
 ): Promise<void> {
   const day = dayOf(nowMs)
   const cent = shares.reduce((sum, share) => sum + share.cent, 0)
-  await addToDay(db, purchase, dayOf(purchase.completed_ms ?? nowMs), {
-    revenue_cent: -sign * cent,
-    items_scanned: -sign * units,
-    completed_checkouts: isWhole ? -sign : 0,
-  })
+  const whole = isWhole ? -sign : 0
+  await addToDay(
+    db,
+    purchase,
+    dayOf(purchase.completed_ms ?? nowMs),
+    purchase.till === null
+      ? { revenue_cent: -sign * cent, items_scanned: -sign * units, completed_checkouts: whole }
+      : { till_cent: -sign * cent, till_items: -sign * units, till_sales: whole },
+  )
   // A refund of 0 cents is not counted. Such a refund ends a purchase whose whole amount was refunded in parts before.
-  if (cent > 0) await addToDay(db, purchase, day, { refunds: sign })
-  for (const share of shares)
-    await addToVat(db, purchase, day, share.rate, { refund_cent: sign * share.cent, refund_tax_cent: sign * share.tax })
+  if (cent > 0) await addToDay(db, purchase, day, purchase.till === null ? { refunds: sign } : { till_refunds: sign })
+  for (const { rate, cent: back, tax } of shares)
+    await addToVat(
+      db,
+      purchase,
+      { day, rate, is_till: isTill(purchase) },
+      { refund_cent: sign * back, refund_tax_cent: sign * tax },
+    )
   if (isWhole) await countInSession(db, purchase, sign === 1 ? -1 : 1)
 }
 
@@ -142,6 +156,7 @@ const addCompleted = prepared((db, p: { sessionId: string; change: number }) =>
 
 /** Counts a session once, on the day on which it started, even if it has several purchases. */
 async function countInSession(db: Db, purchase: PurchaseRow, change: 1 | -1): Promise<void> {
+  if (purchase.session_id === null) return
   const [session] = await addCompleted(db, { sessionId: purchase.session_id, change })
   if (session?.completed !== (change === 1 ? 1 : 0)) return
   await addToDay(db, purchase, dayOf(session.created_ms), { sessions_completed: change })

@@ -51,7 +51,9 @@ async function closeDay(
     from,
     date: to,
     closedAt: iso(nowMs),
-    ...(await totalsOf(db, store.store_id, from, to)),
+    currency: 'EUR' as const,
+    ...(await totalsOf(db, store.store_id, from, to, 0)),
+    tills: await totalsOf(db, store.store_id, from, to, 1),
   }
   const row = {
     store_id: store.store_id,
@@ -66,9 +68,10 @@ async function closeDay(
   return closing
 }
 
-async function totalsOf(db: Db, storeId: string, from: string, to: string) {
+/** Totals of untag's own sales, or with `isTill` 1 those of the store's tills. */
+async function totalsOf(db: Db, storeId: string, from: string, to: string, isTill: 0 | 1) {
   const days = await readDays(db, storeId, from, to)
-  const rates = await sumVat(db, storeId, from, to)
+  const rates = await sumVat(db, storeId, from, to, isTill)
   const salesCent = rates.reduce((sum, rate) => sum + rate.sales_cent, 0)
   const refundCent = rates.reduce((sum, rate) => sum + rate.refund_cent, 0)
   const vat = rates.map((rate) => {
@@ -76,10 +79,9 @@ async function totalsOf(db: Db, storeId: string, from: string, to: string) {
     return [String(rate.rate), { net: rate.sales_cent - rate.refund_cent - tax, tax }] as const
   })
   return {
-    currency: 'EUR' as const,
-    receiptCount: days.reduce((sum, row) => sum + row.receipts, 0),
+    receiptCount: days.reduce((sum, row) => sum + (isTill ? row.till_receipts : row.receipts), 0),
     salesCent,
-    refundCount: days.reduce((sum, row) => sum + row.refunds, 0),
+    refundCount: days.reduce((sum, row) => sum + (isTill ? row.till_refunds : row.refunds), 0),
     refundCent,
     totalCent: salesCent - refundCent,
     vatBreakdown: Object.fromEntries(vat),
@@ -181,7 +183,7 @@ export const closeStoreDay = operation({
   roles: rolesFrom('manager'),
   summary: 'Closes the days of a store since its last closing, permanently.',
   description:
-    'A closing contains sales and refunds by VAT rate, summed from the receipts. A day can be closed ten minutes ' +
+    'A closing contains sales and refunds by VAT rate, summed from the receipts; those of your tills apart, in `tills`. A day can be closed ten minutes ' +
     'after its end. A closing is not fiscal evidence, because no certified device signs it.',
   refusals: ['day_not_over'],
   changes: true,

@@ -64,6 +64,12 @@ function toReport(
       avgBasketCent: day.completed_checkouts === 0 ? 0 : Math.round(day.revenue_cent / day.completed_checkouts),
       itemsScanned: day.items_scanned,
     },
+    tills: {
+      sales: day.till_sales,
+      revenueCent: day.till_cent,
+      avgBasketCent: day.till_sales === 0 ? 0 : Math.round(day.till_cent / day.till_sales),
+      itemsSold: day.till_items,
+    },
     offers: {
       activeOffers,
       totalClicks: day.offer_clicks,

@@ -23,6 +23,9 @@ export const AnalyticsReport = z.strictObject({
     avgBasketCent: z.int(),
     itemsScanned: z.int().describe('Units in completed checkouts.'),
   }),
+  tills: z
+    .strictObject({ sales: z.int(), revenueCent: z.int(), avgBasketCent: z.int(), itemsSold: z.int() })
+    .describe('Sales of tills (recordSales), which `scanAndGo` does not contain.'),
   offers: z.strictObject({
     activeOffers: z.int(),
     totalClicks: z.int(),
@@ -40,6 +43,15 @@ export type AnalyticsReport = z.infer<typeof AnalyticsReport>
 
 const VatTotals = z.record(z.string(), z.strictObject({ net: z.int(), tax: z.int() })).describe('By rate, cents.')
 
+const Totals = {
+  receiptCount: z.int(),
+  salesCent: z.int().describe('Gross.'),
+  refundCount: z.int(),
+  refundCent: z.int().describe('Gross.'),
+  totalCent: z.int().describe('Sales less refunds, gross.'),
+  vatBreakdown: VatTotals.describe('Sales less refunds by rate, cents, summed from the receipts.'),
+}
+
 /** Closing of a store's days; it never changes. */
 export const Closing = z.strictObject({
   storeId: z.string(),
@@ -48,12 +60,8 @@ export const Closing = z.strictObject({
   date: z.string().describe('The last day of the closing.'),
   closedAt: z.string(),
   currency: z.literal('EUR'),
-  receiptCount: z.int(),
-  salesCent: z.int().describe('Gross.'),
-  refundCount: z.int(),
-  refundCent: z.int().describe('Gross.'),
-  totalCent: z.int().describe('Sales less refunds, gross.'),
-  vatBreakdown: VatTotals.describe('Sales less refunds by rate, cents, summed from the receipts.'),
+  ...Totals,
+  tills: z.strictObject(Totals).describe('Sales of tills (recordSales), which the totals above do not contain.'),
 })
 export type Closing = z.infer<typeof Closing>
 

@@ -48,7 +48,7 @@ export function periodOf(day: string, period: Period): string {
 export type StoreKey = Pick<StoreDayRow, 'store_id' | 'tenant'>
 
 export type DayCounts = Omit<StoreDayRow, 'store_id' | 'tenant' | 'day'>
-type VatCounts = Omit<StoreDayVatRow, 'store_id' | 'tenant' | 'day' | 'rate'>
+type VatCounts = Omit<StoreDayVatRow, 'store_id' | 'tenant' | 'day' | 'rate' | 'is_till'>
 
 /** Counters of a day without events. */
 export const EMPTY_DAY: Readonly<DayCounts> = {
@@ -65,6 +65,11 @@ export const EMPTY_DAY: Readonly<DayCounts> = {
   lost_followers: 0,
   receipts: 0,
   refunds: 0,
+  till_sales: 0,
+  till_receipts: 0,
+  till_refunds: 0,
+  till_cent: 0,
+  till_items: 0,
 }
 export const DAY_COLUMNS = Object.keys(EMPTY_DAY) as (keyof DayCounts)[]
 
@@ -89,10 +94,10 @@ const addDay = prepared((db, p: StoreDayRow) =>
 const addVat = prepared((db, p: StoreDayVatRow) =>
   db
     .insertInto('store_day_vat')
-    .values({ store_id: p.store_id, day: p.day, rate: p.rate, tenant: p.tenant, ...pick(p, VAT_COLUMNS) })
+    .values({ ...pick(p, ['store_id', 'day', 'rate', 'is_till', 'tenant']), ...pick(p, VAT_COLUMNS) })
     .onConflict((c) =>
       c
-        .columns(['store_id', 'day', 'rate', 'slot'])
+        .columns(['store_id', 'day', 'rate', 'is_till', 'slot'])
         .doUpdateSet((eb) =>
           Object.fromEntries(
             VAT_COLUMNS.map((name) => [name, eb(`store_day_vat.${name}`, '+', eb.ref(`excluded.${name}`))]),
@@ -115,15 +120,14 @@ export async function addToDay(
   await addDay(db, { ...EMPTY_DAY, ...counts, store_id, tenant, day })
 }
 
-/** Adds to the VAT totals of a day. */
+/** Adds to the VAT totals of a day: those of the store's tills with `is_till` 1, else those of untag. */
 export async function addToVat(
   db: Db,
   { store_id, tenant }: StoreKey,
-  day: string,
-  rate: number,
+  key: Pick<StoreDayVatRow, 'day' | 'rate' | 'is_till'>,
   counts: Partial<VatCounts>,
 ): Promise<void> {
-  await addVat(db, { ...NO_VAT, ...counts, store_id, tenant, day, rate })
+  await addVat(db, { ...NO_VAT, ...counts, store_id, tenant, ...key })
 }
 
 /** Days of a store with data between two dates, both inclusive, in order. */
@@ -147,6 +151,7 @@ export async function sumVat(
   storeId: string,
   from: string,
   to: string,
+  isTill: 0 | 1,
 ): Promise<(VatCounts & { rate: number })[]> {
   const rows = await db
     .selectFrom('store_day_vat')
@@ -154,6 +159,7 @@ export async function sumVat(
     .where('store_id', '=', storeId)
     .where('day', '>=', from)
     .where('day', '<=', to)
+    .where('is_till', '=', isTill)
     .groupBy('rate')
     .orderBy('rate')
     .execute()

@@ -339,12 +339,12 @@ async function expireMember(scope: Scope, member: LoyaltyMemberRow): Promise<Ten
   return row.tenant as Tenant
 }
 
-/** A paid purchase of scan and go, or an order that was picked up. */
+/** A paid purchase of scan and go or a till, or an order that was picked up. */
 interface PaidTransaction {
   transactionId: string
   userId: string | null
   totalCent: number
-  source: 'scan_and_go' | 'click_collect'
+  source: 'scan_and_go' | 'click_collect' | 'till'
 }
 
 /** Events that `earnAutomatically` emits. */

@@ -5,7 +5,7 @@ import { scanned, text } from '../../platform/operations/fields.ts'
 export const PROGRAM_TYPES = ['stamps', 'points', 'cashback', 'tier'] as const
 export type ProgramType = (typeof PROGRAM_TYPES)[number]
 
-const EARNING_METHODS = ['qr_checkin', 'store_checkin', 'scan_and_go', 'click_collect'] as const
+const EARNING_METHODS = ['qr_checkin', 'store_checkin', 'scan_and_go', 'click_collect', 'till'] as const
 export type EarningMethod = (typeof EARNING_METHODS)[number]
 
 /** Sources of points: an earning method or the merchant. */

@@ -107,6 +107,7 @@ export function depositLine(
     lot: null,
     expiry: null,
     serial: null,
+    till_line: null,
   }
 }
 
@@ -155,7 +156,8 @@ export function afterCoupons(amounts: readonly GrossAmount[]): number[] {
   const paid = amounts.map(({ cent }) => Math.max(0, cent))
   for (const rate of new Set(amounts.flatMap((amount) => (amount.cent < 0 ? amount.rate : [])))) {
     const ofRate = amounts.flatMap((amount, i) => (amount.rate === rate ? i : []))
-    const left = sum(ofRate.map((i) => amounts[i]?.cent ?? 0))
+    // A sale of a till may give back more than it sells.
+    const left = Math.max(0, sum(ofRate.map((i) => amounts[i]?.cent ?? 0)))
     const shares = prorate(
       left,
       ofRate.map((i) => paid[i] ?? 0),

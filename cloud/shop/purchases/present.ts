@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { SaleName } from '../../../policy/till-sale.ts'
 import { receiptAddress } from '../../../policy/receipts/receipt-token.ts'
 import { originOf } from '../../platform/foundation/config.ts'
 import { eurosOf, iso, definedFields } from '../../platform/operations/fields.ts'
@@ -97,7 +98,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
       priceUnit: line.price_cent,
       ...definedFields({ listPriceUnit: line.list_price_cent }),
       quantity: line.quantity,
-      vat: line.vat as 7 | 19,
+      vat: line.vat as 0 | 7 | 19,
       totalCent: line.price_cent * line.quantity,
       ...definedFields({
         depositOf: line.deposit_of,
@@ -126,6 +127,8 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
       receiptQrCode: showsQrCode && address !== null ? `data:image/png;base64,${qrPngBase64(address)}` : null,
     }),
     tse: isTest(purchase.tenant) ? SANDBOX_TSE : null,
+    ...(purchase.till !== null && { till: JSON.parse(purchase.till) as SaleName }),
+    ...definedFields({ fiscal: purchase.fiscal }),
     ...tagFields(whole),
   }
 }

@@ -1,7 +1,8 @@
 import { assert } from '../../../policy/assert.ts'
 import type { Db } from '../../platform/persistence/database.ts'
 import { commitPosition } from '../../platform/persistence/positions.ts'
-import { fieldsOf, prepared } from '../../platform/persistence/prepared.ts'
+import { fieldsOf, insertChunks, prepared } from '../../platform/persistence/prepared.ts'
+import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
 import type {
   PurchaseLineRow,
   PurchaseRow,
@@ -53,6 +54,26 @@ const unitsOf = prepared((db, p: { purchaseId: string }) =>
 const unitByKey = prepared((db, p: { lineId: string; unitNo: number }) =>
   db.selectFrom('purchase_unit').selectAll().where('line_id', '=', p.lineId).where('unit_no', '=', p.unitNo),
 )
+
+const insertRow = preparedInsert((db, rows: readonly PurchaseRow[]) => db.insertInto('purchase').values(rows))
+const insertLines = preparedInsert((db, rows: readonly PurchaseLineRow[]) =>
+  db.insertInto('purchase_line').values(rows),
+)
+const insertUnits = preparedInsert((db, rows: readonly PurchaseUnitRow[]) =>
+  db.insertInto('purchase_unit').values(rows),
+)
+
+/** Inserts a purchase with its lines and tagged units. */
+export async function insertPurchase(
+  db: Db,
+  purchase: PurchaseRow,
+  lines: readonly PurchaseLineRow[],
+  units: readonly PurchaseUnitRow[],
+): Promise<void> {
+  await insertRow(db, [purchase])
+  for (const chunk of insertChunks(lines)) await insertLines(db, chunk)
+  for (const chunk of insertChunks(units)) await insertUnits(db, chunk)
+}
 
 /** Finds a purchase of the tenant. */
 export async function findPurchase(db: Db, tenant: string, purchaseId: string): Promise<PurchaseRow | undefined> {

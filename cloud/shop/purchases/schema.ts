@@ -131,7 +131,7 @@ export const TransactionData = z.strictObject({
       priceUnit: z.int().describe('Negative on a coupon line.'),
       listPriceUnit: z.int().optional().describe('Price of the store, if the client set another price.'),
       quantity: z.int(),
-      vat: VatRate,
+      vat: z.literal([0, 7, 19]).describe('Percent; 0 only from tills.'),
       totalCent: z.int(),
       depositOf: z.string().optional().describe('The line that this deposit belongs to.'),
       barcode: z.string().optional().describe('The scanned label, if a scale printed it.'),
@@ -169,6 +169,11 @@ export const TransactionData = z.strictObject({
     .record(z.string(), z.string())
     .nullable()
     .describe('Not fiscal evidence: placeholder values in the sandbox, null in live mode.'),
+  till: z
+    .strictObject({ saleId: z.string(), tillId: z.string().optional(), series: z.string().optional() })
+    .optional()
+    .describe('The till’s own names of this sale, if a till sold it (recordSales).'),
+  fiscal: z.string().optional().describe('Text of the till’s fiscal device.'),
   ...TagFields,
 })
 export type TransactionData = z.infer<typeof TransactionData>

@@ -136,12 +136,13 @@ export async function readPublicReceipt(
   call: Pick<Call, 'db' | 'services' | 'nowMs'>,
   token: string,
 ): Promise<TransactionData> {
-  const purchase = await findByToken(call, token)
+  const purchase = await purchaseOfReceiptText(call, token)
   if (!purchase?.completed_ms || call.nowMs > purchase.completed_ms + READING_MS) throw notFound('receipt')
   return toTransactionData(await wholePurchase(call as Call, purchase), call as Call, 'public')
 }
 
-async function findByToken({ db, services }: Pick<Call, 'db' | 'services'>, token: string) {
+/** Finds the purchase of a receipt by its token or the text of its QR code. */
+export async function purchaseOfReceiptText({ db, services }: Pick<Call, 'db' | 'services'>, token: string) {
   const kids = claimedReceiptKeyIds(token)
   if (kids.length === 0) return undefined
   const key = await db

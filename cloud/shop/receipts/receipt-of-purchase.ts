@@ -2,6 +2,7 @@ import { toGtin14 } from '../../../policy/gs1/gtin.ts'
 import { firstIdentifier } from '../../../policy/item-identifiers.ts'
 import { MAX_ENTRIES, receiptEntry, receiptIdentity, type UnitFacts } from '../../../policy/receipts/receipt-claims.ts'
 import { RECEIPT_LIFE, signReceiptForQr } from '../../../policy/receipts/receipt-token.ts'
+import { saleIdentity, type SaleName } from '../../../policy/till-sale.ts'
 import { riskClassOf, type ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { TenantKeys } from '../../platform/authority/key-loader.ts'
 import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
@@ -39,7 +40,12 @@ export function makeReceipt(
   keys: TenantKeys,
   origin: string,
 ): NewReceipt {
-  const cti = receiptIdentity(keys.receiptSecret, purchase.purchase_id)
+  const { till } = purchase
+  // Agents make the receipt of a till's sale with the same identity.
+  const cti =
+    till === null
+      ? receiptIdentity(keys.receiptSecret, purchase.purchase_id)
+      : saleIdentity(purchase.store_id, JSON.parse(till) as SaleName)
   const entries = units.map((u, n) => ({ n, entry: receiptEntry(cti, ...matchKeyOf(u)), facts: u.facts }))
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.entry, b.entry) || a.n - b.n)
   const exp = Math.floor(completedMs / 1_000) + RECEIPT_LIFE

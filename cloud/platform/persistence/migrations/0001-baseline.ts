@@ -13,11 +13,11 @@ const PURCHASES: readonly string[] = [
   `CREATE INDEX session_by_spot_check ON shopping_session (tenant, user_id) WHERE spot_check_due = 1`,
   `CREATE TABLE purchase (
     purchase_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id),
-    session_id text NOT NULL, user_id text, checkout_session_id text, status text NOT NULL, currency text NOT NULL,
+    session_id text, user_id text, checkout_session_id text, status text NOT NULL, currency text NOT NULL,
     total_cent bigint NOT NULL, value_cent bigint NOT NULL, security_tag_mode text NOT NULL, security_tag_status text, price_origin text NOT NULL,
     cti text UNIQUE, receipt_token text, receipt_exp bigint, cancel_reason text, refund_status text, deny_seq bigint,
     created_ms bigint NOT NULL, completed_ms bigint, rev bigint NOT NULL, approval text, approval_reason text, approved_by text,
-    payment_by_ms bigint, completed_position bigint)`,
+    payment_by_ms bigint, completed_position bigint, till text, fiscal text)`,
   `CREATE INDEX purchase_by_store ON purchase (store_id, purchase_id)`,
   `CREATE UNIQUE INDEX purchase_by_checkout ON purchase (checkout_session_id)`,
   `CREATE INDEX purchase_by_tenant ON purchase (tenant, purchase_id)`,
@@ -32,7 +32,7 @@ const PURCHASES: readonly string[] = [
     name text NOT NULL, ean text, product_id text, price_cent bigint NOT NULL,
     list_price_cent bigint, price_reason text, quantity bigint NOT NULL, vat bigint NOT NULL,
     category text, brand text, price_origin text NOT NULL, serial_number text, tagged bigint NOT NULL, deposit_of text,
-    barcode text, weight_grams bigint, kg_price_cent bigint, lot text, expiry text, serial text)`,
+    barcode text, weight_grams bigint, kg_price_cent bigint, lot text, expiry text, serial text, till_line text)`,
   `CREATE INDEX purchase_line_by_purchase ON purchase_line (purchase_id, line_no)`,
   // Finds the purchases of returned goods without a receipt.
   `CREATE INDEX purchase_line_by_ean ON purchase_line (ean, purchase_id) WHERE ean IS NOT NULL`,
@@ -125,12 +125,13 @@ const ANALYTICS: readonly string[] = [
     completed_checkouts bigint NOT NULL, revenue_cent bigint NOT NULL, items_scanned bigint NOT NULL,
     offer_clicks bigint NOT NULL, offer_favorites bigint NOT NULL, profile_views bigint NOT NULL, messages bigint NOT NULL,
     new_followers bigint NOT NULL, lost_followers bigint NOT NULL, receipts bigint NOT NULL, refunds bigint NOT NULL,
+    till_sales bigint NOT NULL, till_receipts bigint NOT NULL, till_refunds bigint NOT NULL, till_cent bigint NOT NULL, till_items bigint NOT NULL,
     slot bigint NOT NULL DEFAULT (pg_backend_pid() % 128), PRIMARY KEY (store_id, day, slot))`,
   // Gross amounts and the tax in them, summed from the receipts and refunds of that day.
   `CREATE TABLE store_day_vat (
-    store_id text NOT NULL, day text NOT NULL, rate bigint NOT NULL, tenant text NOT NULL, sales_cent bigint NOT NULL,
+    store_id text NOT NULL, day text NOT NULL, rate bigint NOT NULL, is_till bigint NOT NULL, tenant text NOT NULL, sales_cent bigint NOT NULL,
     sales_tax_cent bigint NOT NULL, refund_cent bigint NOT NULL, refund_tax_cent bigint NOT NULL,
-    slot bigint NOT NULL DEFAULT (pg_backend_pid() % 128), PRIMARY KEY (store_id, day, rate, slot))`,
+    slot bigint NOT NULL DEFAULT (pg_backend_pid() % 128), PRIMARY KEY (store_id, day, rate, is_till, slot))`,
   `CREATE TABLE store_closing (
     store_id text NOT NULL, number bigint NOT NULL, tenant text NOT NULL, from_day text NOT NULL, to_day text NOT NULL,
     closed_ms bigint NOT NULL, body text NOT NULL, PRIMARY KEY (store_id, number), UNIQUE (store_id, to_day))`,
@@ -331,6 +332,35 @@ const STOCK: readonly string[] = [
   `CREATE INDEX stock_reservation_by_product ON stock_reservation (store_id, product_id, gives_way, state, expires_ms)`,
 ]
 
+/** Sales of tills: their identities, printed codes, returns, revoked tills and limits. */
+const TILLS: readonly string[] = [
+  `CREATE TABLE till_sale (
+    sale_key text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), till_id text,
+    series text, sale_id text NOT NULL, state text NOT NULL, version bigint NOT NULL, content text,
+    purchase_id text REFERENCES purchase (purchase_id), result text, agent_id text, stored_ms bigint NOT NULL, due_ms bigint)`,
+  `CREATE UNIQUE INDEX till_sale_by_purchase ON till_sale (purchase_id)`,
+  `CREATE INDEX till_sale_by_number ON till_sale (store_id, sale_id)`,
+  `CREATE INDEX till_sale_by_till ON till_sale (store_id, till_id, stored_ms)`,
+  `CREATE INDEX till_sale_by_due ON till_sale (due_ms) WHERE due_ms IS NOT NULL`,
+  `CREATE INDEX till_sale_by_time ON till_sale (stored_ms)`,
+  `CREATE TABLE receipt_code (
+    store_id text NOT NULL, code text NOT NULL, sale_key text NOT NULL, stored_ms bigint NOT NULL,
+    PRIMARY KEY (store_id, code, sale_key))`,
+  `CREATE INDEX receipt_code_by_time ON receipt_code (stored_ms)`,
+  `CREATE TABLE till_return (
+    return_key text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL REFERENCES store (store_id), sale_key text NOT NULL,
+    body text NOT NULL, content text NOT NULL, result text, stored_ms bigint NOT NULL, due_ms bigint)`,
+  `CREATE INDEX till_return_by_time ON till_return (stored_ms)`,
+  `CREATE INDEX till_return_by_sale ON till_return (sale_key)`,
+  `CREATE INDEX till_return_by_due ON till_return (due_ms) WHERE due_ms IS NOT NULL`,
+  `CREATE TABLE till_revocation (
+    store_id text NOT NULL REFERENCES store (store_id), till_id text NOT NULL, tenant text NOT NULL, since_ms bigint NOT NULL,
+    revoked_ms bigint NOT NULL, PRIMARY KEY (store_id, till_id))`,
+  `CREATE TABLE till_hour (
+    store_id text NOT NULL, till_id text NOT NULL, hour bigint NOT NULL, sales bigint NOT NULL, value_cent bigint NOT NULL,
+    PRIMARY KEY (store_id, till_id, hour))`,
+]
+
 /** Signing keys, sealed secrets and the newest signed document of each kind. */
 const AUTHORITY: readonly string[] = [
   `CREATE TABLE signing_key (
@@ -363,6 +393,7 @@ export const BASELINE: Migration = {
     ...STOCK,
     ...OFFERS,
     ...PURCHASES,
+    ...TILLS,
     ...PAYMENTS,
     ...CLICK_AND_COLLECT,
     ...LOYALTY,

@@ -21,6 +21,12 @@ export interface StoreDayRow {
   /** Receipts issued and refunds made on that day; they never decrease. */
   receipts: number
   refunds: number
+  /** Sales of tills, apart from the figures above; `till_receipts` and `till_refunds` never decrease. */
+  till_sales: number
+  till_receipts: number
+  till_refunds: number
+  till_cent: number
+  till_items: number
 }
 
 export interface StoreDayVatRow {
@@ -28,6 +34,8 @@ export interface StoreDayVatRow {
   day: string
   /** Percent. */
   rate: number
+  /** 1: sales of tills. */
+  is_till: number
   tenant: string
   sales_cent: number
   sales_tax_cent: number

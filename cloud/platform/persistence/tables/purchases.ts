@@ -20,7 +20,8 @@ export interface PurchaseRow {
   purchase_id: string
   tenant: string
   store_id: string
-  session_id: string
+  /** Null for a sale of a till. */
+  session_id: string | null
   user_id: string | null
   checkout_session_id: string | null
   status: string
@@ -45,6 +46,10 @@ export interface PurchaseRow {
   completed_ms: number | null
   /** Position of the transaction that completed the purchase (../positions.ts). */
   completed_position: number | null
+  /** JSON of the names that a till gave its sale (`SaleName` of policy/till-sale.ts); null: sold through untag. */
+  till: string | null
+  /** Text of the till's fiscal device. */
+  fiscal: string | null
   rev: number
 }
 
@@ -77,6 +82,8 @@ export interface PurchaseLineRow {
   /** `YYYY-MM-DD` */
   expiry: string | null
   serial: string | null
+  /** Id that the till gave the line of its sale. */
+  till_line: string | null
 }
 
 export interface PurchaseUnitRow {

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { listen } from '../../../../host/http-server.ts'
 import { findConnector } from '../../../../cloud/sales/integrations/connectors.ts'
 import { ERP_SYSTEMS, POS_SYSTEMS } from '../../../../cloud/sales/integrations/systems.ts'
 import { hashOfKey } from '../../../../cloud/platform/accounts/api-keys.ts'
 import { hashOfUserToken } from '../../../../cloud/platform/users/user-queries.ts'
 import type { Db } from '../../../../cloud/platform/persistence/database.ts'
+import { SaleOfCloud } from '../../../../cloud/sales/tills/sale-operations.ts'
 import { OPERATION_TABLE } from '../../../../cloud/service/operation-table.ts'
 import { PROVIDERS } from '../../../../cloud/sales/payments/providers.ts'
 import { validationFindings, findingMessage, pathText } from '../../../../policy/validation-findings.ts'
@@ -209,6 +210,19 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   }),
   processPayment: () => ({ purchaseId: 'pur_x' }),
   refundPayment: () => ({ purchaseId: 'pur_x' }),
+  recordSales: ({ storeId }) => ({
+    storeId,
+    sales: [
+      {
+        saleId: '1',
+        occurredAt: '2026-11-20T09:00:00Z',
+        lines: [{ name: 'Schirm', quantity: 1, priceUnit: 990, vat: 19 }],
+      },
+    ],
+  }),
+  recordReturns: ({ storeId }) => ({ storeId, returns: [{ returnId: '1', saleId: 'none' }] }),
+  voidSale: ({ storeId }) => ({ storeId, saleId: 'none' }),
+  revokeTill: ({ storeId }) => ({ storeId, tillId: 'till-x' }),
   syncPOS: ({ storeId }) => ({
     storeId,
     system: 'generic',
@@ -687,8 +701,10 @@ onEveryDatabase('every operation', (kind) => {
 })
 
 describe('a validation error', () => {
+  // `recordSales` takes malformed sales and lists their faults.
+  const sales = z.strictObject({ sales: z.array(SaleOfCloud) })
   const schemas = [...OPERATION_TABLE.values()].flatMap((o) => [
-    [o.name, o.request] as const,
+    [o.name, o.name === 'recordSales' ? sales : o.request] as const,
     ...(o.get ? [[`${o.name} by GET`, o.get.request] as const] : []),
   ])
   const connectors: [string, z.ZodType | undefined][] = [

@@ -245,6 +245,7 @@ onEveryDatabase('analytics', (kind) => {
             .filter((l) => done.some((p) => p.purchase_id === l.purchase_id))
             .reduce((sum, l) => sum + l.quantity, 0),
         },
+        tills: { sales: 0, revenueCent: 0, avgBasketCent: 0, itemsSold: 0 },
         offers: {
           activeOffers: 0,
           totalClicks: clicks,

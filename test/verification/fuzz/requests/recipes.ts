@@ -22,6 +22,12 @@ const claimed = async (scene: Scene): Promise<Json> => {
   return { registrationId, claimSecret }
 }
 
+const saleOfTill = (scene: Scene) => ({
+  saleId: `${scene.count()}`,
+  occurredAt: inTime(scene, 0),
+  lines: [{ name: scene.text(), quantity: 1, priceUnit: 499, vat: 7 }],
+})
+
 /** Recipes for operations whose example does not suffice. */
 const RECIPES: Readonly<Record<string, Recipe>> = {
   ...PROTECTION_RECIPES,
@@ -158,6 +164,20 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   configurePSP: (scene) => ({ storeId: storeOf(scene), provider: 'custom', config: scene.served.books.config() }),
   processPayment: async (scene) => ({ purchaseId: await openPurchase(scene) }),
   refundPayment: async (scene) => ({ purchaseId: await paidPurchase(scene), amount: 0.5, reason: scene.text() }),
+  recordSales: (scene) => ({ storeId: storeOf(scene), sales: [saleOfTill(scene)] }),
+  recordReturns: async (scene) => {
+    const storeId = storeOf(scene)
+    const sale = saleOfTill(scene)
+    await scene.call('recordSales', { storeId, sales: [sale] })
+    return { storeId, returns: [{ returnId: `r${scene.count()}`, saleId: sale.saleId, resellable: true }] }
+  },
+  voidSale: async (scene) => {
+    const storeId = storeOf(scene)
+    const sale = saleOfTill(scene)
+    await scene.call('recordSales', { storeId, sales: [sale] })
+    return { storeId, saleId: sale.saleId }
+  },
+  revokeTill: (scene) => ({ storeId: storeOf(scene), tillId: `till-${scene.count()}` }),
   syncPOS: (scene) => ({ storeId: storeOf(scene), ...connected(TILL) }),
   pushToPOS: (scene) => ({
     storeId: storeOf(scene),

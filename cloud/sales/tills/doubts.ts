@@ -1,0 +1,70 @@
+import type { Call } from '../../platform/operations/operation.ts'
+import { countException } from '../../protection/records/exceptions.ts'
+
+/** What is doubtful about a recorded sale: the till gets a warning, and people an exception. */
+export interface Doubt {
+  readonly code: keyof typeof TEXTS
+  readonly lineId?: string
+  readonly tag?: string
+  /** What the exception is about: one exception in the store for each code and subject. */
+  readonly subject: string
+  /** Status of the item. */
+  readonly status?: string | undefined
+}
+
+const TEXTS = {
+  sale_tag_unknown: ({ tag }: Doubt) => `the tag ${tag} is not registered in this store`,
+  item_already_paid: ({ tag }: Doubt) => `the tag ${tag} was sold before`,
+  sale_of_held_item: ({ tag, status }: Doubt) =>
+    `the tag ${tag} is ${status === 'sellable' ? 'recalled' : status}: keep the goods here`,
+  sale_of_other_product: ({ tag }: Doubt) => `the tag ${tag} is registered for another product`,
+  sale_product_unknown: ({ subject }: Doubt) => `the product ${subject} is not in the catalogue of this store`,
+  sale_total_differs: ({ subject }: Doubt) => `the lines of ${subject} do not add up to its total`,
+  sale_in_future: ({ subject }: Doubt) => `${subject} is dated in the future: set the clock of the till`,
+  sale_over_limit: ({ subject }: Doubt) =>
+    `${subject} sold more in an hour than the policy allows: its sales release nothing`,
+  sale_of_revoked_till: ({ subject }: Doubt) => `${subject} is revoked: its sales release nothing`,
+  sale_too_old: ({ subject }: Doubt) => `${subject} is older than 24 hours: its goods count as gone`,
+} satisfies Record<string, (doubt: Doubt) => string>
+
+/** A warning to the till about one of its sales. */
+export interface Warning {
+  code: string
+  message: string
+  lineId?: string
+  tag?: string
+}
+
+/** The warning that the till gets. */
+export function warningOf(doubt: Doubt): Warning {
+  const { code, lineId, tag } = doubt
+  return {
+    code,
+    message: TEXTS[code](doubt),
+    ...(lineId !== undefined && { lineId }),
+    ...(tag !== undefined && { tag }),
+  }
+}
+
+/** A sale that is only old needs no one's attention. */
+const SILENT: ReadonlySet<Doubt['code']> = new Set(['sale_too_old'])
+
+/** Raises the exceptions of a sale's doubts. */
+export async function raiseDoubts(
+  call: Call,
+  storeId: string,
+  tenant: string,
+  doubts: readonly Doubt[],
+  purchaseId: string,
+): Promise<void> {
+  const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
+  for (const doubt of doubts)
+    if (!SILENT.has(doubt.code))
+      await countException(scope, {
+        storeId,
+        kind: doubt.code,
+        subject: doubt.subject,
+        purchaseId,
+        detail: TEXTS[doubt.code](doubt),
+      })
+}

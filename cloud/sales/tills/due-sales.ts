@@ -1,0 +1,78 @@
+import { newId } from '../../../policy/ids.ts'
+import { systemCaller, type Tenant } from '../../platform/foundation/caller.ts'
+import { performTask } from '../../platform/operations/perform.ts'
+import { processEach } from '../../platform/operations/process-each.ts'
+import type { Services } from '../../platform/operations/operation.ts'
+import type { Database, Db } from '../../platform/persistence/database.ts'
+import { raiseException } from '../../protection/records/exceptions.ts'
+import { voidSale } from './sale-operations.ts'
+
+/** Open sales that ended, and voids and returns whose sale never came. Several processes may run this at once. */
+export async function endDueSales(database: Database, services: Services): Promise<void> {
+  const nowMs = services.platform.clock.wall()
+  for (const table of ['till_sale', 'till_return'] as const) {
+    const id = table === 'till_sale' ? 'sale_key' : 'return_key'
+    await processEach(services, {
+      job: 'due sales of tills',
+      read: (limit, failed) =>
+        database.reads
+          .selectFrom(table)
+          .select([`${id} as key`, 'tenant', 'store_id', 'due_ms'])
+          .where('due_ms', '<=', nowMs)
+          .orderBy('due_ms')
+          .limit(limit)
+          .offset(failed)
+          .execute(),
+      process: ({ key, tenant, store_id: storeId }) =>
+        performTask(
+          {
+            operation: voidSale,
+            caller: systemCaller(tenant as Tenant, 'due sales'),
+            requestId: newId('req', services.platform),
+          },
+          database,
+          services,
+          async (call) => {
+            call.changed(storeId)
+            const ended = await call.db
+              .updateTable(table)
+              .set({ due_ms: null })
+              .where(id, '=', key)
+              .where('due_ms', '<=', nowMs)
+              .returningAll()
+              .executeTakeFirst()
+            if (!ended || ('state' in ended && ended.state === 'open')) return
+            const isVoid = 'state' in ended
+            await raiseException(
+              { db: call.db, tenant, platform: services.platform, nowMs },
+              {
+                storeId,
+                kind: isVoid ? 'void_without_sale' : 'return_unclear',
+                subject: key,
+                detail: isVoid
+                  ? `the void of sale ${ended.sale_id} waited 7 days for its sale`
+                  : 'a return waited 7 days for its sale',
+              },
+            )
+          },
+        ),
+    })
+  }
+}
+
+const HOUR_MS = 3_600_000
+/** Time for which the sums of an hour are kept, ms: sales of the last day may still arrive. */
+const HOURS_KEPT_MS = 48 * HOUR_MS
+/** Time for which a till must not repeat a number, and for which codes are known, ms. */
+const SALES_KEPT_MS = 90 * 24 * HOUR_MS
+
+/** Deletes old sums, codes, returns, and identities of sales whose till may use the number again. */
+export async function pruneSales(db: Db, nowMs: number): Promise<void> {
+  await db
+    .deleteFrom('till_hour')
+    .where('hour', '<', Math.floor((nowMs - HOURS_KEPT_MS) / HOUR_MS))
+    .execute()
+  const beforeMs = nowMs - SALES_KEPT_MS
+  for (const table of ['receipt_code', 'till_return', 'till_sale'] as const)
+    await db.deleteFrom(table).where('stored_ms', '<', beforeMs).execute()
+}

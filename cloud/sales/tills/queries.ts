@@ -1,0 +1,151 @@
+import type { SaleName } from '../../../policy/till-sale.ts'
+import type { Db } from '../../platform/persistence/database.ts'
+import { insertChunks, prepared } from '../../platform/persistence/prepared.ts'
+import { preparedInsert } from '../../platform/persistence/prepared-insert.ts'
+import type {
+  ReceiptCodeRow,
+  TillHourRow,
+  TillReturnRow,
+  TillRevocationRow,
+  TillSaleRow,
+} from '../../platform/persistence/tables/tills.ts'
+
+const byKey = prepared((db, p: { saleKey: string }) =>
+  db.selectFrom('till_sale').selectAll().where('sale_key', '=', p.saleKey),
+)
+const byPurchase = prepared((db, p: { purchaseId: string }) =>
+  db.selectFrom('till_sale').selectAll().where('purchase_id', '=', p.purchaseId),
+)
+const upsert = preparedInsert((db, rows: readonly TillSaleRow[]) =>
+  db
+    .insertInto('till_sale')
+    .values(rows)
+    .onConflict((c) =>
+      c.column('sale_key').doUpdateSet((eb) => ({
+        state: eb.ref('excluded.state'),
+        version: eb.ref('excluded.version'),
+        content: eb.ref('excluded.content'),
+        purchase_id: eb.ref('excluded.purchase_id'),
+        result: eb.ref('excluded.result'),
+        due_ms: eb.ref('excluded.due_ms'),
+      })),
+    ),
+)
+
+/** Finds a sale by its identity. */
+export async function findSale(db: Db, saleKey: string): Promise<TillSaleRow | undefined> {
+  const [row] = await byKey(db, { saleKey })
+  return row
+}
+
+/** Finds the till's sale of a purchase. */
+export async function saleOfPurchase(db: Db, purchaseId: string): Promise<TillSaleRow | undefined> {
+  const [row] = await byPurchase(db, { purchaseId })
+  return row
+}
+
+/** Writes a sale. Identity, names, sender and time of a known sale stay. */
+export async function saveSale(db: Db, row: TillSaleRow): Promise<void> {
+  await upsert(db, [row])
+}
+
+/** Number of open sales of a till that have not ended. */
+export async function countOpenSales(db: Db, storeId: string, tillId: string | null, nowMs: number): Promise<number> {
+  const { n } = await db
+    .selectFrom('till_sale')
+    .select((eb) => eb.fn.countAll<number>().as('n'))
+    .where('store_id', '=', storeId)
+    .where('till_id', tillId === null ? 'is' : '=', tillId)
+    .where('state', '=', 'open')
+    .where('due_ms', '>', nowMs)
+    .executeTakeFirstOrThrow()
+  return Number(n)
+}
+
+/** Names of a stored sale. */
+export function nameOf({ sale_id: saleId, till_id: tillId, series }: TillSaleRow): SaleName {
+  return { saleId, ...(tillId !== null && { tillId }), ...(series !== null && { series }) }
+}
+
+const insertCode = preparedInsert((db, rows: readonly ReceiptCodeRow[]) =>
+  db
+    .insertInto('receipt_code')
+    .values(rows)
+    .onConflict((c) => c.doNothing()),
+)
+
+/** Stores the hashes of printed codes. */
+export async function insertCodes(db: Db, rows: readonly ReceiptCodeRow[]): Promise<void> {
+  for (const chunk of insertChunks(rows)) await insertCode(db, chunk)
+}
+
+/** Sales that printed this code since `sinceMs`, at most two: two are one too many. */
+export function salesWithCode(db: Db, storeId: string, code: string, sinceMs: number): Promise<ReceiptCodeRow[]> {
+  return db
+    .selectFrom('receipt_code')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('code', '=', code)
+    .where('stored_ms', '>=', sinceMs)
+    .limit(2)
+    .execute()
+}
+
+const addHour = prepared((db, p: TillHourRow) =>
+  db
+    .insertInto('till_hour')
+    .values({ store_id: p.store_id, till_id: p.till_id, hour: p.hour, sales: p.sales, value_cent: p.value_cent })
+    .onConflict((c) =>
+      c.columns(['store_id', 'till_id', 'hour']).doUpdateSet((eb) => ({
+        sales: eb('till_hour.sales', '+', p.sales),
+        value_cent: eb('till_hour.value_cent', '+', p.value_cent),
+      })),
+    )
+    .returning(['sales', 'value_cent']),
+)
+
+/** Adds a sale to the hour of its till. Returns the sums of the hour. */
+export async function addToHour(db: Db, row: TillHourRow): Promise<Pick<TillHourRow, 'sales' | 'value_cent'>> {
+  const [sums] = await addHour(db, row)
+  return { sales: Number(sums?.sales ?? row.sales), value_cent: Number(sums?.value_cent ?? row.value_cent) }
+}
+
+const revocation = prepared((db, p: { storeId: string; tillId: string }) =>
+  db.selectFrom('till_revocation').selectAll().where('store_id', '=', p.storeId).where('till_id', '=', p.tillId),
+)
+
+/** The revocation of a till; undefined if it may sell. */
+export async function revocationOf(
+  db: Db,
+  storeId: string,
+  tillId: string | undefined,
+): Promise<TillRevocationRow | undefined> {
+  const [row] = tillId === undefined ? [] : await revocation(db, { storeId, tillId })
+  return row
+}
+
+/** Finds a return by its key. */
+export function findReturn(db: Db, returnKey: string): Promise<TillReturnRow | undefined> {
+  return db.selectFrom('till_return').selectAll().where('return_key', '=', returnKey).executeTakeFirst()
+}
+
+/** Inserts a return, or updates its answer. */
+export async function saveReturn(db: Db, row: TillReturnRow): Promise<void> {
+  await db
+    .insertInto('till_return')
+    .values(row)
+    .onConflict((c) => c.column('return_key').doUpdateSet({ result: row.result, due_ms: row.due_ms }))
+    .execute()
+}
+
+/** Returns that wait for this sale, the oldest first. */
+export function waitingReturns(db: Db, saleKey: string): Promise<TillReturnRow[]> {
+  return db
+    .selectFrom('till_return')
+    .selectAll()
+    .where('sale_key', '=', saleKey)
+    .where('result', 'is', null)
+    .orderBy('stored_ms')
+    .orderBy('return_key')
+    .execute()
+}

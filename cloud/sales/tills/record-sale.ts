@@ -1,0 +1,305 @@
+import { newId } from '../../../policy/ids.ts'
+import {
+  lineIdOf,
+  OPEN_SALE_MS,
+  OPEN_SALES_LIMIT,
+  receiptCodeHash,
+  SALE_AGE_MS,
+  SALE_AHEAD_MS,
+  saleCentOf,
+  saleContent,
+  saleKeyOf,
+  tagsOf,
+  type TillSale,
+} from '../../../policy/till-sale.ts'
+import type { ItemStatus } from '../../../policy/vocabulary.ts'
+import { precondition } from '../../platform/foundation/failure.ts'
+import { definedFields } from '../../platform/operations/fields.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { TillSaleRow } from '../../platform/persistence/tables/tills.ts'
+import { mayItemMove } from '../../../policy/item-status.ts'
+import { readItem } from '../../protection/items/item-queries.ts'
+import { notifyGates } from '../../protection/items/item-sequence.ts'
+import { moveByStaff } from '../../protection/items/move-by-staff.ts'
+import { raiseException } from '../../protection/records/exceptions.ts'
+import { policyOf } from '../../protection/store-documents/parsed-policy.ts'
+import { findCard } from '../../shop/loyalty/card-operations.ts'
+import { insertPurchase, updatePurchase } from '../../shop/purchases/queries.ts'
+import { valueOf } from '../../shop/purchases/line-value.ts'
+import { completePurchase } from '../checkout/complete-purchase.ts'
+import { raiseDoubts, warningOf, type Doubt, type Warning } from './doubts.ts'
+import { addToHour, countOpenSales, findSale, insertCodes, revocationOf, saveSale } from './queries.ts'
+import { rowsOfSale, type SaleRows } from './sale-lines.ts'
+import { takeStock } from './take-stock.ts'
+import { voidRecorded } from './void-sale.ts'
+import { applyWaitingReturns } from './return-goods.ts'
+
+/**
+ *   (nothing) ──▶ open ──▶ paid ──▶ void
+ *       └──────────────────▲    └─ void-sale.ts
+ *
+ * Recording of till sales (ADR till-sales). The money is taken, so a well-formed sale is always recorded. What is
+ * doubtful becomes a warning and an exception, and that tag keeps its status.
+ */
+
+/** Who bought. An agent does not take this, because it keeps nothing about customers. */
+export interface CustomerOfSale {
+  userId?: string | undefined
+  loyaltyCard?: string | undefined
+}
+
+/** Where a sale was recorded. */
+export interface Recorded {
+  /** When an agent or the cloud stored it, ms since 1970. */
+  readonly storedMs: number
+  /** Undefined: the cloud. */
+  readonly agentId?: string
+}
+
+/** Answer about one sale. */
+export interface SaleResult {
+  saleId: string
+  purchaseId?: string
+  receiptToken?: string
+  items: { lineId: string; tag: string; itemStatus?: ItemStatus }[]
+  warnings: Warning[]
+}
+
+/** Records a sale, or finds it recorded. Throws 409 if another sale has its names. */
+export async function recordSale(
+  call: Call,
+  store: StoreRow,
+  sale: TillSale & CustomerOfSale,
+  recorded: Recorded,
+): Promise<{ isNew: boolean; result: SaleResult }> {
+  const key = saleKeyOf(store.store_id, sale)
+  const content = saleContent(sale)
+  const known = await findSale(call.db, key)
+  const { state = 'paid', version = 1 } = sale
+  if (known?.purchase_id || (known?.state === 'open' && state === 'open' && version <= known.version)) {
+    // An earlier state of a paid sale is late, not in conflict.
+    if (known.content !== content && state !== 'open') throw await conflictOf(call, store, known, recorded)
+    if (known.content !== content && known.state === 'open')
+      throw precondition('sale_version', `version ${known.version} of this sale has other lines: send a higher version`)
+    if (state === 'void' && known.state === 'paid') await voidRecorded(call, store, known, undefined)
+    return { isNew: false, result: resultOf(sale, known) }
+  }
+  if (state === 'open' && known?.state !== 'void') return openSale(call, store, sale, { key, content, known, recorded })
+  const result = await bookSale(call, store, sale, { key, content, known, recorded })
+  return { isNew: true, result }
+}
+
+function resultOf({ saleId }: TillSale, { result }: TillSaleRow): SaleResult {
+  return result === null ? { saleId, items: [], warnings: [] } : (JSON.parse(result) as SaleResult)
+}
+
+/**
+ * Two sales with the same names: the first gives rights. If the second came from an agent that had acknowledged it while
+ * it was apart, people must look at it.
+ */
+async function conflictOf(call: Call, store: StoreRow, known: TillSaleRow, { agentId }: Recorded): Promise<Error> {
+  if (agentId !== undefined)
+    await raiseException(
+      { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
+      {
+        storeId: store.store_id,
+        kind: 'sale_conflict',
+        subject: `${known.sale_key}/${agentId}`,
+        purchaseId: known.purchase_id ?? undefined,
+        detail: `two tills or agents recorded different sales with the number ${known.sale_id}; the first one counts`,
+      },
+    )
+  return precondition(
+    'sale_conflict',
+    'another sale with other lines has this number: send tillId and series that differ',
+  )
+}
+
+interface Incoming {
+  readonly key: string
+  readonly content: string
+  readonly known: TillSaleRow | undefined
+  readonly recorded: Recorded
+}
+
+function saleRow(store: StoreRow, sale: TillSale, { key, content, known, recorded }: Incoming): TillSaleRow {
+  return {
+    sale_key: key,
+    tenant: store.tenant,
+    store_id: store.store_id,
+    till_id: sale.tillId ?? null,
+    series: sale.series ?? null,
+    sale_id: sale.saleId,
+    state: sale.state ?? 'paid',
+    version: Math.max(sale.version ?? 1, known?.version ?? 1),
+    content,
+    purchase_id: null,
+    result: null,
+    agent_id: recorded.agentId ?? null,
+    stored_ms: recorded.storedMs,
+    due_ms: null,
+  }
+}
+
+/** Notes an open sale: it releases nothing, and ends after 30 minutes. */
+async function openSale(
+  call: Call,
+  store: StoreRow,
+  sale: TillSale,
+  incoming: Incoming,
+): Promise<{ isNew: boolean; result: SaleResult }> {
+  const { db, nowMs } = call
+  if (!incoming.known && (await countOpenSales(db, store.store_id, sale.tillId ?? null, nowMs)) >= OPEN_SALES_LIMIT)
+    throw precondition('too_many_open_sales', `this till has ${OPEN_SALES_LIMIT} open sales: pay or void them first`)
+  await saveSale(db, { ...saleRow(store, sale, incoming), due_ms: nowMs + OPEN_SALE_MS })
+  return { isNew: true, result: { saleId: sale.saleId, items: [], warnings: [] } }
+}
+
+async function bookSale(
+  call: Call,
+  store: StoreRow,
+  sale: TillSale & CustomerOfSale,
+  incoming: Incoming,
+): Promise<SaleResult> {
+  const { db, nowMs, services } = call
+  const { storedMs } = incoming.recorded
+  const purchaseId = newId('pur', services.platform)
+  const occurredMs = Date.parse(sale.occurredAt)
+  const doubts: Doubt[] = []
+  const about = `sale ${sale.saleId}${sale.tillId === undefined ? '' : ` of till ${sale.tillId}`}`
+  if (occurredMs > storedMs + SALE_AHEAD_MS) doubts.push({ code: 'sale_in_future', subject: about })
+  const isOld = storedMs - occurredMs > SALE_AGE_MS || nowMs - storedMs > SALE_AGE_MS
+  if (isOld) doubts.push({ code: 'sale_too_old', subject: about })
+  if (sale.totalCent !== undefined && sale.totalCent !== saleCentOf(sale))
+    doubts.push({ code: 'sale_total_differs', subject: about })
+  const stop = await whyHeld(call, store, sale, Math.min(storedMs, Math.max(occurredMs, storedMs - SALE_AGE_MS)))
+  if (stop) doubts.push(stop)
+  const rows = await rowsOfSale(call, store, purchaseId, sale, stop === undefined)
+  doubts.push(...rows.doubts)
+  const purchase = purchaseRow(store, sale, rows, { purchaseId, nowMs, userId: await customerOf(call, store, sale) })
+  await insertPurchase(db, purchase, rows.lines, rows.units)
+  let completed = await completePurchase(call, purchase, store, isOld ? nowMs - SALE_AGE_MS : storedMs)
+  if (isOld) completed = await updatePurchase(db, completed, { status: 'UNLOADED' })
+  await takeStock(call, store, completed, rows.lines)
+  for (const { item } of rows.returned)
+    if (item?.store_id === store.store_id && mayItemMove(item.item_status as ItemStatus, 'returned'))
+      await moveByStaff(call, item, 'returned', { reason: `returned with ${about}` })
+  if (rows.returned.length > 0) notifyGates(call, store.store_id)
+  await raiseDoubts(call, store.store_id, store.tenant, doubts, purchaseId)
+  await insertCodes(
+    db,
+    [...new Set(sale.receiptCodes)].map((code) => ({
+      store_id: store.store_id,
+      code: receiptCodeHash(store.store_id, code),
+      sale_key: incoming.key,
+      stored_ms: storedMs,
+    })),
+  )
+  const result: SaleResult = {
+    saleId: sale.saleId,
+    purchaseId,
+    ...definedFields({ receiptToken: completed.receipt_token }),
+    items: await itemsOf(call, store, sale, rows),
+    warnings: doubts.map(warningOf),
+  }
+  const row = { ...saleRow(store, sale, incoming), purchase_id: purchaseId, result: JSON.stringify(result) }
+  const isVoid = row.state === 'void' || incoming.known?.state === 'void'
+  await saveSale(db, { ...row, state: 'paid' })
+  if (isVoid) await voidRecorded(call, store, { ...row, state: 'paid' }, undefined)
+  await applyWaitingReturns(call, store, incoming.key)
+  return result
+}
+
+/** Why a sale gives no rights: its till is revoked, or sold more than the policy allows. */
+async function whyHeld(call: Call, store: StoreRow, sale: TillSale, atMs: number): Promise<Doubt | undefined> {
+  const { db } = call
+  const revoked = await revocationOf(db, store.store_id, sale.tillId)
+  if (revoked && atMs >= revoked.since_ms) return { code: 'sale_of_revoked_till', subject: `till ${sale.tillId ?? ''}` }
+  const { salesPerHour, valuePerHour } = policyOf(store).tillSales
+  const sums = await addToHour(db, {
+    store_id: store.store_id,
+    till_id: sale.tillId ?? '',
+    hour: Math.floor(atMs / 3_600_000),
+    sales: 1,
+    value_cent: Math.max(0, saleCentOf(sale)),
+  })
+  if (sums.sales <= salesPerHour && sums.value_cent <= valuePerHour * 100) return undefined
+  return {
+    code: 'sale_over_limit',
+    subject: sale.tillId === undefined ? 'a till without tillId' : `till ${sale.tillId}`,
+  }
+}
+
+async function customerOf(
+  { db }: Call,
+  store: StoreRow,
+  { userId, loyaltyCard }: CustomerOfSale,
+): Promise<string | null> {
+  if (userId !== undefined || loyaltyCard === undefined) return userId ?? null
+  const card = await findCard(db, loyaltyCard)
+  return card?.store.tenant === store.tenant ? card.member.user_id : null
+}
+
+function purchaseRow(
+  store: StoreRow,
+  sale: TillSale,
+  { lines }: SaleRows,
+  made: { purchaseId: string; nowMs: number; userId: string | null },
+): PurchaseRow {
+  const { saleId, tillId, series } = sale
+  return {
+    purchase_id: made.purchaseId,
+    tenant: store.tenant,
+    store_id: store.store_id,
+    session_id: null,
+    user_id: made.userId,
+    checkout_session_id: null,
+    status: 'PENDING_PAYMENT',
+    currency: 'EUR',
+    total_cent: lines.reduce((sum, line) => sum + line.price_cent * line.quantity, 0),
+    value_cent: lines.reduce((sum, line) => sum + Math.max(0, valueOf(line)) * line.quantity, 0),
+    security_tag_mode: store.security_tag_mode,
+    security_tag_status: store.security_tag_mode === 'none' ? null : 'pending',
+    price_origin: 'merchant',
+    cti: null,
+    receipt_token: null,
+    receipt_exp: null,
+    cancel_reason: null,
+    refund_status: null,
+    deny_seq: null,
+    approval: null,
+    approval_reason: null,
+    approved_by: null,
+    payment_by_ms: null,
+    created_ms: made.nowMs,
+    completed_ms: null,
+    completed_position: null,
+    till: JSON.stringify({ saleId, ...(tillId !== undefined && { tillId }), ...(series !== undefined && { series }) }),
+    fiscal: sale.fiscal ?? null,
+    rev: 1,
+  }
+}
+
+/** The tags of a sale with the status of their items after it. */
+async function itemsOf(
+  { db }: Call,
+  store: StoreRow,
+  sale: TillSale,
+  { tags, returned }: SaleRows,
+): Promise<SaleResult['items']> {
+  const known = [...tags, ...returned]
+  const items: SaleResult['items'] = []
+  for (const [i, line] of sale.lines.entries())
+    for (const tag of tagsOf(line)) {
+      const lineId = lineIdOf(line, i)
+      const item = known.find(
+        (each) => each.lineId === lineId && each.tag.kind === tag.kind && each.tag.id === tag.id,
+      )?.item
+      const isHere = item?.store_id === store.store_id
+      const itemStatus = isHere ? ((await readItem(db, item.item_id)).item_status as ItemStatus) : undefined
+      items.push({ lineId, tag: tag.id, ...(itemStatus !== undefined && { itemStatus }) })
+    }
+  return items
+}

@@ -1,0 +1,316 @@
+import { hash } from 'node:crypto'
+import { z } from 'zod'
+import {
+  receiptCodeHash,
+  saleKeyOf,
+  SALE_LINES_LIMIT,
+  SALE_QUANTITY_LIMIT,
+  tagsOf,
+  TagNames,
+} from '../../../policy/till-sale.ts'
+import { mayItemMove, nextItemStatuses } from '../../../policy/item-status.ts'
+import type { ItemStatus } from '../../../policy/vocabulary.ts'
+import { Failure, invalid, notFound, precondition } from '../../platform/foundation/failure.ts'
+import { Id, lines, scanned, text, Timestamp } from '../../platform/operations/fields.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { TillReturnRow } from '../../platform/persistence/tables/tills.ts'
+import { findItem, ITEM_UNKNOWN, readItem } from '../../protection/items/item-queries.ts'
+import { notifyGates } from '../../protection/items/item-sequence.ts'
+import { moveByStaff } from '../../protection/items/move-by-staff.ts'
+import { raiseException } from '../../protection/records/exceptions.ts'
+import { amountsOfPieces, isCoupon, paidByLine } from '../../shop/purchases/line-value.ts'
+import { isPaid } from '../../protection/authorize/item-facts.ts'
+import { purchaseOfReceiptText } from '../../shop/receipts/operations.ts'
+import type { WholePurchase } from '../../shop/purchases/present.ts'
+import { findPurchase, wholePurchase } from '../../shop/purchases/queries.ts'
+import { refundsOf } from '../../shop/purchases/refund-queries.ts'
+import { insertRefund, refundableCent, returnedPieces } from '../../shop/purchases/refunds.ts'
+import { bookRefund, emitRefunded } from '../checkout/book-refund.ts'
+import { choosePieces } from '../payments/refund-outcome.ts'
+import { returnItems } from '../payments/refund-payment.ts'
+import { findReturn, findSale, salesWithCode, saveReturn, waitingReturns } from './queries.ts'
+import { WAIT_FOR_SALE_MS } from './void-sale.ts'
+
+/** Goods that came back to a till (ADR till-sales). */
+
+const Quantity = z.number().min(0.001).max(SALE_QUANTITY_LIMIT)
+
+export const TillReturn = z.strictObject({
+  returnId: text(64).describe('Number of the return, unique in the store. A repetition is answered as the first.'),
+  saleId: text(64).optional().describe('The sale, with `tillId` and `series` as it was recorded.'),
+  tillId: text(64).optional(),
+  series: text(64).optional(),
+  purchaseId: Id.optional().describe('The sale, by the id that recordSales returned.'),
+  receipt: scanned(4_000).optional().describe('The sale, by the text of its receipt’s QR code.'),
+  code: scanned(128, 8).optional().describe('The sale, by a code that its till printed.'),
+  lines: z
+    .array(
+      z.strictObject({
+        lineId: text(64),
+        quantity: Quantity.optional().describe('Default: the named tags, or all that is left of the line.'),
+        ...TagNames,
+      }),
+    )
+    .min(1)
+    .max(SALE_LINES_LIMIT)
+    .optional()
+    .describe('Default: the tags below, or all that is left of the sale.'),
+  ...TagNames,
+  resellable: z.boolean().optional().describe('True: the goods go back on sale. Default: they wait as `returned`.'),
+  occurredAt: Timestamp.optional(),
+  reason: lines(300).optional(),
+})
+export type TillReturn = z.output<typeof TillReturn>
+
+export interface ReturnResult {
+  returnId: string
+  purchaseId?: string
+  /** Amount that was paid for the goods, cents. */
+  amountCent?: number
+  items: { tag: string; itemStatus: ItemStatus }[]
+  /** True if the sale is not here yet: the return applies when it arrives. */
+  waiting?: true
+}
+
+/** Books a return, or finds it booked. Throws if it contradicts what was sold. */
+export async function recordReturn(
+  call: Call,
+  store: StoreRow,
+  request: TillReturn,
+  recorded: { storedMs: number },
+): Promise<{ isNew: boolean; result: ReturnResult }> {
+  const { db, nowMs } = call
+  const { occurredAt: _, ...said } = request
+  const content = hash('sha256', JSON.stringify(said), 'hex')
+  const return_key = hash('sha256', JSON.stringify(['untag/return/1', store.store_id, request.returnId]), 'hex')
+  const known = await findReturn(db, return_key)
+  if (known && known.content !== content)
+    throw precondition('return_conflict', 'another return has this number: send a returnId of its own')
+  if (known)
+    return {
+      isNew: false,
+      result: known.result === null ? waitingOf(request) : (JSON.parse(known.result) as ReturnResult),
+    }
+  const saleKey = await saleKeyOfReturn(call, store, request)
+  const row: TillReturnRow = {
+    return_key,
+    tenant: store.tenant,
+    store_id: store.store_id,
+    sale_key: saleKey ?? '',
+    body: JSON.stringify(request),
+    content,
+    result: null,
+    stored_ms: recorded.storedMs,
+    due_ms: null,
+  }
+  const sale = saleKey === undefined ? undefined : await findSale(db, saleKey)
+  if (saleKey !== undefined && !sale?.purchase_id) {
+    await saveReturn(db, { ...row, due_ms: nowMs + WAIT_FOR_SALE_MS })
+    return { isNew: true, result: waitingOf(request) }
+  }
+  const purchaseId = sale?.purchase_id ?? request.purchaseId
+  const result =
+    purchaseId === undefined ? await returnTags(call, store, request) : await returnOf(call, store, purchaseId, request)
+  await saveReturn(db, { ...row, result: JSON.stringify(result) })
+  return { isNew: true, result }
+}
+
+const waitingOf = ({ returnId }: TillReturn): ReturnResult => ({ returnId, items: [], waiting: true })
+
+/** Applies the returns that waited for a sale. What contradicts the sale becomes an exception. */
+export async function applyWaitingReturns(call: Call, store: StoreRow, saleKey: string): Promise<void> {
+  const sale = await findSale(call.db, saleKey)
+  if (!sale?.purchase_id) return
+  for (const row of await waitingReturns(call.db, saleKey)) {
+    const request = JSON.parse(row.body) as TillReturn
+    try {
+      const result = await returnOf(call, store, sale.purchase_id, request)
+      await saveReturn(call.db, { ...row, result: JSON.stringify(result), due_ms: null })
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      await saveReturn(call.db, {
+        ...row,
+        result: JSON.stringify({ returnId: request.returnId, items: [] }),
+        due_ms: null,
+      })
+      await raiseException(
+        { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
+        {
+          storeId: store.store_id,
+          kind: 'return_unclear',
+          subject: row.return_key,
+          purchaseId: sale.purchase_id,
+          detail: `the return ${request.returnId} arrived before its sale and does not fit it: ${error.message}`,
+        },
+      )
+    }
+  }
+}
+
+/** Identity of the sale of a return; undefined if the return names a purchase or only tags. */
+async function saleKeyOfReturn(call: Call, store: StoreRow, request: TillReturn): Promise<string | undefined> {
+  const { saleId, purchaseId, receipt, code, lines: pieces } = request
+  const names = { saleId, purchaseId, receipt, code }
+  const sent = Object.keys(names).filter((name) => names[name as keyof typeof names] !== undefined)
+  if (sent.length > 1) throw invalid(sent[1] ?? '', `excludes ${sent[0] ?? ''}: name the sale once`)
+  if (pieces && tagsOf(request).length > 0) throw invalid('lines', 'excludes tags outside of the lines')
+  if (saleId !== undefined) return saleKeyOf(store.store_id, { saleId, tillId: request.tillId, series: request.series })
+  if (code !== undefined) return saleKeyOfCode(call, store, code)
+  if (receipt !== undefined) {
+    const purchase = await purchaseOfReceiptText(call, receipt)
+    if (purchase?.store_id !== store.store_id)
+      throw notFound('receipt of this store', { path: 'receipt', fix: 'send the whole text of the QR code' })
+    return purchase.till === null ? undefined : (purchase.cti ?? undefined)
+  }
+  if (purchaseId === undefined && tagsOf(request).length === 0)
+    throw invalid(
+      'saleId',
+      'is missing: name the sale by saleId, purchaseId, receipt or code, or its goods by tags',
+      'missing',
+    )
+  if (purchaseId === undefined && pieces)
+    throw invalid('lines', 'needs a sale: send saleId, purchaseId, receipt or code')
+  return undefined
+}
+
+async function saleKeyOfCode({ db }: Call, store: StoreRow, code: string): Promise<string> {
+  const [sale, another] = await salesWithCode(db, store.store_id, receiptCodeHash(store.store_id, code), 0)
+  if (!sale) throw notFound('sale with this code', { path: 'code', fix: 'send the saleId, or a tag of the goods' })
+  if (another) throw precondition('code_of_several_sales', 'several sales printed this code: send the saleId')
+  return sale.sale_key
+}
+
+async function returnOf(call: Call, store: StoreRow, purchaseId: string, request: TillReturn): Promise<ReturnResult> {
+  const purchase = await findPurchase(call.db, store.tenant, purchaseId)
+  if (purchase?.store_id !== store.store_id)
+    throw notFound('sale of this store', { path: 'purchaseId', fix: 'send the id that recordSales returned' })
+  return returnPieces(call, store, purchase, request)
+}
+
+/** Returns goods that are named only by their tags, perhaps of several sales. */
+async function returnTags(call: Call, store: StoreRow, request: TillReturn): Promise<ReturnResult> {
+  const items: ProtectedItemRow[] = []
+  for (const { kind, id, isValid } of tagsOf(request)) {
+    const item = isValid ? await findItem(call.db, store.tenant, { [kind]: id }) : undefined
+    if (item?.store_id !== store.store_id) throw invalid(`${kind}s`, `${id} ${ITEM_UNKNOWN}`, 'item_unknown')
+    if (!items.some((each) => each.item_id === item.item_id)) items.push(item)
+  }
+  const [first] = items
+  const purchaseId = first?.purchase_id ?? undefined
+  const isOneSale = purchaseId !== undefined && items.every((item) => item.purchase_id === purchaseId)
+  const purchase = isOneSale ? await findPurchase(call.db, store.tenant, purchaseId) : undefined
+  if (purchase) return returnPieces(call, store, purchase, request)
+  if (purchaseId !== undefined)
+    throw invalid('epcs', 'were sold in several purchases: send one return for each', 'several_sales')
+  const back = { returnId: request.returnId, items: [] as ReturnResult['items'] }
+  for (const item of items) back.items.push(await comeBack(call, item, request))
+  notifyGates(call, store.store_id)
+  return back
+}
+
+/** Moves an item back that no purchase of untag sold. */
+async function comeBack(
+  call: Call,
+  item: ProtectedItemRow,
+  request: TillReturn,
+): Promise<ReturnResult['items'][number]> {
+  const from = item.item_status as ItemStatus
+  if (from !== 'returned' && !mayItemMove(from, 'returned'))
+    throw precondition('illegal_move', `an item that is ${from} cannot become returned`, {
+      allowedNext: nextItemStatuses(from),
+    })
+  const by = { reason: request.reason ?? `return ${request.returnId}` }
+  let moved = from === 'returned' ? item : await moveByStaff(call, item, 'returned', by)
+  if (request.resellable === true) moved = await moveByStaff(call, moved, 'sellable', by)
+  return { tag: tagOf(moved), itemStatus: moved.item_status as ItemStatus }
+}
+
+const tagOf = ({ epc, tag_uid, tag_id }: ProtectedItemRow) => epc ?? tag_uid ?? tag_id ?? ''
+
+async function returnPieces(
+  call: Call,
+  store: StoreRow,
+  purchase: PurchaseRow,
+  request: TillReturn,
+): Promise<ReturnResult> {
+  if (purchase.till === null)
+    throw precondition('not_sold_at_a_till', 'untag took the money of this purchase: return it with refundPayment')
+  if (!isPaid(purchase)) throw precondition('purchase_not_refundable', 'this sale is void', { allowedNext: [] })
+  const whole = await wholePurchase(call, purchase)
+  const gone = returnedPieces(whole.refunds)
+  const pieces = await choosePieces(call, whole, gone, await wantedOf(call, whole, gone, request))
+  const paid = amountsOfPieces(pieces, whole.lines, paidByLine(whole.lines), gone)
+  const left = Math.max(0, refundableCent(purchase, await refundsOf(call.db, purchase.purchase_id)))
+  const amountCent = Math.min(
+    left,
+    paid.reduce((sum, { cent }) => sum + cent, 0),
+  )
+  const reason = request.reason ?? `return ${request.returnId}`
+  const refund = await insertRefund(call, {
+    purchase,
+    payment: null,
+    kind: 'part',
+    amountCent,
+    state: 'done',
+    lines: pieces,
+    reason,
+  })
+  const returned = await returnItems(call, purchase, pieces, refund.refund_id)
+  const items: ReturnResult['items'] = []
+  for (const item of returned) {
+    const last =
+      request.resellable === true
+        ? await moveByStaff(call, await readItem(call.db, item.item_id), 'sellable', { reason })
+        : item
+    items.push({ tag: tagOf(last), itemStatus: last.item_status as ItemStatus })
+  }
+  await bookRefund(call, purchase, refund)
+  emitRefunded(call, refund, undefined)
+  call.changed(purchase.purchase_id)
+  if (items.length > 0) notifyGates(call, store.store_id)
+  return { returnId: request.returnId, purchaseId: purchase.purchase_id, amountCent, items }
+}
+
+type Wanted = Parameters<typeof choosePieces>[3][number]
+
+/** The lines of untag that a return names by the till's lines, by tags, or by nothing: all that is left. */
+async function wantedOf(
+  { db }: Call,
+  { purchase: { tenant }, lines: all }: WholePurchase,
+  gone: ReturnType<typeof returnedPieces>,
+  request: TillReturn,
+): Promise<Wanted[]> {
+  if (request.lines)
+    return request.lines.map(({ lineId, quantity, ...tags }, i) => {
+      const line = all.find(({ till_line }) => till_line === lineId)
+      if (!line)
+        throw notFound('line of this sale', {
+          path: `lines[${i}].lineId`,
+          fix: 'send the lineId of recordSales, or its position',
+        })
+      if (quantity !== undefined && line.weight_grams === null && !Number.isInteger(quantity))
+        throw invalid(`lines[${i}].quantity`, 'must be whole, because the line has pieces')
+      // Weighed goods are one piece.
+      const count = quantity === undefined ? undefined : line.weight_grams === null ? quantity : 1
+      return { itemLineId: line.line_id, quantity: count, ...tags }
+    })
+  const tags = tagsOf(request)
+  if (tags.length === 0)
+    return all
+      .filter((line) => !isCoupon(line) && line.quantity > (gone.get(line.line_id)?.quantity ?? 0))
+      .map((line) => ({ itemLineId: line.line_id }))
+  const wanted = new Map<string, { itemLineId: string; epcs: string[]; tagUids: string[]; tagIds: string[] }>()
+  for (const { kind, id, isValid } of tags) {
+    const item = isValid ? await findItem(db, tenant, { [kind]: id }) : undefined
+    const lineId = item?.line_id ?? ''
+    if (!all.some((line) => line.line_id === lineId))
+      throw invalid(`${kind}s`, `${id} is not a piece of this sale`, 'item_unknown')
+    const wish = wanted.get(lineId) ?? { itemLineId: lineId, epcs: [], tagUids: [], tagIds: [] }
+    wish[`${kind}s`].push(id)
+    wanted.set(lineId, wish)
+  }
+  return [...wanted.values()]
+}

@@ -1,0 +1,96 @@
+import { invalid } from '../../platform/foundation/failure.ts'
+import type { StepContext } from '../../platform/operations/operation.ts'
+import { ownStore } from '../../platform/stores/own-store.ts'
+import { findPurchase, readUnits, updatePurchase } from '../../shop/purchases/queries.ts'
+import { isPaid } from '../../protection/authorize/item-facts.ts'
+import { returnUnits } from '../../protection/leases/return-units.ts'
+import { raiseException } from '../../protection/records/exceptions.ts'
+import { revokePurchaseRights } from '../checkout/cancel-purchase.ts'
+
+/** Sales per transaction. */
+const AT_ONCE = 20
+
+/**
+ * Revokes a till. Ends the rights of its sales since `sinceAt` (default: now) that gave some. The sales stay sales,
+ * because their money was perhaps taken; `deny_seq` of a purchase marks that its rights ended.
+ */
+export async function revokeTillSales(
+  work: StepContext,
+  storeId: string,
+  tillId: string,
+  sinceAt: string | undefined,
+): Promise<{ revokedMs: number; sinceMs: number; held: number }> {
+  const times = await work.step(async (call) => {
+    const store = await ownStore(call, storeId)
+    const sentMs = sinceAt === undefined ? call.nowMs : Date.parse(sinceAt)
+    if (sentMs > call.nowMs) throw invalid('sinceAt', 'is in the future')
+    const { since_ms: sinceMs, revoked_ms: revokedMs } = await call.db
+      .insertInto('till_revocation')
+      .values({
+        store_id: store.store_id,
+        till_id: tillId,
+        tenant: store.tenant,
+        since_ms: sentMs,
+        revoked_ms: call.nowMs,
+      })
+      .onConflict((c) =>
+        c.columns(['store_id', 'till_id']).doUpdateSet((eb) => ({
+          since_ms: eb
+            .case()
+            .when('till_revocation.since_ms', '<', sentMs)
+            .then(eb.ref('till_revocation.since_ms'))
+            .else(sentMs)
+            .end(),
+        })),
+      )
+      .returning(['since_ms', 'revoked_ms'])
+      .executeTakeFirstOrThrow()
+    call.changed(store.store_id)
+    return { sinceMs: Number(sinceMs), revokedMs: Number(revokedMs) }
+  })
+  let held = 0
+  let after = ''
+  for (;;) {
+    const done = await holdSome(work, storeId, tillId, times.sinceMs, after)
+    held += done.held
+    if (done.last === undefined) return { ...times, held }
+    after = done.last
+    work.progress({ held })
+  }
+}
+
+async function holdSome(work: StepContext, storeId: string, tillId: string, sinceMs: number, after: string) {
+  return work.step(async (call) => {
+    const store = await ownStore(call, storeId)
+    const sales = await call.db
+      .selectFrom('till_sale')
+      .select(['sale_key', 'purchase_id'])
+      .where('store_id', '=', store.store_id)
+      .where('till_id', '=', tillId)
+      .where('stored_ms', '>=', sinceMs)
+      .where('sale_key', '>', after)
+      .orderBy('sale_key')
+      .limit(AT_ONCE)
+      .execute()
+    let held = 0
+    for (const { purchase_id: purchaseId } of sales) {
+      const purchase = purchaseId === null ? undefined : await findPurchase(call.db, store.tenant, purchaseId)
+      if (!purchase || !isPaid(purchase) || purchase.deny_seq !== null) continue
+      await returnUnits(call, purchase, await readUnits(call.db, purchase.purchase_id), `till/${tillId}`)
+      const denySeq = await revokePurchaseRights(call, purchase)
+      await updatePurchase(call.db, purchase, { deny_seq: denySeq })
+      held++
+    }
+    if (held > 0)
+      await raiseException(
+        { db: call.db, tenant: store.tenant, platform: call.services.platform, nowMs: call.nowMs },
+        {
+          storeId: store.store_id,
+          kind: 'till_revoked',
+          subject: `${tillId}/${sinceMs}`,
+          detail: `sales of till ${tillId} are on hold since it was revoked: check its goods`,
+        },
+      )
+    return { held, last: sales.length < AT_ONCE ? undefined : sales.at(-1)?.sale_key }
+  })
+}

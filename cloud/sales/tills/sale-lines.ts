@@ -1,0 +1,193 @@
+import { newId } from '../../../policy/ids.ts'
+import { UNITS_LIMIT } from '../../../policy/journal.ts'
+import { lineCentOf, lineIdOf, tagsOf, type SaleLine, type SaleTag, type TillSale } from '../../../policy/till-sale.ts'
+import { scannedProducts } from '../../shop/catalogue/scanned-product.ts'
+import { findProduct } from '../../shop/catalogue/queries.ts'
+import type { PricedProduct } from '../../shop/catalogue/schema.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { ProtectedItemRow } from '../../platform/persistence/tables/protection.ts'
+import type { PurchaseLineRow, PurchaseUnitRow } from '../../platform/persistence/tables/purchases.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { itemsWith } from '../../protection/items/item-queries.ts'
+import { isRecalled, recallsByProduct } from '../../protection/items/recalls.ts'
+import type { Doubt } from './doubts.ts'
+
+/** A tag of a sale with its item, if the item exists in the store's account. */
+interface TagOfLine {
+  readonly lineId: string
+  readonly tag: SaleTag
+  readonly item: ProtectedItemRow | undefined
+}
+
+/** The rows of a sale, what is doubtful about it, and the tags that come back with it. */
+export interface SaleRows {
+  readonly lines: PurchaseLineRow[]
+  readonly units: PurchaseUnitRow[]
+  readonly tags: TagOfLine[]
+  /** Tags of lines with a negative quantity. */
+  readonly returned: TagOfLine[]
+  readonly doubts: Doubt[]
+}
+
+/**
+ * Makes the rows of a sale. A sale is never refused for its goods: what does not fit is a doubt, and its tag keeps its
+ * status. `mayRelease` false: the sale gives no rights, and all its tags keep their status.
+ */
+export async function rowsOfSale(
+  call: Call,
+  store: StoreRow,
+  purchaseId: string,
+  sale: TillSale,
+  mayRelease: boolean,
+): Promise<SaleRows> {
+  const { db, services } = call
+  const scanned = await scannedProducts(
+    db,
+    store,
+    sale.lines.flatMap(({ ean }) => ean ?? []),
+  )
+  const itemOf = await itemsWith(db, store.tenant, sale.lines)
+  const recallsOf = await recallsByProduct(db, store.tenant)
+  const rows: SaleRows = { lines: [], units: [], tags: [], returned: [], doubts: [] }
+  const taken = new Set<string>()
+  const tagged: { line: PurchaseLineRow; count: number; items: ProtectedItemRow[] }[] = []
+  for (const [i, line] of sale.lines.entries()) {
+    const lineId = lineIdOf(line, i)
+    const product = await productOf(call, store, line, scanned)
+    if (!product && (line.ean ?? line.productId) !== undefined)
+      rows.doubts.push({ code: 'sale_product_unknown', lineId, subject: line.ean ?? line.productId ?? '' })
+    const row = lineRow(line, product, {
+      purchaseId,
+      lineId: newId('lin', services.platform),
+      lineNo: i,
+      tillLine: lineId,
+    })
+    rows.lines.push(row)
+    const tags = tagsOf(line).map((tag) => ({
+      lineId,
+      tag,
+      item: tag.isValid ? itemOf({ [tag.kind]: tag.id }) : undefined,
+    }))
+    if (line.quantity < 0) {
+      rows.returned.push(...tags)
+      continue
+    }
+    rows.tags.push(...tags)
+    const items: ProtectedItemRow[] = []
+    for (const each of tags) {
+      const { item } = each
+      if (item && items.includes(item)) continue // one piece named by two kinds of tag
+      const isStopped = isRecalled(recallsOf(item?.product_id ?? row.product_id), {
+        storeId: store.store_id,
+        item,
+        line: row,
+      })
+      const code =
+        whyDoubtful(store, each, row, isStopped) ?? (taken.has(item?.item_id ?? '') ? 'item_already_paid' : undefined)
+      if (code !== undefined)
+        rows.doubts.push({ code, lineId, tag: each.tag.id, subject: each.tag.id, status: item?.item_status })
+      else if (item) {
+        taken.add(item.item_id)
+        items.push(item)
+      }
+    }
+    if (!mayRelease) continue
+    const pieces = product?.tagged === 1 && Number.isInteger(line.quantity) ? line.quantity : 0
+    tagged.push({ line: row, count: Math.max(pieces, items.length), items })
+  }
+  addUnits(rows, tagged, purchaseId)
+  return rows
+}
+
+/** Adds the tagged units. If the sale has more than a receipt may name, only the pieces whose tags it names. */
+function addUnits(
+  rows: SaleRows,
+  tagged: readonly { line: PurchaseLineRow; count: number; items: ProtectedItemRow[] }[],
+  purchaseId: string,
+): void {
+  const isTooLong = tagged.reduce((sum, { count }) => sum + count, 0) > UNITS_LIMIT
+  let left = UNITS_LIMIT
+  for (const { line, count, items } of tagged) {
+    const units = Math.min(left, isTooLong ? items.length : count)
+    left -= units
+    line.tagged = units > 0 ? 1 : 0
+    for (let n = 0; n < units; n++)
+      rows.units.push({
+        line_id: line.line_id,
+        unit_no: n + 1,
+        purchase_id: purchaseId,
+        item_id: items[n]?.item_id ?? null,
+        bound: 0,
+        receipt_index: null,
+        taken_back: null,
+      })
+  }
+}
+
+async function productOf(
+  { db }: Call,
+  store: StoreRow,
+  { ean, productId }: SaleLine,
+  scanned: Awaited<ReturnType<typeof scannedProducts>>,
+): Promise<PricedProduct | undefined> {
+  if (productId !== undefined) return findProduct(db, store.tenant, { productId }, store.store_id)
+  return ean === undefined ? undefined : (await scanned(ean))?.product
+}
+
+/** Why a tag keeps its status; undefined if the sale makes it paid. */
+function whyDoubtful(
+  store: StoreRow,
+  { item }: TagOfLine,
+  line: PurchaseLineRow,
+  isStopped: boolean,
+): Doubt['code'] | undefined {
+  if (item?.store_id !== store.store_id) return 'sale_tag_unknown'
+  if (item.item_status === 'paid' || item.item_status === 'picked_up') return 'item_already_paid'
+  if (item.item_status !== 'sellable' || isStopped) return 'sale_of_held_item'
+  return item.product_id !== null && line.product_id !== null && item.product_id !== line.product_id
+    ? 'sale_of_other_product'
+    : undefined
+}
+
+const NAME = 'Artikel'
+
+/**
+ * A line of a purchase has whole pieces. So weighed goods become one piece with their weight, and goods that come back
+ * become a line with a negative price.
+ */
+function lineRow(
+  line: SaleLine,
+  product: PricedProduct | undefined,
+  made: { purchaseId: string; lineId: string; lineNo: number; tillLine: string },
+): PurchaseLineRow {
+  const { quantity, priceUnit, vat, ean, name } = line
+  const isWhole = Number.isInteger(quantity)
+  const priceCent = isWhole ? Math.sign(quantity) * priceUnit : lineCentOf(line)
+  return {
+    line_id: made.lineId,
+    purchase_id: made.purchaseId,
+    line_no: made.lineNo,
+    name: name ?? product?.name ?? NAME,
+    ean: product?.ean ?? ean ?? null,
+    product_id: product?.product_id ?? null,
+    price_cent: priceCent,
+    list_price_cent:
+      isWhole && product && priceCent >= 0 && product.price_cent !== priceCent ? product.price_cent : null,
+    price_reason: 'till',
+    quantity: isWhole ? Math.abs(quantity) : 1,
+    vat,
+    category: product?.category ?? null,
+    brand: product?.brand ?? null,
+    price_origin: 'client',
+    serial_number: null,
+    tagged: 0,
+    deposit_of: null,
+    barcode: null,
+    weight_grams: isWhole ? null : Math.round(Math.abs(quantity) * 1_000),
+    kg_price_cent: isWhole ? null : priceUnit,
+    lot: null,
+    expiry: null,
+    serial: null,
+    till_line: made.tillLine,
+  }
+}

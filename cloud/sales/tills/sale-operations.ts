@@ -1,0 +1,297 @@
+import { z } from 'zod'
+import { refuseSameLines, SaleFields, SaleNames, type TillSale } from '../../../policy/till-sale.ts'
+import { findingMessage, validationFindings } from '../../../policy/validation-findings.ts'
+import { ITEM_STATUSES } from '../../../policy/vocabulary.ts'
+import { Failure, invalid } from '../../platform/foundation/failure.ts'
+import { definedFields, Id, iso, lines, scanned, Success, text, Timestamp } from '../../platform/operations/fields.ts'
+import { operation, type Call, type StepContext } from '../../platform/operations/operation.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { ownStore } from '../../platform/stores/own-store.ts'
+import { REFUND_EVENTS } from '../checkout/book-refund.ts'
+import { COMPLETION_EVENTS } from '../checkout/complete-purchase.ts'
+import { recordSale, type CustomerOfSale, type SaleResult } from './record-sale.ts'
+import { recordReturn, TillReturn, type ReturnResult } from './return-goods.ts'
+import { revokeTillSales } from './revoke-till.ts'
+import { voidSaleOf } from './void-sale.ts'
+
+/** Operations for the shop's own tills (ADR till-sales). */
+
+const SALES_LIMIT = 500
+const LINES_PER_CALL = 5_000
+const BODY_LIMIT = 4 * 1024 * 1024
+/** Sales per transaction, because each blocks other writers. */
+const AT_ONCE = 20
+
+/** A sale as the cloud takes it. */
+export const SaleOfCloud = z
+  .strictObject({
+    ...SaleFields,
+    userId: text(128).optional().describe('Who bought, for the history and the loyalty programmes.'),
+    loyaltyCard: scanned(200).optional().describe('Who bought, by the code of a loyalty card.'),
+  })
+  .superRefine(refuseSameLines)
+/** A malformed sale is refused alone, so that one faulty till does not stop the sales of the others. */
+const Malformed = z.looseObject({})
+
+const Warnings = z
+  .array(
+    z.strictObject({
+      code: z.string(),
+      message: z.string(),
+      lineId: z.string().optional(),
+      tag: z.string().optional(),
+    }),
+  )
+  .describe('What is doubtful. A tag with a warning keeps its status; most warnings are exceptions for people, too.')
+const Refused = z
+  .array(
+    z.strictObject({
+      index: z.int(),
+      saleId: z.string().optional(),
+      error: z.string(),
+      code: z.string(),
+      field: z.string().optional(),
+    }),
+  )
+  .describe('What was refused, and why. Everything else is recorded.')
+type Refused = z.infer<typeof Refused>
+const Tag = { tag: z.string(), itemStatus: z.enum(ITEM_STATUSES).optional() }
+
+/** Runs rows in transactions of a few, each row alone: a refused row does not stop the others. */
+async function runEach<T, R>(
+  work: StepContext,
+  storeId: string,
+  rows: readonly T[],
+  run: (call: Call, store: StoreRow, row: T) => Promise<{ isNew: boolean; result: R }>,
+  nameOf: (row: T) => { saleId?: string | undefined },
+): Promise<{ recorded: number; repeated: number; results: R[]; errors: Refused }> {
+  const sums = { recorded: 0, repeated: 0, results: [] as R[], errors: [] as Refused }
+  for (let first = 0; first < rows.length; first += AT_ONCE) {
+    const done = await work.step(async (call) => {
+      const store = await ownStore(call, storeId)
+      call.changed(store.store_id)
+      const part = { recorded: 0, repeated: 0, results: [] as R[], errors: [] as Refused }
+      for (const [i, row] of rows.slice(first, first + AT_ONCE).entries()) {
+        try {
+          const { isNew, result } = await run(call, store, row)
+          part.results.push(result)
+          part[isNew ? 'recorded' : 'repeated']++
+        } catch (error) {
+          if (!(error instanceof Failure)) throw error
+          part.errors.push({ index: first + i, ...definedFields(nameOf(row)), ...refusalOf(error) })
+        }
+      }
+      return part
+    })
+    sums.recorded += done.recorded
+    sums.repeated += done.repeated
+    sums.results.push(...done.results)
+    sums.errors.push(...done.errors)
+    work.progress({ done: Math.min(rows.length, first + AT_ONCE), total: rows.length })
+  }
+  return sums
+}
+
+function refusalOf({ code, message, extras }: Failure): Pick<Refused[number], 'error' | 'code' | 'field'> {
+  const [detail] = extras.details ?? []
+  return { error: message, code: extras.reason ?? detail?.code ?? code, ...(detail && { field: detail.path }) }
+}
+
+/** Reads one sale. Throws 400 that names the field. */
+function readSale(sent: unknown): TillSale & CustomerOfSale {
+  const read = SaleOfCloud.safeParse(sent)
+  if (read.success) return read.data
+  const [finding] = validationFindings(read.error.issues, sent)
+  throw invalid(finding?.path.join('.') ?? '', finding ? findingMessage(finding) : 'is not a sale')
+}
+
+const numberOf = (sent: unknown): { saleId?: string } => {
+  const id = (sent as { saleId?: unknown }).saleId
+  return typeof id === 'string' ? { saleId: id.slice(0, 64) } : {}
+}
+
+export const recordSales = operation({
+  name: 'recordSales',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  roles: [],
+  callers: ['secret'],
+  summary: 'Records sales of your own tills, so that their goods leave without an alarm.',
+  description:
+    'Each sale is recorded once, by store, `tillId`, `series` and `saleId`; a repetition gets the first answer. ' +
+    'The tags of a sale count as paid, its receipt releases its labels, and `checkout.completed` is sent. A well-formed sale is always recorded: ' +
+    'what is doubtful is a warning, and that tag keeps its status. Sales of different content with the same names are refused. ' +
+    'A sale older than 24 hours gives no rights. Without network, send the sale to an agent of the store (`POST /v1/sales`).',
+  changes: true,
+  bodyLimit: BODY_LIMIT,
+  request: z.strictObject({
+    storeId: Id,
+    sales: z
+      .array(z.union([SaleOfCloud, Malformed]))
+      .min(1)
+      .max(SALES_LIMIT)
+      .describe(
+        `At most ${LINES_PER_CALL} lines together. A malformed sale is listed in \`errors\`; the others are recorded.`,
+      ),
+  }),
+  response: z.strictObject({
+    ...Success,
+    recorded: z.int(),
+    repeated: z.int().describe('Sales that were recorded before with the same content, by whichever way.'),
+    results: z.array(
+      z.strictObject({
+        saleId: z.string(),
+        purchaseId: z.string().optional().describe('Absent for an open sale.'),
+        receiptToken: z.string().optional().describe('For the QR code of the printed receipt.'),
+        items: z.array(z.strictObject({ lineId: z.string(), ...Tag })),
+        warnings: Warnings,
+      }),
+    ),
+    errors: Refused,
+  }),
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    sales: [
+      {
+        saleId: '4711',
+        tillId: 'till-3',
+        series: 'Z-0815',
+        occurredAt: '2026-11-20T09:00:00Z',
+        totalCent: 8_990,
+        lines: [
+          { ean: '4012345678901', name: 'Jacke', quantity: 1, priceUnit: 8_990, vat: 19, tagIds: ['HT-2-001-1'] },
+        ],
+      },
+    ],
+  },
+  emits: [...COMPLETION_EVENTS, ...REFUND_EVENTS, 'securityTag.deactivated'],
+  async steps(work, { storeId, sales }) {
+    const count = sales.reduce<number>((sum, { lines: all }) => sum + (Array.isArray(all) ? all.length : 0), 0)
+    if (count > LINES_PER_CALL)
+      throw invalid(
+        'sales',
+        `have ${count} lines together; the maximum is ${LINES_PER_CALL}: send fewer sales at once`,
+        'too_many',
+      )
+    const done = await runEach<unknown, SaleResult>(
+      work,
+      storeId,
+      sales,
+      (call, store, sent) => recordSale(call, store, readSale(sent), { storedMs: call.nowMs }),
+      numberOf,
+    )
+    return { success: true as const, ...done }
+  },
+})
+
+export const recordReturns = operation({
+  name: 'recordReturns',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  roles: [],
+  callers: ['secret'],
+  summary: 'Records goods that came back to your own tills: their tags alarm again.',
+  description:
+    'Name the sale by `saleId`, `purchaseId`, `receipt` or `code`, or only the goods by their tags. No money moves: the till paid it. ' +
+    'A return whose sale is not here yet waits for it (`waiting`), and after 7 days is an exception. ' +
+    'Purchases whose money untag took are returned with refundPayment.',
+  changes: true,
+  bodyLimit: BODY_LIMIT,
+  request: z.strictObject({ storeId: Id, returns: z.array(TillReturn).min(1).max(SALES_LIMIT) }),
+  response: z.strictObject({
+    ...Success,
+    recorded: z.int(),
+    repeated: z.int(),
+    results: z.array(
+      z.strictObject({
+        returnId: z.string(),
+        purchaseId: z.string().optional(),
+        amountCent: z.int().optional().describe('What was paid for the goods.'),
+        items: z.array(z.strictObject(Tag)),
+        waiting: z.literal(true).optional().describe('The sale is not here yet.'),
+      }),
+    ),
+    errors: Refused,
+  }),
+  example: {
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    returns: [
+      {
+        returnId: 'R-1',
+        saleId: '4711',
+        tillId: 'till-3',
+        series: 'Z-0815',
+        lines: [{ lineId: '1' }],
+        resellable: true,
+      },
+    ],
+  },
+  emits: [...REFUND_EVENTS, 'securityTag.deactivated'],
+  async steps(work, { storeId, returns }) {
+    const count = returns.reduce((sum, { lines: all }) => sum + (all?.length ?? 1), 0)
+    if (count > LINES_PER_CALL)
+      throw invalid('returns', `have ${count} lines together; the maximum is ${LINES_PER_CALL}`, 'too_many')
+    const done = await runEach<TillReturn, ReturnResult>(
+      work,
+      storeId,
+      returns,
+      (call, store, request) => recordReturn(call, store, request, { storedMs: call.nowMs }),
+      ({ saleId }) => ({ saleId }),
+    )
+    return { success: true as const, ...done }
+  },
+})
+
+export const voidSale = operation({
+  name: 'voidSale',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  roles: [],
+  callers: ['secret'],
+  summary: 'Voids a sale of your own till: its rights end, and its goods alarm again.',
+  description:
+    'A void whose sale is not here yet waits for it (`waiting`), and after 7 days is an exception. `released` lists the pieces whose tag ' +
+    'was off or that had left: they are on hold, and the exception `released_then_voided` is raised. `markPurchaseCancelled` does the same by `purchaseId`.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, ...SaleNames, reason: lines(300).optional() }),
+  response: z.strictObject({
+    ...Success,
+    purchaseId: z.string().optional(),
+    waiting: z.literal(true).optional(),
+    released: z.array(z.strictObject({ lineId: z.string(), unit: z.int() })),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', saleId: '4711', tillId: 'till-3', series: 'Z-0815' },
+  emits: [...REFUND_EVENTS],
+  async run(call, { storeId, reason, ...name }) {
+    const store = await ownStore(call, storeId)
+    call.changed(store.store_id)
+    return { success: true as const, ...(await voidSaleOf(call, store, name, { reason, storedMs: call.nowMs })) }
+  },
+})
+
+export const revokeTill = operation({
+  name: 'revokeTill',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  roles: [],
+  callers: ['secret'],
+  summary: 'Stops a till that cannot be trusted: its sales release nothing any more.',
+  description:
+    'Further sales of this `tillId` are recorded, but give no rights. Its sales since `sinceAt` (default: now) are voided in their effect: unused ' +
+    'rights end, and their goods alarm or are on hold. There is no way back: give the till a new `tillId` when it can be trusted again.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, tillId: text(64), sinceAt: Timestamp.optional() }),
+  response: z.strictObject({
+    ...Success,
+    tillId: z.string(),
+    revokedAt: z.string(),
+    sinceAt: z.string(),
+    held: z.int().describe('Sales whose rights ended.'),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', tillId: 'till-3', sinceAt: '2026-11-20T08:00:00Z' },
+  emits: [],
+  async steps(work, { storeId, tillId, sinceAt }) {
+    const { revokedMs, sinceMs, held } = await revokeTillSales(work, storeId, tillId, sinceAt)
+    return { success: true as const, tillId, revokedAt: iso(revokedMs), sinceAt: iso(sinceMs), held }
+  },
+})

@@ -1,0 +1,49 @@
+import type { Call } from '../../platform/operations/operation.ts'
+import { prepared } from '../../platform/persistence/prepared.ts'
+import type { PurchaseLineRow, PurchaseRow } from '../../platform/persistence/tables/purchases.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import { raiseException } from '../../protection/records/exceptions.ts'
+import { removeUnreserved, stockedProducts } from '../../shop/stock/queries.ts'
+
+const stockSources = prepared((db, p: { storeId: string }) =>
+  db
+    .selectFrom('integration_pull')
+    .select('system')
+    .where('store_id', '=', p.storeId)
+    .where('data_type', '=', 'stock')
+    .limit(1),
+)
+
+/**
+ * Subtracts the pieces of a till's sale from the counted stock. A store whose stock is read from another system is left
+ * out: that system knows the sale from its own tills.
+ */
+export async function takeStock(
+  call: Call,
+  store: StoreRow,
+  purchase: PurchaseRow,
+  lines: readonly PurchaseLineRow[],
+): Promise<void> {
+  const { db, nowMs, services } = call
+  const sold = new Map<string, number>()
+  for (const { product_id: productId, quantity, price_cent, weight_grams } of lines)
+    if (productId !== null && price_cent >= 0 && weight_grams === null)
+      sold.set(productId, (sold.get(productId) ?? 0) + quantity)
+  const stocked = await stockedProducts(db, store.store_id, [...sold.keys()])
+  if (stocked.size === 0 || (await stockSources(db, { storeId: store.store_id })).length > 0) return
+  const short: string[] = []
+  for (const productId of [...stocked].sort())
+    if (!(await removeUnreserved(db, { storeId: store.store_id, productId, quantity: sold.get(productId) ?? 0 })))
+      short.push(productId)
+  if (short.length === 0) return
+  await raiseException(
+    { db, tenant: store.tenant, platform: services.platform, nowMs },
+    {
+      storeId: store.store_id,
+      kind: 'stock_oversold',
+      subject: purchase.purchase_id,
+      purchaseId: purchase.purchase_id,
+      detail: `a till sold more than was free; orders or baskets now lack pieces of ${short.join(', ')}`,
+    },
+  )
+}

@@ -1,0 +1,85 @@
+import { saleKeyOf, type SaleName } from '../../../policy/till-sale.ts'
+import type { Call } from '../../platform/operations/operation.ts'
+import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
+import type { TillSaleRow } from '../../platform/persistence/tables/tills.ts'
+import { findPurchase, readLines } from '../../shop/purchases/queries.ts'
+import { allRightsOf } from '../../protection/rights/rights.ts'
+import { cancelPurchase } from '../checkout/cancel-purchase.ts'
+import { findSale, saveSale } from './queries.ts'
+
+/** Time after which a void or return without its sale becomes an exception, ms. */
+export const WAIT_FOR_SALE_MS = 7 * 86_400_000
+
+/** A piece whose tag was off, or that had left, when its sale was voided. */
+interface ReleasedUnit {
+  lineId: string
+  unit: number
+}
+
+export interface VoidResult {
+  purchaseId?: string
+  /** True if the sale is not here yet: the void applies when it arrives. */
+  waiting?: true
+  released: ReleasedUnit[]
+}
+
+/** Voids a sale, wherever it was recorded. A void that arrives before its sale waits for it. */
+export async function voidSaleOf(
+  call: Call,
+  store: StoreRow,
+  name: SaleName,
+  { reason, agentId, storedMs }: { reason?: string | undefined; agentId?: string; storedMs: number },
+): Promise<VoidResult> {
+  const key = saleKeyOf(store.store_id, name)
+  const known = await findSale(call.db, key)
+  if (known?.purchase_id) return voidRecorded(call, store, known, reason)
+  await saveSale(call.db, {
+    sale_key: key,
+    tenant: store.tenant,
+    store_id: store.store_id,
+    till_id: name.tillId ?? null,
+    series: name.series ?? null,
+    sale_id: name.saleId,
+    state: 'void',
+    version: known?.version ?? 1,
+    content: known?.content ?? null,
+    purchase_id: null,
+    result: null,
+    agent_id: agentId ?? null,
+    stored_ms: storedMs,
+    // A void of an open sale needs no sale any more.
+    due_ms: known ? null : call.nowMs + WAIT_FOR_SALE_MS,
+  })
+  return { ...(!known && { waiting: true as const }), released: [] }
+}
+
+/** Voids a recorded sale: its rights end, its goods alarm, and goods that were released are on hold. */
+export async function voidRecorded(
+  call: Call,
+  store: StoreRow,
+  sale: TillSaleRow,
+  reason: string | undefined,
+): Promise<VoidResult> {
+  const { db } = call
+  const purchaseId = sale.purchase_id ?? ''
+  const purchase = await findPurchase(db, store.tenant, purchaseId)
+  if (!purchase || purchase.status === 'CANCELLED') return { purchaseId, released: [] }
+  const released = await releasedUnits(call, purchaseId)
+  await cancelPurchase(call, purchase, reason)
+  await saveSale(db, { ...sale, state: 'void' })
+  call.changed(purchaseId)
+  return { purchaseId, released }
+}
+
+async function releasedUnits({ db }: Call, purchaseId: string): Promise<ReleasedUnit[]> {
+  const rights = await allRightsOf(db, purchaseId)
+  const lines = new Map((await readLines(db, purchaseId)).map((line) => [line.line_id, line.till_line ?? line.line_id]))
+  const used = [...rights.values()].filter((row) => row.state === 'used' && row.returned_by === null)
+  const units = new Map(
+    used.map((row) => {
+      const unit = { lineId: lines.get(row.line_id) ?? row.line_id, unit: row.unit_no }
+      return [`${unit.lineId}/${unit.unit}`, unit]
+    }),
+  )
+  return [...units.values()]
+}

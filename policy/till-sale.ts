@@ -1,0 +1,216 @@
+import { hash } from 'node:crypto'
+import { z } from 'zod'
+import { hasDecimals } from './decimals.ts'
+import { toGtin14 } from './gs1/gtin.ts'
+import { isIdShaped } from './ids.ts'
+import { comparableIdentifier, normaliseIdentifiers, type ItemIdentifierInput } from './item-identifiers.ts'
+import { isPrintable, normalForm } from './printable.ts'
+
+/** Sales of a shop's own tills, as the cloud and the agents take them (ADR till-sales). */
+
+/** Maximum number of lines of a sale. */
+export const SALE_LINES_LIMIT = 500
+/** Maximum number of pieces of a line. */
+export const SALE_QUANTITY_LIMIT = 100_000
+/** Maximum price of a piece, cents. */
+const PRICE_LIMIT = 100_000_000
+const TAGS_LIMIT = 1_000
+/** How far the clock of a till may be ahead, ms. A later time is recorded as now. */
+export const SALE_AHEAD_MS = 5 * 60_000
+/** Age from which a sale gives no rights, ms. */
+export const SALE_AGE_MS = 24 * 3_600_000
+/** Time after which an open sale ends, ms. */
+export const OPEN_SALE_MS = 30 * 60_000
+/** Maximum number of open sales of a till. */
+export const OPEN_SALES_LIMIT = 20
+
+const name = (max: number) =>
+  z
+    .string()
+    .overwrite((s) => normalForm(s))
+    .min(1)
+    .max(max)
+    .refine(isPrintable, 'must be one line without control or format characters')
+const Scanned = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine((s) => !/[\u0000-\u001f\u007f]/.test(s), 'must not contain control characters')
+const Tags = z.array(Scanned).min(1).max(TAGS_LIMIT).optional()
+
+/** Names of the tags of one or more pieces. */
+export const TagNames = { epcs: Tags, tagUids: Tags, tagIds: Tags }
+export interface NamedTags {
+  readonly epcs?: readonly string[] | undefined
+  readonly tagUids?: readonly string[] | undefined
+  readonly tagIds?: readonly string[] | undefined
+}
+
+/** Names of a sale: unique in a store for at least 90 days, with the day or Z number as `series` for longer. */
+export const SaleNames = {
+  saleId: name(64).describe('Number of the receipt at the till.'),
+  tillId: name(64).optional().describe('The till. Sales of different tills may have the same numbers.'),
+  series: name(64).optional().describe('Day or Z number, if the till starts its numbers again within 90 days.'),
+}
+export interface SaleName {
+  readonly saleId: string
+  readonly tillId?: string | undefined
+  readonly series?: string | undefined
+}
+
+export const SaleLine = z
+  .strictObject({
+    lineId: name(64).optional().describe('Default: the position of the line, from 1.'),
+    ean: Scanned.optional(),
+    productId: z.string().max(128).refine(isIdShaped, 'is not an id').optional(),
+    name: name(120).optional(),
+    quantity: z
+      .number()
+      .min(-SALE_QUANTITY_LIMIT)
+      .max(SALE_QUANTITY_LIMIT)
+      .refine((q) => q !== 0, 'must not be 0')
+      .refine((q) => hasDecimals(q, 3), 'must have at most 3 decimals')
+      .describe('Decimals for weighed goods. Negative for goods that come back in the same sale.'),
+    priceUnit: z
+      .int()
+      .min(-PRICE_LIMIT)
+      .max(PRICE_LIMIT)
+      .describe('Cents. Negative for discounts and returned empties.'),
+    vat: z.literal([0, 7, 19], { error: 'must be 0, 7 or 19' }),
+    ...TagNames,
+  })
+  .refine((line) => tagCountOf(line) <= Math.max(1, Math.abs(line.quantity)), {
+    path: ['quantity'],
+    message: 'is less than the number of tags in one list of this line',
+  })
+export type SaleLine = z.output<typeof SaleLine>
+
+const STATES = ['open', 'paid', 'void'] as const
+export type SaleState = (typeof STATES)[number]
+
+/** One sale of a till. The cloud takes also who bought (`CustomerOfSale`); an agent does not. */
+export const SaleFields = {
+  ...SaleNames,
+  state: z
+    .enum(STATES)
+    .optional()
+    .describe('Default `paid`. An `open` sale releases nothing and ends after 30 minutes; at most 20 a till.'),
+  version: z.int().min(1).max(1_000_000).optional().describe('Rises with each change of an open sale. Default 1.'),
+  occurredAt: z.iso
+    .datetime({ offset: true })
+    .describe('Time at the till, for people. Deadlines count from recording.'),
+  totalCent: z.int().min(-PRICE_LIMIT).max(PRICE_LIMIT).optional().describe('Total that the till took.'),
+  receiptCodes: z
+    .array(z.string().regex(/^[\x21-\x7e]{8,128}$/, 'must be 8 to 128 printable ASCII characters without spaces'))
+    .max(4)
+    .optional()
+    .describe('Codes that the till prints on the receipt.'),
+  fiscal: z
+    .string()
+    .max(2_000)
+    .refine((s) => isPrintable(s.replaceAll(/[\t\n\r]/g, '')), 'must not contain control or format characters')
+    .optional()
+    .describe('Text of the fiscal device, as on the receipt.'),
+  lines: z.array(SaleLine).min(1).max(SALE_LINES_LIMIT),
+}
+export const TillSale = z.strictObject(SaleFields).superRefine(refuseSameLines)
+export type TillSale = z.output<typeof TillSale>
+
+/** Reports a line id that two lines have. */
+export function refuseSameLines({ lines }: { lines: readonly SaleLine[] }, context: z.RefinementCtx): void {
+  const known = new Set<string>()
+  for (const [i, line] of lines.entries()) {
+    const id = lineIdOf(line, i)
+    if (known.has(id)) context.addIssue({ code: 'custom', path: ['lines', i, 'lineId'], message: 'is sent twice' })
+    known.add(id)
+  }
+}
+
+/** Id of a line: the till's own, or its position from 1. */
+export function lineIdOf({ lineId }: Pick<SaleLine, 'lineId'>, index: number): string {
+  return lineId ?? String(index + 1)
+}
+
+/** Greatest number of tags in one list: a piece may be named by several kinds of tag. */
+function tagCountOf({ epcs = [], tagUids = [], tagIds = [] }: NamedTags): number {
+  return Math.max(epcs.length, tagUids.length, tagIds.length)
+}
+
+/**
+ * Identity of a sale in every ledger and on every receipt, 16 bytes: SHA-256 of store, till, series and number. It is
+ * the same wherever the sale was recorded.
+ */
+export function saleIdentity(storeId: string, { saleId, tillId = '', series = '' }: SaleName): Uint8Array {
+  const text = JSON.stringify(['untag/sale/1', storeId, tillId, series, saleId])
+  return hash('sha256', text, 'buffer').subarray(0, 16)
+}
+
+/** `saleIdentity` in hex. */
+export function saleKeyOf(storeId: string, sale: SaleName): string {
+  return Buffer.from(saleIdentity(storeId, sale)).toString('hex')
+}
+
+/** Hash of a receipt code in its store, 16 bytes in hex. Agents and cloud store no codes. */
+export function receiptCodeHash(storeId: string, code: string): string {
+  return hash('sha256', JSON.stringify(['untag/receipt-code/1', storeId, code]), 'hex').slice(0, 32)
+}
+
+/**
+ * Hash of what a sale says, in one canonical form: equal for equal sales, however they were written and whoever took
+ * them. Excludes state, version and customer.
+ */
+export function saleContent(sale: TillSale): string {
+  const lines = sale.lines.map((line, i) => [
+    lineIdOf(line, i),
+    line.ean === undefined ? null : (toGtin14(line.ean) ?? line.ean),
+    line.productId ?? null,
+    line.name ?? null,
+    Math.round(line.quantity * 1_000),
+    line.priceUnit,
+    line.vat,
+    tagsOf(line)
+      .map(({ kind, id }) => `${kind} ${comparableIdentifier(kind, id)}`)
+      .sort(),
+  ])
+  const { occurredAt, totalCent = null, receiptCodes = [], fiscal = null } = sale
+  const content = ['untag/sale-content/1', Date.parse(occurredAt), totalCent, receiptCodes.toSorted(), fiscal, lines]
+  return hash('sha256', JSON.stringify(content), 'hex')
+}
+
+/** A tag of a sale. `id` is normalised, if the till sent a valid one. */
+export interface SaleTag {
+  readonly kind: 'epc' | 'tagUid' | 'tagId'
+  readonly id: string
+  /** False: not a valid identifier, so no item can have it. */
+  readonly isValid: boolean
+}
+
+const KINDS = [
+  ['epcs', 'epc'],
+  ['tagUids', 'tagUid'],
+  ['tagIds', 'tagId'],
+] as const
+
+/** Tags that a line names, each once. */
+export function tagsOf(line: NamedTags): SaleTag[] {
+  const tags = new Map<string, SaleTag>()
+  for (const [list, kind] of KINDS)
+    for (const sent of line[list] ?? []) {
+      const normal = normaliseIdentifiers({ [kind]: sent } as ItemIdentifierInput)
+      const id = (normal.ok ? normal.identifiers[kind] : undefined) ?? sent
+      const key = `${kind} ${comparableIdentifier(kind, id)}`
+      if (!tags.has(key)) tags.set(key, { kind, id, isValid: normal.ok })
+    }
+  return [...tags.values()]
+}
+
+/** Amount of a line, cents, rounded half up as tills do. */
+export function lineCentOf({ quantity, priceUnit }: Pick<SaleLine, 'quantity' | 'priceUnit'>): number {
+  const cent = (Math.round(quantity * 1_000) * priceUnit) / 1_000
+  return Math.sign(cent) * Math.round(Math.abs(cent))
+}
+
+/** Total of a sale by its lines, cents. */
+export function saleCentOf({ lines }: Pick<TillSale, 'lines'>): number {
+  return lines.reduce((sum, line) => sum + lineCentOf(line), 0)
+}

@@ -1,0 +1,397 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Json } from '../../../support/cloud.ts'
+import { inFullSizeOnEveryDatabase } from '../../../support/databases.ts'
+import { openPrimeShop, type PrimeShop } from '../../../support/prime-shop.ts'
+import { newEan, newEpc, openShop, type Shop } from '../../../support/shop.ts'
+
+inFullSizeOnEveryDatabase('sales of tills', (kind) => {
+  let shop: Shop
+  let jacket: Json
+  beforeAll(async () => {
+    shop = await openShop(kind)
+    jacket = shop.products[0]
+  })
+  afterAll(() => shop.stop())
+
+  let number = 0
+  const sale = (fields: Json = {}): Json => ({
+    saleId: String(++number),
+    tillId: 'till-3',
+    occurredAt: new Date().toISOString(),
+    lines: [{ ean: jacket.ean, quantity: 1, priceUnit: 4_990, vat: 19 }],
+    ...fields,
+  })
+  const line = (fields: Json): Json => ({ ean: jacket.ean, quantity: 1, priceUnit: 4_990, vat: 19, ...fields })
+  const record = (...sales: Json[]) => shop.ok('recordSales', { storeId: shop.storeId, sales })
+  const recordOne = async (sent: Json) => {
+    const answer = await record(sent)
+    expect(answer.errors).toEqual([])
+    return { ...answer, ...answer.results[0] }
+  }
+  const statusOf = async (epc: string) =>
+    (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
+  const detach = (fields: Json) =>
+    shop.ok('verifyProtectedItem', {
+      deviceId: shop.devices.self_checkout_detacher,
+      protectionAction: 'detach_hard_tag',
+      ...fields,
+    })
+  const exceptions = async () =>
+    (await shop.ok('fetchExceptions', { storeId: shop.storeId, limit: 500 })).exceptions.map((e: Json) => e.kind)
+
+  it('makes the tags paid, and its receipt releases them', async () => {
+    const { epc } = await shop.newItem(jacket)
+    const { purchaseId, receiptToken, items, warnings } = await recordOne(
+      sale({ totalCent: 4_990, fiscal: 'TSE 4711', lines: [line({ epcs: [epc] })] }),
+    )
+    expect(warnings).toEqual([])
+    expect(items).toEqual([{ lineId: '1', tag: epc, itemStatus: 'paid' }])
+    expect(await statusOf(epc)).toBe('paid')
+    const purchase = await shop.ok('fetchPurchase', { purchaseId })
+    expect(purchase).toMatchObject({ status: 'SUCCESS', total: 49.9 })
+    expect(purchase.receipt).toMatchObject({ fiscal: 'TSE 4711', till: { saleId: String(number), tillId: 'till-3' } })
+    const grant = await detach({ epc, receiptToken })
+    expect(grant).toMatchObject({ authorized: true })
+  })
+
+  it('is recorded once, however often and in whatever spelling it is sent', async () => {
+    const { epc } = await shop.newItem(jacket)
+    const sent = sale({ occurredAt: new Date(Date.now() - 1_000).toISOString(), lines: [line({ epcs: [epc] })] })
+    const first = await recordOne(sent)
+    const again = await record({
+      ...sent,
+      version: 1,
+      state: 'paid',
+      lines: [line({ lineId: '1', epcs: [epc.toLowerCase()] })],
+    })
+    expect(again).toMatchObject({ recorded: 0, repeated: 1, results: [{ purchaseId: first.purchaseId }], errors: [] })
+    const other = await record({ ...sent, lines: [line({ epcs: [epc], priceUnit: 1 })] })
+    expect(other).toMatchObject({ recorded: 0, errors: [{ index: 0, saleId: sent.saleId, code: 'sale_conflict' }] })
+    const series = await record({ ...sent, series: 'Z2', lines: [line({ priceUnit: 1 })] })
+    expect(series.recorded).toBe(1)
+  })
+
+  it('refuses only the malformed sale of a call, and names its field', async () => {
+    const answer = await record(sale(), sale({ lines: [line({ quantity: 0 })] }), { saleId: 'x' }, sale({ unknown: 1 }))
+    expect(answer.recorded).toBe(1)
+    expect(answer.errors).toMatchObject([
+      { index: 1, field: 'lines.0.quantity' },
+      { index: 2, saleId: 'x', field: 'occurredAt' },
+      { index: 3, error: expect.stringContaining('unknown') },
+    ])
+  })
+
+  describe('goods that do not fit', () => {
+    it.each([
+      ['sale_tag_unknown', async () => newEpc(), undefined],
+      [
+        'item_already_paid',
+        async () => {
+          const { epc } = await shop.newItem(jacket)
+          await recordOne(sale({ lines: [line({ epcs: [epc] })] }))
+          return epc
+        },
+        'paid',
+      ],
+      [
+        'sale_of_held_item',
+        async () => {
+          const { epc } = await shop.newItem(jacket)
+          await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold' })
+          return epc
+        },
+        'exception_hold',
+      ],
+      ['sale_of_other_product', async () => (await shop.newItem(shop.products[1])).epc, 'sellable'],
+    ])('%s: recorded, warned, an exception, and the tag keeps its status', async (code, tag, status) => {
+      const epc = await tag()
+      const answer = await recordOne(sale({ lines: [line({ epcs: [epc] })] }))
+      expect(answer.recorded).toBe(1)
+      expect(answer.warnings).toMatchObject([{ code, tag: epc, lineId: '1' }])
+      expect(answer.items[0].itemStatus).toBe(status)
+      if (status !== undefined) expect(await statusOf(epc)).toBe(status)
+      expect(await exceptions()).toContain(code)
+    })
+
+    it('warns of unknown products, wrong totals and clocks that are ahead', async () => {
+      const occurredAt = new Date(Date.now() + 3_600_000).toISOString()
+      const { warnings } = await recordOne(
+        sale({ occurredAt, totalCent: 1, lines: [line({ ean: newEan(), name: 'Neu' })] }),
+      )
+      expect(warnings.map((w: Json) => w.code).sort()).toEqual([
+        'sale_in_future',
+        'sale_product_unknown',
+        'sale_total_differs',
+      ])
+    })
+
+    it('of a recall stay', async () => {
+      const product = shop.products[3]
+      const { epc } = await shop.newItem(product)
+      const { recallId } = await shop.ok('recallProducts', {
+        storeIds: [shop.storeId],
+        ean: product.ean,
+        reason: 'test',
+      })
+      const { warnings } = await recordOne(sale({ lines: [line({ ean: product.ean, epcs: [epc] })] }))
+      expect(warnings[0].code).toBe('sale_of_held_item')
+      expect(await statusOf(epc)).toBe('sellable')
+      await shop.ok('endRecall', { recallId })
+    })
+  })
+
+  it('takes weighed goods, discounts, returned empties and returns in one sale', async () => {
+    const { epc } = await shop.newItem(jacket)
+    await recordOne(sale({ lines: [line({ epcs: [epc] })] }))
+    const { purchaseId, items, warnings } = await recordOne(
+      sale({
+        totalCent: 366 - 100 - 25 - 4_990 + 8_990,
+        lines: [
+          { name: 'Äpfel', quantity: 1.234, priceUnit: 297, vat: 7 },
+          { name: 'Rabatt', quantity: 1, priceUnit: -100, vat: 19 },
+          { name: 'Leergut', quantity: 1, priceUnit: -25, vat: 19 },
+          line({ quantity: -1, epcs: [epc] }),
+          { name: 'Schuhe', quantity: 1, priceUnit: 8_990, vat: 19 },
+        ],
+      }),
+    )
+    expect(warnings).toEqual([])
+    expect(items).toEqual([{ lineId: '4', tag: epc, itemStatus: 'returned' }])
+    const { receipt } = await shop.ok('fetchPurchase', { purchaseId })
+    expect(receipt.totalCent).toBe(4_241)
+    expect(receipt.items[0]).toMatchObject({ priceUnit: 366, weightGrams: 1_234, pricePerKgCent: 297 })
+  })
+
+  describe('an open sale', () => {
+    it('releases nothing until it is paid', async () => {
+      const { epc } = await shop.newItem(jacket)
+      const open = sale({ state: 'open', lines: [line({ epcs: [epc] })] })
+      expect((await recordOne(open)).purchaseId).toBeUndefined()
+      expect(await statusOf(epc)).toBe('sellable')
+      const more = {
+        ...open,
+        version: 2,
+        lines: [line({ epcs: [epc] }), { name: 'Tüte', quantity: 1, priceUnit: 25, vat: 19 }],
+      }
+      expect((await record(more)).recorded).toBe(1)
+      expect((await record({ ...open, version: 2 })).errors[0].code).toBe('sale_version')
+      const paid = await recordOne({ ...more, state: 'paid', version: 3 })
+      expect(paid.purchaseId).toBeDefined()
+      expect(await statusOf(epc)).toBe('paid')
+      // Late copies of earlier states change nothing.
+      expect((await record(open)).errors).toEqual([])
+      expect(await statusOf(epc)).toBe('paid')
+    })
+
+    it('is one of at most 20 of a till', async () => {
+      const sales = Array.from({ length: 21 }, () => sale({ state: 'open', tillId: 'till-20' }))
+      const answer = await record(...sales)
+      expect(answer.recorded).toBe(20)
+      expect(answer.errors).toMatchObject([{ index: 20, code: 'too_many_open_sales' }])
+    })
+  })
+
+  describe('a void', () => {
+    it('takes back what was not released, and holds what was', async () => {
+      const [kept, gone] = [await shop.newItem(jacket), await shop.newItem(jacket)]
+      const sent = sale({ lines: [line({ quantity: 2, epcs: [kept.epc, gone.epc] })] })
+      const { purchaseId, receiptToken } = await recordOne(sent)
+      const grant = await detach({ epc: gone.epc, receiptToken })
+      await shop.ok('redeemProtectionAuthorization', {
+        authorizationToken: grant.authorizationToken,
+        deviceId: shop.devices.self_checkout_detacher,
+        redemptionId: `void-${number}`,
+        outcome: 'confirmed',
+      })
+      const answer = await shop.ok('voidSale', { storeId: shop.storeId, saleId: sent.saleId, tillId: 'till-3' })
+      expect(answer).toMatchObject({ purchaseId, released: [{ lineId: '1' }] })
+      expect([await statusOf(kept.epc), await statusOf(gone.epc)]).toEqual(['cancelled', 'exception_hold'])
+      expect(await exceptions()).toContain('released_then_voided')
+      expect(await shop.ok('fetchPurchase', { purchaseId })).toMatchObject({ status: 'CANCELLED', refunded: 99.8 })
+      expect(
+        (await shop.ok('voidSale', { storeId: shop.storeId, saleId: sent.saleId, tillId: 'till-3' })).released,
+      ).toEqual([])
+      const later = await detach({ epc: kept.epc, receiptToken })
+      expect(later.authorized).toBe(false)
+    })
+
+    it('that arrives before its sale applies to it', async () => {
+      const { epc } = await shop.newItem(jacket)
+      const sent = sale({ lines: [line({ epcs: [epc] })] })
+      const name = { storeId: shop.storeId, saleId: sent.saleId, tillId: 'till-3' }
+      expect(await shop.ok('voidSale', name)).toMatchObject({ waiting: true, released: [] })
+      const { purchaseId } = await recordOne(sent)
+      expect((await shop.ok('fetchPurchase', { purchaseId })).status).toBe('CANCELLED')
+      expect(await statusOf(epc)).toBe('cancelled')
+    })
+
+    it('works by the purchase, too; payments and refunds of untag do not', async () => {
+      const { purchaseId } = await recordOne(sale())
+      for (const operation of ['refundPayment', 'processPayment'])
+        expect((await shop.call(operation, { purchaseId })).body).toMatchObject({
+          reason: 'sold_at_a_till',
+          error: expect.stringContaining('recordReturns'),
+        })
+      expect((await shop.ok('markPurchaseCancelled', { purchaseId })).status).toBe('CANCELLED')
+    })
+  })
+
+  describe('a return', () => {
+    const back = (...returns: Json[]) => shop.ok('recordReturns', { storeId: shop.storeId, returns })
+    const returnId = () => `R${++number}`
+
+    it('by sale, line and tag makes the tag alarm, and repays what was paid', async () => {
+      const [a, b] = [await shop.newItem(jacket), await shop.newItem(jacket)]
+      const sent = sale({ lines: [line({ lineId: 'A', quantity: 2, epcs: [a.epc, b.epc] })] })
+      const { purchaseId } = await recordOne(sent)
+      const request = {
+        returnId: returnId(),
+        saleId: sent.saleId,
+        tillId: 'till-3',
+        lines: [{ lineId: 'A', epcs: [b.epc] }],
+      }
+      const answer = await back(request)
+      expect(answer).toMatchObject({
+        recorded: 1,
+        results: [{ purchaseId, amountCent: 4_990, items: [{ tag: b.epc, itemStatus: 'returned' }] }],
+        errors: [],
+      })
+      expect(await statusOf(a.epc)).toBe('paid')
+      expect(await back(request)).toMatchObject({ recorded: 0, repeated: 1, results: [{ amountCent: 4_990 }] })
+      expect((await back({ ...request, returnId: returnId() })).errors[0].code).toBe('already_refunded')
+      expect((await back({ ...request, resellable: true })).errors[0].code).toBe('return_conflict')
+    })
+
+    it('by tag, receipt, code or purchase, and back on sale at once', async () => {
+      const ways: ((sold: Json, epc: string) => Json)[] = [
+        (_, epc) => ({ epcs: [epc] }),
+        ({ receiptToken }) => ({ receipt: receiptToken }),
+        ({ saleId }) => ({ code: `CODE-${saleId}-42` }),
+        ({ purchaseId }) => ({ purchaseId }),
+      ]
+      for (const way of ways) {
+        const { epc } = await shop.newItem(jacket)
+        const sent = sale({ lines: [line({ epcs: [epc] })] })
+        const sold = await recordOne({ ...sent, receiptCodes: [`CODE-${sent.saleId}-42`] })
+        const answer = await back({ returnId: returnId(), resellable: true, ...way(sold, epc) })
+        expect(answer).toMatchObject({
+          errors: [],
+          results: [{ purchaseId: sold.purchaseId, items: [{ tag: epc, itemStatus: 'sellable' }] }],
+        })
+        // The goods are sold again, to another customer.
+        expect((await recordOne(sale({ lines: [line({ epcs: [epc] })] }))).warnings).toEqual([])
+      }
+    })
+
+    it('that arrives before its sale waits for it', async () => {
+      const { epc } = await shop.newItem(jacket)
+      const sent = sale({ lines: [line({ epcs: [epc] })] })
+      const answer = await back({ returnId: returnId(), saleId: sent.saleId, tillId: 'till-3' })
+      expect(answer.results).toMatchObject([{ waiting: true, items: [] }])
+      await recordOne(sent)
+      expect(await statusOf(epc)).toBe('returned')
+    })
+
+    it('of a purchase that untag was paid for is refused', async () => {
+      const bought = await shop.buy([{ ean: jacket.ean, quantity: 1 }])
+      expect((await back({ returnId: returnId(), purchaseId: bought.transactionId })).errors[0].code).toBe(
+        'not_sold_at_a_till',
+      )
+    })
+  })
+
+  describe('limits of a till', () => {
+    it('beyond the policy: recorded, but its tags keep their status and its receipt releases nothing', async () => {
+      const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+      await shop.ok('updateProtectionPolicy', {
+        storeId: shop.storeId,
+        policy: { ...policy, tillSales: { salesPerHour: 1 } },
+      })
+      const [a, b] = [await shop.newItem(jacket), await shop.newItem(jacket)]
+      await recordOne(sale({ tillId: 'till-9', lines: [line({ epcs: [a.epc] })] }))
+      const { warnings, receiptToken } = await recordOne(sale({ tillId: 'till-9', lines: [line({ epcs: [b.epc] })] }))
+      expect(warnings).toMatchObject([{ code: 'sale_over_limit' }])
+      expect([await statusOf(a.epc), await statusOf(b.epc)]).toEqual(['paid', 'sellable'])
+      const denied = await detach({ epc: b.epc, receiptToken })
+      expect(denied.authorized).toBe(false)
+      await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy })
+    })
+
+    it('a revoked till sells nothing any more, and its sales since then are on hold', async () => {
+      const { epc } = await shop.newItem(jacket)
+      const sinceAt = new Date().toISOString()
+      const { purchaseId, receiptToken } = await recordOne(sale({ tillId: 'till-7', lines: [line({ epcs: [epc] })] }))
+      expect(await shop.ok('revokeTill', { storeId: shop.storeId, tillId: 'till-7', sinceAt })).toMatchObject({
+        held: 1,
+      })
+      expect(await statusOf(epc)).toBe('cancelled')
+      const denied = await detach({ epc, receiptToken })
+      expect(denied.authorized).toBe(false)
+      expect((await shop.ok('fetchPurchase', { purchaseId })).status).toBe('SUCCESS')
+      const next = await shop.newItem(jacket)
+      const later = await recordOne(sale({ tillId: 'till-7', lines: [line({ epcs: [next.epc] })] }))
+      expect(later.warnings).toMatchObject([{ code: 'sale_of_revoked_till' }])
+      expect(await statusOf(next.epc)).toBe('sellable')
+    })
+  })
+
+  it('older than 24 hours gives no rights: its tags are paid and have left', async () => {
+    const { epc } = await shop.newItem(jacket)
+    const occurredAt = new Date(Date.now() - 25 * 3_600_000).toISOString()
+    const { purchaseId, receiptToken, warnings } = await recordOne(sale({ occurredAt, lines: [line({ epcs: [epc] })] }))
+    expect(warnings).toMatchObject([{ code: 'sale_too_old' }])
+    expect(await statusOf(epc)).toBe('paid')
+    expect((await shop.ok('fetchPurchase', { purchaseId })).status).toBe('UNLOADED')
+    const denied = await shop.call('verifyProtectedItem', {
+      storeId: shop.storeId,
+      deviceId: shop.devices.pos_deactivator,
+      receiptToken,
+    })
+    expect(denied.body.authorized).not.toBe(true)
+  })
+})
+
+inFullSizeOnEveryDatabase('figures of tills', (kind) => {
+  let shop: PrimeShop
+  beforeAll(async () => {
+    shop = await openPrimeShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  it('are apart from those of untag in reports and closings, and a named customer earns points', async () => {
+    const { programId } = (await shop.ok('getStoreLoyaltyPrograms', { storeId: shop.storeId })).programs[0]
+    const program = await shop.ok('getLoyaltyProgram', { programId })
+    await shop.ok('updateLoyaltyProgram', { programId, earningMethods: [...program.earningMethods, 'till'] })
+    const day = shop.today()
+    const report = async () =>
+      (await shop.ok('fetchAnalytics', { storeId: shop.storeId, from: day, to: day })).reports[0]
+    const before = await report()
+    const record = (saleId: string) =>
+      shop.ok('recordSales', {
+        storeId: shop.storeId,
+        sales: [
+          {
+            saleId,
+            userId: 'shopper-till',
+            occurredAt: new Date(shop.cloud.platform.clock.wall()).toISOString(),
+            lines: [{ name: 'Jacke', quantity: 3, priceUnit: 4_990, vat: 19 }],
+          },
+        ],
+      })
+    await record('1')
+    await record('2')
+    await shop.ok('voidSale', { storeId: shop.storeId, saleId: '2' })
+    const after = await report()
+    expect(after.scanAndGo).toEqual(before.scanAndGo)
+    expect(after.tills).toEqual({ sales: 1, revenueCent: 14_970, avgBasketCent: 14_970, itemsSold: 3 })
+    const member = shop.cloud.db.database.reads
+      .selectFrom('loyalty_member')
+      .selectAll()
+      .where('user_id', '=', 'shopper-till')
+    expect((await member.executeTakeFirstOrThrow()).balance).toBeGreaterThan(0)
+    shop.nextDay()
+    const closing = await shop.ok('closeStoreDay', { storeId: shop.storeId, date: day })
+    expect(closing.tills).toMatchObject({ receiptCount: 2, salesCent: 29_940, refundCount: 1, refundCent: 14_970 })
+    expect(closing.receiptCount).toBe(0)
+  })
+})
