@@ -1,7 +1,7 @@
 import type { AnnouncedRelease } from '../policy/documents/home-messages.ts'
 import type { Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
-import { authorizer, type Authorize, type AuthorizeParts } from './decisions/authorize.ts'
+import { Authorizer, type AuthorizeParts } from './decisions/authorize.ts'
 import { exitClaimer } from './decisions/claim-exit.ts'
 import { receiptOfPurchase, verifyPickupCode } from './decisions/pickup-code.ts'
 import { Devices, type DevicesParts } from './devices/devices.ts'
@@ -14,7 +14,7 @@ import type { Replica } from './items/replica.ts'
 import { alarmResult } from './lanes/gate/gate-alarms.ts'
 import { openGates, type Gates } from './lanes/gate/gates.ts'
 import { verifyRelease } from './lanes/gate/released-units.ts'
-import { openLanes, type Lanes } from './lanes/lanes.ts'
+import { Lanes } from './lanes/lanes.ts'
 import type { ScanResult } from './lanes/scan-result.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import type { Ledger } from './ledger/ledger.ts'
@@ -115,7 +115,7 @@ export class Agent {
     this.notices = this.#openNotices()
     const authorizeParts = this.#authorizeParts()
     this.gates = this.#openGates(authorizeParts)
-    this.lanes = this.#openLanes(authorizer(authorizeParts))
+    this.lanes = this.#openLanes(new Authorizer(authorizeParts))
   }
 
   readonly status = (): AgentStatus =>
@@ -263,10 +263,10 @@ export class Agent {
     })
   }
 
-  #openLanes(authorize: Authorize): Lanes {
+  #openLanes(authorizer: Authorizer): Lanes {
     const { wiring, journal, signal } = this.#devices
     const { feed, counters } = this
-    return openLanes({
+    return new Lanes({
       ...this.#base,
       operators: this.operators,
       gates: this.gates,
@@ -274,7 +274,7 @@ export class Agent {
       journal,
       signal,
       authorize: async (request) => {
-        const answer = await authorize(request)
+        const answer = await authorizer.authorize(request)
         countAnswer(counters, answer)
         this.#changed()
         return answer

@@ -127,7 +127,7 @@ export function firstState(
 }
 
 /** Records the decision of staff. If staff approve, the payment may start; otherwise the purchase is cancelled. */
-export async function decideApproval(
+export async function settleApproval(
   call: Call,
   purchase: PurchaseRow,
   operatorId: string,
