@@ -12,7 +12,7 @@ import { startHousekeeping } from './housekeeping.ts'
 import type { Identity } from './identity/identity.ts'
 import type { Replica } from './items/replica.ts'
 import { alarmResult } from './lanes/gate/gate-alarms.ts'
-import { openGates, type Gates } from './lanes/gate/gates.ts'
+import { Gates } from './lanes/gate/gates.ts'
 import { verifyRelease } from './lanes/gate/released-units.ts'
 import { Lanes } from './lanes/lanes.ts'
 import type { ScanResult } from './lanes/scan-result.ts'
@@ -20,10 +20,10 @@ import { operatorSessions, type Operators } from './lanes/operators.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { CloudConnection } from './link/cloud-connection.ts'
 import { openHome, type Home } from './peers/home.ts'
-import { openReleaseNotices, type ReleaseNotices } from './peers/release-notices.ts'
+import { ReleaseNotices } from './peers/release-notices.ts'
 import type { ConfigFile } from './setup/config-file.ts'
 import type { DeviceDiscovery } from './setup/device-discovery.ts'
-import { openSetup, type Setup } from './setup/setup.ts'
+import { Setup } from './setup/setup.ts'
 import { connectCloud, type Cloud, type CloudParts, LiveStatus } from './startup/connect-cloud.ts'
 import { openStorage, type Stored, type StoredParts } from './startup/stored.ts'
 import { untrustedReason } from './trust/revocation/untrusted-ledger.ts'
@@ -110,7 +110,7 @@ export class Agent {
     this.#cloud = this.#openCloud()
     this.link = this.#cloud.link
     sendJournal = this.link.kick
-    this.setup = openSetup({ ...this.#base, link: this.link, devices: this.#devices, configFile: parts.configFile })
+    this.setup = new Setup({ ...this.#base, link: this.link, devices: this.#devices, configFile: parts.configFile })
     this.home = this.#openHome()
     this.notices = this.#openNotices()
     const authorizeParts = this.#authorizeParts()
@@ -220,7 +220,7 @@ export class Agent {
   }
 
   #openNotices(): ReleaseNotices {
-    return openReleaseNotices({
+    return new ReleaseNotices({
       ...this.#base,
       signer: this.#cloud.key.signer,
       onNotice: (release, senderId) => this.#silence(release, senderId),
@@ -246,7 +246,7 @@ export class Agent {
   #openGates(authorizeParts: AuthorizeParts): Gates {
     const { wiring, journal, signal } = this.#devices
     const { link } = this
-    return openGates({
+    return new Gates({
       ...this.#base,
       antennasOf: wiring.antennasOf,
       sirenSecondsOf: wiring.sirenSecondsOf,

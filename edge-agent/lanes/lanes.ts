@@ -11,7 +11,7 @@ import { GateRequests, type GateRequestsParts } from './gate/gate-requests.ts'
 import { LaneOperators, type SignInResult, type Operators, type Proof } from './operators.ts'
 import { LaneReader } from './lane-reader.ts'
 import { laneStates, type LaneStates } from './lane-states.ts'
-import { openPresentations, type Presentations } from './presentations.ts'
+import { Presentations } from './presentations.ts'
 import { decisionResult, type ScanOrigin, type ScanResult } from './scan-result.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { parseCardNumber } from '../../policy/operator-verifiers.ts'
@@ -125,7 +125,7 @@ export class Lanes {
     this.#parts = parts
     this.#states = states
     this.#gateRequests = new GateRequests(parts)
-    this.#presentations = openPresentations({
+    this.#presentations = new Presentations({
       platform,
       find: (tag) => findByTag(items, tag),
       request: (deviceId, tag, tagTechnology) => this.#presented(deviceId, tag, tagTechnology),

@@ -3,7 +3,7 @@ import { openTokenVoider, type TokenVoider } from '../decisions/void-tokens.ts'
 import type { Devices } from '../devices/devices.ts'
 import { openAgentKey, type AgentKey } from '../identity/agent-key.ts'
 import type { Identity } from '../identity/identity.ts'
-import { openCloudConnection, type CloudConnection } from '../link/cloud-connection.ts'
+import { CloudConnection } from '../link/cloud-connection.ts'
 import { type DeviceReport, refusalReporter } from '../link/documents/receive-documents.ts'
 import { commandHandler } from '../link/documents/handle-command.ts'
 import { ledgerHandshake } from '../link/login/cloud-session.ts'
@@ -79,7 +79,7 @@ export function connectCloud(parts: CloudParts): Cloud {
   const handshake = ledgerHandshake(ledger, log)
   const messages = messageSigner(identity, handshake.state, key.signer)
   const tokenVoider = openTokenVoider({ ledger, timers: platform.timers, nowMs, log })
-  const link = openCloudConnection({
+  const link = new CloudConnection({
     ...parts,
     mqttUrl,
     address,
