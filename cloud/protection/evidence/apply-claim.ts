@@ -1,7 +1,7 @@
 import { normaliseIdentifiers } from '../../../policy/item-identifiers.ts'
 import type { Evidence } from '../../../policy/journal.ts'
 import type { ItemStatus, RightClass } from '../../../policy/vocabulary.ts'
-import { findPurchase } from '../../shop/purchases/queries.ts'
+import { findPurchase, findUnit } from '../../shop/purchases/queries.ts'
 import { findAuthorization, unitsOfAuthorization } from '../leases/authorizations.ts'
 import { findItem, readItem, updateItem } from '../items/item-queries.ts'
 import { standaloneUnitOf } from '../items/standalone-unit.ts'
@@ -72,12 +72,7 @@ async function bindItem(
 ): Promise<void> {
   if (!key || key.purchaseId === '') return
   const { db, nowMs } = scope
-  const unit = await db
-    .selectFrom('purchase_unit')
-    .selectAll()
-    .where('line_id', '=', key.lineId)
-    .where('unit_no', '=', key.unitNo)
-    .executeTakeFirst()
+  const unit = await findUnit(db, key.lineId, key.unitNo)
   if (!unit || (unit.bound === 1 && unit.item_id === itemId)) return
   const item = await readItem(db, itemId)
   if (unit.bound === 1 || item.item_status !== 'sellable') {

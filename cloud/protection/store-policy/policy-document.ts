@@ -10,6 +10,7 @@ import { toGtin14 } from '../../../policy/gs1/gtin.ts'
 import type { SecurityTagMode } from '../../../policy/vocabulary.ts'
 import type { Services } from '../../platform/operations/operation.ts'
 import type { Db } from '../../platform/persistence/database.ts'
+import { readValue, writeValue } from '../../platform/persistence/installation.ts'
 import { prepared } from '../../platform/persistence/prepared.ts'
 import type { StoreRow } from '../../platform/persistence/tables/stores.ts'
 import { activeRecalls, isInStore, stopsWholeProduct } from '../items/recalls.ts'
@@ -132,27 +133,16 @@ async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, '
 /** How long agents keep acknowledged rows. The policies of all stores contain the number unless it is the default. */
 const LEDGER_DAYS_NAME = 'retention/ledger'
 
-const daysNamed = prepared((db, p: { name: string }) =>
-  db.selectFrom('installation').select('value').where('name', '=', p.name),
-)
-
 /** Days for which agents keep acknowledged rows, for a policy. Empty for the default. */
 async function ledgerDaysOf(db: Db): Promise<{ ledgerDays?: number }> {
-  const [row] = await daysNamed(db, { name: LEDGER_DAYS_NAME })
-  const days = Number(row?.value ?? LEDGER_DAYS)
+  const days = Number((await readValue(db, LEDGER_DAYS_NAME)) ?? LEDGER_DAYS)
   return days === LEDGER_DAYS ? {} : { ledgerDays: days }
 }
 
 /** Stores the number of days. If it changed, every store gets a new policy. */
 export async function publishLedgerDays(db: Db, days: number): Promise<void> {
-  const [row] = await daysNamed(db, { name: LEDGER_DAYS_NAME })
-  if (Number(row?.value ?? LEDGER_DAYS) === days) return
-  const value = String(days)
-  await db
-    .insertInto('installation')
-    .values({ name: LEDGER_DAYS_NAME, value })
-    .onConflict((c) => c.column('name').doUpdateSet({ value }))
-    .execute()
+  if (Number((await readValue(db, LEDGER_DAYS_NAME)) ?? LEDGER_DAYS) === days) return
+  await writeValue(db, LEDGER_DAYS_NAME, String(days))
   await db
     .updateTable('store')
     .set((eb) => ({ document_version: eb('document_version', '+', 1) }))

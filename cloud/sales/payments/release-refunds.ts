@@ -10,6 +10,7 @@ import { authorizationsOf, finishCancellation } from '../checkout/cancel-purchas
 import { refundPayment } from './refund-payment.ts'
 import { releaseHeldRefunds } from '../../shop/purchases/refunds.ts'
 import { taskRunner } from './queries.ts'
+import { readPurchase } from '../../shop/purchases/queries.ts'
 
 /** Clock guard, ms: an agent with a slow clock may accept a token for this time after the token's expiry. */
 const GUARD_MS = 60_000
@@ -61,11 +62,7 @@ const waitingAfter = preparedRows((db, after: string) =>
 
 async function releaseOne(call: Call, purchaseId: string): Promise<true | undefined> {
   const { db, nowMs } = call
-  const purchase = await db
-    .selectFrom('purchase')
-    .selectAll()
-    .where('purchase_id', '=', purchaseId)
-    .executeTakeFirstOrThrow()
+  const purchase = await readPurchase(db, purchaseId)
   if (purchase.status !== 'CANCELLED' || purchase.refund_status !== 'pending') return undefined
   if (!(await mayRelease(db, purchase, nowMs))) return undefined
   const state = await releaseHeldRefunds(call, purchase)

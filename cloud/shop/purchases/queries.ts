@@ -39,6 +39,17 @@ export const findPurchaseOfCheckout = preparedRow((db, checkoutSessionId: string
   db.selectFrom('purchase').selectAll().where('checkout_session_id', '=', checkoutSessionId),
 )
 
+const purchaseNamed = preparedRow((db, purchaseId: string) =>
+  db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId),
+)
+
+/** Purchase that another row names. */
+export async function readPurchase(db: Db, purchaseId: string): Promise<PurchaseRow> {
+  const purchase = await purchaseNamed(db, purchaseId)
+  assert(purchase, `purchase ${purchaseId} is gone`)
+  return purchase
+}
+
 /** Lines of a purchase in order. */
 export const readLines = preparedRows((db, purchaseId: string) =>
   db.selectFrom('purchase_line').selectAll().where('purchase_id', '=', purchaseId).orderBy('line_no'),
