@@ -8,7 +8,7 @@ import { type DeviceReport, refusalReporter } from '../link/documents/receive-do
 import { commandHandler } from '../link/documents/handle-command.ts'
 import { ledgerHandshake } from '../link/login/cloud-session.ts'
 import { messageSigner } from '../link/login/sign-messages.ts'
-import { outbox } from '../link/reports/outbox.ts'
+import { Outbox } from '../link/reports/outbox.ts'
 import { httpClient, type Fetch } from '../link/wire/http-client.ts'
 import type { OpenMqttLine } from '../link/wire/broker-line.ts'
 import type { Log } from '../log.ts'
@@ -86,7 +86,7 @@ export function connectCloud(parts: CloudParts): Cloud {
     http: httpClient(identity.cloud, parts.fetch, platform),
     messages,
     key,
-    outbox: outbox(ledger, messages, trust, agentId),
+    outbox: new Outbox({ ledger, messages, trust, agentId }),
     deviceIds: () => parts.devices.entries.map(({ deviceId }) => deviceId),
     describe: () => describe(parts),
     deviceReport: () => deviceReport(parts),
